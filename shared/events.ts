@@ -1,0 +1,129 @@
+/** A failed run's classes, stable for clients (D4.8). */
+export type RunErrorCode =
+  | 'provider_auth'
+  | 'provider_rate_limited'
+  | 'provider_unavailable'
+  | 'provider_rejected'
+  | 'context_too_long'
+  | 'content_filtered'
+  | 'max_turns_exceeded'
+  | 'cancelled'
+  | 'session_deleted'
+  | 'worker_lost'
+  | 'worker_draining'
+  | 'slow_consumer'
+  | 'stream_gap'
+  | 'relay_unavailable'
+  | 'storage_unavailable'
+  | 'timeout'
+  | 'internal'
+
+/** Warning codes (D4.9). */
+export type WarningCode =
+  | 'transport_retrying'
+  | 'provider_failover'
+  | 'context_compacted'
+  | 'tool_output_truncated'
+  | 'customer_scope_fallback'
+  | 'price_unknown'
+
+export type JsonObject = { [key: string]: unknown }
+
+export type ErrorEvent = {
+  type: 'error'
+  error: string
+  code: RunErrorCode
+  detail: string
+  suggestion: string
+  retryable: boolean
+}
+
+export type WarningEvent = {
+  type: 'warning'
+  code: WarningCode
+  message: string
+  detail: JsonObject
+  /** `transport_retrying` only: both stand beside `detail` as well as in it (D4.9). */
+  category?: string
+  reason?: string
+}
+
+export type TurnEndEvent = {
+  type: 'turn_end'
+  turn_number: number
+  input_tokens: number
+  output_tokens: number
+  cost_usd: number
+  /** Parts of `input_tokens`, present when the provider's cache was read or written. */
+  cache_read_tokens?: number
+  cache_write_tokens?: number
+}
+
+export type DoneEvent = {
+  type: 'done'
+  total_input_tokens: number
+  total_output_tokens: number
+  total_tokens: number
+  cost_usd: number
+  turn_count: number
+  stop_reason: 'end_turn' | 'stop_sequence'
+  cache_read_tokens?: number
+  cache_write_tokens?: number
+}
+
+/** What a run tells its client, in api.md's vocabulary ("Events"): `type` becomes the frame's event name, the rest its data. */
+export type AgentEvent =
+  | { type: 'text_delta'; text: string }
+  | { type: 'text'; text: string }
+  | { type: 'thinking_delta'; text: string }
+  | { type: 'thinking'; text: string }
+  | { type: 'tool_use'; id: string; tool_name: string; input: JsonObject }
+  | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
+  | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
+  | { type: 'permission_request'; id: string; tool_name: string; input: JsonObject; message: string }
+  | { type: 'turn_start'; turn_number: number; model: string }
+  | TurnEndEvent
+  | DoneEvent
+  | ErrorEvent
+  | WarningEvent
+
+const TERMINAL = new Set<AgentEvent['type']>(['done', 'error'])
+
+/** Nothing follows a terminal event (D4.4). */
+export const isTerminal = (event: AgentEvent): boolean => TERMINAL.has(event.type)
+
+const RETRYABLE = new Set<RunErrorCode>([
+  'provider_rate_limited',
+  'provider_unavailable',
+  'worker_lost',
+  'worker_draining',
+  'stream_gap',
+  'relay_unavailable',
+  'storage_unavailable',
+  'timeout',
+])
+
+const SUGGESTION: Record<RunErrorCode, string> = {
+  provider_auth: "Check the provider's API key (MODEL_API_KEY or the provider's own variable).",
+  provider_rate_limited: 'Wait a moment and send the prompt again, or raise the limit at the provider.',
+  provider_unavailable: 'Send the prompt again; if it keeps failing, check the address of the provider and its status page.',
+  provider_rejected: "Check the model's name and the request: the provider refuses it as it is.",
+  context_too_long: 'Shorten the prompt or start a new session.',
+  content_filtered: "Change the prompt: the provider's filter stopped the answer.",
+  max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
+  cancelled: 'Send the prompt again if the answer is still wanted.',
+  session_deleted: 'Create a new session.',
+  worker_lost: 'Send the prompt again; a lost session has to be created anew.',
+  worker_draining: 'Send the prompt again; another worker will take it.',
+  slow_consumer: 'Read the stream faster, or come back with GET /runs/{run_id}/events and Last-Event-ID.',
+  stream_gap: 'Ask GET /runs/{run_id} how the run ended, or send the prompt again.',
+  relay_unavailable: 'Come back with GET /runs/{run_id}/events and Last-Event-ID.',
+  storage_unavailable: 'Send the prompt again when the store is back.',
+  timeout: 'Send the prompt again; a smaller request may be answered in time.',
+  internal: 'Send the prompt again and report the X-Request-ID if it keeps failing.',
+}
+
+/** A run's terminal failure. `error` is the message kept for compatibility (api.md "Versioning" 3), `detail` what else is known. */
+export function errorEvent(code: RunErrorCode, error: string, detail = ''): ErrorEvent {
+  return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }
+}
