@@ -54,7 +54,8 @@ export class AppError extends Error {
   }
 }
 
-export const invalidRequest = (message: string, fields?: ErrorFields) => new AppError('invalid_request', message, fields)
+export const invalidRequest = (message: string, fields?: ErrorFields) =>
+  new AppError('invalid_request', message, fields)
 export const notFound = (message: string) => new AppError('not_found', message)
 export const conflict = (message: string) => new AppError('conflict', message)
 export const tooMany = (message: string, retryAfterSecs: number) =>
@@ -65,7 +66,12 @@ export type ErrorBody = { error: { type: string; message: string; param?: string
 /** The JSON envelope (api.md "Errors"). */
 export function toErrorBody({ kind, message, param, code }: AppError): ErrorBody {
   return {
-    error: { type: `${kind}_error`, message, ...(param !== undefined && { param }), ...(code !== undefined && { code }) },
+    error: {
+      type: `${kind}_error`,
+      message,
+      ...(param !== undefined && { param }),
+      ...(code !== undefined && { code }),
+    },
   }
 }
 

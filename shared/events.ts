@@ -106,7 +106,8 @@ const RETRYABLE = new Set<RunErrorCode>([
 const SUGGESTION: Record<RunErrorCode, string> = {
   provider_auth: "Check the provider's API key (MODEL_API_KEY or the provider's own variable).",
   provider_rate_limited: 'Wait a moment and send the prompt again, or raise the limit at the provider.',
-  provider_unavailable: 'Send the prompt again; if it keeps failing, check the address of the provider and its status page.',
+  provider_unavailable:
+    'Send the prompt again; if it keeps failing, check the address of the provider and its status page.',
   provider_rejected: "Check the model's name and the request: the provider refuses it as it is.",
   context_too_long: 'Shorten the prompt or start a new session.',
   content_filtered: "Change the prompt: the provider's filter stopped the answer.",

@@ -1,0 +1,78 @@
+import type { TenantId } from '../tenant.ts'
+
+/** Body of `POST /agent/run` (api.md "RunRequest"), checked. */
+export type RunRequest = {
+  prompt: string
+  model?: string
+  system_prompt?: string
+  max_turns?: number
+  stop_sequences?: string[]
+  customer_id?: string
+  auto_queue_plan?: boolean
+}
+
+/** Body of `POST /sessions/{id}/messages` (api.md "SendMessageRequest"), checked. */
+export type MessageRequest = { prompt: string; model?: string }
+
+/** Body of a permission reply (api.md "PermissionReplyRequest"), checked. */
+export type PermissionReply = { allow: boolean; reason?: string }
+
+export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** `GET /runs/{run_id}` (D4.5). */
+export type RunSummary = {
+  run_id: string
+  status: RunStatus
+  started_at: string
+  ended_at: string | null
+  event_count: number
+}
+
+/** `GET /sessions/{id}` (api.md "SessionInfoResponse"). */
+export type SessionSummary = { session_id: string; created_at: string; message_count: number }
+
+export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
+export type RunFilter = { status?: RunStatus; limit: number; cursor?: string }
+
+/** Whole frames, ready for the wire, up to and including number `lastSeq`. */
+export type Frames = { text: string | Uint8Array; lastSeq: number }
+
+/**
+ * A run's frames from some number on: first what the journal holds, then live, everything there is merged into one value
+ * per event-loop turn. Ends after the terminal frame. Leaving the iteration early means that this reader went away (D4.5).
+ */
+export type FrameStream = AsyncIterable<Frames>
+
+export type OpenedRun = { runId: string; frames: FrameStream }
+
+/**
+ * The gateway's way to the sessions and runs, wherever they live.
+ *
+ * Every method throws `not_found` for what the tenant does not have (a foreign id is an unknown id), and `unavailable` when the
+ * owner cannot be reached. A run opened or followed is accepted: refusals come before the first frame.
+ */
+export interface Broker {
+  /** Throws `conflict` when the id is taken, `rate_limit` when no worker has room. */
+  createSession(tenant: TenantId, sessionId?: string): Promise<SessionSummary>
+  getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
+  /** Aborts the session's runs with `session_deleted` (D4.7). */
+  deleteSession(tenant: TenantId, sessionId: string): Promise<void>
+
+  /** Throws `rate_limit` when every worker is full. */
+  startRun(tenant: TenantId, request: RunRequest): Promise<OpenedRun>
+  /** Waits its turn behind the session's earlier messages; throws `rate_limit` for the ninth that waits (D4.6). */
+  sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest): Promise<OpenedRun>
+
+  listRuns(tenant: TenantId, filter: RunFilter): Promise<RunPage>
+  getRun(tenant: TenantId, runId: string): Promise<RunSummary>
+  /** Frames after number `after`; a terminal `stream_gap` when the journal no longer holds the next one. */
+  followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
+  cancelRun(tenant: TenantId, runId: string): Promise<void>
+
+  /**
+   * Decides a pending request of a session, or of the one-shot run `scopeId`. Returning means: the engine acts on this reply.
+   * Throws `conflict` when a reply has decided it before, `not_found` when it timed out or never was.
+   */
+  replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
+}
