@@ -76,3 +76,48 @@ export interface Broker {
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
 }
+
+/** A tool call that waits for its client's word (api.md "Permission request"). */
+export type PendingPermission = {
+  id: string
+  tenant: TenantId
+  /** The session, or the one-shot run: the first id of the reply's path. */
+  scopeId: string
+  runId: string
+}
+
+/** How a permission request ended. `expired`: nobody replied in time; `withdrawn`: its run ended first. */
+export type PermissionDecision = { state: 'allowed' | 'denied' | 'expired' | 'withdrawn'; reason?: string }
+
+/**
+ * Where permission requests are decided: every decision is one compare-and-set from pending, so that replies, the timeout and
+ * the end of the run have one winner between them (design §4.9).
+ */
+export interface PermissionBook {
+  open(request: PendingPermission): Promise<void>
+  /** Returns whether this call decided; if not, how it had been decided before (`undefined`: never opened, or forgotten). */
+  decide(
+    request: Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>,
+    decision: PermissionDecision,
+  ): Promise<{ isWon: boolean; state: PermissionDecision['state'] | undefined }>
+  /** Resolves once the request is decided. */
+  decision(request: PendingPermission): Promise<PermissionDecision>
+  /** Forgets the requests of a session or one-shot run, or of one run of a session: from now on replies find none. */
+  forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
+}
+
+/**
+ * The same commands as they reach the process that owns the session or run. Ids come with them, so that whoever asked can
+ * follow and cancel what it does not know the fate of. Refusals are thrown as the `Broker` promises them.
+ */
+export interface Inbox {
+  createSession(tenant: TenantId, sessionId: string): SessionSummary
+  getSession(tenant: TenantId, sessionId: string): SessionSummary
+  deleteSession(tenant: TenantId, sessionId: string): Promise<void>
+  startRun(tenant: TenantId, runId: string, request: RunRequest): void
+  sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void
+  listRuns(tenant: TenantId, filter: RunFilter): RunPage
+  getRun(tenant: TenantId, runId: string): RunSummary
+  followRun(tenant: TenantId, runId: string, after: number): FrameStream
+  cancelRun(tenant: TenantId, runId: string): void
+}

@@ -29,3 +29,13 @@ export interface Tool {
 
 export const succeed = (output: string): ToolOutcome => ({ output, isError: false })
 export const fail = (output: string): ToolOutcome => ({ output, isError: true })
+
+/** The tools of a process: what the model may call, under which policy, with which input. */
+export interface ToolBox {
+  /** In the order in which they are offered to the model. */
+  readonly tools: readonly Tool[]
+  find(name: string): Tool | undefined
+  policyOf(name: string): Policy
+  /** What is wrong with an input, in words the model can act on; `undefined` when it fits the tool's schema. */
+  problemWith(name: string, input: JsonObject): string | undefined
+}

@@ -1,0 +1,50 @@
+import type { RunRequest } from '../../shared/broker/port.ts'
+import type { Conversation } from '../../shared/engine/conversation.ts'
+import type { OpenAsk } from '../../shared/engine/permissions.ts'
+import { run as runEngine } from '../../shared/engine/run.ts'
+import type { PriceOf } from '../../shared/engine/usage.ts'
+import type { WarningEvent } from '../../shared/events.ts'
+import type { ModelRoute } from '../../shared/providers/port.ts'
+import type { ToolBox } from '../../shared/tools/port.ts'
+import type { Execute, Run } from './run.ts'
+
+export type EngineParts = {
+  primary: ModelRoute
+  fallback?: ModelRoute
+  toolBox: ToolBox
+  priceOf: PriceOf
+  openAskFor: (run: Run) => OpenAsk
+  workspaceOf: (run: Run) => string
+  /** Default of `max_turns`. */
+  maxTurns: number
+  maxToolOutputChars: number
+  onToolBug(run: Run, toolName: string, cause: unknown): void
+}
+
+/** Makes of a request and the history it continues what a run executes. */
+export type StartEngine = (request: RunRequest, conversation: Conversation, warnings: WarningEvent[]) => Execute
+
+/** One engine for one-shot runs and sessions alike: only the history they start from differs (D5.7). */
+export function createStartEngine(parts: EngineParts): StartEngine {
+  const { primary, openAskFor, workspaceOf, maxTurns, maxToolOutputChars, onToolBug, ...shared } = parts
+  return (request, conversation, warnings) => (run, signal) =>
+    runEngine(
+      {
+        prompt: request.prompt,
+        ...(request.system_prompt !== undefined && { systemPrompt: request.system_prompt }),
+        maxTurns: request.max_turns ?? maxTurns,
+        stopSequences: request.stop_sequences ?? [],
+        warnings,
+      },
+      {
+        ...shared,
+        primary: request.model === undefined ? primary : { ...primary, model: request.model },
+        conversation,
+        openAsk: openAskFor(run),
+        workspace: workspaceOf(run),
+        signal,
+        maxOutputChars: maxToolOutputChars,
+        onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
+      },
+    )
+}

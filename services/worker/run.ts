@@ -1,0 +1,127 @@
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import type { Journal } from '../../shared/broker/journal.ts'
+import type { FrameStream, RunStatus, RunSummary } from '../../shared/broker/port.ts'
+import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/events.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+
+/** Why a run is ended from outside; also the code of its terminal event (D4.8). */
+export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining'>
+
+export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
+
+/** Makes a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
+export type Execute = (run: Run, signal: AbortSignal) => AsyncIterable<AgentEvent>
+
+const EVENTS_PER_LOOP_TURN = 64
+
+/**
+ * One run: its journal, its state, and the one place that moves the engine's events into the journal.
+ *
+ * waiting (in its session's queue) → running ⇄ waiting (for a permission) → done | failed | cancelled.
+ */
+export class Run {
+  readonly id: string
+  readonly tenant: TenantId
+  readonly sessionId: string | undefined
+  readonly startedAt = new Date()
+  readonly journal: Journal
+  readonly ended: Promise<void>
+  readonly #abort = new AbortController()
+  readonly #onBug: (cause: unknown) => void
+  #hasStarted = false
+  #openAsks = 0
+  #endedAt: Date | undefined
+  #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
+  #end: () => void
+
+  constructor(identity: RunIdentity, journal: Journal, onBug: (cause: unknown) => void) {
+    this.id = identity.id
+    this.tenant = identity.tenant
+    this.sessionId = identity.sessionId
+    this.journal = journal
+    this.#onBug = onBug
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#end = resolve
+  }
+
+  /** The session, or this run itself where there is none: what permission replies and the workspace go by (D4.1). */
+  get scopeId(): string {
+    return this.sessionId ?? this.id
+  }
+
+  get status(): RunStatus {
+    return this.#outcome ?? (this.#hasStarted && this.#openAsks === 0 ? 'running' : 'waiting')
+  }
+
+  get isEnded(): boolean {
+    return this.#outcome !== undefined
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get summary(): RunSummary {
+    return {
+      run_id: this.id,
+      status: this.status,
+      started_at: this.startedAt.toISOString(),
+      ended_at: this.#endedAt?.toISOString() ?? null,
+      event_count: this.journal.lastSeq,
+    }
+  }
+
+  follow(seq: number): FrameStream {
+    return this.journal.follow(seq)
+  }
+
+  /** Counts the run as waiting until `asked` settles. */
+  async waitFor<T>(asked: Promise<T>): Promise<T> {
+    this.#openAsks++
+    return asked.finally(() => this.#openAsks--)
+  }
+
+  /** Runs to the terminal event; never rejects. A run that was cancelled before has ended already. */
+  async execute(execute: Execute): Promise<void> {
+    if (this.isEnded) return
+    this.#hasStarted = true
+    try {
+      await this.#record(execute(this, this.#abort.signal))
+      if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
+    } catch (cause) {
+      this.#onBug(cause)
+      if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
+    }
+  }
+
+  /** Ends the run: at once when it has not started, else as soon as the engine has stopped. */
+  cancel(code: CancelCode): void {
+    if (this.isEnded || this.#abort.signal.aborted) return
+    this.#abort.abort(code)
+    if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  async #record(events: AsyncIterable<AgentEvent>): Promise<void> {
+    let count = 0
+    for await (const event of events) {
+      this.#append(event)
+      // A model that never waits for the network must not keep readers from theirs.
+      if (++count % EVENTS_PER_LOOP_TURN === 0) await nextLoopTurn()
+      if (this.journal.isCrowded) await this.journal.room(this.#abort.signal)
+    }
+  }
+
+  #append(event: AgentEvent): void {
+    this.journal.append(event)
+    if (!this.journal.isEnded) return
+    this.#outcome = outcomeOf(event)
+    this.#endedAt = new Date()
+    this.#end()
+  }
+}
+
+function outcomeOf(event: AgentEvent): 'done' | 'failed' | 'cancelled' {
+  if (event.type !== 'error') return 'done'
+  return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
+}

@@ -1,0 +1,137 @@
+import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal.ts'
+import type { RunFilter, RunPage, RunSummary } from '../../shared/broker/port.ts'
+import { invalidRequest, notFound, tooMany } from '../../shared/errors.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { Run, type RunIdentity } from './run.ts'
+
+export type RunsLimits = {
+  maxLive: number
+  /** How long a run goes on without a reader, and is known after its end (D4.5). */
+  resumeMs: number
+  maxJournalBytes: number
+  journal?: JournalLimits
+}
+
+export type RunsHooks = {
+  onBug(run: RunIdentity, cause: unknown): void
+  /** A run is known no longer: what else is kept of it may go. */
+  onForgotten(run: Run): void
+}
+
+const MAX_KNOWN = 20_000
+const BUSY_RETRY_SECS = 1
+
+/** The runs that this process knows: live ones, and ended ones for as long as their readers may come back. */
+export class Runs {
+  readonly #limits: RunsLimits
+  readonly #hooks: RunsHooks
+  readonly #budget: JournalBudget
+  readonly #known = new Map<string, Run>()
+  readonly #timers = new Map<Run, NodeJS.Timeout>()
+  readonly #live = new Set<Run>()
+  /** Ended runs that still have their frames, in the order of their ends. */
+  readonly #replayable = new Set<Run>()
+
+  constructor(limits: RunsLimits, hooks: RunsHooks) {
+    this.#limits = limits
+    this.#hooks = hooks
+    this.#budget = { bytes: 0, maxBytes: limits.maxJournalBytes }
+  }
+
+  get live(): ReadonlySet<Run> {
+    return this.#live
+  }
+
+  /** Throws `rate_limit` when as many runs are live as may be. */
+  open(identity: RunIdentity): Run {
+    if (this.#live.size >= this.#limits.maxLive) {
+      throw tooMany('this server has as many runs as it takes; try again in a moment', BUSY_RETRY_SECS)
+    }
+    const journal = new Journal(this.#budget, this.#limits.journal)
+    const run = new Run(identity, journal, (cause) => this.#hooks.onBug(identity, cause))
+    this.#known.set(run.id, run)
+    this.#live.add(run)
+    journal.onReaders = () => this.#restartTimer(run)
+    this.#restartTimer(run)
+    void run.ended.then(() => this.#settle(run))
+    return run
+  }
+
+  /** Throws `not_found` for an unknown run and for another tenant's. */
+  get(tenant: TenantId, runId: string): Run {
+    const run = this.#known.get(runId)
+    if (run?.tenant !== tenant) throw notFound(`no run ${runId}: it never was, or ended too long ago`)
+    return run
+  }
+
+  list(tenant: TenantId, { status, limit, cursor }: RunFilter): RunPage {
+    const before = cursor === undefined ? undefined : readCursor(cursor)
+    const runs = [...this.#known.values()]
+      .filter((run) => run.tenant === tenant)
+      .map((run) => run.summary)
+      .filter((run) => status === undefined || run.status === status)
+      .sort((a, b) => compare(placeOf(b), placeOf(a)))
+      .filter((run) => before === undefined || placeOf(run) < before)
+    const page = runs.slice(0, limit)
+    const last = page.at(-1)
+    return { runs: page, next_cursor: last && runs.length > limit ? writeCursor(last) : null }
+  }
+
+  #settle(run: Run): void {
+    this.#live.delete(run)
+    this.#replayable.add(run)
+    this.#restartTimer(run)
+    this.#makeRoom()
+  }
+
+  /** The time starts anew at the start, when the last reader leaves and when the run ends; whoever reads stops it. */
+  #restartTimer(run: Run): void {
+    clearTimeout(this.#timers.get(run))
+    this.#timers.delete(run)
+    if (run.journal.readerCount > 0 || this.#known.get(run.id) !== run) return
+    this.#timers.set(run, setTimeout(() => this.#forget(run), this.#limits.resumeMs).unref())
+  }
+
+  #forget(run: Run): void {
+    clearTimeout(this.#timers.get(run))
+    this.#timers.delete(run)
+    this.#known.delete(run.id)
+    run.cancel('cancelled')
+    void run.ended.then(() => {
+      this.#dropFrames(run)
+      this.#hooks.onForgotten(run)
+    })
+  }
+
+  #dropFrames(run: Run): void {
+    run.journal.drop()
+    this.#replayable.delete(run)
+  }
+
+  /** Over the bounds, the oldest ended runs give up their frames, or themselves; never one that is being read. */
+  #makeRoom(): void {
+    for (const run of this.#replayable) {
+      if (this.#budget.bytes <= this.#budget.maxBytes) break
+      if (run.journal.readerCount === 0) this.#dropFrames(run)
+    }
+    for (const run of this.#known.values()) {
+      if (this.#known.size - this.#live.size <= MAX_KNOWN) break
+      if (run.isEnded && run.journal.readerCount === 0) this.#forget(run)
+    }
+  }
+}
+
+/** Where a run stands in the list; the id breaks ties, so that a page never ends between two runs of one millisecond. */
+const placeOf = ({ started_at, run_id }: RunSummary): string => `${started_at} ${run_id}`
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+const writeCursor = (run: RunSummary): string => Buffer.from(placeOf(run)).toString('base64url')
+
+function readCursor(cursor: string): string {
+  const place = Buffer.from(cursor, 'base64url').toString()
+  if (/^\d{4}-[\d:.TZ-]+ run_[0-9a-f]{32}$/.test(place)) return place
+  throw invalidRequest('cursor is not one that a list has given; leave it out to begin at the newest', {
+    param: '/cursor',
+  })
+}

@@ -1,0 +1,77 @@
+import type { SessionSummary } from '../../shared/broker/port.ts'
+import { Conversation } from '../../shared/engine/conversation.ts'
+import { tooMany } from '../../shared/errors.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { CancelCode, Execute, Run } from './run.ts'
+
+const MAX_WAITING = 8
+const BUSY_RETRY_SECS = 5
+
+export type SessionIdentity = { id: string; tenant: TenantId }
+
+/**
+ * One conversation and the messages that continue it, one at a time and in the order in which they came (D4.6).
+ */
+export class Session {
+  readonly id: string
+  readonly tenant: TenantId
+  readonly conversation = new Conversation()
+  readonly #createdAt = new Date()
+  readonly #idleMs: number
+  readonly #onIdle: () => void
+  readonly #runs = new Set<Run>()
+  #tail: Promise<void> = Promise.resolve()
+  #idleTimer: NodeJS.Timeout | undefined
+
+  /** `onIdle` is called when nothing has been asked of the session for `idleMs`. */
+  constructor({ id, tenant }: SessionIdentity, idleMs: number, onIdle: () => void) {
+    this.id = id
+    this.tenant = tenant
+    this.#idleMs = idleMs
+    this.#onIdle = onIdle
+    this.#restartIdle()
+  }
+
+  get summary(): SessionSummary {
+    return {
+      session_id: this.id,
+      created_at: this.#createdAt.toISOString(),
+      message_count: this.conversation.messageCount,
+    }
+  }
+
+  /** Throws `rate_limit` when as many messages wait as may: one is being answered, the others are behind it. */
+  checkRoom(): void {
+    if (this.#runs.size > MAX_WAITING) {
+      throw tooMany(
+        `session ${this.id} has ${MAX_WAITING} messages waiting; send this one when one is answered`,
+        BUSY_RETRY_SECS,
+      )
+    }
+  }
+
+  /** Runs after everything that was posted before. */
+  post(run: Run, execute: Execute): void {
+    this.#runs.add(run)
+    clearTimeout(this.#idleTimer)
+    this.#tail = this.#tail.then(() => run.execute(execute))
+    void run.ended.then(() => {
+      this.#runs.delete(run)
+      this.#restartIdle()
+    })
+  }
+
+  /** Ends everything that runs or waits, and resolves when all of it has ended. */
+  async close(code: CancelCode): Promise<void> {
+    clearTimeout(this.#idleTimer)
+    const runs = [...this.#runs]
+    for (const run of runs) run.cancel(code)
+    await Promise.all(runs.map(({ ended }) => ended))
+    clearTimeout(this.#idleTimer)
+  }
+
+  #restartIdle(): void {
+    clearTimeout(this.#idleTimer)
+    if (this.#runs.size === 0) this.#idleTimer = setTimeout(this.#onIdle, this.#idleMs).unref()
+  }
+}

@@ -1,0 +1,132 @@
+import { type AgentEvent, isTerminal } from '../events.ts'
+import { FrameRing } from './frame-ring.ts'
+import { renderFrame } from './frames.ts'
+import { JournalReader, type JournalSource } from './journal-reader.ts'
+import type { FrameStream } from './port.ts'
+
+/** Bounds of what is kept of one run (design §4.1). */
+export type JournalLimits = {
+  maxEvents: number
+  maxBytes: number
+  /** What one journal may always keep, however full the process is. */
+  floorBytes: number
+  /** The producer waits while a reader is further behind than this, so that a live reader never falls off the ring's end. */
+  maxBehindEvents: number
+  maxBehindBytes: number
+}
+
+export const JOURNAL_LIMITS: JournalLimits = {
+  maxEvents: 4096,
+  maxBytes: 2 * 1024 * 1024,
+  floorBytes: 256 * 1024,
+  maxBehindEvents: 1024,
+  maxBehindBytes: 128 * 1024,
+}
+
+/** Bytes that all journals of a process hold together, and how many they should. */
+export type JournalBudget = { bytes: number; readonly maxBytes: number }
+
+/**
+ * A run's events as numbered frames in a bounded ring, from which any number of readers read at their own pace.
+ * The ring is the only buffer between the engine and a client: a reader is nothing but a place in it.
+ */
+export class Journal implements JournalSource {
+  readonly #budget: JournalBudget
+  readonly #limits: JournalLimits
+  readonly #ring = new FrameRing()
+  readonly #readers = new Set<JournalReader>()
+  #isEnded = false
+  #wakeProducer: (() => void) | undefined
+  /** Told each time a reader comes or goes. */
+  onReaders: () => void = () => {}
+
+  constructor(budget: JournalBudget, limits: JournalLimits = JOURNAL_LIMITS) {
+    this.#budget = budget
+    this.#limits = limits
+  }
+
+  get lastSeq(): number {
+    return this.#ring.lastSeq
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get readerCount(): number {
+    return this.#readers.size
+  }
+
+  /** Appends an event's frame. A terminal event closes the journal: appending after it is a bug and throws. */
+  append(event: AgentEvent): void {
+    if (this.#isEnded) throw new Error('nothing follows a terminal event')
+    const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))
+    this.#budget.bytes += size
+    this.#isEnded = isTerminal(event)
+    while (this.#isOver()) this.#budget.bytes -= this.#ring.shift()
+    for (const reader of this.#readers) reader.added(size)
+  }
+
+  /** Is a reader so far behind that the producer should wait for `room`? */
+  get isCrowded(): boolean {
+    for (const { seq, behindBytes } of this.#readers) {
+      if (behindBytes > this.#limits.maxBehindBytes || this.lastSeq - seq > this.#limits.maxBehindEvents) return true
+    }
+    return false
+  }
+
+  /** For the one producer: resolves when no reader is far behind any more (each caught up or left), or `signal` is aborted. */
+  async room(signal: AbortSignal): Promise<void> {
+    if (!this.isCrowded || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wake = () => resolve()
+    this.#wakeProducer = wake
+    signal.addEventListener('abort', wake)
+    await promise
+    signal.removeEventListener('abort', wake)
+    this.#wakeProducer = undefined
+  }
+
+  /** Reads on after frame `seq`. The reader counts as present from this call on, until its iteration ends. */
+  follow(seq: number): FrameStream {
+    const from = Math.min(seq, this.lastSeq)
+    const reader = new JournalReader(this, from, this.#ring.bytesAfter(from))
+    this.#readers.add(reader)
+    this.onReaders()
+    return reader
+  }
+
+  /** Gives up all frames so that other runs' may be kept; who follows from now on finds a gap. */
+  drop(): void {
+    this.#budget.bytes -= this.#ring.bytes
+    this.#ring.clear()
+  }
+
+  hasAfter(seq: number): boolean {
+    return seq < this.#ring.lastSeq
+  }
+
+  /** The frames after `seq`, merged; `undefined` when the next one is no longer kept. */
+  readAfter(seq: number): { text: string; lastSeq: number } | undefined {
+    return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
+  }
+
+  /** A reader has read on. */
+  advanced(): void {
+    if (this.#wakeProducer && !this.isCrowded) this.#wakeProducer()
+  }
+
+  /** A reader has gone. */
+  left(reader: JournalReader): void {
+    this.#readers.delete(reader)
+    this.advanced()
+    this.onReaders()
+  }
+
+  #isOver(): boolean {
+    const { maxEvents, maxBytes, floorBytes } = this.#limits
+    const { length, bytes } = this.#ring
+    if (length <= 1) return false
+    return length > maxEvents || bytes > maxBytes || (this.#budget.bytes > this.#budget.maxBytes && bytes > floorBytes)
+  }
+}

@@ -1,0 +1,98 @@
+import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
+import { callModel, type ModelCall } from '../providers/failover.ts'
+import type { Message, ModelRoute, ToolResultBlock, Usage } from '../providers/port.ts'
+import type { Conversation } from './conversation.ts'
+import { callTools, type ToolStepDeps, toolUseBlocks } from './tool-step.ts'
+import { type Answer, readAnswer } from './turn.ts'
+import { addTurn, done, estimateUsage, type PriceOf, startTotals, type Totals, turnEnd } from './usage.ts'
+
+export type EngineInput = {
+  prompt: string
+  systemPrompt?: string
+  maxTurns: number
+  stopSequences: readonly string[]
+  /** Told to the client behind the first `turn_start`. */
+  warnings: readonly WarningEvent[]
+}
+
+export type EngineDeps = ToolStepDeps & {
+  primary: ModelRoute
+  fallback?: ModelRoute
+  priceOf: PriceOf
+  conversation: Conversation
+}
+
+/**
+ * The engine's one loop: asks the model, makes its tool calls, and asks again until it has answered (api.md "Events").
+ * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug. The reason that
+ * `signal` is aborted with is the `RunErrorCode` of the terminal event.
+ */
+export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator<AgentEvent, void, undefined> {
+  const { conversation, signal } = deps
+  conversation.append({ role: 'user', text: input.prompt })
+  let totals = startTotals()
+  for (let turn = 1; turn <= input.maxTurns; turn++) {
+    yield { type: 'turn_start', turn_number: turn, model: deps.primary.model }
+    if (turn === 1) yield* input.warnings
+    const answer = yield* readAnswer(callModel(modelCall(input, deps)), input.stopSequences)
+    if (signal.aborted) return yield abortEvent(signal)
+    if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
+    const results = yield* callTools(answer.toolCalls, deps)
+    if (signal.aborted) return yield abortEvent(signal)
+
+    const usage = answer.usage ?? estimateUsage(conversation.messages, answer.outputChars)
+    conversation.append(...turnMessages(answer, results))
+    totals = yield* account(turn, { usage, route: answer.servedBy ?? deps.primary }, { totals, priceOf: deps.priceOf })
+    if (results.length === 0) return yield done(totals, answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
+  }
+  yield errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+}
+
+function modelCall({ systemPrompt, stopSequences }: EngineInput, deps: EngineDeps): ModelCall {
+  const { primary, fallback, conversation, toolBox, signal } = deps
+  const request = {
+    ...(systemPrompt !== undefined && { system: systemPrompt }),
+    messages: conversation.messages,
+    tools: toolBox.tools,
+    stopSequences,
+  }
+  return { primary, ...(fallback && { fallback }), request, signal }
+}
+
+function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[]): Message[] {
+  const said = [...blocks, ...toolUseBlocks(toolCalls)]
+  return [
+    ...(said.length > 0 ? [{ role: 'assistant' as const, blocks: said }] : []),
+    ...(results.length > 0 ? [{ role: 'tool' as const, results }] : []),
+  ]
+}
+
+/** Tells what a turn cost and adds it up; the first turn whose price is not known carries the run's one warning (D4.10). */
+async function* account(
+  turn: number,
+  { usage, route }: { usage: Usage; route: ModelRoute },
+  { totals, priceOf }: { totals: Totals; priceOf: PriceOf },
+): AsyncGenerator<AgentEvent, Totals, undefined> {
+  const price = priceOf(route.provider.type, route.model, usage)
+  if (price === undefined && !totals.isPriceUnknown) yield priceUnknown(route.model)
+  yield turnEnd(turn, usage, price ?? 0)
+  return addTurn(totals, usage, price)
+}
+
+const priceUnknown = (model: string): AgentEvent => ({
+  type: 'warning',
+  code: 'price_unknown',
+  message: `the price of ${model} is not known: its cost is reported as 0`,
+  detail: { model, suggestion: 'Set MODEL_PRICES.' },
+})
+
+const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
+  cancelled: 'the run was cancelled',
+  session_deleted: 'the session was deleted',
+  worker_draining: 'the server is shutting down',
+}
+
+function abortEvent({ reason }: AbortSignal): AgentEvent {
+  const code = reason as RunErrorCode
+  return errorEvent(code, ABORT_MESSAGE[code] ?? 'the run was ended')
+}

@@ -1,0 +1,137 @@
+import type { AgentEvent, JsonObject } from '../events.ts'
+import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
+import { fail, type ToolBox, type ToolOutcome } from '../tools/port.ts'
+import { EventQueue } from './event-queue.ts'
+import type { OpenAsk } from './permissions.ts'
+import type { ToolCall } from './turn.ts'
+
+export type ToolStepDeps = {
+  toolBox: ToolBox
+  openAsk: OpenAsk
+  workspace: string
+  signal: AbortSignal
+  maxOutputChars: number
+  /** Told of a tool that threw, which is a bug of the tool. */
+  onToolBug(toolName: string, cause: unknown): void
+}
+
+const MAX_CALLS = 64
+const MAX_QUEUED_PROGRESS = 256
+
+/** The calls as they stand in the history. */
+export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
+  calls.map(({ id, toolName, input, meta }) => ({
+    type: 'tool_use',
+    id,
+    toolName,
+    input: parseInput(input) ?? {},
+    ...(meta && { meta }),
+  }))
+
+/**
+ * Makes one turn's tool calls, all at once: each reports its events as they come, and those that ask wait for their own
+ * verdict (D4.3). Returns the results in the order of the calls. Once the signal is aborted the events end, and the calls
+ * are left to stop by themselves.
+ */
+export async function* callTools(
+  calls: readonly ToolCall[],
+  deps: ToolStepDeps,
+): AsyncGenerator<AgentEvent, ToolResultBlock[], undefined> {
+  if (calls.length === 0) return []
+  for (const { id, toolName, input } of calls) {
+    yield { type: 'tool_use', id, tool_name: toolName, input: parseInput(input) ?? {} }
+  }
+  const events = new EventQueue<AgentEvent>(MAX_QUEUED_PROGRESS)
+  const close = () => events.close()
+  deps.signal.addEventListener('abort', close, { once: true })
+  const results = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, { ...deps, events })))
+  results.then(close, close)
+  yield* events
+  deps.signal.removeEventListener('abort', close)
+  return deps.signal.aborted ? [] : results
+}
+
+type CallDeps = ToolStepDeps & { events: EventQueue<AgentEvent> }
+
+async function callTool(call: ToolCall, isWithinLimit: boolean, deps: CallDeps): Promise<ToolResultBlock> {
+  const { id, toolName } = call
+  const outcome = isWithinLimit
+    ? await outcomeOf(call, deps)
+    : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
+  const output = capOutput(outcome.output, deps.maxOutputChars)
+  if (output !== outcome.output) deps.events.push(truncationWarning(call, outcome.output.length, deps.maxOutputChars))
+  deps.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
+  return { id, toolName, output, isError: outcome.isError }
+}
+
+/** Check, ask, run: each stage may settle the call. Whatever goes wrong is a value that the model reads. */
+async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
+  const { toolName } = call
+  const tool = deps.toolBox.find(toolName)
+  if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(deps.toolBox)}.`)
+  const input = parseInput(call.input)
+  if (!input) return fail(`The input of ${toolName} is not a JSON object. Call it again with valid JSON.`)
+  const problem = deps.toolBox.problemWith(toolName, input)
+  if (problem !== undefined) return fail(problem)
+
+  const policy = deps.toolBox.policyOf(toolName)
+  if (policy === 'deny') return fail(`${toolName} is switched off by this server's policy. Go on without it.`)
+  if (policy === 'ask') {
+    const refusal = await askFor(call, { input, message: tool.describe(input) }, deps)
+    if (refusal) return refusal
+  }
+  if (deps.signal.aborted) return fail('The run has ended.')
+  try {
+    return await tool.run(input, {
+      workspace: deps.workspace,
+      signal: deps.signal,
+      report: reporter(call, deps.events),
+    })
+  } catch (cause) {
+    deps.onToolBug(toolName, cause)
+    return fail(`${toolName} failed unexpectedly. Try another way.`)
+  }
+}
+
+async function askFor(
+  { toolName }: ToolCall,
+  { input, message }: { input: JsonObject; message: string },
+  { openAsk, events }: CallDeps,
+): Promise<ToolOutcome | undefined> {
+  const ask = await openAsk({ toolName, input, message })
+  events.push({ type: 'permission_request', id: ask.id, tool_name: toolName, input, message })
+  const { isAllowed, reason } = await ask.verdict
+  return isAllowed ? undefined : fail(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
+}
+
+const reporter =
+  ({ id, toolName }: ToolCall, events: EventQueue<AgentEvent>) =>
+  (progress: number, detail: string): void =>
+    events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
+
+const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
+
+/** A call without arguments may come as an empty text. */
+function parseInput(text: string): JsonObject | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function capOutput(output: string, maxChars: number): string {
+  if (output.length <= maxChars) return output
+  return `${output.slice(0, maxChars).toWellFormed()}\n[truncated: ${maxChars} of ${output.length} characters are shown]`
+}
+
+function truncationWarning({ id, toolName }: ToolCall, chars: number, maxChars: number): AgentEvent {
+  return {
+    type: 'warning',
+    code: 'tool_output_truncated',
+    message: `the output of ${toolName} was cut to ${maxChars} characters`,
+    detail: { id, tool_name: toolName, chars, max_chars: maxChars },
+  }
+}

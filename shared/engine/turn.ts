@@ -1,0 +1,108 @@
+import type { AgentEvent, WarningEvent } from '../events.ts'
+import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import { StopMatcher } from './stop.ts'
+
+export type ToolCall = Extract<ModelPart, { type: 'tool_call' }>
+
+/** What came of one model call. */
+export type Answer = {
+  blocks: AssistantBlock[]
+  toolCalls: ToolCall[]
+  outputChars: number
+  /** `failed`: see `failure`; `aborted`: the model's parts ended without a word, because the run's signal was aborted. */
+  outcome: 'complete' | 'stopped' | 'failed' | 'aborted'
+  /** Missing when the call was cut off before the provider counted. */
+  usage?: Usage
+  failure?: Failure
+  /** The fallback, when it took the turn. */
+  servedBy?: ModelRoute
+}
+
+/** Tells a model's answer as events (D4.3), enforcing the stop sequences, and returns what it came to. */
+export async function* readAnswer(
+  parts: AsyncIterable<ModelPart | WarningEvent>,
+  stopSequences: readonly string[],
+): AsyncGenerator<AgentEvent, Answer, undefined> {
+  const reader = new AnswerReader(stopSequences)
+  for await (const part of parts) {
+    for (const event of reader.take(part)) yield event
+    if (reader.isOver) break
+  }
+  return reader.answer
+}
+
+class AnswerReader {
+  readonly answer: Answer = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'aborted' }
+  readonly #stop: StopMatcher
+  #text = ''
+  #thinking = ''
+
+  constructor(stopSequences: readonly string[]) {
+    this.#stop = new StopMatcher(stopSequences)
+  }
+
+  get isOver(): boolean {
+    return this.answer.outcome !== 'aborted'
+  }
+
+  take(part: ModelPart | WarningEvent): AgentEvent[] {
+    switch (part.type) {
+      case 'text_delta':
+        return this.#textDelta(part.text)
+      case 'text_end':
+        return this.#textEnd()
+      case 'thinking_delta':
+        this.#thinking += part.text
+        return part.text === '' ? [] : [part]
+      case 'thinking_end':
+        return this.#thinkingEnd(part)
+      case 'tool_call':
+        this.answer.toolCalls.push(part)
+        return []
+      case 'finish':
+        this.answer.outcome = part.reason === 'stop_sequence' ? 'stopped' : 'complete'
+        this.answer.usage = part.usage
+        return this.#textEnd()
+      case 'failure':
+        this.answer.outcome = 'failed'
+        this.answer.failure = part.failure
+        return []
+      case 'warning':
+        return [part]
+    }
+  }
+
+  #textDelta(delta: string): AgentEvent[] {
+    const { text, isStopped } = this.#stop.push(delta)
+    const events = this.#show(text)
+    if (!isStopped) return events
+    this.answer.outcome = 'stopped'
+    // Calls of a turn that a stop sequence has ended are not made.
+    this.answer.toolCalls = []
+    return [...events, ...this.#textEnd()]
+  }
+
+  #textEnd(): AgentEvent[] {
+    const events = this.#show(this.#stop.flush())
+    if (this.#text === '') return events
+    const block = { type: 'text', text: this.#text } as const
+    this.#text = ''
+    this.answer.blocks.push(block)
+    return [...events, block]
+  }
+
+  #thinkingEnd({ meta }: Extract<ModelPart, { type: 'thinking_end' }>): AgentEvent[] {
+    const block = { type: 'thinking', text: this.#thinking } as const
+    this.#thinking = ''
+    if (block.text === '' && !meta) return []
+    this.answer.blocks.push({ ...block, ...(meta && { meta }) })
+    return block.text === '' ? [] : [block]
+  }
+
+  #show(text: string): AgentEvent[] {
+    if (text === '') return []
+    this.#text += text
+    this.answer.outputChars += text.length
+    return [{ type: 'text_delta', text }]
+  }
+}

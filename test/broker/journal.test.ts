@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import { renderFrame } from '../../shared/broker/frames.ts'
+import { JOURNAL_LIMITS, Journal } from '../../shared/broker/journal.ts'
+import type { FrameStream } from '../../shared/broker/port.ts'
+import { type AgentEvent, errorEvent } from '../../shared/events.ts'
+
+const roomy = () => ({ bytes: 0, maxBytes: 64 * 1024 * 1024 })
+const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
+const END = errorEvent('cancelled', 'x')
+
+async function readAll(frames: FrameStream): Promise<string> {
+  let text = ''
+  for await (const chunk of frames) text += chunk.text
+  return text
+}
+
+const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
+
+describe('frames', () => {
+  it('D4.2: a frame is id, event and data in this order, then a blank line', () => {
+    expect(renderFrame(7, { type: 'text_delta', text: 'a\nb' })).to.equal(
+      'id: 7\nevent: text_delta\ndata: {"text":"a\\nb"}\n\n',
+    )
+  })
+})
+
+describe('journal', () => {
+  it('D4.5: a reader gets what was appended before and after it came, in order and without a hole', async () => {
+    const journal = new Journal(roomy())
+    journal.append(delta('a'))
+    const reading = readAll(journal.follow(0))
+    journal.append(delta('b'))
+    setImmediate(() => {
+      journal.append(delta('c'))
+      journal.append(END)
+    })
+    expect(idsOf(await reading)).to.deep.equal([1, 2, 3, 4])
+  })
+
+  it('events of one loop turn are read as one chunk', async () => {
+    const journal = new Journal(roomy())
+    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    const first = reader.next()
+    for (const text of ['a', 'b', 'c']) journal.append(delta(text))
+    const { value } = await first
+    expect(value).to.have.property('lastSeq', 3)
+  })
+
+  it('D4.5: Last-Event-ID n replays from n + 1', async () => {
+    const journal = new Journal(roomy())
+    for (const text of ['a', 'b', 'c']) journal.append(delta(text))
+    journal.append(END)
+    expect(idsOf(await readAll(journal.follow(2)))).to.deep.equal([3, 4])
+  })
+
+  it('D4.5: a reader whose next event is no longer kept gets stream_gap at once, under the id it has', async () => {
+    const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxEvents: 2 })
+    for (const text of ['a', 'b', 'c', 'd']) journal.append(delta(text))
+    const text = await readAll(journal.follow(1))
+    expect(idsOf(text)).to.deep.equal([1])
+    expect(text).to.include('"code":"stream_gap"')
+  })
+
+  it('keeps at most maxBytes, but always the newest event', () => {
+    const budget = roomy()
+    const journal = new Journal(budget, { ...JOURNAL_LIMITS, maxBytes: 100 })
+    for (let i = 0; i < 50; i++) journal.append(delta('x'.repeat(200)))
+    expect(journal.lastSeq).to.equal(50)
+    expect(budget.bytes).to.be.lessThan(300)
+    journal.drop()
+    expect(budget.bytes).to.equal(0)
+  })
+
+  it('in a full process a journal keeps no more than its floor', () => {
+    const budget = { bytes: 10, maxBytes: 5 }
+    const journal = new Journal(budget, { ...JOURNAL_LIMITS, floorBytes: 1000 })
+    for (let i = 0; i < 100; i++) journal.append(delta('x'.repeat(100)))
+    expect(budget.bytes).to.be.within(500, 1010)
+  })
+
+  it('the producer waits for a reader that is far behind, and goes on when it has caught up', async () => {
+    const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBehindEvents: 2 })
+    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    for (const text of ['a', 'b', 'c']) journal.append(delta(text))
+    expect(journal.isCrowded).to.equal(true)
+    const room = journal.room(new AbortController().signal)
+    await reader.next()
+    await room
+    expect(journal.isCrowded).to.equal(false)
+  })
+
+  it('the producer does not wait for a reader that left, nor when its run is aborted', async () => {
+    const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBehindEvents: 0 })
+    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    journal.append(delta('a'))
+    const abort = new AbortController()
+    const aborted = journal.room(abort.signal)
+    abort.abort()
+    await aborted
+    const left = journal.room(new AbortController().signal)
+    await reader.return?.()
+    await left
+    expect(journal.readerCount).to.equal(0)
+  })
+
+  it('a reader that waits is released when it is closed from outside', async () => {
+    const reader = new Journal(roomy()).follow(0)[Symbol.asyncIterator]()
+    const waiting = reader.next()
+    await reader.return?.()
+    expect(await waiting).to.deep.equal({ done: true, value: undefined })
+  })
+
+  it('design §7.1: nothing can be appended after the terminal event', () => {
+    const journal = new Journal(roomy())
+    journal.append(END)
+    expect(() => journal.append(delta('late'))).to.throw()
+  })
+
+  it('a number ahead of the run reads on live instead of waiting for ever', async () => {
+    const journal = new Journal(roomy())
+    journal.append(delta('a'))
+    const reading = readAll(journal.follow(999))
+    journal.append(END)
+    expect(idsOf(await reading)).to.deep.equal([2])
+  })
+})

@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import type { Verdict } from '../../shared/engine/permissions.ts'
+import { callTools, type ToolStepDeps, toolUseBlocks } from '../../shared/engine/tool-step.ts'
+import type { ToolCall } from '../../shared/engine/turn.ts'
+import type { AgentEvent } from '../../shared/events.ts'
+import type { ToolResultBlock } from '../../shared/providers/port.ts'
+import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
+
+const call = (id: string, toolName: string, input = '{}'): ToolCall => ({ type: 'tool_call', id, toolName, input })
+
+const tool = (name: string, run: Tool['run'] = async () => succeed(`${name} ran`)): Tool => ({
+  name,
+  description: name,
+  inputSchema: {},
+  defaultPolicy: 'allow',
+  describe: () => `${name} wants to run`,
+  run,
+})
+
+type Setup = Partial<ToolStepDeps> & { tools?: Tool[]; policy?: Policy; problem?: string }
+
+function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): ToolStepDeps {
+  return {
+    toolBox: {
+      tools,
+      find: (name) => tools.find((candidate) => candidate.name === name),
+      policyOf: () => policy,
+      problemWith: () => problem,
+    },
+    openAsk: async () => ({ id: 'perm_1', verdict: Promise.resolve({ isAllowed: true, reason: '' }) }),
+    workspace: '/nowhere',
+    signal: new AbortController().signal,
+    maxOutputChars: 1000,
+    onToolBug: () => {},
+    ...rest,
+  }
+}
+
+async function collect(
+  calls: ToolCall[],
+  deps: ToolStepDeps,
+): Promise<{ events: AgentEvent[]; results: ToolResultBlock[] }> {
+  const events: AgentEvent[] = []
+  const step = callTools(calls, deps)
+  while (true) {
+    const next = await step.next()
+    if (next.done) return { events, results: next.value }
+    events.push(next.value)
+  }
+}
+
+const typesOf = (events: AgentEvent[]) => events.map(({ type }) => type)
+
+describe('tool step', () => {
+  it('D4.3: a call is tool_use, its progress, then tool_result', async () => {
+    const reporting = tool('Dig', async (_input, { report }) => {
+      report(0.5, 'half way')
+      return succeed('found')
+    })
+    const { events, results } = await collect([call('c1', 'Dig', '{"deep":true}')], depsOf({ tools: [reporting] }))
+    expect(events).to.deep.equal([
+      { type: 'tool_use', id: 'c1', tool_name: 'Dig', input: { deep: true } },
+      { type: 'tool_progress', id: 'c1', tool_name: 'Dig', progress: 0.5, detail: 'half way' },
+      { type: 'tool_result', id: 'c1', tool_name: 'Dig', output: 'found', is_error: false },
+    ])
+    expect(results).to.deep.equal([{ id: 'c1', toolName: 'Dig', output: 'found', isError: false }])
+  })
+
+  it('D4.3: calls run in parallel and report as they come; the history keeps the order of the calls', async () => {
+    const second = Promise.withResolvers<void>()
+    const tools = [
+      tool('First', async () => {
+        await second.promise
+        return succeed('1')
+      }),
+      tool('Second', async () => {
+        setImmediate(() => second.resolve())
+        return succeed('2')
+      }),
+    ]
+    const { events, results } = await collect([call('a', 'First'), call('b', 'Second')], depsOf({ tools }))
+    const reported = events.filter((event) => event.type === 'tool_result').map(({ id }) => id)
+    expect(reported).to.deep.equal(['b', 'a'])
+    expect(results.map(({ id }) => id)).to.deep.equal(['a', 'b'])
+  })
+
+  it('api.md Permission request: a tool that asks runs once it is allowed', async () => {
+    const verdict = Promise.withResolvers<Verdict>()
+    const deps = depsOf({
+      tools: [tool('Write')],
+      policy: 'ask',
+      openAsk: async () => ({ id: 'perm_7', verdict: verdict.promise }),
+    })
+    const step = callTools([call('c1', 'Write')], deps)
+    await step.next()
+    expect((await step.next()).value).to.deep.equal({
+      type: 'permission_request',
+      id: 'perm_7',
+      tool_name: 'Write',
+      input: {},
+      message: 'Write wants to run',
+    })
+    verdict.resolve({ isAllowed: true, reason: '' })
+    expect((await step.next()).value).to.include({ output: 'Write ran', is_error: false })
+  })
+
+  it('the reason of a denial is given to the model, and the tool is not run', async () => {
+    let ran = false
+    const write = tool('Write', async () => {
+      ran = true
+      return succeed('')
+    })
+    const openAsk = async () => ({ id: 'p', verdict: Promise.resolve({ isAllowed: false, reason: 'not today' }) })
+    const { results } = await collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', openAsk }))
+    expect(results[0]).to.include({ isError: true, output: 'Permission to use Write was denied: not today' })
+    expect(ran).to.equal(false)
+  })
+
+  const refused: [string, Setup, ToolCall, RegExp][] = [
+    ['an unknown tool', { tools: [tool('Read')] }, call('x', 'Rm'), /no tool Rm.*Read/],
+    ['input that is not JSON', { tools: [tool('Read')] }, call('x', 'Read', '{"a":'), /not a JSON object/],
+    ['input that is no object', { tools: [tool('Read')] }, call('x', 'Read', '[1]'), /not a JSON object/],
+    [
+      'input against the schema',
+      { tools: [tool('Read')], problem: 'path is missing' },
+      call('x', 'Read'),
+      /path is missing/,
+    ],
+    ['a policy of deny', { tools: [tool('Read')], policy: 'deny' }, call('x', 'Read'), /switched off/],
+    [
+      'a tool that throws',
+      {
+        tools: [
+          tool('Read', async () => {
+            throw new Error('secret detail')
+          }),
+        ],
+      },
+      call('x', 'Read'),
+      /^Read failed unexpectedly/,
+    ],
+  ]
+  for (const [what, setup, refusedCall, message] of refused) {
+    it(`${what} is a tool error that the model reads, and the run goes on`, async () => {
+      const { events, results } = await collect([refusedCall], depsOf(setup))
+      expect(results[0]?.isError).to.equal(true)
+      expect(results[0]?.output).to.match(message)
+      expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
+    })
+  }
+
+  it('an empty input counts as {}', async () => {
+    const { results } = await collect([call('x', 'Read', '')], depsOf({ tools: [tool('Read')] }))
+    expect(results[0]?.isError).to.equal(false)
+    expect(toolUseBlocks([call('x', 'Read', '')])[0]).to.deep.include({ input: {} })
+  })
+
+  it('an output over the limit is cut, says so, and carries a warning tool_output_truncated', async () => {
+    const deps = depsOf({ tools: [tool('Read', async () => succeed('x'.repeat(50)))], maxOutputChars: 10 })
+    const { events, results } = await collect([call('c1', 'Read')], deps)
+    expect(results[0]?.output).to.equal('xxxxxxxxxx\n[truncated: 10 of 50 characters are shown]')
+    expect(events[1]).to.deep.include({ type: 'warning', code: 'tool_output_truncated' })
+  })
+
+  it('of more than 64 calls in a turn the rest are told to come in the next one', async () => {
+    const calls = Array.from({ length: 66 }, (_, i) => call(`c${i}`, 'Read'))
+    const { results } = await collect(calls, depsOf({ tools: [tool('Read')] }))
+    expect(results.filter(({ isError }) => isError).map(({ id }) => id)).to.deep.equal(['c64', 'c65'])
+  })
+
+  it('an abort ends the events at once, though a tool does not heed it', async () => {
+    const abort = new AbortController()
+    const stubborn = tool('Sleep', () => {
+      setImmediate(() => abort.abort('cancelled'))
+      return new Promise(() => {})
+    })
+    const { events, results } = await collect(
+      [call('c1', 'Sleep')],
+      depsOf({ tools: [stubborn], signal: abort.signal }),
+    )
+    expect(typesOf(events)).to.deep.equal(['tool_use'])
+    expect(results).to.deep.equal([])
+  })
+})

@@ -1,0 +1,80 @@
+import { checkStream } from './stream-grammar.ts'
+
+export type Frame = { id: number; event: string; data: Record<string, unknown> }
+
+const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
+
+/**
+ * A client's view of one SSE answer. It reads strictly, byte for byte as D4.2 has it, and holds every stream that ends against
+ * the grammar of events.
+ */
+export class EventStream {
+  readonly response: Response
+  readonly frames: Frame[] = []
+  readonly comments: string[] = []
+  readonly #abort: AbortController
+  readonly #blocks: AsyncGenerator<string, void, undefined>
+
+  private constructor(response: Response, abort: AbortController) {
+    this.response = response
+    this.#abort = abort
+    this.#blocks = blocksOf(response)
+  }
+
+  /** Throws when the answer is no stream. */
+  static async open(url: string, init: RequestInit = {}): Promise<EventStream> {
+    const abort = new AbortController()
+    const response = await fetch(url, { ...init, signal: abort.signal })
+    if (response.status === 200) return new EventStream(response, abort)
+    throw new Error(`no stream: ${response.status} ${await response.text()}`)
+  }
+
+  get runId(): string {
+    return this.response.headers.get('x-run-id') ?? ''
+  }
+
+  /** The next frame; `undefined` at the end of the stream, which is then held against the grammar. */
+  async next(): Promise<Frame | undefined> {
+    for (let block = await this.#blocks.next(); !block.done; block = await this.#blocks.next()) {
+      if (block.value.startsWith(': ')) {
+        this.comments.push(block.value.slice(2))
+        continue
+      }
+      const [, id, event, data] = FRAME.exec(block.value) ?? []
+      if (!id || !event || !data) throw new Error(`not a frame: ${block.value}`)
+      const frame = { id: Number(id), event, data: JSON.parse(data) as Frame['data'] }
+      this.frames.push(frame)
+      return frame
+    }
+    checkStream(this.frames)
+    return undefined
+  }
+
+  /** Reads on to the next frame of this name; throws when the stream ends without one. */
+  async until(event: string): Promise<Frame> {
+    for (let frame = await this.next(); frame; frame = await this.next()) if (frame.event === event) return frame
+    throw new Error(`the stream ended without ${event}: ${this.frames.map((frame) => frame.event).join(' ')}`)
+  }
+
+  /** Reads to the end and returns all frames. */
+  async all(): Promise<Frame[]> {
+    while (await this.next());
+    return this.frames
+  }
+
+  /** Goes away, as a client does that closes its connection. */
+  leave(): void {
+    this.#abort.abort()
+  }
+}
+
+async function* blocksOf(response: Response): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let rest = ''
+  for await (const bytes of response.body ?? []) {
+    const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
+    rest = blocks.pop() ?? ''
+    yield* blocks
+  }
+  if (rest !== '') throw new Error(`half a frame at the end: ${rest}`)
+}

@@ -1,0 +1,83 @@
+type Frame = { id: number; event: string; data: Record<string, unknown> }
+
+const TERMINAL = new Set(['done', 'error', 'plan_queued'])
+
+/** A terminal frame that the gateway makes itself repeats the last number (D4.2). */
+const READER_FAILURES = new Set(['worker_lost', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
+
+/** Holds a whole stream against api.md "Events" and D4.2–D4.4; throws with what is wrong and where. */
+export function checkStream(frames: readonly Frame[]): void {
+  const wrong = [...problemsOfNumbers(frames), ...problemsOfEnd(frames), ...problemsOfTurns(frames)]
+  // A stream that was taken up in the middle cannot be held against what came before.
+  if (frames[0]?.id === 1) wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames))
+  if (wrong.length > 0) throw new Error(`the stream breaks the grammar: ${wrong.join('; ')}`)
+}
+
+function problemsOfNumbers(frames: readonly Frame[]): string[] {
+  return frames.flatMap((frame, i) => {
+    const last = frames[i - 1]
+    if (!last || READER_FAILURES.has(String(frame.data['code'])) || frame.id === last.id + 1) return []
+    return [`frame ${frame.id} follows frame ${last.id}`]
+  })
+}
+
+function problemsOfEnd(frames: readonly Frame[]): string[] {
+  const terminals = frames.filter(({ event }) => TERMINAL.has(event)).length
+  if (frames.length === 0) return []
+  if (terminals === 1 && TERMINAL.has(frames.at(-1)?.event ?? '')) return []
+  return [`${terminals} terminal events, the last frame is ${frames.at(-1)?.event}`]
+}
+
+function problemsOfTurns(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  let open: unknown
+  for (const { event, data } of frames) {
+    if (event === 'turn_start') {
+      if (open !== undefined) problems.push(`turn ${data['turn_number']} starts within turn ${open}`)
+      open = data['turn_number']
+    }
+    if (event !== 'turn_end') continue
+    if (open !== undefined && open !== data['turn_number'])
+      problems.push(`turn ${data['turn_number']} ends within turn ${open}`)
+    open = undefined
+  }
+  if (open !== undefined && frames.at(-1)?.event === 'done') problems.push(`turn ${open} never ends`)
+  return problems
+}
+
+/** Each block is its deltas and then the whole of them. */
+function problemsOfBlocks(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  for (const kind of ['text', 'thinking']) {
+    let deltas = ''
+    for (const { id, event, data } of frames) {
+      if (event === `${kind}_delta`) deltas += data['text']
+      if (event !== kind) continue
+      if (data['text'] !== deltas) problems.push(`${kind} block ${id} is not its deltas`)
+      deltas = ''
+    }
+    if (deltas !== '' && frames.at(-1)?.event === 'done') problems.push(`${kind} deltas without their block`)
+  }
+  return problems
+}
+
+const AFTER_USE = new Set(['tool_progress', 'tool_result'])
+
+/** tool_use, then (if asked) permission_request, any tool_progress, then exactly one tool_result before the turn ends. */
+function problemsOfTools(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  const open = new Map<unknown, unknown>()
+  for (const { id, event, data } of frames) {
+    if (event === 'tool_use') {
+      if (open.has(data['id'])) problems.push(`tool call ${data['id']} is used twice`)
+      open.set(data['id'], data['tool_name'])
+    }
+    if (AFTER_USE.has(event) && !open.has(data['id'])) problems.push(`${event} ${id} has no open tool_use`)
+    if (event === 'tool_result') open.delete(data['id'])
+    if (event === 'permission_request' && ![...open.values()].includes(data['tool_name'])) {
+      problems.push(`permission_request ${id} asks for a tool that is not in use`)
+    }
+    if (event === 'turn_end' && open.size > 0) problems.push(`turn ends with ${open.size} open tool calls`)
+  }
+  return problems
+}

@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { createPermissionDesk } from '../../services/worker/permission-desk.ts'
+import { Runs } from '../../services/worker/runs.ts'
+import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { reply } from '../../shared/broker/permission-reply.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+
+const question = { toolName: 'Write', input: {}, message: 'Write wants to write' }
+
+function setUp(timeoutMs: number) {
+  const runs = new Runs(
+    { maxLive: 1, resumeMs: 60_000, maxJournalBytes: 1e6 },
+    { onBug: () => {}, onForgotten: () => {} },
+  )
+  const run = runs.open({ id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined })
+  const book = createMemoryPermissionBook()
+  return { run, book, open: createPermissionDesk(book, timeoutMs)(run) }
+}
+
+describe('permission desk', () => {
+  it('api.md Permission request: the engine goes on with what the client replied', async () => {
+    const { run, book, open } = setUp(60_000)
+    const ask = await open(question)
+    expect(ask.id).to.match(/^perm_[0-9a-f]{32}$/)
+    await reply(book, { tenant: run.tenant, scopeId: run.id, id: ask.id }, { allow: false, reason: 'no' })
+    expect(await ask.verdict).to.deep.equal({ isAllowed: false, reason: 'no' })
+  })
+
+  it('api.md Limits: a request that nobody replies to is denied when its time is over', async () => {
+    const ask = await setUp(20).open(question)
+    expect(await ask.verdict).to.deep.equal({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+  })
+
+  it('D4.7: the end of the run denies what is pending', async () => {
+    const { run, book, open } = setUp(60_000)
+    const ask = await open(question)
+    run.cancel('cancelled')
+    expect(await ask.verdict).to.include({ isAllowed: false })
+    const { isWon, state } = await book.decide(
+      { tenant: run.tenant, scopeId: run.id, id: ask.id },
+      { state: 'allowed' },
+    )
+    expect({ isWon, state }).to.deep.equal({ isWon: false, state: 'withdrawn' })
+  })
+
+  it('a request of a run that has ended already is denied at once', async () => {
+    const { run, open } = setUp(60_000)
+    run.cancel('cancelled')
+    expect(await (await open(question)).verdict).to.include({ isAllowed: false })
+  })
+})

@@ -1,0 +1,198 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import type { CancelCode, Execute, Run } from '../../services/worker/run.ts'
+import { Runs } from '../../services/worker/runs.ts'
+import type { FrameStream, RunStatus } from '../../shared/broker/port.ts'
+import { AppError } from '../../shared/errors.ts'
+import { type AgentEvent, errorEvent } from '../../shared/events.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+
+const DONE: AgentEvent = {
+  type: 'done',
+  total_input_tokens: 0,
+  total_output_tokens: 0,
+  total_tokens: 0,
+  cost_usd: 0,
+  turn_count: 1,
+  stop_reason: 'end_turn',
+}
+
+const say: Execute = async function* () {
+  yield { type: 'text_delta', text: 'hi' }
+  yield DONE
+}
+
+/** Runs until it is cancelled, as the engine does. */
+const untilCancelled: Execute = async function* (_run, signal) {
+  yield { type: 'text_delta', text: 'hi' }
+  if (!signal.aborted) await once(signal, 'abort')
+  yield errorEvent(signal.reason as CancelCode, 'ended')
+}
+
+function setUp(limits: Partial<ConstructorParameters<typeof Runs>[0]> = {}) {
+  const forgotten = Promise.withResolvers<Run>()
+  const bugs: unknown[] = []
+  const runs = new Runs(
+    { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1e6, ...limits },
+    { onBug: (_run, cause) => bugs.push(cause), onForgotten: forgotten.resolve },
+  )
+  const open = (tenant: TenantId = DEFAULT_TENANT) => runs.open({ id: newId('run'), tenant, sessionId: undefined })
+  return { runs, open, bugs, forgotten: forgotten.promise }
+}
+
+async function readAll(frames: FrameStream): Promise<string> {
+  let text = ''
+  for await (const chunk of frames) text += chunk.text
+  return text
+}
+
+function refusal(act: () => unknown): AppError {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof AppError) return error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('runs', () => {
+  it('D4.5: a run tells its status, times and number of events', async () => {
+    const { runs, open } = setUp()
+    const run = open()
+    expect(runs.get(run.tenant, run.id).summary).to.include({ status: 'waiting', ended_at: null, event_count: 0 })
+    await run.execute(say)
+    expect(run.summary).to.include({ run_id: run.id, status: 'done', event_count: 2 })
+    expect(run.summary.ended_at).to.match(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
+  })
+
+  it('D4.5: a run that waits for a permission is waiting, and running again afterwards', async () => {
+    const run = setUp().open()
+    const running = run.execute(untilCancelled)
+    expect(run.status).to.equal('running')
+    const reply = Promise.withResolvers<void>()
+    const asked = run.waitFor(reply.promise)
+    expect(run.status).to.equal('waiting')
+    reply.resolve()
+    await asked
+    expect(run.status).to.equal('running')
+    run.cancel('cancelled')
+    await running
+  })
+
+  it('D4.5: a cancelled run ends its stream with the code of the cancel', async () => {
+    const run = setUp().open()
+    const reading = readAll(run.follow(0))
+    const running = run.execute(untilCancelled)
+    run.cancel('cancelled')
+    await running
+    expect(await reading).to.include('"code":"cancelled"')
+    expect(run.status).to.equal('cancelled')
+  })
+
+  it('a run that is cancelled before its turn came ends at once and is never executed', async () => {
+    const run = setUp().open()
+    run.cancel('cancelled')
+    await run.ended
+    await run.execute(() => expect.fail('executed'))
+    expect(run.status).to.equal('cancelled')
+  })
+
+  it('design §7.1: an engine that throws still ends its stream, with internal and no detail', async () => {
+    const { open, bugs } = setUp()
+    const run = open()
+    const reading = readAll(run.follow(0))
+    await run.execute(async function* () {
+      yield { type: 'text_delta', text: 'hi' }
+      throw new Error('sk-secret')
+    })
+    expect(await reading).to.match(/event: error\ndata: {"error":"internal error","code":"internal"/)
+    expect(bugs).to.have.length(1)
+    expect(run.status).to.equal('failed')
+  })
+
+  it('design §7.1: an engine that stops without a terminal event is a bug that ends the stream', async () => {
+    const { open, bugs } = setUp()
+    const run = open()
+    await run.execute(async function* () {})
+    expect(run.status).to.equal('failed')
+    expect(bugs).to.have.length(1)
+  })
+
+  it('D1.3 RUNS_PER_WORKER: the run above it is 429 with Retry-After; an ended run makes room', async () => {
+    const { open } = setUp({ maxLive: 1 })
+    const run = open()
+    const error = refusal(() => open())
+    expect(error.status).to.equal(429)
+    expect(error.retryAfterSecs).to.be.at.least(1)
+    await run.execute(say)
+    expect(() => open()).not.to.throw()
+  })
+
+  it('D4.5: a run whose reader left is aborted and unknown after RUN_RESUME_SECS', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const reader = run.follow(0)[Symbol.asyncIterator]()
+    const running = run.execute(untilCancelled)
+    await reader.next()
+    await reader.return?.()
+    expect(await forgotten).to.equal(run)
+    await running
+    expect(run.status).to.equal('cancelled')
+    expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
+  })
+
+  it('D4.5: a run goes on and stays known while it has a reader', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const read = open()
+    const reader = read.follow(0)[Symbol.asyncIterator]()
+    const unread = open()
+    const running = read.execute(untilCancelled)
+    expect(await forgotten).to.equal(unread)
+    expect(runs.get(read.tenant, read.id).status).to.equal('running')
+    read.cancel('cancelled')
+    await running
+    await reader.return?.()
+  })
+
+  it('api.md Authentication 8: another tenant’s run is unknown', () => {
+    const { runs, open } = setUp()
+    const run = open('other' as TenantId)
+    expect(refusal(() => runs.get(DEFAULT_TENANT, run.id)).status).to.equal(404)
+    expect(runs.list(DEFAULT_TENANT, { limit: 10 }).runs).to.deep.equal([])
+  })
+
+  it('D2.7: a list pages newest first, each run once, by status where asked', async () => {
+    const { runs, open } = setUp()
+    const made = [open(), open(), open(), open(), open()]
+    await made[2]?.execute(say)
+    const seen: string[] = []
+    let cursor: string | null | undefined
+    do {
+      const page = runs.list(DEFAULT_TENANT, { limit: 2, ...(cursor && { cursor }) })
+      seen.push(...page.runs.map(({ run_id }) => run_id))
+      cursor = page.next_cursor
+    } while (cursor)
+    expect(new Set(seen)).to.deep.equal(new Set(made.map(({ id }) => id)))
+    expect(seen).to.have.length(5)
+    const listOf = (status: RunStatus) =>
+      runs.list(DEFAULT_TENANT, { limit: 10, status }).runs.map(({ run_id }) => run_id)
+    expect(listOf('done')).to.deep.equal([made[2]?.id])
+    expect(listOf('waiting')).to.have.length(4)
+  })
+
+  it('D2.7: a cursor that no list has given is 400', () => {
+    const error = refusal(() => setUp().runs.list(DEFAULT_TENANT, { limit: 10, cursor: 'bogus' }))
+    expect(error.status).to.equal(400)
+    expect(error.param).to.equal('/cursor')
+  })
+
+  it('design §4.1: over the process’s bytes the oldest ended runs give up their frames', async () => {
+    const { open } = setUp({ maxJournalBytes: 400 })
+    const [first, second] = [open(), open()]
+    await first.execute(say)
+    await second.execute(say)
+    expect(await readAll(first.follow(0))).to.include('stream_gap')
+    expect(await readAll(second.follow(0))).not.to.include('stream_gap')
+  })
+})
