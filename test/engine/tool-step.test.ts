@@ -28,7 +28,7 @@ function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): Tool
       problemWith: () => problem,
     },
     openAsk: async () => ({ id: 'perm_1', verdict: Promise.resolve({ isAllowed: true, reason: '' }) }),
-    workspace: '/nowhere',
+    workspace: () => '/nowhere',
     signal: new AbortController().signal,
     maxOutputChars: 1000,
     onToolBug: () => {},

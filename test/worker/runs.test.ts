@@ -188,10 +188,14 @@ describe('runs', () => {
   })
 
   it('design §4.1: over the process’s bytes the oldest ended runs give up their frames', async () => {
-    const { open } = setUp({ maxJournalBytes: 400 })
+    const { open } = setUp({ maxJournalBytes: 2000 })
     const [first, second] = [open(), open()]
-    await first.execute(say)
-    await second.execute(say)
+    const sayMuch: Execute = async function* () {
+      yield { type: 'text_delta', text: 'x'.repeat(1000) }
+      yield DONE
+    }
+    await first.execute(sayMuch)
+    await second.execute(sayMuch)
     expect(await readAll(first.follow(0))).to.include('stream_gap')
     expect(await readAll(second.follow(0))).not.to.include('stream_gap')
   })

@@ -1,0 +1,147 @@
+import { access, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { EventStream } from '../support/event-stream.ts'
+import { type Product, startProduct } from '../support/product.ts'
+
+const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
+
+describe('permissions', () => {
+  let product: Product
+  before(async () => {
+    product = await startProduct({ TOOL_PERMISSIONS: '{"TodoWrite":"deny"}' })
+  })
+  after(() => product.close())
+
+  const reply = (scope: string, id: unknown, body: unknown) =>
+    product.call('POST', `/sessions/${scope}/permissions/${id}`, body)
+  async function asked(): Promise<{ stream: EventStream; id: string }> {
+    product.model.answer([WRITE], 'done')
+    const stream = await product.run({ prompt: 'write it' })
+    const { data } = await stream.until('permission_request')
+    return { stream, id: String(data['id']) }
+  }
+  const lastToolMessage = () =>
+    (product.model.requests.at(-1)?.body['messages'] as { content: string }[]).at(-1)?.content
+
+  it('api.md Events 3: a tool that asks says what it wants to do; allowed, it does it and the model reads the result', async () => {
+    const { stream, id } = await asked()
+    const request = stream.frames.at(-1)?.data
+    expect(id).to.match(/^perm_[0-9a-f]{32}$/)
+    expect(request).to.deep.include({ tool_name: 'Write', input: WRITE.input })
+    expect(request?.['message']).to.be.a('string').that.includes('notes/a.txt')
+    expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'waiting' })
+    const answer = await reply(stream.runId, id, { allow: true })
+    expect(answer.status).to.equal(200)
+    expect(answer.body).to.deep.equal({ status: 'ok' })
+    expect((await stream.until('tool_result')).data).to.include({ is_error: false })
+    await stream.all()
+    const file = join(product.dataDir, 'workspaces', 't_default', stream.runId, 'notes/a.txt')
+    expect(await readFile(file, 'utf8')).to.equal('hello')
+  })
+
+  it('api.md Permission request: denied, the tool is refused and the model is given the reason', async () => {
+    const { stream, id } = await asked()
+    await reply(stream.runId, id, { allow: false, reason: 'not on a Friday' })
+    expect((await stream.until('tool_result')).data).to.include({ is_error: true })
+    expect((await stream.all()).at(-1)?.event).to.equal('done')
+    expect(lastToolMessage()).to.include('not on a Friday')
+    const runs = await readdir(join(product.dataDir, 'workspaces', 't_default'))
+    expect(runs).not.to.include(stream.runId)
+  })
+
+  it('api.md Permission request: a second reply is 409, an unknown request 404, a reply without a boolean 400', async () => {
+    const { stream, id } = await asked()
+    expect((await reply(stream.runId, id, { allow: 'yes' })).status).to.equal(400)
+    expect((await reply(stream.runId, id, {})).body).to.nested.include({ 'error.param': '/allow' })
+    expect((await reply(stream.runId, 'perm_0', { allow: true })).status).to.equal(404)
+    expect((await reply('sess_other', id, { allow: true })).status).to.equal(404)
+    expect((await reply(stream.runId, id, { allow: false })).status).to.equal(200)
+    const second = await reply(stream.runId, id, { allow: true })
+    expect(second.status).to.equal(409)
+    expect(second.body).to.nested.include({ 'error.type': 'conflict_error' })
+    await stream.all()
+    expect((await reply(stream.runId, id, { allow: true })).status).to.equal(409)
+  })
+
+  it('design §7.6: of many replies at once one wins, and the engine acts on that one', async () => {
+    const { stream, id } = await asked()
+    const replies = Array.from({ length: 20 }, (_, i) => reply(stream.runId, id, { allow: i % 2 === 0, reason: 'r' }))
+    const statuses = (await Promise.all(replies)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).to.have.length(1)
+    expect(statuses.filter((status) => status === 409)).to.have.length(19)
+    const isAllowed = statuses.indexOf(200) % 2 === 0
+    expect((await stream.until('tool_result')).data).to.include({ is_error: !isAllowed })
+    await stream.all()
+  })
+
+  it('D4.3: several calls of a turn ask at once and are answered in any order', async () => {
+    product.model.answer(
+      [
+        { tool: 'Write', input: { path: 'a', content: 'a' }, id: 'call_a' },
+        { tool: 'Write', input: { path: 'b', content: 'b' }, id: 'call_b' },
+        { tool: 'Glob', input: { pattern: '*' }, id: 'call_c' },
+      ],
+      'done',
+    )
+    const stream = await product.run({ prompt: 'write both' })
+    const first = await stream.until('permission_request')
+    const second = await stream.until('permission_request')
+    await reply(stream.runId, second.data['id'], { allow: true })
+    await reply(stream.runId, first.data['id'], { allow: false })
+    const frames = await stream.all()
+    const results = frames
+      .filter(({ event }) => event === 'tool_result')
+      .map(({ data }) => [data['id'], data['is_error']])
+    expect(new Map(results as [string, boolean][])).to.deep.equal(
+      new Map([
+        ['call_a', true],
+        ['call_b', false],
+        ['call_c', false],
+      ]),
+    )
+    expect(frames.at(-1)?.event).to.equal('done')
+  })
+
+  it('D5.1 TOOL_PERMISSIONS: a tool that is denied is refused without asking', async () => {
+    product.model.answer([{ tool: 'TodoWrite', input: { todos: [] } }], 'done')
+    const frames = await (await product.run({ prompt: 'plan' })).all()
+    expect(frames.map(({ event }) => event)).not.to.include('permission_request')
+    expect(frames.find(({ event }) => event === 'tool_result')?.data).to.include({ is_error: true })
+  })
+
+  it('api.md PermissionReply: a session’s requests are answered under the session’s id', async () => {
+    await product.call('POST', '/sessions', { session_id: 'asking' })
+    product.model.answer([WRITE], 'done')
+    const stream = await product.stream('/sessions/asking/messages', { prompt: 'write' })
+    const { data } = await stream.until('permission_request')
+    expect((await reply(stream.runId, data['id'], { allow: true })).status).to.equal(404)
+    expect((await reply('asking', data['id'], { allow: true })).status).to.equal(200)
+    await stream.all()
+    await access(join(product.dataDir, 'workspaces', 't_default', 'asking', 'notes/a.txt'))
+  })
+
+  it('api.md Events 3: cancelling a run that waits for permission ends it, and a late reply is 404', async () => {
+    const { stream, id } = await asked()
+    await product.call('DELETE', `/runs/${stream.runId}`)
+    expect((await stream.all()).at(-1)?.data).to.include({ code: 'cancelled' })
+    expect((await reply(stream.runId, id, { allow: true })).status).to.equal(404)
+  })
+})
+
+describe('a permission request that nobody answers', () => {
+  it('api.md Limits: is denied when its time is over, the run goes on, and a later reply is 404', async () => {
+    const product = await startProduct({ PERMISSION_TIMEOUT_SECS: '1' })
+    try {
+      product.model.answer([WRITE], 'I may not')
+      const stream = await product.run({ prompt: 'write' })
+      const { data } = await stream.until('permission_request')
+      expect((await stream.until('tool_result')).data).to.include({ is_error: true })
+      const late = await product.call('POST', `/sessions/${stream.runId}/permissions/${data['id']}`, { allow: true })
+      expect(late.status).to.equal(404)
+      expect((await stream.all()).at(-1)?.event).to.equal('done')
+    } finally {
+      await product.close()
+    }
+  })
+})

@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { Child } from '../support/child.ts'
+import { EventStream } from '../support/event-stream.ts'
+
+const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
+
+describe('the standalone process', () => {
+  let dataDir: string
+  const children: Child[] = []
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-process-'))
+  })
+  after(() => rm(dataDir, { recursive: true, force: true }))
+  afterEach(async () => {
+    for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
+  })
+
+  function start(env: Record<string, string> = {}): Child {
+    const child = new Child(process.execPath, [MAIN], { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0', ...env })
+    children.push(child)
+    return child
+  }
+  async function urlOf(child: Child): Promise<string> {
+    return (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
+  }
+  const run = (url: string, prompt: string) =>
+    EventStream.open(`${url}/v1/agent/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ prompt }),
+    })
+
+  it('D1.4: with nothing configured it answers as a demo, and says so', async () => {
+    const stream = await run(await urlOf(start()), '/tool Glob {"pattern":"*"}')
+    const frames = await stream.all()
+    expect(frames.find(({ event }) => event === 'text')?.data['text']).to.match(/demo/i)
+    expect(frames.map(({ event }) => event)).to.include('tool_result')
+    expect(frames.at(-1)?.event).to.equal('done')
+  })
+
+  it('D1.3: all mistakes of the configuration are told at once, and the process exits with 78', async () => {
+    const child = start({ PORT: 'http', RATE_LIMIT_RPM: '-1', AUTH_MODE: 'strict', MODEL: 'x' })
+    expect(await child.exited).to.equal(78)
+    for (const name of ['PORT', 'RATE_LIMIT_RPM', 'AUTH_MODE', 'MODEL_PROVIDER']) {
+      expect(
+        child.lines.filter((line) => line.includes(`${name} `)),
+        name,
+      ).to.have.length.at.least(1)
+    }
+  })
+
+  it('OIDC_ISSUER is never ignored: until it is supported it stops the start', async () => {
+    const child = start({ OIDC_ISSUER: 'https://issuer.example' })
+    expect(await child.exited).to.equal(78)
+    expect(child.lines.join('\n')).to.include('OIDC_ISSUER')
+  })
+
+  it('a port that is taken is one clear line, not a stack', async () => {
+    const { port } = new URL(await urlOf(start()))
+    const second = start({ PORT: port })
+    expect(await second.exited).to.equal(1)
+    expect(second.lines.join('\n')).to.match(/EADDRINUSE|in use/)
+    expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])
+  })
+
+  it('reliability T_drain: SIGTERM lets a run end, refuses new ones, and exits with 0', async () => {
+    const child = start({ DRAIN_SECS: '20' })
+    const url = await urlOf(child)
+    const stream = await run(url, '/say one\n/sleep 500\n/say two')
+    await stream.until('text')
+    const exited = child.end()
+    const frames = await stream.all()
+    expect(frames.at(-1)?.event).to.equal('done')
+    expect(await exited).to.equal(0)
+  })
+
+  it('reliability T_drain: a run that does not end within DRAIN_SECS is cut with worker_draining', async () => {
+    const child = start({ DRAIN_SECS: '0' })
+    const stream = await run(await urlOf(child), '/say one\n/sleep 60000')
+    await stream.until('text')
+    const exited = child.end()
+    expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_draining', retryable: true })
+    expect(await exited).to.equal(0)
+  })
+
+  it('an older Node says in one line what is wanted, and exits', function (done) {
+    execFile('/usr/bin/node', [MAIN], (error, stdout, stderr) => {
+      if (error?.code === 'ENOENT') return done()
+      try {
+        expect(error?.code).to.equal(1)
+        expect((stdout + stderr).trim()).to.match(/^.*Node 24.*$/)
+        done()
+      } catch (failure) {
+        done(failure)
+      }
+    })
+  })
+})

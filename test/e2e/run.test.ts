@@ -1,0 +1,205 @@
+import { expect } from 'chai'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { type Product, startProduct } from '../support/product.ts'
+
+describe('POST /agent/run', () => {
+  let product: Product
+  before(async () => {
+    product = await startProduct()
+  })
+  after(() => product.close())
+
+  const framesOf = async (body: unknown) => (await product.run(body)).all()
+  const eventsOf = async (body: unknown) => (await framesOf(body)).map(({ event }) => event)
+
+  it('api.md Events 1: a normal run is turn_start, its text, turn_end, done', async () => {
+    product.model.answer({ steps: [{ text: ['Hel', 'lo'] }], usage: { input: 10, output: 2 } })
+    const stream = await product.run({ prompt: 'hi' })
+    expect(stream.response.headers.get('content-type')).to.match(/^text\/event-stream/)
+    expect(stream.runId).to.match(/^run_[0-9a-f]{32}$/)
+    expect((await stream.all()).map(({ id, event, data }) => ({ id, event, ...data }))).to.deep.equal([
+      { id: 1, event: 'turn_start', turn_number: 1, model: 'test-model' },
+      { id: 2, event: 'text_delta', text: 'Hel' },
+      { id: 3, event: 'text_delta', text: 'lo' },
+      { id: 4, event: 'text', text: 'Hello' },
+      { id: 5, event: 'turn_end', turn_number: 1, input_tokens: 10, output_tokens: 2, cost_usd: 0.00003 },
+      {
+        id: 6,
+        event: 'done',
+        total_input_tokens: 10,
+        total_output_tokens: 2,
+        total_tokens: 12,
+        cost_usd: 0.00003,
+        turn_count: 1,
+        stop_reason: 'end_turn',
+      },
+    ])
+    expect(stream.comments[0]).to.equal('ok')
+  })
+
+  it('D4.3: thinking comes as deltas and then as a block, apart from the text', async () => {
+    product.model.answer([{ thinking: ['let me ', 'see'] }, { text: 'yes' }])
+    const frames = await framesOf({ prompt: 'hi' })
+    const thinking = frames.filter(({ event }) => event === 'thinking').map(({ data }) => data['text'])
+    expect(thinking).to.deep.equal(['let me see'])
+    expect(frames.map(({ event }) => event)).to.include.members(['thinking_delta', 'text'])
+  })
+
+  it('api.md RunRequest: model, system_prompt and stop_sequences reach the model', async () => {
+    product.model.answer('ok')
+    await framesOf({ prompt: 'hi', model: 'other-model', system_prompt: 'be brief', stop_sequences: ['END'] })
+    const { body } = product.model.requests.at(-1) ?? {}
+    expect(body).to.deep.include({ model: 'other-model', stop: ['END'] })
+    expect(body?.['messages']).to.deep.equal([
+      { role: 'system', content: 'be brief' },
+      { role: 'user', content: 'hi' },
+    ])
+  })
+
+  it('api.md RunRequest: tools and stream are accepted and ignored whatever they hold', async () => {
+    product.model.answer('ok')
+    expect(await eventsOf({ prompt: 'hi', tools: 42, stream: 'no', unknown: {} })).to.include('done')
+  })
+
+  it('api.md: provider_instance on /agent/run is 400 and calls no model', async () => {
+    const before = product.model.requests.length
+    const { status, body } = await product.call('POST', '/agent/run', { prompt: 'hi', provider_instance: 'x' })
+    expect(status).to.equal(400)
+    expect(body).to.nested.include({ 'error.type': 'invalid_request_error', 'error.param': '/provider_instance' })
+    expect(product.model.requests).to.have.length(before)
+  })
+
+  it('D4.11: the engine enforces a stop sequence that the provider ignores, also when split over chunks', async () => {
+    product.model.answer([{ text: ['one E', 'N', 'D two'] }])
+    const frames = await framesOf({ prompt: 'hi', stop_sequences: ['END'] })
+    expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'one ' })
+    expect(frames.at(-1)?.data).to.include({ stop_reason: 'stop_sequence' })
+    await product.model.requests.at(-1)?.closedByClient
+  })
+
+  it('D4.4: running out of max_turns is error max_turns_exceeded', async () => {
+    product.model.answer([{ tool: 'Glob', input: { pattern: '*' } }])
+    const frames = await framesOf({ prompt: 'hi', max_turns: 1 })
+    expect(frames.at(-1)).to.deep.include({ event: 'error' })
+    expect(frames.at(-1)?.data).to.include({ code: 'max_turns_exceeded', retryable: false })
+  })
+
+  it('D4.10: cache tokens are told apart and priced apart; a model without a price carries one warning', async () => {
+    product.model.answer({ steps: [{ text: 'ok' }], usage: { input: 1000, cacheRead: 800, output: 10 } })
+    const priced = await framesOf({ prompt: 'hi' })
+    expect(priced.at(-1)?.data).to.include({ total_input_tokens: 1000, cache_read_tokens: 800 })
+    expect(priced.at(-1)?.data['cost_usd']).to.be.closeTo((200 * 1 + 800 * 0.1 + 10 * 10) / 1e6, 1e-12)
+    product.model.answer([{ tool: 'Glob', input: { pattern: '*' } }], 'ok')
+    const unpriced = await framesOf({ prompt: 'hi', model: 'nobody-knows-me' })
+    expect(unpriced.filter(({ data }) => data['code'] === 'price_unknown')).to.have.length(1)
+    expect(unpriced.at(-1)?.data).to.include({ cost_usd: 0 })
+  })
+
+  it('until customers are kept, a customer_id gives a stateless run with the warning customer_scope_fallback', async () => {
+    product.model.answer('ok', 'ok')
+    const frames = await framesOf({ prompt: 'hi', customer_id: 'c1' })
+    expect(frames[0]?.event).to.equal('turn_start')
+    expect(frames[1]?.data).to.include({ code: 'customer_scope_fallback' })
+    expect(await eventsOf({ prompt: 'hi', customer_id: '' })).not.to.include('warning')
+  })
+
+  const failures: [string, Parameters<Product['model']['answer']>, Record<string, unknown>][] = [
+    ['a wrong key', [{ status: 401 }], { code: 'provider_auth', retryable: false }],
+    ['a request the provider refuses', [{ status: 400 }], { code: 'provider_rejected', retryable: false }],
+    ['an unknown model', [{ status: 404 }], { code: 'provider_rejected', retryable: false }],
+    ['a context that is too long', [{ contextTooLong: true }], { code: 'context_too_long', retryable: false }],
+    ['a reset after text', [[{ text: 'half' }, { reset: true }]], { code: 'provider_unavailable', retryable: true }],
+    [
+      'a stream that is cut short',
+      [[{ text: 'half' }, { truncate: true }]],
+      { code: 'provider_unavailable', retryable: true },
+    ],
+    [
+      'a filtered answer',
+      [{ steps: [{ text: 'x' }], finish: 'content_filter' }],
+      { code: 'content_filtered', retryable: false },
+    ],
+  ]
+  for (const [what, answers, expected] of failures) {
+    it(`D4.8: ${what} is error ${expected['code']}, with what to do next`, async () => {
+      const before = product.model.requests.length
+      product.model.answer(...answers)
+      const last = (await framesOf({ prompt: 'hi' })).at(-1)
+      expect(last?.event).to.equal('error')
+      expect(last?.data).to.include(expected)
+      expect(last?.data['suggestion']).to.be.a('string').that.is.not.empty
+      expect(JSON.stringify(last?.data)).not.to.include('127.0.0.1')
+      expect(product.model.requests).to.have.length(before + 1)
+    })
+  }
+
+  it('D5.5: a failure before the first event is retried with the warning transport_retrying', async () => {
+    product.model.answer({ status: 503 }, { status: 429, retryAfter: 0 }, 'at last')
+    const frames = await framesOf({ prompt: 'hi' })
+    const warnings = frames.filter(({ event }) => event === 'warning').map(({ data }) => data)
+    expect(warnings.map(({ code }) => code)).to.deep.equal(['transport_retrying', 'transport_retrying'])
+    expect(warnings[0]).to.include.keys('category', 'reason', 'detail', 'message')
+    expect(warnings[0]?.['detail']).to.include.keys('attempt', 'category', 'reason', 'delay_ms')
+    expect(frames.at(-1)?.event).to.equal('done')
+  })
+
+  it('D5.5: after three requests the failure is the answer', async () => {
+    const before = product.model.requests.length
+    product.model.answer({ status: 429, retryAfter: 0 }, { status: 429, retryAfter: 0 }, { status: 429, retryAfter: 0 })
+    expect((await framesOf({ prompt: 'hi' })).at(-1)?.data).to.include({
+      code: 'provider_rate_limited',
+      retryable: true,
+    })
+    expect(product.model.requests).to.have.length(before + 3)
+  })
+})
+
+describe('POST /agent/run with a fallback model', () => {
+  let product: Product
+  let spare: ModelServer
+  before(async () => {
+    spare = await startModelServer()
+    product = await startProduct({
+      FALLBACK_MODEL: 'spare-model',
+      FALLBACK_MODEL_PROVIDER: 'openai-compatible',
+      FALLBACK_MODEL_BASE_URL: spare.url,
+    })
+  })
+  after(async () => {
+    await product.close()
+    await spare.close()
+  })
+
+  it('api.md Events 4: when the provider stays away the fallback takes the turn, with provider_failover', async () => {
+    product.model.answer({ status: 500 }, { status: 500 }, { status: 500 })
+    spare.answer('from the spare')
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    expect(frames.filter(({ event }) => event === 'warning').map(({ data }) => data['code'])).to.deep.equal([
+      'transport_retrying',
+      'transport_retrying',
+      'provider_failover',
+    ])
+    expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'from the spare' })
+    expect(spare.requests.at(-1)?.model).to.equal('spare-model')
+  })
+
+  it('D5.5: out of credit (402) goes to the fallback without a retry', async () => {
+    const before = product.model.requests.length
+    product.model.answer({ status: 402 })
+    spare.answer('ok')
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    expect(frames.filter(({ event }) => event === 'warning').map(({ data }) => data['code'])).to.include(
+      'provider_failover',
+    )
+    expect(product.model.requests).to.have.length(before + 1)
+    expect(frames.at(-1)?.event).to.equal('done')
+  })
+
+  it('D5.5: after text has been streamed the fallback does not repeat the turn', async () => {
+    const before = spare.requests.length
+    product.model.answer([{ text: 'half' }, { reset: true }])
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    expect(frames.at(-1)?.data).to.include({ code: 'provider_unavailable' })
+    expect(spare.requests).to.have.length(before)
+  })
+})

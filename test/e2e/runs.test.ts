@@ -1,0 +1,143 @@
+import { expect } from 'chai'
+import { type Product, startProduct } from '../support/product.ts'
+
+describe('runs', () => {
+  let product: Product
+  before(async () => {
+    product = await startProduct()
+  })
+  after(() => product.close())
+
+  const eventsFrom = (runId: string, headers: Record<string, string> = {}, query = '') =>
+    product.stream(`/runs/${runId}/events${query}`, undefined, headers)
+
+  it('D4.5: a client that lost its connection comes back with Last-Event-ID and misses nothing', async () => {
+    const gate = Promise.withResolvers<void>()
+    product.model.answer([{ text: ['a', 'b'] }, { hold: gate.promise }, { text: ['c', 'd'] }])
+    const first = await product.run({ prompt: 'hi' })
+    await first.until('text_delta')
+    const { id } = await first.until('text_delta')
+    first.leave()
+    const second = await eventsFrom(first.runId, { 'last-event-id': String(id) })
+    gate.resolve()
+    const frames = [...first.frames, ...(await second.all())]
+    expect(frames.map((frame) => frame.id)).to.deep.equal(frames.map((_, i) => i + 1))
+    expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'abcd' })
+  })
+
+  it('D4.5: after its end a run is replayed, whole without an id, from behind one by ?last_event_id=', async () => {
+    product.model.answer('hello')
+    const stream = await product.run({ prompt: 'hi' })
+    const frames = await stream.all()
+    expect(await (await eventsFrom(stream.runId)).all()).to.deep.equal(frames)
+    expect(await (await eventsFrom(stream.runId, {}, '?last_event_id=2')).all()).to.deep.equal(frames.slice(2))
+  })
+
+  it('D4.5: an id that is no whole number is 400, an unknown run 404', async () => {
+    product.model.answer('hello')
+    const stream = await product.run({ prompt: 'hi' })
+    await stream.all()
+    for (const id of ['x', '-1', '1.5', ' ']) {
+      const { status } = await product.call(
+        'GET',
+        `/runs/${stream.runId}/events?last_event_id=${encodeURIComponent(id)}`,
+      )
+      expect(status, id).to.equal(400)
+    }
+    for (const path of ['/runs/run_x', `/runs/run_${'0'.repeat(32)}/events`]) {
+      expect((await product.call('GET', path)).status, path).to.equal(404)
+    }
+  })
+
+  it('D4.5: when the journal no longer holds the next event the stream opens and ends with stream_gap', async () => {
+    product.model.answer([{ tokens: 6000 }])
+    const stream = await product.run({ prompt: 'much' })
+    const frames = await stream.all()
+    expect(frames.length).to.be.greaterThan(6000)
+    const gap = await (await eventsFrom(stream.runId, { 'last-event-id': '5' })).all()
+    expect(gap).to.have.length(1)
+    expect(gap[0]).to.include({ id: 5, event: 'error' })
+    expect(gap[0]?.data).to.include({ code: 'stream_gap', retryable: true })
+    const last = String(frames.length - 10)
+    expect(await (await eventsFrom(stream.runId, { 'last-event-id': last })).all()).to.deep.equal(frames.slice(-10))
+  })
+
+  it('D4.5: DELETE aborts the run at once, the model call included', async () => {
+    product.model.answer([{ text: 'hi' }, { hang: true }])
+    const stream = await product.run({ prompt: 'hi' })
+    await stream.until('text_delta')
+    const { status, body } = await product.call('DELETE', `/runs/${stream.runId}`)
+    expect(status).to.equal(200)
+    expect(body).to.deep.equal({ status: 'cancelled' })
+    const last = (await stream.all()).at(-1)
+    expect(last?.data).to.include({ code: 'cancelled', retryable: false })
+    await product.model.requests.at(-1)?.closedByClient
+    expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'cancelled' })
+  })
+
+  it('D4.5: GET /runs/{id} tells how a run stands, GET /runs lists the newest first and filters by status', async () => {
+    product.model.answer('hello', { status: 400 })
+    const good = await product.run({ prompt: 'hi' })
+    const frames = await good.all()
+    const failed = await product.run({ prompt: 'hi' })
+    await failed.all()
+    const { body } = await product.call('GET', `/runs/${good.runId}`)
+    expect(body).to.have.all.keys('run_id', 'status', 'started_at', 'ended_at', 'event_count')
+    expect(body).to.include({ run_id: good.runId, status: 'done', event_count: frames.length })
+    const list = (await product.call('GET', '/runs?limit=1')).body as {
+      runs: { run_id: string }[]
+      next_cursor: string
+    }
+    expect(list.runs).to.have.length(1)
+    expect(list.next_cursor).to.be.a('string')
+    const all = (await product.call('GET', '/runs?status=failed')).body as {
+      runs: { run_id: string; status: string }[]
+    }
+    expect(all.runs.map(({ run_id }) => run_id)).to.include(failed.runId)
+    expect(all.runs.every(({ status }) => status === 'failed')).to.equal(true)
+    for (const query of ['limit=0', 'limit=201', 'limit=x', 'status=lost', 'cursor=%7B%7D', 'limit=1&limit=2']) {
+      expect((await product.call('GET', `/runs?${query}`)).status, query).to.equal(400)
+    }
+  })
+
+  it('two clients may follow one run, and each gets all of it', async () => {
+    const gate = Promise.withResolvers<void>()
+    product.model.answer([{ text: 'a' }, { hold: gate.promise }, { text: 'b' }])
+    const first = await product.run({ prompt: 'hi' })
+    const second = await eventsFrom(first.runId)
+    gate.resolve()
+    expect(await second.all()).to.deep.equal(await first.all())
+  })
+})
+
+describe('runs whose client went away', () => {
+  it('D4.5: are aborted after RUN_RESUME_SECS, the model call included, and are 404 from then on', async () => {
+    const product = await startProduct({ RUN_RESUME_SECS: '1' })
+    try {
+      product.model.answer([{ text: 'hi' }, { hang: true }])
+      const stream = await product.run({ prompt: 'hi' })
+      await stream.until('text_delta')
+      stream.leave()
+      await product.model.requests.at(-1)?.closedByClient
+      expect((await product.call('GET', `/runs/${stream.runId}`)).status).to.equal(404)
+    } finally {
+      await product.close()
+    }
+  })
+
+  it('D1.3 RUNS_PER_WORKER: the run above it is 429 with Retry-After', async () => {
+    const product = await startProduct({ RUNS_PER_WORKER: '1' })
+    try {
+      product.model.answer([{ text: 'hi' }, { hang: true }])
+      const stream = await product.run({ prompt: 'hi' })
+      await stream.until('text_delta')
+      const { status, headers } = await product.call('POST', '/agent/run', { prompt: 'hi' })
+      expect(status).to.equal(429)
+      expect(Number(headers.get('retry-after'))).to.be.at.least(1)
+      await product.call('DELETE', `/runs/${stream.runId}`)
+      await stream.all()
+    } finally {
+      await product.close()
+    }
+  })
+})

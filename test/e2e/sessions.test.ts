@@ -1,0 +1,136 @@
+import { expect } from 'chai'
+import { type Product, startProduct } from '../support/product.ts'
+
+describe('sessions', () => {
+  let product: Product
+  before(async () => {
+    product = await startProduct()
+  })
+  after(() => product.close())
+
+  async function create(body?: unknown): Promise<string> {
+    const { status, body: created } = await product.call('POST', '/sessions', body)
+    expect(status).to.equal(201)
+    return (created as { session_id: string }).session_id
+  }
+  const post = (session: string, prompt: string) => product.stream(`/sessions/${session}/messages`, { prompt })
+  const infoOf = async (session: string) => (await product.call('GET', `/sessions/${session}`)).body
+
+  it('api.md Session responses: created without a body, an id sess_<hex> and the time are given', async () => {
+    const { status, body } = await product.call('POST', '/sessions')
+    expect(status).to.equal(201)
+    expect(body).to.have.all.keys('session_id', 'created_at')
+    expect(body)
+      .to.have.property('session_id')
+      .that.matches(/^sess_[0-9a-f]{32}$/)
+    expect(body)
+      .to.have.property('created_at')
+      .that.matches(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
+  })
+
+  it('api.md Errors: an explicit id is kept, and is 409 the second time', async () => {
+    expect(await create({ session_id: 'my:own-1' })).to.equal('my:own-1')
+    const again = await product.call('POST', '/sessions', { session_id: 'my:own-1' })
+    expect(again.status).to.equal(409)
+    expect(again.body).to.nested.include({ 'error.type': 'conflict_error' })
+  })
+
+  it('design §7.6: of a hundred creations of one session exactly one is 201', async () => {
+    const all = Array.from({ length: 100 }, () => product.call('POST', '/sessions', { session_id: 'race' }))
+    const statuses = (await Promise.all(all)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 201)).to.have.length(1)
+    expect(statuses.filter((status) => status === 409)).to.have.length(99)
+  })
+
+  it('api.md Sessions: each message continues the conversation, and message_count counts both sides', async () => {
+    const session = await create()
+    product.model.answer('I am Ada', 'you asked who I am')
+    await (await post(session, 'who are you?')).all()
+    expect(await infoOf(session)).to.deep.include({ session_id: session, message_count: 2 })
+    await (await post(session, 'what did I ask?')).all()
+    expect(product.model.requests.at(-1)?.body['messages']).to.deep.equal([
+      { role: 'user', content: 'who are you?' },
+      { role: 'assistant', content: 'I am Ada' },
+      { role: 'user', content: 'what did I ask?' },
+    ])
+    expect(await infoOf(session)).to.deep.include({ message_count: 4 })
+  })
+
+  it('api.md Errors: an unknown session is 404 on every path', async () => {
+    for (const [method, path, body] of [
+      ['GET', '/sessions/nobody', undefined],
+      ['DELETE', '/sessions/nobody', undefined],
+      ['POST', '/sessions/nobody/messages', { prompt: 'hi' }],
+      ['POST', '/sessions/nobody/permissions/perm_1', { allow: true }],
+    ] as const) {
+      const reply = await product.call(method, path, body)
+      expect(reply.status, path).to.equal(404)
+      expect(reply.body).to.nested.include({ 'error.type': 'not_found_error' })
+    }
+  })
+
+  it('D4.6: messages to a busy session wait for their turn in order, eight of them; the ninth is 429', async () => {
+    const session = await create()
+    const gate = Promise.withResolvers<void>()
+    product.model.answer([{ hold: gate.promise }, { text: 'first' }])
+    const first = await post(session, 'm0')
+    await first.until('turn_start')
+    const waiting = []
+    for (let i = 1; i <= 8; i++) waiting.push(await post(session, `m${i}`))
+    expect((await product.call('GET', `/runs/${waiting[0]?.runId}`)).body).to.include({ status: 'waiting' })
+    const ninth = await product.call('POST', `/sessions/${session}/messages`, { prompt: 'm9' })
+    expect(ninth.status).to.equal(429)
+    expect(Number(ninth.headers.get('retry-after'))).to.be.at.least(1)
+    gate.resolve()
+    await Promise.all([first, ...waiting].map((stream) => stream.all()))
+    const messages = product.model.requests.at(-1)?.body['messages'] as { role: string; content: string }[]
+    expect(messages.filter(({ role }) => role === 'user').map(({ content }) => content)).to.deep.equal(
+      Array.from({ length: 9 }, (_, i) => `m${i}`),
+    )
+  })
+
+  it('D4.6: a failed run leaves its user message and its complete turns; half a turn is dropped', async () => {
+    const session = await create()
+    product.model.answer([{ tool: 'Glob', input: { pattern: '*' } }], [{ text: 'half a' }, { reset: true }])
+    expect((await (await post(session, 'one')).all()).at(-1)?.event).to.equal('error')
+    expect(await infoOf(session)).to.deep.include({ message_count: 2 })
+    product.model.answer('fine')
+    await (await post(session, 'two')).all()
+    const messages = product.model.requests.at(-1)?.body['messages'] as { role: string }[]
+    expect(messages.map(({ role }) => role)).to.deep.equal(['user', 'assistant', 'tool', 'user'])
+    expect(JSON.stringify(messages)).not.to.include('half a')
+  })
+
+  it('D4.7: deleting a session ends its streams with session_deleted and denies what is pending', async () => {
+    const session = await create()
+    product.model.answer([{ tool: 'Write', input: { path: 'a', content: 'b' } }])
+    const stream = await post(session, 'write')
+    const { data } = await stream.until('permission_request')
+    const queued = await post(session, 'and then')
+    expect((await product.call('DELETE', `/sessions/${session}`)).body).to.deep.equal({ status: 'deleted' })
+    expect((await stream.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
+    expect((await queued.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
+    expect((await product.call('GET', `/sessions/${session}`)).status).to.equal(404)
+    const late = await product.call('POST', `/sessions/${session}/permissions/${data['id']}`, { allow: true })
+    expect(late.status).to.equal(404)
+  })
+
+  it('api.md SendMessageRequest: model overrides the default for this message', async () => {
+    const session = await create()
+    product.model.answer('ok')
+    await (await product.stream(`/sessions/${session}/messages`, { prompt: 'hi', model: 'other' })).all()
+    expect(product.model.requests.at(-1)?.model).to.equal('other')
+  })
+})
+
+describe('a session that nothing is asked of', () => {
+  it('D1.3 SESSION_IDLE_SECS: is removed', async () => {
+    const product = await startProduct({ SESSION_IDLE_SECS: '1' })
+    try {
+      await product.call('POST', '/sessions', { session_id: 'idle' })
+      while ((await product.call('GET', '/sessions/idle')).status !== 404);
+    } finally {
+      await product.close()
+    }
+  })
+})

@@ -1,0 +1,68 @@
+import type { Mark } from './history.ts'
+import type { Failure } from './script.ts'
+import type { Format, Json } from './wire.ts'
+
+type Complaints = { unanswered(ids: string[], message: number): string; orphan(id: string, message: number): string }
+
+const COMPLAINTS: Record<Format, Complaints> = {
+  'openai-chat': {
+    unanswered: (ids) =>
+      `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${ids.join(', ')}`,
+    orphan: () =>
+      "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+  },
+  'openai-responses': {
+    unanswered: (ids) => `No tool output found for function call ${ids[0]}.`,
+    orphan: (id) => `No tool call found for function call output with call_id ${id}.`,
+  },
+  anthropic: {
+    unanswered: (ids, message) =>
+      `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+    orphan: (id, message) =>
+      `messages.${message}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+  },
+  google: {
+    unanswered: () =>
+      'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+    orphan: () => 'Please ensure that function response turn comes immediately after a function call turn.',
+  },
+}
+
+/**
+ * What a provider would say of a conversation it cannot accept: one without messages, a tool call without its result
+ * before anyone speaks again, a result nobody asked for.
+ */
+export function checkHistory(format: Format, body: Json, history: Mark[]): Failure | undefined {
+  if (refersBack(body)) return undefined
+  if (isEmpty(body)) return { status: 400 }
+  const complain = COMPLAINTS[format]
+  const open: Mark[] = []
+  for (const mark of history) {
+    const call = open.findIndex(({ id }) => id === mark.id)
+    if (mark.kind === 'call') open.push(mark)
+    else if (mark.kind !== 'result' && speaksTooSoon(format, mark, open[0])) break
+    else if (mark.kind === 'result' && call < 0) return refusal(complain.orphan(mark.id, mark.message))
+    else if (mark.kind === 'result') open.splice(call, 1)
+  }
+  const [first] = open
+  const ids = open.map(({ id }) => id)
+  return first && refusal(complain.unanswered(ids, first.message))
+}
+
+const refusal = (message: string): Failure => ({ status: 400, message })
+
+/** The responses API alone lets the assistant speak between its calls and their results: each is an item of its own. */
+const speaksTooSoon = (format: Format, mark: Mark, call: Mark | undefined) =>
+  call !== undefined && mark.message !== call.message && (mark.kind === 'user' || format !== 'openai-responses')
+
+function isEmpty(body: Json): boolean {
+  const conversation = body['messages'] ?? body['contents'] ?? body['input'] ?? []
+  return Array.isArray(conversation) && conversation.length === 0
+}
+
+/** The responses API keeps earlier items itself; what it keeps cannot be checked here. */
+function refersBack(body: Json): boolean {
+  const { input } = body
+  if (typeof body['previous_response_id'] === 'string') return true
+  return Array.isArray(input) && input.some((item) => item?.type === 'item_reference')
+}

@@ -1,0 +1,53 @@
+import type { Received } from './received.ts'
+import type { Answer, ScriptedAnswer, Step } from './script.ts'
+
+export const DIRECTIVES = `
+/say TEXT              says it
+/think TEXT            thinks it
+/tokens COUNT [MS]     that many one-token texts, one each MS milliseconds (default: as fast as they are read)
+/tool NAME [JSON]      calls a tool
+/wait MS               pauses
+/hang                  never sends another byte
+/reset                 resets the connection
+/truncate              ends the response without the model's end
+/raw TEXT              these bytes in the stream
+/error STATUS          the provider's error: instead of an answer when nothing is before it, else inside the stream
+/toolong               the provider's error for an input that is too long
+/stop TEXT             reports this stop sequence (Anthropic's format)
+`
+
+const STEPS: Record<string, (rest: string) => Step> = {
+  say: (text) => ({ text }),
+  think: (thinking) => ({ thinking }),
+  tokens: (rest) => {
+    const [count = 0, everyMs = 0] = rest.split(/\s+/).map(Number)
+    return { tokens: count, everyMs }
+  },
+  tool: (rest) => {
+    const [name = '', ...input] = rest.split(' ')
+    return { tool: name, input: input.join(' ') || '{}' }
+  },
+  wait: (ms) => ({ wait: Number(ms) }),
+  hang: () => ({ hang: true }),
+  reset: () => ({ reset: true }),
+  truncate: () => ({ truncate: true }),
+  raw: (text) => ({ raw: text }),
+  error: (status) => ({ error: { status: Number(status) } }),
+}
+
+/**
+ * Answers as the last user message says, one directive a line; other lines beside directives are ignored. Without a
+ * directive the message is echoed, and tool results are told.
+ */
+export function obey({ prompt, results }: Pick<Received, 'prompt' | 'results'>): Answer {
+  if (results.length > 0) return `The tool said: ${results.map(({ text }) => text).join('\n')}`
+  const lines = [...prompt.matchAll(/^\/(\w+)[ \t]*(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
+  if (lines.some(({ name }) => name === 'toolong')) return { contextTooLong: true }
+  const stop = lines.find(({ name }) => name === 'stop')?.rest
+  const steps = lines.flatMap(({ name, rest }) => STEPS[name]?.(rest.trim()) ?? [])
+  const [first] = steps
+  if (first && 'error' in first) return first.error
+  const echo: Step[] = steps.length > 0 ? steps : [{ text: prompt }]
+  const answer: ScriptedAnswer = { steps: echo, honourStop: true }
+  return stop === undefined ? answer : { ...answer, stopSequence: stop }
+}
