@@ -41,7 +41,7 @@ export function createStartEngine(parts: EngineParts): StartEngine {
         primary: request.model === undefined ? primary : { ...primary, model: request.model },
         conversation,
         openAsk: openAskFor(run),
-        workspace: workspaceOf(run),
+        workspace: () => workspaceOf(run),
         signal,
         maxOutputChars: maxToolOutputChars,
         onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),

@@ -8,7 +8,8 @@ import type { ToolCall } from './turn.ts'
 export type ToolStepDeps = {
   toolBox: ToolBox
   openAsk: OpenAsk
-  workspace: string
+  /** The run's folder; called when a tool is about to run, and never for a run without tool calls. */
+  workspace: () => string
   signal: AbortSignal
   maxOutputChars: number
   /** Told of a tool that threw, which is a bug of the tool. */
@@ -83,7 +84,7 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
   if (deps.signal.aborted) return fail('The run has ended.')
   try {
     return await tool.run(input, {
-      workspace: deps.workspace,
+      workspace: deps.workspace(),
       signal: deps.signal,
       report: reporter(call, deps.events),
     })

@@ -70,7 +70,7 @@ describe('POST /agent/run', () => {
   })
 
   it('D4.11: the engine enforces a stop sequence that the provider ignores, also when split over chunks', async () => {
-    product.model.answer([{ text: ['one E', 'N', 'D two'] }])
+    product.model.answer([{ text: ['one E', 'N', 'D two'] }, { hang: true }])
     const frames = await framesOf({ prompt: 'hi', stop_sequences: ['END'] })
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'one ' })
     expect(frames.at(-1)?.data).to.include({ stop_reason: 'stop_sequence' })

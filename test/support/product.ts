@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startStandalone } from '../../services/standalone/standalone.mts'
+import { openStandalone } from '../../services/standalone/standalone.mts'
 import { loadConfig } from '../../shared/config.ts'
 import { createLog } from '../../shared/log.ts'
 import { EventStream } from './event-stream.ts'
@@ -45,7 +45,7 @@ export async function startProduct(env: Record<string, string> = {}): Promise<Pr
   )
   const lines: string[] = []
   const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
-  const standalone = await startStandalone(config, log)
+  const standalone = await openStandalone(config, log)
   const url = `${standalone.url}/v1`
   return {
     url,
@@ -57,7 +57,7 @@ export async function startProduct(env: Record<string, string> = {}): Promise<Pr
       EventStream.open(url + path, initOf(body === undefined ? 'GET' : 'POST', body, headers)),
     run: (body) => EventStream.open(`${url}/agent/run`, initOf('POST', body)),
     async close() {
-      await standalone.close()
+      for (const { close } of standalone.closers) await close()
       await model.close()
       await rm(dataDir, { recursive: true, force: true })
     },

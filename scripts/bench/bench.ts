@@ -1,0 +1,76 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { GATEWAY, PROVIDER } from './dialect.ts'
+import type { Processes, Running } from './processes.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** What one figure measures with: the provider, the baseline and ours as processes, each started when first asked for. */
+export class Bench {
+  readonly isQuick: boolean
+  readonly signal: AbortSignal
+  readonly #processes: Processes
+  readonly #shared: Map<string, Promise<Running>>
+
+  constructor(options: { isQuick: boolean; signal: AbortSignal; processes: Processes; shared: SharedProcesses }) {
+    this.isQuick = options.isQuick
+    this.signal = options.signal
+    this.#processes = options.processes
+    this.#shared = options.shared
+  }
+
+  /** `full`, or `quick` when the bench is in a hurry. */
+  pick(full: number, quick: number): number {
+    return this.isQuick ? quick : full
+  }
+
+  provider(): Promise<Running> {
+    return this.#share('provider', () => this.#start('provider', 'test/support/model-server/main.ts', {}))
+  }
+
+  baseline(): Promise<Running> {
+    return this.#share('baseline', () => this.startBaseline())
+  }
+
+  ours(): Promise<Running> {
+    return this.#share('ours', () => this.startOurs('data-shared'))
+  }
+
+  async startBaseline(): Promise<Running> {
+    const provider = await this.provider()
+    return this.#start('baseline', 'scripts/bench/baseline.ts', { MODEL_BASE_URL: urlOf(provider) })
+  }
+
+  /** A process of its own; one at a time, on what the one before has left in its folder. */
+  async startOurs(folder = 'data'): Promise<Running> {
+    const provider = await this.provider()
+    const dataDir = join(this.#processes.dir, folder)
+    mkdirSync(dataDir, { recursive: true })
+    return this.#start('ours', 'services/standalone/main.ts', {
+      MODEL_PROVIDER: 'openai-compatible',
+      MODEL: 'bench',
+      MODEL_BASE_URL: urlOf(provider),
+      RATE_LIMIT_RPM: '0',
+      RUNS_PER_WORKER: '2000',
+      OPS_PORT: '0',
+      DATA_DIR: dataDir,
+    })
+  }
+
+  #share(name: string, start: () => Promise<Running>): Promise<Running> {
+    const running = this.#shared.get(name) ?? start()
+    this.#shared.set(name, running)
+    running.catch(() => this.#shared.delete(name))
+    return running
+  }
+
+  #start(name: string, script: string, env: Record<string, string>): Promise<Running> {
+    const dialect = name === 'provider' ? PROVIDER : GATEWAY
+    return this.#processes.start({ name, script: join(ROOT, script), dialect, env }, this.signal)
+  }
+}
+
+/** Processes that one figure has started and the next ones use. */
+export type SharedProcesses = Map<string, Promise<Running>>
+
+const urlOf = ({ port }: Running): string => `http://127.0.0.1:${port}/v1`

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import type { Dialect } from './dialect.ts'
+import { StreamReader } from './stream-reader.ts'
+
+export type Target = { port: number; dialect: Dialect }
+
+export type Streamed = {
+  /** From the request's first byte to the first text event. */
+  firstMs: number
+  totalMs: number
+}
+
+/** Talks to one server over connections that it keeps: node:http alone, so that the client is not what is measured. */
+export class Client {
+  readonly #target: Target
+  readonly #signal: AbortSignal
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+
+  constructor(target: Target, signal: AbortSignal) {
+    this.#target = target
+    this.#signal = signal
+  }
+
+  /** Has the model say `tokens` tokens, one each `everyMs`, and reads all. Throws when the stream is not whole. */
+  async stream(tokens: number, { everyMs = 0, path = this.#target.dialect.runPath } = {}): Promise<Streamed> {
+    const { dialect } = this.#target
+    const start = performance.now()
+    const res = await this.#post(path, dialect.body(`/tokens ${tokens} ${everyMs}`))
+    const reader = new StreamReader(dialect)
+    let firstMs = 0
+    res.on('data', (chunk: string) => {
+      reader.read(chunk)
+      if (firstMs === 0 && reader.events > 0) firstMs = performance.now() - start
+    })
+    await once(res, 'end', { signal: this.#signal })
+    const totalMs = performance.now() - start
+    if (res.statusCode === 200 && reader.isComplete(tokens)) return { firstMs, totalMs }
+    throw new Error(`${path} answered ${res.statusCode} with ${reader.events} of ${tokens} text events`)
+  }
+
+  /** A JSON answer's body. */
+  async json(path: string, body: object): Promise<unknown> {
+    const res = await this.#post(path, JSON.stringify(body))
+    let text = ''
+    for await (const chunk of res) text += chunk
+    if (res.statusCode !== undefined && res.statusCode < 300) return JSON.parse(text)
+    throw new Error(`${path} answered ${res.statusCode}: ${text.slice(0, 200)}`)
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy()
+  }
+
+  async #post(path: string, body: string): Promise<IncomingMessage> {
+    const req = request({
+      host: '127.0.0.1',
+      port: this.#target.port,
+      method: 'POST',
+      path,
+      agent: this.#agent,
+      signal: this.#signal,
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    })
+    req.end(body)
+    const [res]: IncomingMessage[] = await once(req, 'response')
+    if (!res) throw new Error(`${path} did not answer`)
+    return res.setEncoding('latin1')
+  }
+}

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bench } from '../bench.ts'
+import { Client } from '../client.ts'
+import type { Figure, Measured } from '../figure.ts'
+import { cpuMs } from '../proc.ts'
+import type { Running } from '../processes.ts'
+
+const STREAMS = 50
+const TOKENS = 2000
+/** For what a gateway still does when its clients have their last byte. */
+const AFTERMATH_MS = 200
+
+/** The gateway process's own CPU time, streams as fast as they go, so many that the kernel's 10 ms tick does not show. */
+export const cpu: Figure = {
+  name: 'cpu',
+  title: 'CPU per 1,000 text events',
+  goal: { atMost: 1.5 },
+  unit: 'x',
+  measure,
+}
+
+async function measure(bench: Bench): Promise<Measured> {
+  const baseline = await bench.baseline()
+  const ours = await bench.ours()
+  for (const gateway of [baseline, ours]) await cpuOfRound(gateway, bench)
+  const total = { baseline: 0, ours: 0 }
+  const rounds = bench.pick(4, 2)
+  for (let round = 0; round < rounds; round += 1) {
+    total.baseline += await cpuOfRound(baseline, bench)
+    total.ours += await cpuOfRound(ours, bench)
+  }
+  const thousands = (rounds * STREAMS * TOKENS) / 1000
+  const each = (ms: number) => `${(ms / thousands).toFixed(1)} ms`
+  const detail = `baseline ${each(total.baseline)}, ours ${each(total.ours)}`
+  return { value: total.ours / total.baseline, detail }
+}
+
+async function cpuOfRound(gateway: Running, { signal }: Bench): Promise<number> {
+  using client = new Client(gateway, signal)
+  const before = cpuMs(gateway.pid)
+  await Promise.all(Array.from({ length: STREAMS }, () => client.stream(TOKENS)))
+  await sleep(AFTERMATH_MS, undefined, { signal })
+  return cpuMs(gateway.pid) - before
+}

@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util'
+import { Bench, type SharedProcesses } from './bench.ts'
+import type { Figure, Row } from './figure.ts'
+import { coldStart } from './figures/cold-start.ts'
+import { cpu } from './figures/cpu.ts'
+import { firstEvent } from './figures/first-event.ts'
+import { idleMemory } from './figures/idle-memory.ts'
+import { pacedStreams } from './figures/paced-streams.ts'
+import { sessionGrowth } from './figures/session-growth.ts'
+import { shortRuns } from './figures/short-runs.ts'
+import { slowReader } from './figures/slow-reader.ts'
+import { Processes } from './processes.ts'
+import { renderTable } from './table.ts'
+
+const FIGURES = [firstEvent, shortRuns, cpu, pacedStreams, sessionGrowth, coldStart, idleMemory, slowReader]
+const NAMES = FIGURES.map(({ name }) => name)
+const FIGURE_WITHIN_MS = 45_000
+const ALL_WITHIN_MS = 230_000
+const MAX_FAILURE_CHARS = 300
+
+const { values: options } = parseArgs({
+  options: { only: { type: 'string', multiple: true, default: NAMES }, quick: { type: 'boolean', default: false } },
+})
+const unknown = options.only.filter((name) => !NAMES.includes(name))
+if (unknown.length > 0) {
+  process.stderr.write(`no figure ${unknown.join(', ')}: --only takes ${NAMES.join(', ')}\n`)
+  process.exit(2)
+}
+
+const processes = new Processes()
+process.once('exit', () => processes.killAll())
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
+
+const rows = await measureAll(FIGURES.filter(({ name }) => options.only.includes(name)))
+process.stdout.write(`\n${renderTable(rows)}\n`)
+process.exit(rows.some(({ outcome }) => 'failure' in outcome) ? 1 : 0)
+
+async function measureAll(figures: Figure[]): Promise<Row[]> {
+  const all = AbortSignal.timeout(ALL_WITHIN_MS)
+  const shared: SharedProcesses = new Map()
+  const measured: Row[] = []
+  for (const figure of figures) {
+    const start = performance.now()
+    const signal = AbortSignal.any([all, AbortSignal.timeout(FIGURE_WITHIN_MS)])
+    const bench = new Bench({ isQuick: options.quick, signal, processes, shared })
+    const outcome = await figure.measure(bench).catch((cause: unknown) => ({ failure: oneLine(cause) }))
+    measured.push({ figure, outcome })
+    process.stdout.write(`${figure.name}: ${((performance.now() - start) / 1000).toFixed(1)} s\n`)
+  }
+  return measured
+}
+
+function oneLine(cause: unknown): string {
+  return String(cause).replaceAll(/\s+/g, ' ').slice(0, MAX_FAILURE_CHARS)
+}

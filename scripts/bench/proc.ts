@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const MS_PER_TICK = 10
+const KIB_PER_MIB = 1024
+
+/** CPU time of a process with all its threads, user and system, in milliseconds (proc(5): fields 14 and 15 of stat). */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK
+}
+
+/** Resident memory in MiB. */
+export function rssMiB(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+  return Number(kib) / KIB_PER_MIB
+}
+
+export type Settling = {
+  /** Calm is when the memory has stayed within `slackMiB` for this long. */
+  calmMs: number
+  slackMiB: number
+  maxMs: number
+  signal: AbortSignal
+}
+
+const LOOK_EVERY_MS = 100
+
+/** Resident memory once it has stopped growing, or what it is after `maxMs`. */
+export async function settledRssMiB(pid: number, { calmMs, slackMiB, maxMs, signal }: Settling): Promise<number> {
+  const end = performance.now() + maxMs
+  let mark = rssMiB(pid)
+  let calmSince = performance.now()
+  while (performance.now() < end && performance.now() - calmSince < calmMs) {
+    await sleep(LOOK_EVERY_MS, undefined, { signal })
+    const now = rssMiB(pid)
+    if (Math.abs(now - mark) <= slackMiB) continue
+    mark = now
+    calmSince = performance.now()
+  }
+  return rssMiB(pid)
+}

@@ -1,0 +1,65 @@
+# Sourced by the scripts beside it, in the project's folder: leaves node_modules as package-lock.json wants it
+# and $node as a Node that can run the project. Prints what it does to stderr, so that stdout stays the program's.
+
+stamp=node_modules/.installed-lock
+
+ensure_node() {
+  require_npm
+  # node_modules brings its own Node where there is a binary for it; elsewhere the one on PATH has to do.
+  case "$(uname -sm)" in 'Linux x86_64') ;; *) find_node || refuse_node ;; esac
+  is_installed || install_packages
+  find_node || refuse_node
+}
+
+say() { printf '%s\n' "$*" >&2; }
+
+require_npm() {
+  command -v npm >/dev/null || { say 'agent-engine needs Node with npm: install it from https://nodejs.org and try again.'; exit 1; }
+}
+
+# A hand-made `npm ci` leaves no stamp, but its own lock is then newer than ours.
+is_installed() {
+  if [ -e "$stamp" ]; then cmp -s package-lock.json "$stamp"; return; fi
+  [ node_modules/.package-lock.json -nt package-lock.json ] && cp package-lock.json "$stamp"
+}
+
+install_packages() {
+  say 'Installing the packages of package-lock.json (npm ci) ...'
+  run_child npm ci --include=dev --include=optional --no-fund --no-audit --loglevel=error </dev/null >&2
+  cp package-lock.json "$stamp"
+}
+
+find_node() {
+  for node in "$PWD/node_modules/.bin/node" "$(command -v node || true)"; do
+    if [ -n "$node" ] && "$node" -e "$is_new_enough" 2>/dev/null; then return; fi
+  done
+  return 1
+}
+
+wanted='parseInt(require("./package.json").engines.node.replace(/\D+/, ""))'
+is_new_enough="process.exit(parseInt(process.versions.node) >= $wanted ? 0 : 1)"
+
+refuse_node() {
+  say "agent-engine needs Node $(node -p "$wanted") or newer and this is $(node -v): install it from https://nodejs.org (or \`nvm install 24\`) and try again."
+  exit 1
+}
+
+# Runs a command in a process group of its own, which a signal to this script ends as a whole.
+run_child() {
+  local code=0
+  set -m
+  "$@" &
+  child=$!
+  set +m
+  trap 'end_child; exit 143' TERM
+  trap 'end_child; exit 130' INT
+  wait "$child" || code=$?
+  trap - TERM INT
+  return "$code"
+}
+
+end_child() {
+  kill -TERM -- "-$child" 2>/dev/null || return 0
+  wait "$child" || true
+  kill -KILL -- "-$child" 2>/dev/null || true
+}

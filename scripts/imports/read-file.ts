@@ -1,0 +1,104 @@
+import * as ts from 'typescript/unstable/ast'
+import { type Edge, edgeOf } from './edges.ts'
+
+export type Import = Edge & { line: number }
+export type Export = { name: string; line: number; isType: boolean }
+export type Mention = { name: string; line: number }
+
+export type FileFacts = {
+  imports: Import[]
+  exports: Export[]
+  /** `export * from` */
+  barrels: number[]
+  /** Identifiers used as values or types that are no property names; a type's `typeof x` uses nothing. */
+  mentions: Mention[]
+  /** Names the file itself binds, in whatever scope. */
+  bound: Set<string>
+}
+
+/** Reads from a parsed file what the import table asks about. */
+export function readFile(file: ts.SourceFile): FileFacts {
+  const facts: FileFacts = { imports: [], exports: [], barrels: [], mentions: [], bound: new Set() }
+  const lineOf = (node: ts.Node) => file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1
+  const visit = (node: ts.Node, parent: ts.Node) => {
+    if (ts.isTypeQueryNode(node)) return
+    if (ts.isIdentifier(node)) readIdentifier(node, parent, lineOf(node), facts)
+    const edge = edgeOf(node)
+    if (edge) facts.imports.push({ ...edge, line: lineOf(node) })
+    node.forEachChild((child) => visit(child, node))
+  }
+  for (const statement of file.statements) {
+    readExport(statement, lineOf(statement), facts)
+    visit(statement, file)
+  }
+  return facts
+}
+
+/** What an export statement, or a declaration with `export`, offers. */
+function readExport(statement: ts.Statement, line: number, { exports, barrels }: FileFacts): void {
+  if (ts.isExportAssignment(statement)) exports.push({ name: 'default', line, isType: false })
+  if (ts.isExportDeclaration(statement)) {
+    const { exportClause, isTypeOnly } = statement
+    if (exportClause === undefined) barrels.push(line)
+    else if (ts.isNamedExports(exportClause))
+      for (const { name, isTypeOnly: isType } of exportClause.elements)
+        exports.push({ name: name.text, line, isType: isType || isTypeOnly })
+  }
+  if (!hasModifier(statement, ts.SyntaxKind.ExportKeyword)) return
+  if (hasModifier(statement, ts.SyntaxKind.DefaultKeyword)) {
+    exports.push({ name: 'default', line, isType: false })
+    return
+  }
+  const isType = ts.isTypeAliasDeclaration(statement) || ts.isInterfaceDeclaration(statement)
+  for (const name of declaredNames(statement)) exports.push({ name, line, isType })
+}
+
+function hasModifier(node: ts.Node, kind: ts.SyntaxKind): boolean {
+  const modifiers = 'modifiers' in node && Array.isArray(node.modifiers) ? node.modifiers : []
+  return modifiers.some((modifier: ts.Node) => modifier.kind === kind)
+}
+
+function declaredNames(statement: ts.Statement): string[] {
+  if (ts.isVariableStatement(statement))
+    return statement.declarationList.declarations.flatMap(({ name }) => bindingNames(name))
+  const name = 'name' in statement ? (statement.name as ts.Node | undefined) : undefined
+  return name !== undefined && ts.isIdentifier(name) ? [name.text] : []
+}
+
+function bindingNames(name: ts.BindingName): string[] {
+  if (ts.isIdentifier(name)) return [name.text]
+  return name.elements.flatMap((element) => ('name' in element && element.name ? bindingNames(element.name) : []))
+}
+
+function readIdentifier(node: ts.Identifier, parent: ts.Node, line: number, { mentions, bound }: FileFacts): void {
+  if (isBinding(node, parent)) bound.add(node.text)
+  else if (!isPropertyName(node, parent)) mentions.push({ name: node.text, line })
+}
+
+function isBinding(node: ts.Identifier, parent: ts.Node): boolean {
+  return 'name' in parent && parent.name === node && (BINDERS.some((is) => is(parent)) || hasBody(parent))
+}
+
+const BINDERS = [
+  ts.isVariableDeclaration,
+  ts.isParameterDeclaration,
+  ts.isBindingElement,
+  ts.isImportSpecifier,
+  ts.isImportClause,
+  ts.isNamespaceImport,
+  ts.isTypeAliasDeclaration,
+  ts.isInterfaceDeclaration,
+  ts.isClassDeclaration,
+]
+
+const hasBody = (node: ts.Node) => ts.isFunctionDeclaration(node) || ts.isFunctionExpression(node)
+
+/** `x.name`, `{ name: x }`, `name(): void` and the like: said by the property, not by a variable of that name. */
+function isPropertyName(node: ts.Identifier, parent: ts.Node): boolean {
+  if (ts.isShorthandPropertyAssignment(parent)) return false
+  if ('propertyName' in parent && parent.propertyName === node) return true
+  if (ts.isPropertyAccessExpression(parent) && isGlobalThis(parent.expression)) return false
+  return 'name' in parent && parent.name === node
+}
+
+const isGlobalThis = (node: ts.Node) => ts.isIdentifier(node) && node.text === 'globalThis'

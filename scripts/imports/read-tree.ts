@@ -1,0 +1,35 @@
+import { join, posix, relative, sep } from 'node:path'
+import { API } from 'typescript/unstable/sync'
+import { type FileFacts, readFile } from './read-file.ts'
+
+/** A file's facts by its path from the project's folder. */
+export type Tree = ReadonlyMap<string, FileFacts>
+
+/** Parses every file that `tsconfig.json` in `root` includes. */
+export function readTree(root: string): Tree {
+  const api = new API({ cwd: root })
+  try {
+    const [project] = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] }).getProjects()
+    if (project === undefined) throw new Error(`no tsconfig.json in ${root}`)
+    const tree = new Map<string, FileFacts>()
+    for (const name of project.rootFiles) {
+      const file = project.program.getSourceFile(name)
+      if (file) tree.set(relative(root, name).split(sep).join('/'), readFile(file))
+    }
+    return tree
+  } finally {
+    api.close()
+  }
+}
+
+/** What a specifier means: a path of the tree, `node:x`, a package's name without what follows it, or itself for a file that is no code. */
+export function targetOf(from: string, specifier: string): string {
+  if (/^\.{1,2}\//.test(specifier)) return isFile(specifier) ? posix.join(posix.dirname(from), specifier) : specifier
+  if (specifier.startsWith('node:')) return specifier
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
+export const isFile = (target: string) => /\.m?ts$/.test(target)

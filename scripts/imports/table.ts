@@ -1,0 +1,97 @@
+/** Who may import whom (style.md 2.1), as globs over the project's paths. */
+
+export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'service' | 'root' | 'outside'
+
+/** The first line that matches a file is its layer. */
+export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
+  ['root', ['services/*/main.ts', 'services/standalone/standalone.mts']],
+  ['service', ['services/**']],
+  ['port', ['shared/*/port.ts']],
+  ['kernel', ['shared/*.ts']],
+  [
+    'adapter',
+    [
+      'shared/{broker,queue,store}/{memory,redis,bullmq,mongo,sqlite}{,-*}.ts',
+      'shared/providers/{ai-sdk,demo}{,-*}.ts',
+      'shared/tools/mcp{,-*}.ts',
+    ],
+  ],
+  ['domain', ['shared/**']],
+  ['outside', ['scripts/**', 'test/**']],
+]
+
+/**
+ * Besides these, a domain or a service file may import its own folder (SIDEWAYS tells the domain which others), and an
+ * adapter the other files of the same adapter and the domain files of its folder: what is written once for all adapters.
+ */
+export const MAY_IMPORT: Record<Layer, readonly Layer[]> = {
+  kernel: ['kernel'],
+  port: ['kernel'],
+  domain: ['kernel', 'port'],
+  adapter: ['kernel', 'port'],
+  service: ['kernel', 'port', 'domain'],
+  root: ['kernel', 'port', 'domain', 'adapter', 'service', 'root'],
+  outside: ['kernel', 'port', 'domain', 'adapter', 'service', 'root', 'outside'],
+}
+
+/** Domain folders that stand on other domain folders: flows, plans -> engine -> store, providers; never back. */
+export const SIDEWAYS: Record<string, readonly string[]> = {
+  flows: ['engine', 'store', 'providers'],
+  plans: ['engine', 'store', 'providers'],
+  engine: ['store', 'providers'],
+  customers: ['store'],
+}
+
+/**
+ * Packages and Node modules that not every file may import. A package that is missing here is imported by nobody in
+ * `shared` and `services`; a Node module that is missing is open to all.
+ */
+export const FENCES: Record<string, readonly string[]> = {
+  express: ['services/gateway/**', 'services/ops/**'],
+  'swagger-ui-dist': ['services/gateway/**'],
+  winston: ['shared/log.ts'],
+  undici: ['shared/providers/egress{,-*}.ts', 'shared/providers/ai-sdk{,-*}.ts'],
+  '@ai-sdk/*': ['shared/providers/ai-sdk{,-*}.ts'],
+  '@modelcontextprotocol/client': ['shared/tools/mcp{,-*}.ts'],
+  '@pydantic/genai-prices': ['shared/providers/prices{,-*}.ts'],
+  ajv: ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
+  'ajv-formats': ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
+  yaml: ['shared/api/**', 'shared/tools/skills{,-*}.ts'],
+  re2js: ['shared/tools/**', 'shared/flows/**'],
+  picomatch: ['shared/tools/**'],
+  'lru-cache': ['shared/**', 'services/**'],
+  ioredis: ['shared/{broker,queue,store}/redis{,-*}.ts'],
+  bullmq: ['shared/queue/bullmq{,-*}.ts'],
+  mongodb: ['shared/store/mongo{,-*}.ts'],
+  'node:sqlite': ['shared/store/sqlite{,-*}.ts'],
+  'node:process': ['services/*/main.ts', 'services/standalone/standalone.mts'],
+  'node:child_process': ['shared/tools/bash{,-*}.ts'],
+}
+
+/** Globals with a fence. `fetch` follows redirects and resolves names unguarded: the way out is providers/egress. */
+export const GLOBALS: Record<string, readonly string[]> = {
+  process: ['services/*/main.ts', 'services/standalone/standalone.mts'],
+  fetch: ['shared/providers/egress{,-*}.ts'],
+}
+
+/** Dynamic imports hide an edge and come late, so each is here for a reason: what costs memory or time and is seldom needed. */
+export const LAZY: readonly (readonly [from: string, to: string])[] = [
+  ['services/standalone/main.ts', 'services/standalone/standalone.mts'], // an older Node cannot read it
+  ['services/*/{main.ts,standalone.mts}', 'shared/{providers,tools}/**'],
+  ['shared/providers/**', '@ai-sdk/*'],
+  ['shared/providers/**', 'undici'],
+  ['shared/providers/**', '@pydantic/genai-prices'],
+  ['shared/tools/**', '@modelcontextprotocol/client'],
+  ['shared/tools/**', 'picomatch'],
+  ['shared/tools/**', 're2js'],
+  ['shared/api/**', 'yaml'],
+  ['shared/api/**', 'shared/api/decode.ts'], // ajv behind it
+]
+
+/** Entry points: their exports are for whoever runs them (Node, mocha, tests). */
+export const ENTRIES: readonly string[] = [
+  'services/*/main.ts',
+  'services/standalone/standalone.mts',
+  'scripts/*',
+  'test/**/*.test.ts',
+]

@@ -1,0 +1,85 @@
+import express, { type Express } from 'express'
+import { createBodies } from '../../shared/api/bodies.ts'
+import type { Broker } from '../../shared/broker/port.ts'
+import type { Log } from '../../shared/log.ts'
+import type { ToolOffer } from '../../shared/providers/port.ts'
+import { type BodyLimits, createReadBody } from './body.ts'
+import type { Identify } from './identify.ts'
+import { authenticate } from './middleware/auth.ts'
+import { type CorsRules, cors } from './middleware/cors.ts'
+import { notFound, recover } from './middleware/errors.ts'
+import { constantHeaders } from './middleware/headers.ts'
+import { checkHost } from './middleware/host.ts'
+import { limitRate } from './middleware/rate-limit.ts'
+import { logRequests } from './middleware/request-log.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+import { explorerRoutes } from './routes/docs.ts'
+import { health } from './routes/health.ts'
+import { sendMessage } from './routes/messages.ts'
+import { replyPermission } from './routes/permissions.ts'
+import { startRun } from './routes/run.ts'
+import { runRoutes } from './routes/runs.ts'
+import { sessionRoutes } from './routes/sessions.ts'
+import { listTools } from './routes/tools.ts'
+import { createRoutes } from './routes.ts'
+import { createRelay, type RelayLimits } from './sse.ts'
+
+export type AppDeps = {
+  /** `/v1` standalone, `/api/v1` in the cluster (api.md). */
+  basePath: string
+  broker: Broker
+  tools: readonly ToolOffer[]
+  identify: Identify
+  /** Absent: no rate limit. */
+  limiter?: RateLimiter
+  cors: CorsRules
+  /** Absent: any `Host` (D2.10). */
+  allowedHosts?: readonly string[]
+  /** Whose `X-Forwarded-For` counts: nobody's, that of so many hops, or that of these addresses. */
+  trustProxy: false | number | readonly string[]
+  hasExplorer: boolean
+  log: Log
+  relay: RelayLimits
+  body?: BodyLimits
+}
+
+/** The public HTTP face (api.md): what happens to a request, from top to bottom. */
+export function createApp(deps: AppDeps): Express {
+  const { basePath, broker, log } = deps
+  const readBody = createReadBody(createBodies(), deps.body)
+  const relay = createRelay(deps.relay, log)
+  const sessions = sessionRoutes({ broker, readBody })
+  const runs = runRoutes({ broker, relay })
+
+  const app = express()
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
+  app.set('query parser', 'simple').set('trust proxy', deps.trustProxy)
+
+  app.use(logRequests(log))
+  app.use(constantHeaders(deps.cors))
+  app.use(checkHost(deps.allowedHosts))
+  app.use(cors(deps.cors)) // Answers every OPTIONS.
+
+  const open = { '/health': { get: health }, ...(deps.hasExplorer && explorerRoutes(basePath)) }
+  app.use(basePath, createRoutes(open)) // Above the rate limit and authentication, so exempt from both.
+
+  app.use(limitRate(deps.limiter))
+  app.use(authenticate(deps.identify))
+
+  const guarded = {
+    '/agent/run': { post: startRun({ broker, readBody, relay }) },
+    '/sessions': { post: sessions.create },
+    '/sessions/:id': { get: sessions.read, delete: sessions.remove },
+    '/sessions/:id/messages': { post: sendMessage({ broker, readBody, relay }) },
+    '/sessions/:id/permissions/:request_id': { post: replyPermission({ broker, readBody }) },
+    '/tools': { get: listTools(deps.tools) },
+    '/runs': { get: runs.list },
+    '/runs/:run_id': { get: runs.read, delete: runs.cancel },
+    '/runs/:run_id/events': { get: runs.follow },
+  }
+  app.use(basePath, createRoutes(guarded))
+
+  app.use(notFound(basePath))
+  app.use(recover(log)) // Express brings whatever was thrown above to here: the outermost layer.
+  return app
+}

@@ -1,0 +1,121 @@
+import type { Request, Response } from 'express'
+import type { Bodies, BodyName, BodyTypes } from '../../shared/api/bodies.ts'
+import { AppError, invalidRequest } from '../../shared/errors.ts'
+
+export type BodyLimits = {
+  maxBytes: number
+  timeoutMs: number
+  /** For all bodies that are being read at one time. */
+  maxHeldBytes: number
+}
+
+const DEFAULT_LIMITS: BodyLimits = { maxBytes: 10_485_760, timeoutMs: 60_000, maxHeldBytes: 128 * 1024 * 1024 }
+
+/** Reads and checks a request's body. Throws `invalid_request` (400, 408, 413, 415) or, when too much is being read, `unavailable`. */
+export type ReadBody = <N extends BodyName>(req: Request, res: Response, name: N) => Promise<BodyTypes[N]>
+
+export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBody {
+  const held: Held = { bytes: 0 }
+  return async (req, res, name) => {
+    const declared = declaredLength(req)
+    if (declared === 0) return bodies.decode(name, new Uint8Array(0))
+    const body = new IncomingBody(req, limits, held)
+    try {
+      checkHeaders(req, declared, limits)
+      if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
+      return await bodies.decode(name, await body.read())
+    } catch (cause) {
+      if (!req.complete) res.shouldKeepAlive = false // The rest of the body is not worth reading.
+      throw cause
+    } finally {
+      body.release()
+    }
+  }
+}
+
+/** In bytes; `undefined` where the body comes in chunks. */
+function declaredLength(req: Request): number | undefined {
+  if (req.headers['transfer-encoding'] !== undefined) return undefined
+  return Number(req.headers['content-length'] ?? 0)
+}
+
+function checkHeaders(req: Request, declared: number | undefined, { maxBytes }: BodyLimits): void {
+  if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
+  const encoding = req.headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity') throw invalidRequest('send the body without Content-Encoding', { status: 415 })
+  if (isJson(req.headers['content-type'])) return
+  throw invalidRequest('send the body with Content-Type: application/json, in UTF-8', { status: 415 })
+}
+
+function isJson(contentType = ''): boolean {
+  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
+  const charset = parameters.map((parameter) => /^\s*charset="?([^"]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
+  return type.trim() === 'application/json' && (charset === undefined || charset === 'utf-8')
+}
+
+type Held = { bytes: number }
+
+/** A body on its way in, counted against what the process holds until it is released. */
+class IncomingBody {
+  readonly #req: Request
+  readonly #limits: BodyLimits
+  readonly #held: Held
+  readonly #done = Promise.withResolvers<void>()
+  #chunks: Buffer[] = []
+  #size = 0
+
+  constructor(req: Request, limits: BodyLimits, held: Held) {
+    this.#req = req
+    this.#limits = limits
+    this.#held = held
+  }
+
+  async read(): Promise<Uint8Array<ArrayBuffer>> {
+    const { timeoutMs } = this.#limits
+    const timer = setTimeout(() => this.#done.reject(tooSlow(timeoutMs)), timeoutMs).unref()
+    this.#req.on('data', this.#take).once('end', this.#done.resolve).once('close', this.#left)
+    try {
+      await this.#done.promise
+      return join(this.#chunks, this.#size)
+    } finally {
+      clearTimeout(timer)
+      this.#req.off('data', this.#take).off('end', this.#done.resolve).off('close', this.#left)
+      this.#chunks = []
+    }
+  }
+
+  release(): void {
+    this.#held.bytes -= this.#size
+    this.#size = 0
+  }
+
+  readonly #take = (chunk: Buffer): void => {
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    this.#held.bytes += chunk.length
+    if (this.#size > this.#limits.maxBytes) this.#done.reject(tooLarge(this.#limits.maxBytes))
+    else if (this.#held.bytes > this.#limits.maxHeldBytes) this.#done.reject(tooBusy())
+  }
+
+  readonly #left = (): void => this.#done.reject(invalidRequest('the client left'))
+}
+
+/** One array of its own: it may be handed to a thread. */
+function join(chunks: readonly Buffer[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}
+
+const tooLarge = (maxBytes: number) =>
+  invalidRequest(`the body is larger than ${maxBytes} bytes; send less`, { status: 413 })
+
+const tooSlow = (timeoutMs: number) =>
+  invalidRequest(`the body did not arrive within ${timeoutMs / 1000} seconds; send it again`, { status: 408 })
+
+const tooBusy = () =>
+  new AppError('unavailable', 'too many bodies are being read; try again in a moment', { retryAfterSecs: 1 })

@@ -1,0 +1,45 @@
+import { isIP } from 'node:net'
+
+/**
+ * Under what a client's requests are counted: its IPv4 address, or its IPv6 network of 64 bits, since a client has all
+ * addresses of one. An IPv4 address in IPv6 clothes counts as what it is.
+ */
+export function clientKey(address: string): string {
+  if (!address.includes(':')) return address
+  const groups = groupsOf(address.replace(/%.*$/, ''))
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff
+  if (isMapped) return [...bytesOf(groups[6]), ...bytesOf(groups[7])].join('.')
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`
+}
+
+/** The eight numbers of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = address.replace(/[\d.]+\.\d+$/, hexOf).split('::')
+  const first = numbersOf(head)
+  if (tail === undefined) return first
+  const last = numbersOf(tail)
+  const gap = Math.max(0, 8 - first.length - last.length)
+  return [...first, ...Array.from({ length: gap }, () => 0), ...last]
+}
+
+const numbersOf = (part: string): number[] =>
+  part
+    .split(':')
+    .filter((group) => group !== '')
+    .map((group) => Number.parseInt(group, 16))
+
+/** `127.0.0.1` at the end of an address, as two groups. */
+function hexOf(ipv4: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number)
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+}
+
+const bytesOf = (group = 0): number[] => [group >> 8, group & 0xff]
+
+/** What a proxy reported, unless it is no address: then the proxy itself is the client. */
+export function addressOf(reported: string | undefined, peer: string | undefined): string {
+  return reported !== undefined && isIP(reported) > 0 ? reported : (peer ?? 'unknown')
+}

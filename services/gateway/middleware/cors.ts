@@ -1,0 +1,23 @@
+import type { RequestHandler } from 'express'
+
+export type CorsRules = {
+  /** CORS_ORIGINS: origins, or `*` for any. */
+  origins: readonly string[]
+  /** What CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS add to api.md's lists. */
+  allowHeaders: readonly string[]
+  exposeHeaders: readonly string[]
+}
+
+/** Names the origin where it may read the answer, and answers every preflight (api.md "CORS headers set"). */
+export function cors({ origins }: CorsRules): RequestHandler {
+  const allowed = new Set(origins)
+  const isOpen = allowed.has('*')
+  return (req, res, next) => {
+    const { origin } = req.headers
+    if (isOpen) res.setHeader('Access-Control-Allow-Origin', '*')
+    else if (allowed.size > 0) res.setHeader('Vary', 'Origin')
+    if (!isOpen && origin !== undefined && allowed.has(origin)) res.setHeader('Access-Control-Allow-Origin', origin)
+    if (req.method !== 'OPTIONS') return next()
+    res.status(204).end()
+  }
+}

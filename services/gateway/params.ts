@@ -1,0 +1,29 @@
+import type { Request } from 'express'
+import { invalidRequest, notFound } from '../../shared/errors.ts'
+
+export type IdForm = { noun: string; pattern: RegExp }
+
+/** The forms of ids in paths (D2.8, D2.11); `openapi.yaml` has the same. */
+export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
+export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
+export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
+
+/** An id of the path. One that cannot exist is `not_found` like one that does not (D2.11). */
+export function pathId(req: Request, name: string, { noun, pattern }: IdForm): string {
+  const id = req.params[name]
+  if (typeof id !== 'string' || !pattern.test(id)) throw notFound(`no ${noun} has this id: it is not one of ours`)
+  return id
+}
+
+export type ValueForm = { pattern: RegExp; wanted: string }
+
+/** A value of the query, always one string (D2.11). Throws `invalid_request` when it is given twice or has not the form. */
+export function queryValue(req: Request, name: string, form: ValueForm): string | undefined {
+  const value: unknown = req.query[name]
+  return value === undefined ? undefined : checkValue(value, name, form)
+}
+
+export function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm): string {
+  if (typeof value === 'string' && pattern.test(value)) return value
+  throw invalidRequest(`${name} must be ${wanted}, given once`, { param: `/${name}` })
+}

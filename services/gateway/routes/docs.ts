@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url'
+import type { RequestHandler } from 'express'
+import { readDocument } from '../../../shared/api/document.ts'
+import { notFound } from '../../../shared/errors.ts'
+import type { RouteTable } from '../routes.ts'
+
+/** The explorer needs its own files and this API, nothing from elsewhere; swagger-ui sets styles on elements. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Only these: the package also brings a page of its own, which loads another API from the network. */
+const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
+
+/** The interactive explorer and the description that it shows (D1.3 API_EXPLORER). */
+export function explorerRoutes(basePath: string): RouteTable {
+  return {
+    '/openapi.json': { get: description(basePath) },
+    '/docs': { get: page(basePath) },
+    '/docs/start.js': { get: start(basePath) },
+    '/docs/:file': { get: asset },
+  }
+}
+
+/** Rendered when it is first asked for, and kept. */
+function description(basePath: string): RequestHandler {
+  let text: string | undefined
+  return async (_req, res) => {
+    text ??= JSON.stringify(await readDocument(basePath))
+    res.type('application/json').send(text)
+  }
+}
+
+function page(basePath: string): RequestHandler {
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>agent-engine API</title>
+<link rel="icon" type="image/png" href="${basePath}/docs/favicon-32x32.png">
+<link rel="stylesheet" href="${basePath}/docs/swagger-ui.css">
+</head>
+<body>
+<div id="explorer"></div>
+<script src="${basePath}/docs/swagger-ui-bundle.js"></script>
+<script src="${basePath}/docs/start.js"></script>
+</body>
+</html>
+`
+  return (_req, res) => {
+    res.set('Content-Security-Policy', PAGE_POLICY).type('html').send(html)
+  }
+}
+
+function start(basePath: string): RequestHandler {
+  const options = { url: `${basePath}/openapi.json`, dom_id: '#explorer', deepLinking: true, validatorUrl: null }
+  return (_req, res) => {
+    res.type('text/javascript').send(`SwaggerUIBundle(${JSON.stringify(options)})\n`)
+  }
+}
+
+const asset: RequestHandler = (req, res) => {
+  const file = req.params['file']
+  if (typeof file !== 'string' || !ASSETS.has(file)) throw notFound('the explorer has no such file')
+  const path = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${file}`))
+  res.sendFile(path, { cacheControl: false, headers: { 'Cache-Control': 'public, max-age=3600' } })
+}

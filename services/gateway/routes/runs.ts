@@ -1,0 +1,63 @@
+import type { Request, RequestHandler } from 'express'
+import { type Broker, RUN_STATUSES, type RunFilter, type RunStatus } from '../../../shared/broker/port.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { checkValue, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
+import { openStream, type Relay } from '../sse.ts'
+
+type Deps = { broker: Broker; relay: Relay }
+type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
+
+/** Every run's state and events, whoever started it (D4.5). */
+export function runRoutes({ broker, relay }: Deps): RunRoutes {
+  return {
+    async list(req, res) {
+      res.json(await broker.listRuns(tenantOf(res), filterOf(req)))
+    },
+    async read(req, res) {
+      res.json(await broker.getRun(tenantOf(res), pathId(req, 'run_id', RUN)))
+    },
+    async follow(req, res) {
+      const runId = pathId(req, 'run_id', RUN)
+      const after = lastEventId(req)
+      if (req.method === 'HEAD') {
+        await broker.getRun(tenantOf(res), runId)
+        openStream(runId, res)
+        res.end()
+        return
+      }
+      relay({ runId, frames: await broker.followRun(tenantOf(res), runId, after), after }, res)
+    },
+    async cancel(req, res) {
+      await broker.cancelRun(tenantOf(res), pathId(req, 'run_id', RUN))
+      res.json({ status: 'cancelled' })
+    },
+  }
+}
+
+const DEFAULT_LIMIT = 50
+
+const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }
+const CURSOR: ValueForm = { pattern: /^[^]{1,512}$/, wanted: 'the next_cursor of the page before' }
+const STATUS: ValueForm = {
+  pattern: new RegExp(`^(${RUN_STATUSES.join('|')})$`),
+  wanted: `one of ${RUN_STATUSES.join(', ')}`,
+}
+const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }
+
+/** D2.7. */
+function filterOf(req: Request): RunFilter {
+  const cursor = queryValue(req, 'cursor', CURSOR)
+  const status = queryValue(req, 'status', STATUS) as RunStatus | undefined
+  return {
+    limit: Number(queryValue(req, 'limit', LIMIT) ?? DEFAULT_LIMIT),
+    ...(cursor !== undefined && { cursor }),
+    ...(status !== undefined && { status }),
+  }
+}
+
+/** Number of the last event that the client has: the header, else the query, else none (D4.5). */
+function lastEventId(req: Request): number {
+  const header = req.headers['last-event-id']
+  if (header !== undefined) return Number(checkValue(header, 'Last-Event-ID', EVENT_ID))
+  return Number(queryValue(req, 'last_event_id', EVENT_ID) ?? 0)
+}

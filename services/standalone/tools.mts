@@ -1,0 +1,52 @@
+import type { Config } from '../../shared/config.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Egress } from '../../shared/providers/egress.ts'
+import { createBashTool } from '../../shared/tools/bash.ts'
+import { createFileTools } from '../../shared/tools/files.ts'
+import type { Tool, ToolBox } from '../../shared/tools/port.ts'
+import { createToolRegistry } from '../../shared/tools/registry.ts'
+import { createSearchTools } from '../../shared/tools/search.ts'
+import { createTodoTool } from '../../shared/tools/todo.ts'
+import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
+
+type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'allowsPrivateUrls'>
+
+/** The tools of D5.1 that this process offers, those of its MCP servers included. Throws when TOOL_PERMISSIONS names none of them. */
+export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox: ToolBox; close(): Promise<void> }> {
+  const egress = openEgress(config.allowsPrivateUrls)
+  const mcp = await openMcp(config.mcpConfig, log)
+  const tools: Tool[] = [
+    ...createFileTools(),
+    ...createSearchTools(),
+    createWebFetchTool({ egress: egress.open }),
+    createTodoTool(),
+    ...(config.isBashEnabled ? [createBashTool()] : []),
+    ...mcp.tools,
+  ]
+  const registry = createToolRegistry({ tools, permissions: Object.fromEntries(config.toolPermissions) })
+  if (registry.problems.length > 0) throw new Error(registry.problems.join('\n'))
+  for (const line of registry.leftOut) log.warn(line)
+  return {
+    toolBox: registry,
+    async close() {
+      await Promise.all([mcp.close(), egress.close()])
+    },
+  }
+}
+
+/** The way out is opened when something first goes out: its library is large, and most processes never use it. */
+function openEgress(allowPrivate: boolean) {
+  let egress: Promise<Egress> | undefined
+  const open = () => {
+    egress ??= import('../../shared/providers/egress.ts').then(({ createEgress }) => createEgress({ allowPrivate }))
+    return egress
+  }
+  return { open, close: async () => (await egress)?.close() }
+}
+
+/** The MCP client is loaded only where there is a server to talk to. */
+async function openMcp(configFile: string | undefined, log: Log) {
+  if (configFile === undefined) return { tools: [], close: async () => {} }
+  const { openMcpServers } = await import('../../shared/tools/mcp.ts')
+  return openMcpServers({ configFile, onProblem: (line: string) => log.warn(line) })
+}

@@ -1,0 +1,110 @@
+import type { Inbox, PermissionBook } from '../../shared/broker/port.ts'
+import type { PriceOf } from '../../shared/engine/usage.ts'
+import type { Log } from '../../shared/log.ts'
+import type { ModelRoute } from '../../shared/providers/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { ToolBox } from '../../shared/tools/port.ts'
+import { removeWorkspace, workspacePath } from '../../shared/tools/workspace.ts'
+import { createStartEngine } from './engine.ts'
+import { createInbox } from './inbox.ts'
+import { createPermissionDesk } from './permission-desk.ts'
+
+import { Runs } from './runs.ts'
+import { Sessions } from './sessions.ts'
+
+export type WorkerLimits = {
+  runsPerWorker: number
+  runResumeMs: number
+  sessionsPerWorker: number
+  sessionIdleMs: number
+  permissionTimeoutMs: number
+  maxTurns: number
+}
+
+export type WorkerDeps = {
+  primary: ModelRoute
+  fallback: ModelRoute | undefined
+  toolBox: ToolBox
+  priceOf: PriceOf
+  book: PermissionBook
+  workspaceDir: string
+  limits: WorkerLimits
+  log: Log
+}
+
+/** Owns sessions and runs, and hosts the engine. */
+export type Worker = {
+  inbox: Inbox
+  /** Takes nothing new, lets what runs end by itself for `graceMs`, then ends it with `worker_draining`. */
+  drain(graceMs: number): Promise<void>
+}
+
+const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
+const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
+
+export function createWorker(deps: WorkerDeps): Worker {
+  const { book, limits, log } = deps
+  const workspaces = createWorkspaces(deps.workspaceDir)
+  const settle = (work: Promise<void>) => {
+    work.catch((cause: unknown) => log.error('what was left of a run or session was not removed', { cause }))
+  }
+
+  const runs = new Runs(
+    { maxLive: limits.runsPerWorker, resumeMs: limits.runResumeMs, maxJournalBytes: MAX_JOURNAL_BYTES },
+    {
+      onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
+      onForgotten(run) {
+        settle(book.forget(run.tenant, run.scopeId, run.id))
+        if (run.sessionId === undefined) settle(workspaces.remove(run.tenant, run.id))
+      },
+    },
+  )
+  const sessions = new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
+    settle(book.forget(session.tenant, session.id))
+    settle(workspaces.remove(session.tenant, session.id))
+  })
+  const startEngine = createStartEngine({
+    primary: deps.primary,
+    ...(deps.fallback && { fallback: deps.fallback }),
+    toolBox: deps.toolBox,
+    priceOf: deps.priceOf,
+    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs),
+    workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
+    maxTurns: limits.maxTurns,
+    maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
+    onToolBug: (run, toolName, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool: toolName, cause }),
+  })
+
+  let isDraining = false
+  return {
+    inbox: createInbox({ runs, sessions, startEngine, isDraining: () => isDraining }),
+    async drain(graceMs) {
+      isDraining = true
+      await endAll(runs, graceMs)
+    },
+  }
+}
+
+/** Most runs touch no file: only the folders that a tool was given are looked for when they are to go. */
+function createWorkspaces(root: string) {
+  const opened = new Set<string>()
+  return {
+    open(tenant: TenantId, scopeId: string): string {
+      const path = workspacePath(root, tenant, scopeId)
+      opened.add(path)
+      return path
+    },
+    async remove(tenant: TenantId, scopeId: string): Promise<void> {
+      if (opened.delete(workspacePath(root, tenant, scopeId))) await removeWorkspace(root, tenant, scopeId)
+    },
+  }
+}
+
+async function endAll({ live }: Runs, graceMs: number): Promise<void> {
+  const all = Promise.all([...live].map(({ ended }) => ended))
+  const cut = setTimeout(() => {
+    for (const run of live) run.cancel('worker_draining')
+  }, graceMs)
+  await all
+  clearTimeout(cut)
+}

@@ -1,0 +1,109 @@
+import { Worker } from 'node:worker_threads'
+import { AppError, invalidRequest, toAppError } from '../errors.ts'
+import type { Decoded } from './decode.ts'
+import type { Schemas } from './document.ts'
+
+export type DecodeTask = { name: string; bytes: Uint8Array<ArrayBuffer> }
+
+export type DecodeThreadLimits = { deadlineMs: number; maxWaiting: number; idleMs: number }
+
+type Job = DecodeTask & {
+  resolve(decoded: Decoded): void
+  reject(error: AppError): void
+  timer: NodeJS.Timeout
+}
+
+/** Ten megabytes of the smallest objects take 250 MB as values. */
+const HEAP_MB = 512
+
+/**
+ * Decodes large bodies beside the event loop, which parsing 10 MB of small objects would stop for 400 ms. The thread starts with
+ * the first body, ends when none has come for a while, and never keeps the process alive.
+ */
+export class DecodeThread {
+  readonly #schemas: Schemas
+  readonly #limits: DecodeThreadLimits
+  readonly #waiting: Job[] = []
+  #current: Job | undefined
+  #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(schemas: Schemas, limits: DecodeThreadLimits) {
+    this.#schemas = schemas
+    this.#limits = limits
+  }
+
+  /** Takes `bytes` away from the caller. Throws `unavailable` when too many bodies wait, or at the deadline. */
+  async decode({ name, bytes }: DecodeTask): Promise<Decoded> {
+    if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
+    const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
+    const timer = setTimeout(() => this.#giveUp(job), this.#limits.deadlineMs).unref()
+    const job: Job = { name, bytes, resolve, reject, timer }
+    this.#waiting.push(job)
+    this.#next()
+    return promise
+  }
+
+  #next(): void {
+    if (this.#current) return
+    this.#current = this.#waiting.shift()
+    clearTimeout(this.#idle)
+    if (!this.#current) {
+      this.#idle = setTimeout(() => this.#end(), this.#limits.idleMs).unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    const { name, bytes } = this.#current
+    this.#worker.postMessage({ name, bytes } satisfies DecodeTask, [bytes.buffer])
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('decode-worker.ts', import.meta.url), {
+      workerData: this.#schemas,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    })
+    worker.unref()
+    worker.on('message', (decoded: Decoded) => this.#settle((job) => job.resolve(decoded)))
+    worker.once('error', (cause) => {
+      this.#worker = undefined // A thread that threw has ended.
+      this.#settle((job) => job.reject(failure(cause)))
+    })
+    return worker
+  }
+
+  #settle(settle: (job: Job) => void): void {
+    const job = this.#current
+    if (!job) return
+    clearTimeout(job.timer)
+    this.#current = undefined
+    settle(job)
+    this.#next()
+  }
+
+  #giveUp(job: Job): void {
+    job.reject(busy())
+    if (job !== this.#current) {
+      this.#waiting.splice(this.#waiting.indexOf(job), 1)
+      return
+    }
+    this.#end()
+    this.#current = undefined
+    this.#next()
+  }
+
+  #end(): void {
+    const worker = this.#worker
+    this.#worker = undefined
+    worker?.removeAllListeners()
+    void worker?.terminate()
+  }
+}
+
+const busy = () =>
+  new AppError('unavailable', 'too many large bodies are being read; try again in a moment', { retryAfterSecs: 1 })
+
+function failure(cause: unknown): AppError {
+  const isOutOfMemory = cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY'
+  if (isOutOfMemory) return invalidRequest('the body holds too many values; send fewer', { status: 413 })
+  return toAppError(cause)
+}

@@ -1,0 +1,12 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { createDecode } from './decode.ts'
+import type { DecodeTask } from './decode-thread.ts'
+import type { Schemas } from './document.ts'
+
+/** The thread of `decode-thread.ts`: one task at a time, one answer each. */
+const decode = createDecode(workerData as Schemas)
+
+parentPort?.on('message', ({ name, bytes }: DecodeTask) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
+  parentPort?.postMessage(decode(name, bytes))
+})

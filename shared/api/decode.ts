@@ -1,0 +1,62 @@
+import { isUtf8 } from 'node:buffer'
+import type { JsonObject } from '../events.ts'
+import type { Schemas } from './document.ts'
+import { findFlaw } from './json-scan.ts'
+import { compileCheck, type Refusal, type SchemaCheck } from './schema-check.ts'
+
+export type Decoded = { value: JsonObject } | { refusal: Refusal }
+
+/** Turns the bytes of a body into its schema's known fields, or says what is wrong with them. */
+export type Decode = (name: string, bytes: Uint8Array) => Decoded
+
+/** Pure, so that the same function works on small bodies in place and on large ones in a thread. */
+export function createDecode(schemas: Schemas): Decode {
+  const checks = new Map<string, SchemaCheck>()
+  const checkOf = (name: string): SchemaCheck => {
+    const known = checks.get(name)
+    if (known) return known
+    const check = compileCheck(schemas, name)
+    checks.set(name, check)
+    return check
+  }
+  return (name, bytes) => {
+    const parsed = parse(bytes)
+    if ('refusal' in parsed) return parsed
+    const check = checkOf(name)
+    const value = pick(parsed.value, check.fields)
+    const refusal = check.refusalOf(value)
+    return refusal ? { refusal } : { value }
+  }
+}
+
+function parse(bytes: Uint8Array): Decoded {
+  if (bytes.length === 0) return { value: {} } // An absent body (D2.1).
+  if (!isUtf8(bytes)) return refuse('the body is not valid UTF-8')
+  const text = new TextDecoder().decode(bytes) // Drops a byte order mark.
+  const flaw = findFlaw(text)
+  if (flaw !== undefined) return refuse(flaw)
+  const value = parseJson(text)
+  if (value === undefined) return refuse('the body is not valid JSON')
+  if (!isObject(value)) return refuse('the body must be a JSON object')
+  return { value }
+}
+
+const refuse = (message: string): Decoded => ({ refusal: { message } })
+
+/** `undefined` for what is no JSON, which no JSON text stands for. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function pick(body: JsonObject, fields: readonly string[]): JsonObject {
+  const picked: JsonObject = {}
+  for (const field of fields) if (Object.hasOwn(body, field)) picked[field] = body[field]
+  return picked
+}

@@ -1,0 +1,70 @@
+const MAX_DEPTH = 64
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** Longest spelling of `"__proto__"`: each character as a \u escape. */
+const MAX_PROTO_LENGTH = 9 * 6 + 2
+
+/**
+ * What is wrong with the shape of a JSON text before it is parsed: too deep, or a key `__proto__` in any spelling (D2.4). One pass,
+ * linear in its length; whether it is JSON at all is `JSON.parse`'s to say.
+ */
+export function findFlaw(text: string): string | undefined {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > MAX_DEPTH) return `the body is nested more than ${MAX_DEPTH} deep; send a flatter one`
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth--
+    } else if (code === QUOTE) {
+      const end = endOfString(text, at)
+      if (isProtoKey(text, at, end)) return 'the body has a key __proto__; leave it out'
+      at = end
+    }
+  }
+  return undefined
+}
+
+/** Index of the quote that ends the string which begins at `start`, or the text's length. */
+function endOfString(text: string, start: number): number {
+  let end = start
+  do {
+    end = text.indexOf('"', end + 1)
+    if (end < 0) return text.length
+  } while (isEscaped(text, end))
+  return end
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charCodeAt(first - 1) === BACKSLASH) first--
+  return (at - first) % 2 === 1
+}
+
+function isProtoKey(text: string, start: number, end: number): boolean {
+  const length = end + 1 - start
+  if (length < '"__proto__"'.length || length > MAX_PROTO_LENGTH) return false
+  if (unquote(text.slice(start, end + 1)) !== '__proto__') return false
+  let next = end + 1
+  while (isBlank(text.charCodeAt(next))) next++
+  return text.charCodeAt(next) === COLON
+}
+
+/** The string a JSON literal stands for; one that is none cannot be a key of a body that will be parsed. */
+function unquote(literal: string): string | undefined {
+  if (!literal.includes('\\')) return literal.slice(1, -1)
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return undefined
+  }
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09

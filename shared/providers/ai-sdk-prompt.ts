@@ -1,0 +1,67 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { Vendor } from './ai-sdk-vendors.ts'
+import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolOffer, ToolResultBlock } from './port.ts'
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
+
+/** A request in the package's words. */
+export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageModelV4CallOptions {
+  const { system, messages, tools } = request
+  const stopSequences = stopsOf(request, vendor)
+  const lastUser = vendor.forgetsThinking ? messages.findLastIndex(({ role }) => role === 'user') : -1
+  const conversation = messages.map((message, index) => toMessage(message, vendor, index > lastUser))
+  return {
+    prompt: [
+      ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
+      ...conversation.filter(({ content }) => content.length > 0),
+    ],
+    includeRawChunks: false,
+    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    ...(stopSequences.length > 0 && { stopSequences }),
+    ...(vendor.providerOptions && { providerOptions: vendor.providerOptions }),
+  }
+}
+
+/** As many as the provider takes; the engine enforces all of them anyway (D4.11). Some refuse one that is only white space. */
+const stopsOf = ({ model, stopSequences }: ModelRequest, vendor: Vendor): string[] =>
+  stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops(model))
+
+const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
+  type: 'function' as const,
+  name,
+  description,
+  inputSchema,
+})
+
+function toMessage(message: Message, vendor: Vendor, keepsThinking: boolean): LanguageModelV4Message {
+  if (message.role === 'user') return { role: 'user', content: [{ type: 'text', text: message.text }] }
+  if (message.role === 'tool')
+    return { role: 'tool', content: message.results.map((result) => toResult(result, vendor)) }
+  return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor, keepsThinking)) }
+}
+
+/** Thinking is only worth something to the provider that signed it: without its own data it stays here. */
+function toParts(block: AssistantBlock, vendor: Vendor, keepsThinking: boolean): AssistantContent {
+  if (block.type === 'text') return block.text === '' ? [] : [{ type: 'text', text: block.text }]
+  const providerOptions = ownMeta(block.meta, vendor.namespace)
+  if (block.type === 'thinking') {
+    return providerOptions && keepsThinking ? [{ type: 'reasoning', text: block.text, providerOptions }] : []
+  }
+  const { toolName, input } = block
+  const toolCallId = toolId(block.id, vendor)
+  return [{ type: 'tool-call', toolCallId, toolName, input, ...(providerOptions && { providerOptions }) }]
+}
+
+function toResult({ id, toolName, output, isError }: ToolResultBlock, vendor: Vendor): ToolContent[number] {
+  const type = isError ? 'error-text' : 'text'
+  return { type: 'tool-result', toolCallId: toolId(id, vendor), toolName, output: { type, value: output } }
+}
+
+const toolId = (id: string, vendor: Vendor) => vendor.toolId?.(id) ?? id
+
+/** The part of `meta` that belongs to this wire format. */
+function ownMeta(meta: ProviderMeta | undefined, namespace: string): SharedV4ProviderOptions | undefined {
+  const own = meta?.[namespace]
+  return own && ({ [namespace]: own } as SharedV4ProviderOptions)
+}

@@ -1,0 +1,30 @@
+/**
+ * The first `max` places where `needle` starts in `text`, overlaps left out. Linear in both lengths (Knuth, Morris and Pratt): V8's own indexOf is
+ * quadratic for texts such as `aaaa…`, and both come from the model.
+ */
+export function occurrences(text: string, needle: string, max: number): number[] {
+  const borders = bordersOf(needle)
+  const starts: number[] = []
+  let matched = 0
+  for (let at = 0; at < text.length && starts.length < max; at += 1) {
+    const unit = text.charCodeAt(at)
+    while (matched > 0 && unit !== needle.charCodeAt(matched)) matched = borders[matched - 1] ?? 0
+    if (unit === needle.charCodeAt(matched)) matched += 1
+    if (matched < needle.length) continue
+    starts.push(at + 1 - needle.length)
+    matched = 0
+  }
+  return starts
+}
+
+/** For each prefix of `needle`, the length of the longest proper prefix of it that is also its end. */
+function bordersOf(needle: string): Uint32Array {
+  const borders = new Uint32Array(needle.length)
+  let length = 0
+  for (let at = 1; at < needle.length; at += 1) {
+    while (length > 0 && needle.charCodeAt(at) !== needle.charCodeAt(length)) length = borders[length - 1] ?? 0
+    if (needle.charCodeAt(at) === needle.charCodeAt(length)) length += 1
+    borders[at] = length
+  }
+  return borders
+}

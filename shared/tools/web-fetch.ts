@@ -1,0 +1,115 @@
+import { TextDecoder } from 'node:util'
+import { invalidRequest } from '../errors.ts'
+import type { Egress, EgressResponse } from '../providers/egress.ts'
+import { attempt } from './attempt.ts'
+import { clip } from './clip.ts'
+import { fail, succeed, type Tool, type ToolOutcome } from './port.ts'
+import { readable } from './readable.ts'
+
+export type WebFetchDeps = {
+  /** Gives the door at first use: a process that never fetches does not pay for undici. */
+  egress: () => Promise<Egress>
+  timeoutMs?: number
+  maxBytes?: number
+}
+
+const MAX_HOPS = 5
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const HEADERS = {
+  'user-agent': 'agent-engine (WebFetch)',
+  accept: 'text/html, application/json;q=0.9, text/*;q=0.8, application/xml;q=0.7',
+}
+const TEXT_TYPES = /^(text\/.+|application\/(.+\+)?(json|xml|yaml|x-ndjson|javascript|toml))$/
+const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
+
+/** `WebFetch` (D5.1): one page, through the egress door only. Each redirect passes the door again and carries nothing along. */
+export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024 * 1024 }: WebFetchDeps): Tool {
+  return {
+    name: 'WebFetch',
+    description: `Fetches a web page or other text over http or https with GET. HTML is reduced to readable text with links as [text](address); JSON and other text come as they are. At most ${Math.ceil(maxBytes / 1024)} KiB are read.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        url: { type: 'string', minLength: 1, maxLength: 8_192, description: 'The address, with http or https.' },
+      },
+      required: ['url'],
+    },
+    defaultPolicy: 'ask',
+    describe: ({ url }) => `Fetch ${clip(String(url), 500)}.`,
+    run(input, { signal }) {
+      const { url } = input as { url: string }
+      return attempt({ subject: url, signal }, async () => {
+        const deadline = Date.now() + timeoutMs
+        const { response, finalUrl } = await followed(url, async (hop) => {
+          const { request } = await egress()
+          const left = Math.max(deadline - Date.now(), 1)
+          return request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
+        })
+        return answer(response, finalUrl, maxBytes)
+      })
+    },
+  }
+}
+
+type Fetched = { response: EgressResponse; finalUrl: string }
+
+async function followed(url: string, get: (url: string) => Promise<EgressResponse>): Promise<Fetched> {
+  let finalUrl = url
+  for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
+    const response = await get(finalUrl)
+    const { location } = response.headers
+    if (!REDIRECTS.has(response.status) || typeof location !== 'string') return { response, finalUrl }
+    response.discard()
+    const next = URL.parse(location, finalUrl)
+    if (!next) throw invalidRequest(`${new URL(finalUrl).host} redirects to something that is not an address.`)
+    finalUrl = next.href
+  }
+  throw invalidRequest(`The address redirects more than ${MAX_HOPS} times.`)
+}
+
+async function answer(response: EgressResponse, finalUrl: string, maxBytes: number): Promise<ToolOutcome> {
+  const { status, headers, body } = response
+  const [type = '', ...parameters] = String(headers['content-type'] ?? 'text/plain')
+    .toLowerCase()
+    .split(';')
+  if (status < 200 || status > 299) {
+    response.discard()
+    return fail(`The server answered ${status}. Check the address, or try another one.`)
+  }
+  if (!TEXT_TYPES.test(type.trim()) && !HTML_TYPES.test(type.trim())) {
+    response.discard()
+    return fail(`The address holds ${clip(type.trim(), 100)}, which cannot be read as text.`)
+  }
+  const { bytes, isCut } = await firstBytes(body, maxBytes)
+  const isHtml = HTML_TYPES.test(type.trim())
+  const text = decoded(bytes, charsetOf(parameters.join(';')) ?? (isHtml ? metaCharsetOf(bytes) : undefined))
+  const shown = (isHtml ? await readable(text, finalUrl) : text) || '(The page holds no text.)'
+  return succeed(isCut ? `${shown}\n\n[The page is longer than ${maxBytes} bytes; the rest was not read.]` : shown)
+}
+
+/** Leaving the loop closes the connection: the rest of a long page is not downloaded. */
+async function firstBytes(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<{ bytes: Buffer; isCut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBytes) break
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), isCut: length > maxBytes }
+}
+
+const charsetOf = (text: string): string | undefined => /charset=["']?([a-z0-9_:-]{1,40})/.exec(text)?.[1]
+const metaCharsetOf = (bytes: Buffer) => charsetOf(bytes.toString('latin1', 0, 1_024).toLowerCase())
+
+function decoded(bytes: Buffer, charset = 'utf-8'): string {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch (cause) {
+    if (cause instanceof RangeError) return bytes.toString('utf8') // a charset nobody knows
+    throw cause
+  }
+}
