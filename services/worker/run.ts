@@ -1,6 +1,6 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import type { Journal } from '../../shared/broker/journal.ts'
-import type { FrameStream, RunStatus, RunSummary } from '../../shared/broker/port.ts'
+import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
 import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 
@@ -72,7 +72,7 @@ export class Run {
     }
   }
 
-  follow(seq: number): FrameStream {
+  follow(seq: number): FrameCursor {
     return this.journal.follow(seq)
   }
 

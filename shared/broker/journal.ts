@@ -1,8 +1,8 @@
 import { type AgentEvent, isTerminal } from '../events.ts'
 import { FrameRing } from './frame-ring.ts'
 import { renderFrame } from './frames.ts'
-import { JournalReader, type JournalSource } from './journal-reader.ts'
-import type { FrameStream } from './port.ts'
+import { JournalCursor, type JournalSource } from './journal-cursor.ts'
+import type { Frames } from './port.ts'
 
 /** Bounds of what is kept of one run (design §4.1). */
 export type JournalLimits = {
@@ -34,7 +34,7 @@ export class Journal implements JournalSource {
   readonly #budget: JournalBudget
   readonly #limits: JournalLimits
   readonly #ring = new FrameRing()
-  readonly #readers = new Set<JournalReader>()
+  readonly #readers = new Set<JournalCursor>()
   #isEnded = false
   #wakeProducer: (() => void) | undefined
   /** Told each time a reader comes or goes. */
@@ -87,13 +87,12 @@ export class Journal implements JournalSource {
     this.#wakeProducer = undefined
   }
 
-  /** Reads on after frame `seq`. The reader counts as present from this call on, until its iteration ends. */
-  follow(seq: number): FrameStream {
-    const from = Math.min(seq, this.lastSeq)
-    const reader = new JournalReader(this, from, this.#ring.bytesAfter(from))
-    this.#readers.add(reader)
+  /** A place to read on from after frame `seq`. It counts as a reader from this call on, until it is closed. */
+  follow(seq: number): JournalCursor {
+    const cursor = new JournalCursor(this, Math.min(seq, this.lastSeq))
+    this.#readers.add(cursor)
     this.onReaders()
-    return reader
+    return cursor
   }
 
   /** Gives up all frames so that other runs' may be kept; who follows from now on finds a gap. */
@@ -102,23 +101,20 @@ export class Journal implements JournalSource {
     this.#ring.clear()
   }
 
-  hasAfter(seq: number): boolean {
-    return seq < this.#ring.lastSeq
-  }
-
-  /** The frames after `seq`, merged; `undefined` when the next one is no longer kept. */
-  readAfter(seq: number): { text: string; lastSeq: number } | undefined {
+  readAfter(seq: number): Frames | undefined {
     return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
   }
 
-  /** A reader has read on. */
+  bytesAfter(seq: number): number {
+    return this.#ring.bytesAfter(seq)
+  }
+
   advanced(): void {
     if (this.#wakeProducer && !this.isCrowded) this.#wakeProducer()
   }
 
-  /** A reader has gone. */
-  left(reader: JournalReader): void {
-    this.#readers.delete(reader)
+  left(cursor: JournalCursor): void {
+    this.#readers.delete(cursor)
     this.advanced()
     this.onReaders()
   }

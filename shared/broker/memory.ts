@@ -1,5 +1,6 @@
 import { newId } from '../ids.ts'
 import type { TenantId } from '../tenant.ts'
+import { CursorStream } from './frame-stream.ts'
 import { reply } from './permission-reply.ts'
 import type { Broker, Inbox, PendingPermission, PermissionBook, PermissionDecision } from './port.ts'
 
@@ -12,16 +13,16 @@ export function createMemoryBroker(inbox: Inbox, book: PermissionBook): Broker {
     async startRun(tenant, request) {
       const runId = newId('run')
       inbox.startRun(tenant, runId, request)
-      return { runId, frames: inbox.followRun(tenant, runId, 0) }
+      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     async sendMessage(tenant, sessionId, message) {
       const runId = newId('run')
       inbox.sendMessage(tenant, runId, { ...message, sessionId })
-      return { runId, frames: inbox.followRun(tenant, runId, 0) }
+      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     listRuns: async (tenant, filter) => inbox.listRuns(tenant, filter),
     getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
-    followRun: async (tenant, runId, after) => inbox.followRun(tenant, runId, after),
+    followRun: async (tenant, runId, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
     cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
     replyPermission: (tenant, scopeId, id, answer) => reply(book, { tenant, scopeId, id }, answer),
   }

@@ -44,6 +44,23 @@ export type Frames = { text: string | Uint8Array; lastSeq: number }
  */
 export type FrameStream = AsyncIterable<Frames>
 
+/**
+ * A place in a run's frames that is read step by step, for whoever packs many runs' frames together. `onNews` is called at most
+ * once per event-loop turn, after the state may have become another.
+ */
+export interface FrameCursor {
+  /** Number of the last frame taken. */
+  readonly seq: number
+  readonly state: 'waiting' | 'ready' | 'ended'
+  onNews: () => void
+  /** What is there, merged, when the state is `ready`; `undefined` when the next frame is no longer kept. */
+  take(): Frames | undefined
+  /** Goes back, or on, to after frame `seq`. */
+  seek(seq: number): void
+  /** The reader has gone. */
+  close(): void
+}
+
 export type OpenedRun = { runId: string; frames: FrameStream }
 
 /**
@@ -118,6 +135,6 @@ export interface Inbox {
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   getRun(tenant: TenantId, runId: string): RunSummary
-  followRun(tenant: TenantId, runId: string, after: number): FrameStream
+  followRun(tenant: TenantId, runId: string, after: number): FrameCursor
   cancelRun(tenant: TenantId, runId: string): void
 }

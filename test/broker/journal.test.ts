@@ -1,16 +1,17 @@
 import { expect } from 'chai'
+import { CursorStream } from '../../shared/broker/frame-stream.ts'
 import { renderFrame } from '../../shared/broker/frames.ts'
 import { JOURNAL_LIMITS, Journal } from '../../shared/broker/journal.ts'
-import type { FrameStream } from '../../shared/broker/port.ts'
+import type { FrameCursor } from '../../shared/broker/port.ts'
 import { type AgentEvent, errorEvent } from '../../shared/events.ts'
 
 const roomy = () => ({ bytes: 0, maxBytes: 64 * 1024 * 1024 })
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
 const END = errorEvent('cancelled', 'x')
 
-async function readAll(frames: FrameStream): Promise<string> {
+async function readAll(cursor: FrameCursor): Promise<string> {
   let text = ''
-  for await (const chunk of frames) text += chunk.text
+  for await (const chunk of new CursorStream(cursor)) text += chunk.text
   return text
 }
 
@@ -39,7 +40,7 @@ describe('journal', () => {
 
   it('events of one loop turn are read as one chunk', async () => {
     const journal = new Journal(roomy())
-    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(journal.follow(0))
     const first = reader.next()
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     const { value } = await first
@@ -80,7 +81,7 @@ describe('journal', () => {
 
   it('the producer waits for a reader that is far behind, and goes on when it has caught up', async () => {
     const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBehindEvents: 2 })
-    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(journal.follow(0))
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     expect(journal.isCrowded).to.equal(true)
     const room = journal.room(new AbortController().signal)
@@ -91,22 +92,22 @@ describe('journal', () => {
 
   it('the producer does not wait for a reader that left, nor when its run is aborted', async () => {
     const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBehindEvents: 0 })
-    const reader = journal.follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(journal.follow(0))
     journal.append(delta('a'))
     const abort = new AbortController()
     const aborted = journal.room(abort.signal)
     abort.abort()
     await aborted
     const left = journal.room(new AbortController().signal)
-    await reader.return?.()
+    await reader.return()
     await left
     expect(journal.readerCount).to.equal(0)
   })
 
   it('a reader that waits is released when it is closed from outside', async () => {
-    const reader = new Journal(roomy()).follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(new Journal(roomy()).follow(0))
     const waiting = reader.next()
-    await reader.return?.()
+    await reader.return()
     expect(await waiting).to.deep.equal({ done: true, value: undefined })
   })
 

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import type { CancelCode, Execute, Run } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
-import type { FrameStream, RunStatus } from '../../shared/broker/port.ts'
+import { CursorStream } from '../../shared/broker/frame-stream.ts'
+import type { FrameCursor, RunStatus } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type AgentEvent, errorEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
@@ -41,9 +42,9 @@ function setUp(limits: Partial<ConstructorParameters<typeof Runs>[0]> = {}) {
   return { runs, open, bugs, forgotten: forgotten.promise }
 }
 
-async function readAll(frames: FrameStream): Promise<string> {
+async function readAll(cursor: FrameCursor): Promise<string> {
   let text = ''
-  for await (const chunk of frames) text += chunk.text
+  for await (const chunk of new CursorStream(cursor)) text += chunk.text
   return text
 }
 
@@ -132,10 +133,10 @@ describe('runs', () => {
   it('D4.5: a run whose reader left is aborted and unknown after RUN_RESUME_SECS', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const run = open()
-    const reader = run.follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(run.follow(0))
     const running = run.execute(untilCancelled)
     await reader.next()
-    await reader.return?.()
+    await reader.return()
     expect(await forgotten).to.equal(run)
     await running
     expect(run.status).to.equal('cancelled')
@@ -145,14 +146,14 @@ describe('runs', () => {
   it('D4.5: a run goes on and stays known while it has a reader', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const read = open()
-    const reader = read.follow(0)[Symbol.asyncIterator]()
+    const reader = new CursorStream(read.follow(0))
     const unread = open()
     const running = read.execute(untilCancelled)
     expect(await forgotten).to.equal(unread)
     expect(runs.get(read.tenant, read.id).status).to.equal('running')
     read.cancel('cancelled')
     await running
-    await reader.return?.()
+    await reader.return()
   })
 
   it('api.md Authentication 8: another tenant’s run is unknown', () => {

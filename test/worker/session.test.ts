@@ -3,6 +3,7 @@ import type { Execute, Run } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
 import type { Session } from '../../services/worker/session.ts'
 import { Sessions } from '../../services/worker/sessions.ts'
+import { CursorStream } from '../../shared/broker/frame-stream.ts'
 import type { AgentEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
@@ -122,7 +123,7 @@ describe('sessions', () => {
     await sessions.remove(DEFAULT_TENANT, 's1')
     for (const run of [running, waiting]) {
       expect(run.status).to.equal('cancelled')
-      for await (const { text } of run.follow(0)) expect(text).to.include('"code":"session_deleted"')
+      for await (const { text } of new CursorStream(run.follow(0))) expect(text).to.include('"code":"session_deleted"')
     }
   })
 
