@@ -4,11 +4,12 @@ ensure_chromium() {
   find_chromium && return
   if command -v apt-get >/dev/null && as_root true 2>/dev/null; then
     say 'Installing Chromium for the browser tests (apt-get install chromium) ...'
-    run_child as_root apt-get update -qq </dev/null >&2 || true
-    run_child as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium </dev/null >&2 || true
+    run_child as_root apt-get update -qq </dev/null >/dev/null || true
+    run_child as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -qq -y --no-install-recommends chromium </dev/null >/dev/null || true
     find_chromium && return
   fi
-  say 'No Chromium: install one (Debian: apt-get install chromium) or set CHROMIUM to its path; the browser tests will fail without it.'
+  say 'No Chromium: install one (Debian: apt-get install chromium) or set CHROMIUM; the browser tests will fail without it.'
 }
 
 find_chromium() {

@@ -51,7 +51,10 @@ const planPolicies = jsonMap(
   'a JSON object: tool -> "allow" or "deny" (a queued step cannot ask)',
 )
 
-/** The names of D1.3 with their defaults; MODEL's stand in `targetFields`. What a later version will use is checked already and marked "later". */
+/**
+ * The names of D1.3 with their defaults; those of MODEL stand in `targetFields`. What a later version will use is
+ * checked already and marked "later".
+ */
 export const FIELDS = {
   host: field('HOST', hostName, { standalone: '127.0.0.1', cluster: '0.0.0.0' }),
   port: field('PORT', port, '8080'),

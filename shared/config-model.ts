@@ -10,9 +10,7 @@ export type ProviderType = (typeof PROVIDERS)[number]
 /** A model the operator has configured, and how to reach it. Without `baseUrl` the provider's own address counts. */
 export type ModelTarget = Readonly<{ provider: ProviderType; model: string; baseUrl?: string; apiKey?: string }>
 
-/**
- * Where a provider's users keep its key. `openai-compatible` has none: a key must reach only the provider it belongs to.
- */
+/** Where a provider's users keep its key. None for `openai-compatible`: a key reaches only the provider it belongs to. */
 const USUAL_KEYS: Record<ProviderType, readonly string[]> = {
   openai: ['OPENAI_API_KEY'],
   anthropic: ['ANTHROPIC_API_KEY'],
@@ -45,7 +43,7 @@ export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined 
   })
 }
 
-/** The pairs of D1.3. `isSet` knows the variables by name, so that a wrong value is not reported as a missing one too. */
+/** The pairs of D1.3. `isSet` goes by name, so that a wrong value is not reported as a missing one too. */
 export function targetProblems(prefix: string, provider: string | undefined, isSet: IsSet): (string | false)[] {
   const wantsModel = provider !== undefined && provider !== 'demo'
   const orphans = ['', '_BASE_URL', '_API_KEY'].map((suffix) => prefix + suffix).filter(isSet)

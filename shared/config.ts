@@ -31,7 +31,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the environment; an empty variable counts as unset. Throws `ConfigError`. Whether a file exists is for who opens it to see. */
+/** Reads the environment, an empty variable as an unset one. Throws `ConfigError`. Whoever opens a file sees if it exists. */
 export function loadConfig(env: Env, form: Form): Config {
   const reader = createReader(env, form)
   const values = reader.read(FIELDS)

@@ -7,12 +7,12 @@ const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
 export type LogLevel = keyof typeof LEVELS
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** One JSON line per call: time, level, msg, then the fields. An error goes into a field of its own, such as `cause`. */
+/** One JSON line per call: time, level, msg, then the fields. An error goes into a field, such as `cause`. */
 export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) => void>>
 
 export type LogOptions = {
   level: LogLevel
-  /** Values no line may show: each occurrence becomes `[redacted]`. Those under 4 characters would blot out ordinary text and are left. */
+  /** Values that become `[redacted]` wherever they occur; those under 4 characters would hide ordinary text and stay. */
   secrets?: readonly string[]
   /** Takes each line, line feed included; stdout unless given. */
   write?: (line: string) => void

@@ -15,7 +15,7 @@ export type ShutdownOptions = {
 }
 
 export type Shutdown = {
-  /** For SIGTERM and SIGINT: the first closes everything and exits 0 (1 when a closer failed), the second exits 1 at once. */
+  /** For SIGTERM and SIGINT: the first closes all and exits 0 (1 when a closer failed), the second exits 1 at once. */
   signal(name: string): void
   /** For `uncaughtException`, after which no state can be trusted: logs it, closes what still closes, exits 1. */
   crash(cause: unknown): void

@@ -32,7 +32,7 @@ function exportedNames(clause: ts.NamedExportBindings | undefined): readonly str
   return clause.elements.map(({ propertyName, name }) => (propertyName ?? name).text)
 }
 
-/** `import(x)`, `require(x)`, `require.resolve(x)`, `import.meta.resolve(x)`: only the first loads lazily in an ES module. */
+/** `import(x)`, `require(x)`, `require.resolve(x)`, `import.meta.resolve(x)`: only the first loads lazily. */
 function callEdge({ expression, arguments: [first] }: ts.CallExpression) {
   if (expression.kind === ts.SyntaxKind.ImportKeyword) return edge(first, undefined, true)
   const callee = ts.isPropertyAccessExpression(expression) && expression.name.text === 'resolve'

@@ -22,7 +22,7 @@ export function readTree(root: string): Tree {
   }
 }
 
-/** What a specifier means: a path of the tree, `node:x`, a package's name without what follows it, or itself for a file that is no code. */
+/** What a specifier means: a path of the tree, `node:x`, a package's bare name, or itself for a file that is no code. */
 export function targetOf(from: string, specifier: string): string {
   if (/^\.{1,2}\//.test(specifier)) return isFile(specifier) ? posix.join(posix.dirname(from), specifier) : specifier
   if (specifier.startsWith('node:')) return specifier

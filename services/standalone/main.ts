@@ -1,4 +1,4 @@
-// CommonJS without types or static imports (package.json beside this file), so that an older Node can read it far enough to say so.
+// CommonJS (package.json beside this file) without types or static imports: an older Node can read it and say so.
 const { version } = process
 const wanted = Number.parseInt(require('../../package.json').engines.node.replace(/\D+/, ''), 10)
 

@@ -8,9 +8,9 @@ import { createOpenIdentify, createTokenIdentify } from '../gateway/identify.ts'
 import { hostNames } from '../gateway/middleware/host.ts'
 import { createMemoryRateLimiter } from '../gateway/rate-limiter.ts'
 import { createServer } from '../gateway/server.ts'
+import { openModels } from '../wiring/models.ts'
+import { openTools } from '../wiring/tools.ts'
 import { createWorker } from '../worker/worker.ts'
-import { openModels } from './models.mts'
-import { openTools } from './tools.mts'
 
 const EXIT_CONFIG = 78
 /** After DRAIN_SECS: for streams to deliver their last frames, and for what the tools have open. */
@@ -53,7 +53,11 @@ export async function openStandalone(config: Config, log: Log): Promise<{ url: s
     tools: tools.toolBox.tools,
     identify: config.apiToken === undefined ? createOpenIdentify() : createTokenIdentify(config.apiToken),
     ...(config.rateLimitRpm > 0 && { limiter: createMemoryRateLimiter({ perMinute: config.rateLimitRpm }) }),
-    cors: { origins: config.corsOrigins, allowHeaders: config.corsAllowHeaders, exposeHeaders: config.corsExposeHeaders },
+    cors: {
+      origins: config.corsOrigins,
+      allowHeaders: config.corsAllowHeaders,
+      exposeHeaders: config.corsExposeHeaders,
+    },
     ...allowedHosts(config),
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,

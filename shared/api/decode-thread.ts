@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { AppError, invalidRequest, toAppError } from '../errors.ts'
+import { AppError, toAppError } from '../errors.ts'
 import type { Decoded } from './decode.ts'
 import type { Schemas } from './document.ts'
 
@@ -13,8 +13,8 @@ type Job = DecodeTask & {
   timer: NodeJS.Timeout
 }
 
-/** Ten megabytes of the smallest objects take 250 MB as values. */
-const HEAP_MB = 512
+/** Never reached, since a thread out of memory ends the process: the worst 10 MB that were found take 250 MB as values. */
+const HEAP_MB = 1_024
 
 /**
  * Decodes large bodies beside the event loop, which parsing 10 MB of small objects would stop for 400 ms. The thread starts with
@@ -63,10 +63,14 @@ export class DecodeThread {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     worker.unref()
-    worker.on('message', (decoded: Decoded) => this.#settle((job) => job.resolve(decoded)))
+    // A thread that has been given up may still have its say; it no longer counts.
+    worker.on('message', (decoded: Decoded) => {
+      if (worker === this.#worker) this.#settle((job) => job.resolve(decoded))
+    })
     worker.once('error', (cause) => {
-      this.#worker = undefined // A thread that threw has ended.
-      this.#settle((job) => job.reject(failure(cause)))
+      if (worker !== this.#worker) return
+      this.#worker = undefined
+      this.#settle((job) => job.reject(toAppError(cause)))
     })
     return worker
   }
@@ -94,16 +98,9 @@ export class DecodeThread {
   #end(): void {
     const worker = this.#worker
     this.#worker = undefined
-    worker?.removeAllListeners()
     void worker?.terminate()
   }
 }
 
 const busy = () =>
   new AppError('unavailable', 'too many large bodies are being read; try again in a moment', { retryAfterSecs: 1 })
-
-function failure(cause: unknown): AppError {
-  const isOutOfMemory = cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY'
-  if (isOutOfMemory) return invalidRequest('the body holds too many values; send fewer', { status: 413 })
-  return toAppError(cause)
-}

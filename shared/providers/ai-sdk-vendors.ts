@@ -83,9 +83,12 @@ function anthropic(provider: (id: string) => LanguageModelV4): Vendor {
   }
 }
 
+/** A model's id becomes a part of Google's path: one that could lead elsewhere is made harmless, and so unknown. */
+const PATH_ID = /^(?!.*\.\.)[\w.:@/-]+$/
+
 const google = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'google',
-  model: (id) => provider(id),
+  model: (id) => provider(PATH_ID.test(id) ? id : encodeURIComponent(id.toWellFormed())),
   maxStops: () => 5,
 })
 

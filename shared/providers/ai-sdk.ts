@@ -6,13 +6,13 @@ import {
   filtered,
   malformedKey,
   missingKey,
-  toFailure,
   truncated,
 } from './ai-sdk-failures.ts'
 import { PartReader, toUsage } from './ai-sdk-parts.ts'
 import { toCallOptions } from './ai-sdk-prompt.ts'
 import { createTransport } from './ai-sdk-transport.ts'
 import { openVendor, type Vendor, type VendorType } from './ai-sdk-vendors.ts'
+import { toFailure } from './ai-sdk-verdict.ts'
 import { CallWatch, type Fetch, type ModelLimits } from './ai-sdk-watch.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from './port.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 
 const POLL_MS = 20
 /** How long a killed group may take to vanish: a zombie that nobody reaps never does. */
-const REAP_MS = 1_000
+const REAP_MS = 300
 
 /** Ends a process group with all that still runs in it: SIGTERM, then SIGKILL for what is left after `graceMs`. */
 export async function endProcessGroup(leader: number, graceMs: number): Promise<void> {

@@ -1,14 +1,22 @@
 import { TextDecoder } from 'node:util'
 import { invalidRequest } from '../errors.ts'
-import type { Egress, EgressResponse } from '../providers/egress.ts'
 import { attempt } from './attempt.ts'
 import { clip } from './clip.ts'
 import { fail, succeed, type Tool, type ToolOutcome } from './port.ts'
 import { readable } from './readable.ts'
 
+type Page = {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  body: AsyncIterable<Uint8Array>
+  discard: () => void
+}
+
+type PageRequest = { headers: Record<string, string>; signal: AbortSignal; timeoutMs: number; maxBytes: number }
+
 export type WebFetchDeps = {
-  /** Gives the door at first use: a process that never fetches does not pay for undici. */
-  egress: () => Promise<Egress>
+  /** Gives the egress door (providers/egress.ts) at first use: a process that never fetches does not pay for undici. */
+  egress: () => Promise<{ request(url: string, request: PageRequest): Promise<Page> }>
   timeoutMs?: number
   maxBytes?: number
 }
@@ -39,52 +47,55 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
     run(input, { signal }) {
       const { url } = input as { url: string }
       return attempt({ subject: url, signal }, async () => {
-        const deadline = Date.now() + timeoutMs
-        const { response, finalUrl } = await followed(url, async (hop) => {
-          const { request } = await egress()
-          const left = Math.max(deadline - Date.now(), 1)
-          return request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
+        const door = await egress()
+        const deadline = performance.now() + timeoutMs
+        const { page, address } = await follow(url, (hop) => {
+          const left = Math.max(1, Math.ceil(deadline - performance.now()))
+          // Without maxBytes: what is too long is cut here, not refused.
+          return door.request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
         })
-        return answer(response, finalUrl, maxBytes)
+        return shown(page, address, maxBytes)
       })
     },
   }
 }
 
-type Fetched = { response: EgressResponse; finalUrl: string }
+type Arrival = { page: Page; address: string }
 
-async function followed(url: string, get: (url: string) => Promise<EgressResponse>): Promise<Fetched> {
-  let finalUrl = url
+async function follow(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
+  let address = url
   for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
-    const response = await get(finalUrl)
-    const { location } = response.headers
-    if (!REDIRECTS.has(response.status) || typeof location !== 'string') return { response, finalUrl }
-    response.discard()
-    const next = URL.parse(location, finalUrl)
-    if (!next) throw invalidRequest(`${new URL(finalUrl).host} redirects to something that is not an address.`)
-    finalUrl = next.href
+    const page = await get(address)
+    const { location } = page.headers
+    if (!REDIRECTS.has(page.status) || typeof location !== 'string') return { page, address }
+    page.discard()
+    const next = URL.parse(location, address)
+    if (!next) throw invalidRequest(`${new URL(address).host} redirects to something that is not an address.`)
+    address = next.href
   }
   throw invalidRequest(`The address redirects more than ${MAX_HOPS} times.`)
 }
 
-async function answer(response: EgressResponse, finalUrl: string, maxBytes: number): Promise<ToolOutcome> {
-  const { status, headers, body } = response
-  const [type = '', ...parameters] = String(headers['content-type'] ?? 'text/plain')
-    .toLowerCase()
-    .split(';')
+async function shown(
+  { status, headers, body, discard }: Page,
+  address: string,
+  maxBytes: number,
+): Promise<ToolOutcome> {
+  const contentType = String(headers['content-type'] ?? 'text/plain').toLowerCase()
+  const type = contentType.replace(/;.*/s, '').trim()
+  const isHtml = HTML_TYPES.test(type)
   if (status < 200 || status > 299) {
-    response.discard()
+    discard()
     return fail(`The server answered ${status}. Check the address, or try another one.`)
   }
-  if (!TEXT_TYPES.test(type.trim()) && !HTML_TYPES.test(type.trim())) {
-    response.discard()
-    return fail(`The address holds ${clip(type.trim(), 100)}, which cannot be read as text.`)
+  if (!isHtml && !TEXT_TYPES.test(type)) {
+    discard()
+    return fail(`The address holds ${clip(type, 100)}, which cannot be read as text.`)
   }
   const { bytes, isCut } = await firstBytes(body, maxBytes)
-  const isHtml = HTML_TYPES.test(type.trim())
-  const text = decoded(bytes, charsetOf(parameters.join(';')) ?? (isHtml ? metaCharsetOf(bytes) : undefined))
-  const shown = (isHtml ? await readable(text, finalUrl) : text) || '(The page holds no text.)'
-  return succeed(isCut ? `${shown}\n\n[The page is longer than ${maxBytes} bytes; the rest was not read.]` : shown)
+  const text = decoded(bytes, charsetOf(contentType) ?? (isHtml ? metaCharsetOf(bytes) : undefined))
+  const content = (isHtml ? await readable(text, address) : text) || '(The page holds no text.)'
+  return succeed(isCut ? `${content}\n\n[The page is longer than ${maxBytes} bytes; the rest was not read.]` : content)
 }
 
 /** Leaving the loop closes the connection: the rest of a long page is not downloaded. */

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import { type BodyName, createBodies } from '../../shared/api/bodies.ts'
+import type { AppError } from '../../shared/errors.ts'
+
+const bodies = createBodies()
+
+const decode = (name: BodyName, text: string | Uint8Array<ArrayBuffer>) =>
+  bodies.decode(name, typeof text === 'string' ? new TextEncoder().encode(text) : text)
+
+const run = (fields: object) => decode('RunRequest', JSON.stringify({ prompt: 'hi', ...fields }))
+
+async function refusalOf(decoded: Promise<unknown>): Promise<AppError> {
+  return decoded.then(
+    (value) => expect.fail(`accepted as ${JSON.stringify(value)?.slice(0, 80)}`),
+    (error: AppError) => error,
+  )
+}
+
+describe('request bodies', () => {
+  it('api.md RunRequest: every field that is read comes through as it is', async () => {
+    const body = {
+      prompt: 'hi',
+      model: 'm',
+      system_prompt: '',
+      max_turns: 200,
+      stop_sequences: ['a', 'b'.repeat(256)],
+      customer_id: 'c-1',
+      auto_queue_plan: true,
+    }
+    expect(await decode('RunRequest', JSON.stringify(body))).to.deep.equal(body)
+  })
+
+  it('D2.4: unknown fields, and tools and stream of a run, are dropped whatever they hold', async () => {
+    expect(await run({ tools: 42, stream: { a: [null] }, extra: '\ud800' })).to.deep.equal({ prompt: 'hi' })
+  })
+
+  it('D2.4: constructor, prototype and $where are ordinary unknown fields', async () => {
+    const text = '{"prompt":"hi","constructor":{"prototype":{"x":1}},"$where":"1","hasOwnProperty":1,"toString":null}'
+    expect(await decode('RunRequest', text)).to.deep.equal({ prompt: 'hi' })
+  })
+
+  it('D2.1: an absent body counts as {} where all fields are optional, elsewhere the missing field is named', async () => {
+    expect(await decode('CreateSessionRequest', '')).to.deep.equal({})
+    const { message, param } = await refusalOf(decode('RunRequest', ''))
+    expect({ message, param }).to.deep.equal({ message: 'prompt is required', param: '/prompt' })
+  })
+
+  const wrongTypes: [BodyName, object, string, string][] = [
+    ['RunRequest', { prompt: 1 }, '/prompt', 'prompt must be a string of 1 to 100000 characters'],
+    ['RunRequest', { prompt: null }, '/prompt', 'prompt must be a string'],
+    ['RunRequest', { prompt: '' }, '/prompt', 'prompt must be a string of 1 to 100000 characters'],
+    ['RunRequest', { prompt: ' \n\t\u00a0\u3000' }, '/prompt', 'not white space alone'],
+    ['RunRequest', { model: 7 }, '/model', 'model must be a string of 1 to 256 characters'],
+    ['RunRequest', { model: null }, '/model', 'model must be'],
+    ['RunRequest', { system_prompt: [] }, '/system_prompt', 'system_prompt must be a string'],
+    ['RunRequest', { max_turns: 0 }, '/max_turns', 'max_turns must be a whole number from 1 to 200'],
+    ['RunRequest', { max_turns: 201 }, '/max_turns', 'max_turns must be a whole number'],
+    ['RunRequest', { max_turns: 1.5 }, '/max_turns', 'max_turns must be a whole number'],
+    ['RunRequest', { max_turns: '3' }, '/max_turns', 'max_turns must be a whole number'],
+    ['RunRequest', { stop_sequences: 'END' }, '/stop_sequences', 'stop_sequences must be a list of at most 16 entries'],
+    ['RunRequest', { stop_sequences: Array(17).fill('a') }, '/stop_sequences', 'a list of at most 16'],
+    [
+      'RunRequest',
+      { stop_sequences: ['a', ''] },
+      '/stop_sequences/1',
+      'stop_sequences[1] must be a string of 1 to 256',
+    ],
+    ['RunRequest', { stop_sequences: ['a'.repeat(257)] }, '/stop_sequences/0', 'stop_sequences[0] must be'],
+    ['RunRequest', { customer_id: 'a\u0000' }, '/customer_id', 'without control characters'],
+    ['RunRequest', { customer_id: 'a'.repeat(129) }, '/customer_id', 'at most 128 characters'],
+    ['RunRequest', { auto_queue_plan: 1 }, '/auto_queue_plan', 'auto_queue_plan must be true or false'],
+    ['SendMessageRequest', { prompt: {} }, '/prompt', 'prompt must be a string'],
+    ['CreateSessionRequest', { session_id: 'a b' }, '/session_id', 'A-Z a-z 0-9'],
+    ['CreateSessionRequest', { session_id: '' }, '/session_id', '1 to 128'],
+    ['CreateSessionRequest', { session_id: null }, '/session_id', '1 to 128'],
+    ['PermissionReplyRequest', { allow: 'true' }, '/allow', 'allow must be true or false'],
+    ['PermissionReplyRequest', { allow: null }, '/allow', 'allow must be true or false'],
+    ['PermissionReplyRequest', {}, '/allow', 'allow is required'],
+    ['PermissionReplyRequest', { allow: true, reason: 5 }, '/reason', 'reason must be a string'],
+  ]
+  for (const [name, fields, param, message] of wrongTypes) {
+    it(`D2.4: ${name} ${JSON.stringify(fields).slice(0, 60)} is 400 and says which field and what is wanted`, async () => {
+      const base = name.endsWith('Request') && name !== 'PermissionReplyRequest' ? { prompt: 'hi' } : {}
+      const error = await refusalOf(decode(name, JSON.stringify({ ...base, ...fields })))
+      expect(error).to.include({ kind: 'invalid_request', status: 400, param })
+      expect(error.message).to.include(message)
+    })
+  }
+
+  it('D4.11, D2.4: 1e400 is no whole number', async () => {
+    expect(await refusalOf(decode('RunRequest', '{"prompt":"a","max_turns":1e400}'))).to.include({
+      param: '/max_turns',
+    })
+  })
+
+  it('D2.11: a customer_id is empty or 1 to 128 characters, a session_id of D2.11 form', async () => {
+    expect(await run({ customer_id: '' })).to.include({ customer_id: '' })
+    expect(await run({ customer_id: '😀'.repeat(128) })).to.include({ customer_id: '😀'.repeat(128) })
+    const id = `A.z_9:-${'a'.repeat(121)}`
+    expect(await decode('CreateSessionRequest', JSON.stringify({ session_id: id }))).to.deep.equal({ session_id: id })
+  })
+
+  it('api.md: provider_instance on /agent/run is refused whatever it holds, elsewhere it is unknown', async () => {
+    for (const value of ['x', '', null, 0, {}]) {
+      const { message, param } = await refusalOf(run({ provider_instance: value }))
+      expect(param).to.equal('/provider_instance')
+      expect(message).to.match(/^provider_instance is not accepted here/)
+    }
+    const text = '{"prompt":"hi","provider_instance":"x"}'
+    expect(await decode('SendMessageRequest', text)).to.deep.equal({ prompt: 'hi' })
+  })
+
+  it('D2.6: a prompt has at most 100,000 code points, whatever their size', async () => {
+    for (const character of ['a', 'é', '😀']) {
+      expect(await run({ prompt: character.repeat(100_000) })).to.include({ prompt: character.repeat(100_000) })
+      expect(await refusalOf(run({ prompt: character.repeat(100_001) }))).to.include({ param: '/prompt' })
+    }
+  })
+
+  it('half a surrogate pair in any known field is 400', async () => {
+    expect((await refusalOf(run({ prompt: 'a\ud83d' }))).message).to.match(/^prompt holds half a surrogate pair/)
+    expect(await refusalOf(run({ stop_sequences: ['a', '\ude00'] }))).to.include({ param: '/stop_sequences/1' })
+  })
+
+  const malformed: [string, string | Uint8Array<ArrayBuffer>, RegExp][] = [
+    ['an array', '[]', /must be a JSON object/],
+    ['a string', '"prompt"', /must be a JSON object/],
+    ['null', 'null', /must be a JSON object/],
+    ['half an object', '{"prompt":"hi"', /not valid JSON/],
+    ['two objects', '{"prompt":"hi"}{}', /not valid JSON/],
+    ['single quotes', "{'prompt':'hi'}", /not valid JSON/],
+    ['white space', '  ', /not valid JSON/],
+    ['a raw control character', '{"prompt":"a\u0001"}', /not valid JSON/],
+    ['invalid UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x7d), /not valid UTF-8/],
+    ['an encoded surrogate', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22), /not valid UTF-8/],
+    ['a depth of 65', `{"prompt":"hi","x":${'['.repeat(64)}${']'.repeat(64)}}`, /more than 64 deep/],
+    ['a key __proto__', '{"prompt":"hi","a":[{"__proto__":{}}]}', /__proto__/],
+    ['an overwritten __proto__', '{"prompt":"hi","a":{"__proto__":1},"a":1}', /__proto__/],
+    ['a spelled-out __proto__', '{"prompt":"hi","\\u005f_\\u0070roto__" :1}', /__proto__/],
+  ]
+  for (const [what, text, message] of malformed) {
+    it(`api.md Errors: ${what} is 400`, async () => {
+      const error = await refusalOf(decode('RunRequest', text))
+      expect(error).to.include({ kind: 'invalid_request', status: 400, param: undefined })
+      expect(error.message).to.match(message)
+    })
+  }
+
+  it('a byte order mark, a depth of 64 and the text __proto__ as a value are accepted', async () => {
+    const text = `\ufeff{"prompt":"__proto__","x":${'['.repeat(63)}${']'.repeat(63)}}`
+    expect(await decode('RunRequest', text)).to.deep.equal({ prompt: '__proto__' })
+  })
+})

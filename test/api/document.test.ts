@@ -1,0 +1,66 @@
+import { expect } from 'chai'
+import { BODY_NAMES } from '../../shared/api/bodies.ts'
+import { readDocument, readSchemas } from '../../shared/api/document.ts'
+import { RUN_STATUSES } from '../../shared/broker/port.ts'
+import { createContract, examplesOf, referencesOf } from './contract.ts'
+
+describe('the API description', () => {
+  it('is OpenAPI 3.1 with the base path as its server', async () => {
+    const document = await readDocument('/api/v1')
+    expect(document['openapi']).to.match(/^3\.1\./)
+    expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
+  })
+
+  it('refers to nothing that it does not have', async () => {
+    const document = await readDocument('/v1')
+    const at = (pointer: string) =>
+      pointer
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((node, key) => (node as Record<string, unknown> | undefined)?.[key], document)
+    const references = referencesOf(document)
+    expect(references.length).to.be.greaterThan(100)
+    expect(references.filter((pointer) => at(pointer) === undefined)).to.deep.equal([])
+  })
+
+  it('has schemas that JSON Schema 2020-12 accepts, and every example fits its schema', async () => {
+    const contract = createContract(await readDocument('/v1'))
+    const examples = examplesOf(await readDocument('/v1'))
+    expect(examples.length).to.be.greaterThan(20)
+    for (const { schema, value, where } of examples) expect(contract.problemsOf(schema, value), where).to.equal('')
+  })
+
+  it('its example stream is made of the frames that it describes', async () => {
+    const document = await readDocument('/v1')
+    const contract = createContract(document)
+    const example = JSON.stringify(document['components']).match(
+      /"example":("(?:[^"\\]|\\.)*: ok(?:[^"\\]|\\.)*")/,
+    )?.[1]
+    const blocks = (JSON.parse(example ?? '""') as string).trim().split('\n\n').slice(1)
+    expect(blocks).to.have.length(5)
+    for (const block of blocks) {
+      const [, id, event, data] = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block) ?? []
+      const frame = { id: Number(id), event, data: JSON.parse(data ?? '') }
+      expect(contract.problemsOf({ $ref: '#/components/schemas/EventFrame' }, frame), block).to.equal('')
+    }
+  })
+
+  it('the schemas that the body checks read one by one are those of the whole document', async () => {
+    const { components } = await readDocument('/v1')
+    const schemas = await readSchemas(BODY_NAMES)
+    expect(Object.keys(schemas)).to.include.members([...BODY_NAMES, 'Prompt', 'SessionId'])
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect(schema, name).to.deep.equal(components.schemas[name])
+    }
+  })
+
+  it('D4.5: lists the run states of the broker port', async () => {
+    const { components } = await readDocument('/v1')
+    expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
+  })
+
+  it('a schema that it does not have is a bug that says so', async () => {
+    const failure = await readSchemas(['Nothing']).catch((cause: Error) => cause.message)
+    expect(failure).to.equal('openapi.yaml has no schema Nothing')
+  })
+})

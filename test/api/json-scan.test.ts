@@ -1,0 +1,70 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { findFlaw } from '../../shared/api/json-scan.ts'
+
+const depthOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
+
+const hasProtoKey = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(value).some(([key, inner]) => key === '__proto__' || hasProtoKey(inner))
+
+/** Any spelling of a character in a JSON string. */
+const spelled = (text: string, escapes: readonly boolean[]): string =>
+  [...text].map((char, i) => (escapes[i] ? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}` : char)).join('')
+
+describe('the look at a JSON text before it is parsed', () => {
+  it('D2.4: finds a key __proto__ exactly where parsing would find one', () => {
+    const key = fc.oneof(fc.string(), fc.constantFrom('__proto__', '"__proto__":', '\\', 'constructor'))
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof({ maxDepth: 4 }, fc.string(), key, fc.integer(), fc.array(tie('tree')), tie('object')),
+      object: fc
+        .array(fc.tuple(key, tie('tree')), { maxLength: 4 })
+        .map((entries) =>
+          JSON.parse(`{${entries.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join()}}`),
+        ),
+    }))
+    fc.assert(
+      fc.property(tree, fc.constantFrom(0, 2), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect(findFlaw(text) !== undefined).to.equal(hasProtoKey(JSON.parse(text)))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('D2.4: finds it in every spelling', () => {
+    const escapes = fc.array(fc.boolean(), { minLength: 9, maxLength: 9 })
+    fc.assert(
+      fc.property(escapes, fc.constantFrom('', ' ', '\n\t'), (which, gap) => {
+        expect(findFlaw(`{"${spelled('__proto__', which)}"${gap}:1}`)).to.match(/__proto__/)
+      }),
+    )
+  })
+
+  it('counts 64 levels and no more, and no brackets inside strings', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 60, maxLength: 70 }), (levels) => {
+        const text = levels.reduceRight((inner, isArray) => (isArray ? `[${inner}]` : `{"[{\\"":${inner}}`), '"[["')
+        expect(depthOf(JSON.parse(text))).to.equal(levels.length)
+        expect(findFlaw(text) !== undefined).to.equal(levels.length > 64)
+      }),
+    )
+  })
+
+  it('takes time in proportion to the length, whatever the text', () => {
+    const size = 4_000_000
+    for (const text of ['"'.repeat(size), '\\'.repeat(size), `"${'\\"'.repeat(size / 2)}`, `"a"${' '.repeat(size)}`]) {
+      const start = performance.now()
+      findFlaw(text)
+      expect(performance.now() - start, text.slice(0, 4)).to.be.lessThan(1_000)
+    }
+  })
+
+  it('leaves it to the parser to refuse what is no JSON', () => {
+    for (const text of ['', '{', '"', '"\\', '{"a\\u00zz_proto__":1}', ']]]', '{"__proto__"']) {
+      expect(findFlaw(text), text).to.equal(undefined)
+    }
+  })
+})

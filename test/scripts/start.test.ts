@@ -1,0 +1,61 @@
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { isGone, makeProject } from './project.ts'
+
+const MAIN = { 'services/standalone/main.ts': `console.log('main', process.cwd(), ...process.argv.slice(2))` }
+
+describe('scripts/start (D1.1)', () => {
+  it('installs on a fresh machine, runs the standalone form in the project folder, and hands it the arguments', async () => {
+    await using project = await makeProject(MAIN)
+    const { code, stdout, stderr } = await project.start('scripts/start', ['--flag']).ended
+    expect(code).to.equal(0)
+    expect(stdout).to.equal(`main ${project.root} --flag\n`)
+    expect(stderr).to.match(/^Installing .*\nStarting the standalone form on Node v\d+.*\n$/)
+    expect(await project.npmCalls()).to.have.length(1)
+  })
+
+  it('is idempotent: what is installed is not installed again, until the lock changes', async () => {
+    await using project = await makeProject(MAIN)
+    await project.start('scripts/start').ended
+    await project.start('scripts/start').ended
+    expect(await project.npmCalls()).to.have.length(1)
+    await appendFile(join(project.root, 'package-lock.json'), '\n')
+    await project.start('scripts/start').ended
+    expect(await project.npmCalls()).to.have.length(2)
+  })
+
+  it('takes what `npm ci` has installed by hand', async () => {
+    await using project = await makeProject({ ...MAIN, 'node_modules/.package-lock.json': '{}' })
+    expect((await project.start('scripts/start').ended).code).to.equal(0)
+    expect(await project.npmCalls()).to.deep.equal([])
+  })
+
+  it('an older Node gets one line that says what is wanted and how to get it, and exit code 1', async () => {
+    await using project = await makeProject({ ...MAIN, 'node_modules/.package-lock.json': '{}' }, '>=999')
+    const { code, stdout, stderr } = await project.start('scripts/start').ended
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
+    expect(stderr).to.match(/^agent-engine needs Node 999 or newer and this is v\d[^\n]*https:\/\/nodejs\.org[^\n]*\n$/)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`passes ${signal} on, and the exit code back`, async () => {
+      const main = `process.on('${signal}', () => process.exit(7))\nconsole.log('up')\nsetInterval(() => {}, 1000)`
+      await using project = await makeProject({ 'services/standalone/main.ts': main })
+      const running = project.start('scripts/start')
+      await running.says(/up/)
+      running.kill(signal)
+      expect((await running.ended).code).to.equal(7)
+    })
+  }
+
+  it('a signal during the installation ends that too', async () => {
+    await using project = await makeProject(MAIN)
+    const running = project.start('scripts/start', [], { SLOW_NPM: 'true' })
+    const pid = await running.says(/pid (\d+)\n/)
+    running.kill('SIGTERM')
+    const { code, stdout } = await running.ended
+    expect({ code, stdout }).to.deep.equal({ code: 143, stdout: '' })
+    expect(await isGone(pid)).to.equal(true)
+  })
+})
