@@ -41,7 +41,7 @@ export async function openStandalone(config: Config, log: Log): Promise<{ url: s
   const worker = createWorker({
     ...(await openModels(config)),
     toolBox: tools.toolBox,
-    priceOf: createPrices(Object.fromEntries(config.modelPrices)),
+    priceOf: createPrices(config.modelPrices),
     book,
     workspaceDir: config.workspaceDir,
     limits: config,

@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/config.ts'
 import type { ModelTarget } from '../../shared/config-model.ts'
 import type { ModelRoute } from '../../shared/providers/port.ts'
-import { openProvider } from '../../shared/providers/registry.ts'
+import { openProvider } from './provider.ts'
 
 const DEMO: ModelTarget = { provider: 'demo', model: 'demo' }
 

@@ -23,7 +23,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
     ...(config.isBashEnabled ? [createBashTool()] : []),
     ...mcp.tools,
   ]
-  const registry = createToolRegistry({ tools, permissions: Object.fromEntries(config.toolPermissions) })
+  const registry = createToolRegistry({ tools, permissions: config.toolPermissions })
   if (registry.problems.length > 0) throw new Error(registry.problems.join('\n'))
   for (const line of registry.leftOut) log.warn(line)
   return {

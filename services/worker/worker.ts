@@ -1,7 +1,6 @@
 import type { Inbox, PermissionBook } from '../../shared/broker/port.ts'
-import type { PriceOf } from '../../shared/engine/usage.ts'
 import type { Log } from '../../shared/log.ts'
-import type { ModelRoute } from '../../shared/providers/port.ts'
+import type { ModelRoute, PriceOf } from '../../shared/providers/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { removeWorkspace, workspacePath } from '../../shared/tools/workspace.ts'

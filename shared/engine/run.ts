@@ -1,10 +1,10 @@
 import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failover.ts'
-import type { Message, ModelRoute, ToolResultBlock, Usage } from '../providers/port.ts'
+import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage } from '../providers/port.ts'
 import type { Conversation } from './conversation.ts'
 import { callTools, type ToolStepDeps, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { addTurn, done, estimateUsage, type PriceOf, startTotals, type Totals, turnEnd } from './usage.ts'
+import { addTurn, done, estimateUsage, startTotals, type Totals, turnEnd } from './usage.ts'
 
 export type EngineInput = {
   prompt: string

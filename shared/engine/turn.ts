@@ -1,5 +1,6 @@
-import type { AgentEvent, WarningEvent } from '../events.ts'
+import type { AgentEvent } from '../events.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import type { CallPart } from '../providers/retry.ts'
 import { StopMatcher } from './stop.ts'
 
 export type ToolCall = Extract<ModelPart, { type: 'tool_call' }>
@@ -20,7 +21,7 @@ export type Answer = {
 
 /** Tells a model's answer as events (D4.3), enforcing the stop sequences, and returns what it came to. */
 export async function* readAnswer(
-  parts: AsyncIterable<ModelPart | WarningEvent>,
+  parts: AsyncIterable<CallPart>,
   stopSequences: readonly string[],
 ): AsyncGenerator<AgentEvent, Answer, undefined> {
   const reader = new AnswerReader(stopSequences)
@@ -45,7 +46,7 @@ class AnswerReader {
     return this.answer.outcome !== 'aborted'
   }
 
-  take(part: ModelPart | WarningEvent): AgentEvent[] {
+  take(part: CallPart): AgentEvent[] {
     switch (part.type) {
       case 'text_delta':
         return this.#textDelta(part.text)
@@ -66,6 +67,9 @@ class AnswerReader {
       case 'failure':
         this.answer.outcome = 'failed'
         this.answer.failure = part.failure
+        return []
+      case 'served_by':
+        this.answer.servedBy = part.route
         return []
       case 'warning':
         return [part]

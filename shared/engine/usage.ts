@@ -1,13 +1,10 @@
 import type { DoneEvent, TurnEndEvent } from '../events.ts'
 import type { Message, Usage } from '../providers/port.ts'
 
-/** The price of a turn in US dollars; `undefined` when the model's price is not known (D4.10). */
-export type PriceOf = (provider: string, model: string, usage: Usage) => number | undefined
-
 /** What a run has used so far. */
 export type Totals = { usage: Usage; costUsd: number; turns: number; isPriceUnknown: boolean }
 
-export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
+const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
 export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, isPriceUnknown: false })
 

@@ -35,8 +35,11 @@ export const malformedKey = (call: FailedCall): Failure =>
 export const truncated = ({ type }: FailedCall): Failure =>
   failure('provider_unavailable', 'truncated', `${type} ended its answer before it was complete`, RETRY)
 
-export const brokenOff = ({ type }: FailedCall, raw: string | undefined): Failure =>
-  failure('provider_unavailable', raw?.toLowerCase() ?? 'empty_answer', `${type} broke its answer off`, RETRY)
+/** `raw` is the provider's own word for it, told only when it is no more than a word. */
+export function brokenOff({ type }: FailedCall, raw = ''): Failure {
+  const reason = /^\w{1,40}$/.test(raw) ? raw.toLowerCase() : 'empty_answer'
+  return failure('provider_unavailable', reason, `${type} broke its answer off`, RETRY)
+}
 
 export const filtered = ({ type }: FailedCall): Failure =>
   failure('content_filtered', 'content_filter', `the content filter of ${type} stopped the answer`)

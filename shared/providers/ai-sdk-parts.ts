@@ -89,21 +89,15 @@ export class PartReader {
 
   /** Ends the open block. One without a word is only worth telling when the provider wants its data back, as redacted thinking. */
   #close(): readonly ModelPart[] {
-    const kind = this.#open
-    const isEmpty = this.#isEmpty
-    const meta = this.#takeMeta()
+    const [kind, isEmpty, own] = [this.#open, this.#isEmpty, this.#meta]
     this.#open = undefined
     this.#isEmpty = true
-    if (kind === 'text') return [{ type: 'text_end' }]
-    if (kind === undefined || (isEmpty && !meta)) return NOTHING
-    this.hasSaid = true
-    return [{ type: 'thinking_end', ...(meta && { meta }) }]
-  }
-
-  #takeMeta(): ProviderMeta | undefined {
-    const own = this.#meta
     this.#meta = undefined
-    return own ? { [this.#source.namespace]: own } : this.#source.thinkingMeta?.()
+    if (kind === 'text') return [{ type: 'text_end' }]
+    if (kind === undefined || (isEmpty && !own)) return NOTHING
+    this.hasSaid = true
+    const meta = own ? { [this.#source.namespace]: own } : this.#source.thinkingMeta?.()
+    return [{ type: 'thinking_end', ...(meta && { meta }) }]
   }
 }
 

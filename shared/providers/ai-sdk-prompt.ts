@@ -13,7 +13,7 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
   const conversation = messages.map((message, index) => toMessage(message, vendor, index > lastUser))
   return {
     prompt: [
-      ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
+      ...(system ? [{ role: 'system' as const, content: system }] : []),
       ...conversation.filter(({ content }) => content.length > 0),
     ],
     includeRawChunks: false,

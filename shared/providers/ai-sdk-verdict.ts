@@ -84,14 +84,16 @@ function refusedKey(status: number | undefined, call: FailedCall): Failure {
 }
 
 /** Retrying cannot help, changing the request or the configuration can: so this tells the provider's own words too. */
-function rejected(status: number, words: string, { type, model, apiKey }: FailedCall): Failure {
-  const advice: Record<number, string> = {
-    300: `${type} redirected the request (HTTP ${status}), which is not followed: check MODEL_BASE_URL`,
-    404: `${type} does not know the model ${model} (HTTP 404): check MODEL and MODEL_BASE_URL`,
-  }
-  const message = advice[status < 400 ? 300 : status] ?? `${type} rejected the request (HTTP ${status})`
-  const said = [400, 404, 422].includes(status) ? excerpt(words, apiKey) : ''
+function rejected(status: number, words: string, call: FailedCall): Failure {
+  const said = [400, 404, 422].includes(status) ? excerpt(words, call.apiKey) : ''
+  const message = advice(status, call)
   return failure('provider_rejected', `http_${status}`, said === '' ? message : `${message}. It says: ${said}`)
+}
+
+function advice(status: number, { type, model }: FailedCall): string {
+  if (status < 400) return `${type} redirected the request${http(status)}, which is not followed: check MODEL_BASE_URL`
+  if (status === 404) return `${type} does not know the model ${model}${http(status)}: check MODEL and MODEL_BASE_URL`
+  return `${type} rejected the request${http(status)}`
 }
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT'])

@@ -25,7 +25,7 @@ export type Fetch = typeof globalThis.fetch
 export type Breach = 'first_byte' | 'idle' | 'turn' | 'turn_bytes' | 'event_bytes' | 'not_utf8' | 'web_page'
 
 /** How long a provider may take to end its response after it has said everything. */
-const GOODBYE_MS = 1_000
+const GOODBYE_MS = 250
 
 /** A timer that comes later than this was held up by our own process: what it measures is then not the provider's time. */
 const OWN_PAUSE_MS = 500

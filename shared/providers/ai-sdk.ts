@@ -113,9 +113,10 @@ async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefine
       if (part.type === 'finish') {
         finish ??= part
         watch.expectEnd()
-      } else if (part.type === 'error') {
-        if (!finish && !vendor.mayIgnore?.(part.error)) failure = failureOf(part.error, watch, turn)
-      } else for (const piece of answer.take(part)) yield piece
+      }
+      const isWrong = part.type === 'error' && !finish && !vendor.mayIgnore?.(part.error)
+      if (isWrong) failure = failureOf(part.error, watch, turn)
+      for (const piece of answer.take(part)) yield piece
     }
   } catch (error) {
     // Once everything has been said, it does not matter how the connection ends.

@@ -33,6 +33,7 @@ async function* choose({ primary, fallback, request, signal, retry }: ModelCall)
 
   await opened?.rest.return?.()
   yield failedOver(primary, fallback, failure)
+  yield { type: 'served_by', route: fallback }
   const second = yield* streamWithRetry({ route: fallback, ...call })
   const last = failureOf(second)
   if (!second || !last) return second

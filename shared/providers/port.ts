@@ -77,3 +77,6 @@ export interface ModelProvider {
 
 /** A model to call: where, and which. */
 export type ModelRoute = { provider: ModelProvider; model: string }
+
+/** What a turn of a provider's type and model costs in US dollars; `undefined` when the price is not known (D4.10). */
+export type PriceOf = (type: string, model: string, usage: Usage) => number | undefined

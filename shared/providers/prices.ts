@@ -1,17 +1,13 @@
 import { createRequire } from 'node:module'
-import type { Usage } from './port.ts'
+import type { PriceOf, Usage } from './port.ts'
 
 /** US dollars per million tokens (D1.3). A cached token without a price of its own costs as much as any other. */
 export type Price = { input: number; output: number; cache_read?: number; cache_write?: number }
 
-/** What a turn costs in US dollars; `undefined` when the model's price is not known (D4.10). */
-export type PriceOf = (type: string, model: string, usage: Usage) => number | undefined
-
 type Catalogue = typeof import('@pydantic/genai-prices')
 
-/** Prices of MODEL_PRICES first, then those of the catalogue, which works offline. */
-export function createPrices(overrides: Readonly<Record<string, Price>>): PriceOf {
-  const known = new Map(Object.entries(overrides))
+/** The prices of MODEL_PRICES first, then those of the catalogue, which works offline. */
+export function createPrices(known: ReadonlyMap<string, Price>): PriceOf {
   let catalogue: Catalogue | undefined
   return (type, model, usage) => {
     const price = known.get(model)

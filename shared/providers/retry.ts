@@ -27,14 +27,17 @@ export type RoutedCall = {
   policy: RetryPolicy
 }
 
-/** What a call yields: the model's parts, and warnings about how they came. */
-export type CallPart = ModelPart | WarningEvent
+/** What is told of how an answer came: warnings for the client, and the route that serves it when it is not the first one. */
+export type CallNotice = WarningEvent | { type: 'served_by'; route: ModelRoute }
+
+/** What a call yields: the model's parts, and notices about how they came. */
+export type CallPart = ModelPart | CallNotice
 
 /** An answer that has begun: its first part, and where the rest is read. */
 export type Opened = { first: ModelPart; rest: AsyncIterator<ModelPart> }
 
 /** Yields what comes before an answer, and returns the answer; `undefined` when the call was aborted before it began. */
-export type Opening = AsyncGenerator<WarningEvent, Opened | undefined, undefined>
+export type Opening = AsyncGenerator<CallNotice, Opened | undefined, undefined>
 
 /**
  * Calls a model, and again when it fails in a way that may pass, as long as nothing of its answer has been seen (D5.5). Each

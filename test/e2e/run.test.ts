@@ -163,6 +163,7 @@ describe('POST /agent/run with a fallback model', () => {
       FALLBACK_MODEL: 'spare-model',
       FALLBACK_MODEL_PROVIDER: 'openai-compatible',
       FALLBACK_MODEL_BASE_URL: spare.url,
+      MODEL_PRICES: '{"test-model":{"input":1,"output":1},"spare-model":{"input":5,"output":1}}',
     })
   })
   after(async () => {
@@ -172,7 +173,7 @@ describe('POST /agent/run with a fallback model', () => {
 
   it('api.md Events 4: when the provider stays away the fallback takes the turn, with provider_failover', async () => {
     product.model.answer({ status: 500 }, { status: 500 }, { status: 500 })
-    spare.answer('from the spare')
+    spare.answer({ steps: [{ text: 'from the spare' }], usage: { input: 1000, output: 0 } })
     const frames = await (await product.run({ prompt: 'hi' })).all()
     expect(frames.filter(({ event }) => event === 'warning').map(({ data }) => data['code'])).to.deep.equal([
       'transport_retrying',
@@ -181,6 +182,7 @@ describe('POST /agent/run with a fallback model', () => {
     ])
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'from the spare' })
     expect(spare.requests.at(-1)?.model).to.equal('spare-model')
+    expect(frames.at(-1)?.data).to.include({ cost_usd: 0.005 })
   })
 
   it('D5.5: out of credit (402) goes to the fallback without a retry', async () => {

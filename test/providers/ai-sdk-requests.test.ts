@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { openProvider } from '../../services/wiring/provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../shared/providers/port.ts'
-import { openProvider } from '../../shared/providers/registry.ts'
 import { type ModelServer, type Received, startModelServer } from '../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './ai-sdk-setup.ts'
 
@@ -74,7 +74,7 @@ describe('what a provider is sent', () => {
     expect(await roundTrip('google')).to.include('"thoughtSignature":"EpEgCo4gAb4="')
   })
 
-  it("design §6: OpenAI's reasoning comes back encrypted, and OpenAI is told to store nothing", async () => {
+  it("design §6: OpenAI's reasoning comes back as the item it was, and OpenAI is told to store nothing", async () => {
     const body = await roundTrip('openai')
     expect(server.requests.map(({ format }) => format)).to.deep.equal(['openai-responses', 'openai-responses'])
     expect(body).to.include('"type":"reasoning"').and.to.include('let me see')
@@ -140,7 +140,10 @@ describe('what a provider is sent', () => {
     ]
     for (const dialect of DIALECTS) {
       await ask(await connect(dialect, server), request({ system: 'be brief', messages }))
-      expect(JSON.stringify(server.requests.at(-1)?.body), dialect).to.match(/be brief|one.*two.*three/)
+      const body = JSON.stringify(server.requests.at(-1)?.body)
+      expect(body, dialect)
+        .to.include('be brief')
+        .and.to.match(/"one".*"two".*"three"/)
       expect(server.requests.at(-1)?.prompt, dialect).to.equal('three')
     }
   })
@@ -150,6 +153,11 @@ describe('what a provider is sent', () => {
     expect(textOf(await ask(provider))).to.equal('ok')
     expect(server.requests[0]).to.include({ path: '/v1/chat/completions' })
     expect(server.requests[0]?.headers).not.to.have.property('authorization')
+  })
+
+  it("a model's id cannot lead Google's path elsewhere", async () => {
+    await ask(await connect('google', server), request({ model: 'x/../../files?a=' }))
+    expect(server.requests[0]?.path).to.equal('/v1beta/models/x%2F..%2F..%2Ffiles%3Fa%3D:streamGenerateContent')
   })
 
   it('usage is asked for where the format leaves it out otherwise', async () => {

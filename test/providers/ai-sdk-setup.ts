@@ -1,6 +1,6 @@
+import { openProvider, type ProviderSettings } from '../../services/wiring/provider.ts'
 import type { ModelLimits } from '../../shared/providers/ai-sdk-watch.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../shared/providers/port.ts'
-import { openProvider, type ProviderSettings } from '../../shared/providers/registry.ts'
 import type { ModelServer } from '../support/model-server/model-server.ts'
 
 /** Each wire format by the name of the configuration that leads to it. */
@@ -18,7 +18,7 @@ export type Dialect = (typeof DIALECTS)[number]
 const redirected =
   (server: ModelServer): typeof globalThis.fetch =>
   (input, init) =>
-    fetch(String(input).replace('https://api.openai.com/v1', server.url), init)
+    fetch(typeof input === 'string' ? input.replace('https://api.openai.com/v1', server.url) : input, init)
 
 function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
   if (dialect === 'openai') return { type: 'openai', fetch: redirected(server) }

@@ -1,9 +1,9 @@
-import type { ProviderType } from '../config-model.ts'
-import { invalidRequest } from '../errors.ts'
-import { openAiSdkProvider } from './ai-sdk.ts'
-import { MODEL_LIMITS, type ModelLimits } from './ai-sdk-watch.ts'
-import { createDemoProvider } from './demo.ts'
-import type { ModelProvider } from './port.ts'
+import type { ProviderType } from '../../shared/config-model.ts'
+import { invalidRequest } from '../../shared/errors.ts'
+import { openAiSdkProvider } from '../../shared/providers/ai-sdk.ts'
+import { MODEL_LIMITS, type ModelLimits } from '../../shared/providers/ai-sdk-watch.ts'
+import { createDemoProvider } from '../../shared/providers/demo.ts'
+import type { ModelProvider } from '../../shared/providers/port.ts'
 
 export type ProviderSettings = {
   type: ProviderType
@@ -22,8 +22,8 @@ export async function openProvider(settings: ProviderSettings): Promise<ModelPro
   if (baseUrl === undefined && type === 'openai-compatible') {
     throw invalidRequest('openai-compatible needs the address of its API: set MODEL_BASE_URL')
   }
-  if (baseUrl !== undefined && !/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
-    throw invalidRequest('the address of the provider is not an http or https URL: check MODEL_BASE_URL')
+  if (baseUrl !== undefined && !isPlainHttp(URL.parse(baseUrl))) {
+    throw invalidRequest('the address of the provider is not an http or https URL without a user: check MODEL_BASE_URL')
   }
   return openAiSdkProvider({
     type,
@@ -32,3 +32,7 @@ export async function openProvider(settings: ProviderSettings): Promise<ModelPro
     limits: { ...MODEL_LIMITS, ...limits },
   })
 }
+
+/** A user in the address would be refused by `fetch`, with the password in its error. */
+const isPlainHttp = (url: URL | null) =>
+  url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
