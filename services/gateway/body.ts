@@ -97,7 +97,9 @@ class IncomingBody {
     else if (this.#held.bytes > this.#limits.maxHeldBytes) this.#done.reject(tooBusy())
   }
 
-  readonly #left = (): void => this.#done.reject(invalidRequest('the client left'))
+  readonly #left = (): void => {
+    if (!this.#req.complete) this.#done.reject(invalidRequest('the client left'))
+  }
 }
 
 /** One array of its own: it may be handed to a thread. */

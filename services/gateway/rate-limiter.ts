@@ -57,7 +57,7 @@ class RequestTimes {
       isAllowed,
       limit,
       remaining: limit - (this.#times.length - this.#first),
-      resetSecs: Math.max(1, Math.ceil((oldest + WINDOW_MS - now) / 1000)),
+      resetSecs: Math.max(1, Math.ceil((WINDOW_MS - (now - oldest)) / 1000)),
     }
   }
 

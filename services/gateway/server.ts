@@ -71,6 +71,7 @@ class HttpServer implements GatewayServer {
     this.#server.once('error', reject)
     this.#server.listen({ port, host, backlog: this.#backlog }, () => {
       this.#server.off('error', reject)
+      this.#server.on('error', () => {}) // Of a connection that could not be taken, for want of descriptors: the next one may.
       resolve(this.#server.address() as AddressInfo)
     })
     return promise
@@ -81,16 +82,23 @@ class HttpServer implements GatewayServer {
     for (const res of this.#running) if (!res.headersSent) res.shouldKeepAlive = false
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#server.close(() => resolve())
+    this.#closeUnused()
     const timer = setTimeout(() => this.#server.closeAllConnections(), deadlineMs)
     await promise
     clearTimeout(timer)
+  }
+
+  /** Node does not count a connection as idle that has sent nothing yet, or half a request: they go when no response is left. */
+  #closeUnused(): void {
+    if (this.#running.size > 0) this.#server.closeIdleConnections()
+    else this.#server.closeAllConnections()
   }
 
   readonly #handle: RequestListener = (req, res) => {
     this.#running.add(res)
     res.once('close', () => {
       this.#running.delete(res)
-      if (this.#isClosing) setImmediate(() => this.#server.closeIdleConnections())
+      if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
     if (this.#isClosing) res.shouldKeepAlive = false
     this.#app(req, res)

@@ -72,8 +72,9 @@ async function execute(
   child.stdout.destroy()
   child.stderr.destroy()
   context.signal.throwIfAborted()
-  if (stop.signal.aborted) return fail(`${output.text()}\n[Stopped because ${stop.signal.reason}.]`)
-  const text = `${output.text() || '(no output)'}\n[${ending}]`
+  const written = (output.text() || '(no output)').replace(/\n?$/, '\n')
+  if (stop.signal.aborted) return fail(`${written}[Stopped because ${stop.signal.reason}.]`)
+  const text = `${written}[${ending}]`
   return ending === 'exit code 0' ? succeed(text) : fail(text)
 }
 

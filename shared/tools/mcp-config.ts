@@ -38,7 +38,9 @@ function parse(file: string, content: string): unknown {
   try {
     return JSON.parse(content)
   } catch (cause) {
-    throw problem(file, `it is not JSON: ${cause instanceof Error ? cause.message : 'unreadable'}`)
+    // Not the whole message: it quotes the file, which may hold keys.
+    const [place = ''] = / \(line \d+ column \d+\)/.exec(String(cause)) ?? []
+    throw problem(file, `it is not valid JSON${place}`)
   }
 }
 

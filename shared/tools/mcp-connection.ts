@@ -7,8 +7,8 @@ import { StdioGroupTransport } from './mcp-stdio.ts'
 const GOODBYE_MS = 1_000
 
 /**
- * The way to one MCP server. Connected at first use, and anew at the next use after the server ended or was given up; many
- * that ask at once share one attempt.
+ * The way to one MCP server. Connected at first use, and anew at the next use after the client was closed, by the server's
+ * end or by whoever gave it up; many that ask at once share one attempt.
  */
 export class McpConnection {
   readonly #server: McpServerConfig
@@ -35,12 +35,6 @@ export class McpConnection {
     return connecting
   }
 
-  /** Gives a connection up that no longer works; the next use makes a new one. */
-  async drop(client: Client): Promise<void> {
-    this.#client = undefined
-    await client.close()
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
     const client = await this.#client?.catch(() => undefined)
@@ -61,7 +55,7 @@ export class McpConnection {
     const isHttp = 'url' in this.#server
     const client = new Client(
       { name: 'agent-engine', version: '1' },
-      // Over HTTP asking for the newest protocol costs one request; a child process would be started twice for it.
+      // Over HTTP the newest protocol costs one question more; an older stdio server may end at a question it does not know.
       { capabilities: {}, versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' } },
     )
     // What goes wrong besides reaches the call that fails.

@@ -114,7 +114,7 @@ async function call(offer: McpTool, input: JsonObject, context: ToolContext): Pr
       return toOutcome(await client.callTool({ name: offer.tool.name, arguments: input }, optionsOf(offer, context)))
     } catch (cause) {
       context.signal.throwIfAborted()
-      if (isDead(cause)) await connection.drop(client)
+      if (isDead(cause)) await client.close()
       if (!isUnseen(cause) || isLastTry) return failed(cause, offer)
     }
   }

@@ -29,7 +29,7 @@ export async function compileGlob(glob: string): Promise<(path: string) => boole
   }
   // Loaded at first use: a process that never searches does not pay for it.
   const { default: picomatch } = await import('picomatch')
-  const { source } = picomatch.makeRe(glob, { dot: true, noextglob: true, nonegate: true })
+  const { source } = picomatch.makeRe(glob, { dot: true, noextglob: true, nonegate: true, posix: true })
   const regex = await compile(withoutDotGuards(source), GLOB_PROGRAM)
   return (path) => regex.test(path)
 }

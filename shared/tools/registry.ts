@@ -12,7 +12,7 @@ export const MCP_PREFIX = 'mcp__'
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
   /** TOOL_PERMISSIONS (D1.3): tool name -> policy, in place of the tool's own. */
-  permissions: Readonly<Record<string, Policy>>
+  permissions: ReadonlyMap<string, Policy>
 }
 
 export type ToolRegistry = ToolBox & {
@@ -27,16 +27,15 @@ export function createToolRegistry({ tools, permissions }: ToolRegistryDeps): To
   const check = createInputCheck()
   const { offered, leftOut } = fitting(tools, check)
   const byName = new Map(offered.map((tool) => [tool.name, tool]))
-  const policies = new Map(Object.entries(permissions))
   return {
     tools: offered,
     find: (name) => byName.get(name),
-    policyOf: (name) => policies.get(name) ?? byName.get(name)?.defaultPolicy ?? 'deny',
+    policyOf: (name) => permissions.get(name) ?? byName.get(name)?.defaultPolicy ?? 'deny',
     problemWith(name, input) {
       const tool = byName.get(name)
       return tool ? check.problemWith(tool, input) : `There is no tool ${name}.`
     },
-    problems: unknownNames(byName, policies),
+    problems: unknownNames(byName, permissions),
     leftOut,
   }
 }

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { AppError, notFound } from '../errors.ts'
 import { attempt } from './attempt.ts'
-import { type Breather, createBreather } from './breather.ts'
+import { createBreather } from './breather.ts'
 import { clip } from './clip.ts'
 import { compileGlob, compileRegex, type LinePattern } from './pattern.ts'
 import { succeed, type Tool, type ToolContext, type ToolOutcome } from './port.ts'
@@ -141,13 +141,26 @@ async function matchingLines(
   { context, limits }: Omit<Search, 'path'>,
 ): Promise<string[]> {
   const text = await textOf(context.workspace, file, limits.fileBytes)
-  const breathe = createBreather()
+  const fits = createLineTest(regex, budget)
   const matches: string[] = []
   for (const [index, line] of text.split('\n').entries()) {
-    if (await fitsLine(line, regex, breathe)) matches.push(`${file}:${index + 1}:${clip(line.trimEnd(), LINE_CHARS)}`)
-    if (matches.length > limits.matches || isOvertime(budget)) break
+    if (await fits(line)) matches.push(`${file}:${index + 1}:${clip(line.trimEnd(), LINE_CHARS)}`)
+    if (matches.length > limits.matches || budget.stopped !== undefined) break
   }
   return matches
+}
+
+/** A line longer than the engine may take at once is tested in pieces that overlap by half. */
+function createLineTest(regex: LinePattern, budget: Budget): (line: string) => Promise<boolean> {
+  const breathe = createBreather()
+  return async (line) => {
+    for (let start = 0; !isOvertime(budget); start += Math.ceil(regex.pieceChars / 2)) {
+      await breathe()
+      if (regex.test(line.slice(start, start + regex.pieceChars))) return true
+      if (start + regex.pieceChars >= line.length) return false
+    }
+    return false
+  }
 }
 
 /** Nothing for a binary file, and for one that vanished or may not be read. */
@@ -163,14 +176,5 @@ async function textOf(workspace: string, file: string, maxBytes: number): Promis
   } catch (cause) {
     if (cause instanceof AppError || isUnreadable(cause)) return ''
     throw cause
-  }
-}
-
-/** A line longer than the engine may take at once is searched in pieces that overlap by half. */
-async function fitsLine(line: string, regex: LinePattern, breathe: Breather) {
-  for (let start = 0; ; start += Math.ceil(regex.pieceChars / 2)) {
-    await breathe()
-    if (regex.test(line.slice(start, start + regex.pieceChars))) return true
-    if (start + regex.pieceChars >= line.length) return false
   }
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { constants, type FileHandle, lstat, mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { invalidRequest, notFound } from '../errors.ts'
-import { isInside, locate, makeWorkspace, type Place } from './workspace.ts'
+import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
 
 /** No tool reads a file into memory or writes one above this (bytes). */
 export const FILE_MAX_BYTES = 10 * 1024 * 1024
@@ -20,7 +20,7 @@ export async function openFile(workspace: string, path: string): Promise<FileHan
   const handle = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   try {
     assertFile(await handle.stat(), path)
-    await assertStillInside(handle, place)
+    await assertInside(handle, place)
     return handle
   } catch (cause) {
     await handle.close()
@@ -76,7 +76,7 @@ export async function writeText(workspace: string, path: string, content: string
 async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): Promise<void> {
   const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
   try {
-    await assertStillInside(handle, place)
+    await assertInside(handle, place)
     await handle.writeFile(bytes)
     if (mode !== undefined) await handle.chmod(mode)
   } finally {
@@ -84,12 +84,20 @@ async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): 
   }
 }
 
-/** A folder on the way may have been swapped for a link since `locate`: what was opened must be what lies inside now. */
-async function assertStillInside(handle: FileHandle, { root, path }: Place): Promise<void> {
-  const real = await realpath(path)
-  const [opened, found] = await Promise.all([handle.stat(), stat(real)])
-  if (isInside(root, real) && opened.dev === found.dev && opened.ino === found.ino) return
+/** A folder on the way may have been swapped for a link since `locate`: what was opened must itself lie inside. */
+async function assertInside(handle: FileHandle, place: Place): Promise<void> {
+  if (isInside(place.root, await openedPath(handle, place.path))) return
   throw invalidRequest('The path was changed while it was being opened. Try again.')
+}
+
+/** Where the opened file lies. Linux knows for sure; elsewhere its path is followed once more. */
+async function openedPath(handle: FileHandle, path: string): Promise<string> {
+  try {
+    return await readlink(`/proc/self/fd/${handle.fd}`)
+  } catch (cause) {
+    if (isAbsent(cause)) return realpath(path)
+    throw cause
+  }
 }
 
 function assertFile(stats: Stats, path: string): void {

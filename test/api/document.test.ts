@@ -24,8 +24,12 @@ describe('the API description', () => {
   })
 
   it('has schemas that JSON Schema 2020-12 accepts, and every example fits its schema', async () => {
-    const contract = createContract(await readDocument('/v1'))
-    const examples = examplesOf(await readDocument('/v1'))
+    const document = await readDocument('/v1')
+    const contract = createContract(document)
+    for (const name of Object.keys(document.components.schemas)) {
+      expect(contract.problemsOf({ $ref: `#/components/schemas/${name}` }, undefined), name).to.not.equal('')
+    }
+    const examples = examplesOf(document)
     expect(examples.length).to.be.greaterThan(20)
     for (const { schema, value, where } of examples) expect(contract.problemsOf(schema, value), where).to.equal('')
   })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { findFlaw } from '../../shared/api/json-scan.ts'
 
 const depthOf = (value: unknown): number =>
@@ -12,7 +12,9 @@ const hasProtoKey = (value: unknown): boolean =>
 
 /** Any spelling of a character in a JSON string. */
 const spelled = (text: string, escapes: readonly boolean[]): string =>
-  [...text].map((char, i) => (escapes[i] ? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}` : char)).join('')
+  text.replaceAll(/./g, (char, i: number) =>
+    escapes[i] ? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}` : char,
+  )
 
 describe('the look at a JSON text before it is parsed', () => {
   it('D2.4: finds a key __proto__ exactly where parsing would find one', () => {

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { type Gateway, type Refusal, useGateways } from './setup.ts'
+import { request, Wire } from './wire.ts'
+
+const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const POST = 'POST /v1/sessions HTTP/1.1'
+
+const bodyOf = (size: number) => `{"x":"${'a'.repeat(size - 8)}"}`
+
+describe('reading a body', () => {
+  const start = useGateways()
+  const open = (options: Parameters<typeof start>[0] = {}): Promise<Gateway> =>
+    start({ methods: { createSession: async () => SESSION }, ...options })
+
+  it('D2.1: only application/json is read, with UTF-8 as the only charset; anything else is 415', async () => {
+    const { post } = await open()
+    for (const [type, status] of [
+      ['application/json', 201],
+      ['Application/JSON; charset=UTF-8', 201],
+      ['application/json;charset="utf-8"', 201],
+      ['application/json; profile=x', 201],
+      ['application/json; charset=latin1', 415],
+      ['application/problem+json', 415],
+      ['text/plain', 415],
+      ['application/x-www-form-urlencoded', 415],
+      ['multipart/form-data; boundary=x', 415],
+      ['application/jsonp', 415],
+    ] as const) {
+      const response = await post('/sessions', '{}', { 'content-type': type })
+      expect(response.status, type).to.equal(status)
+      if (status === 415) expect(((await response.json()) as Refusal).error.type).to.equal('invalid_request_error')
+    }
+  })
+
+  it('D2.1: a body without a type is 415, no body at all needs none', async () => {
+    const { port, post } = await open()
+    const wire = await Wire.open(port)
+    expect(await wire.send(request(POST, { 'Content-Length': 2 }, '{}')).until(/\}\}$/)).to.match(/ 415 /)
+    expect((await post('/sessions')).status).to.equal(201)
+    const empty = await Wire.open(port)
+    expect(await empty.send(request(POST, { 'Content-Length': 0 })).until(/\}$/)).to.match(/ 201 /)
+  })
+
+  it('L12: a compressed body is 415 whatever it would unpack to', async () => {
+    const { post } = await open()
+    for (const encoding of ['gzip', 'deflate', 'br', 'x-unknown']) {
+      expect((await post('/sessions', '{}', { 'content-encoding': encoding })).status, encoding).to.equal(415)
+    }
+    expect((await post('/sessions', '{}', { 'content-encoding': 'identity' })).status).to.equal(201)
+  })
+
+  it('api.md Limits: a body of exactly 10,485,760 bytes is read, one byte more is 413', async () => {
+    const { post } = await open()
+    expect((await post('/sessions', bodyOf(10_485_760))).status).to.equal(201)
+    expect((await post('/sessions', bodyOf(10_485_761))).status).to.equal(413)
+  })
+
+  it('a declared length above the limit is 413 before a byte is read, and the connection is closed', async () => {
+    const wire = await Wire.open((await open()).port)
+    wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 10_485_761 }, '{'))
+    expect(await wire.until(/\}\}$/)).to.match(/^HTTP\/1.1 413 [^]*Connection: close/)
+    wire.socket.destroy()
+  })
+
+  it('a client that goes on sending after 413 gets the whole answer, and no reset', async () => {
+    const { port } = await open()
+    const wire = await Wire.open(port)
+    wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 40_000_000 }))
+    for (let i = 0; i < 40; i++) if (!wire.socket.write(Buffer.alloc(1_000_000, 0x20))) await once(wire.socket, 'drain')
+    const text = await wire.end
+    expect(text).to.match(/^HTTP\/1.1 413 /)
+    expect((JSON.parse(text.split('\r\n\r\n')[1] ?? '') as Refusal).error.message).to.include('10485760')
+  })
+
+  it('a body in chunks is 413 once it has grown too large', async () => {
+    const wire = await Wire.open(
+      (await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 10_000 } })).port,
+    )
+    wire.send(request(POST, { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' }))
+    wire.send('3e8', ' '.repeat(1_000), '').send('1', ' ', '')
+    expect(await wire.until(/\}\}$/)).to.match(/^HTTP\/1.1 413 /)
+    expect(await wire.send('0', '', '').end).to.match(/Connection: close/)
+  })
+
+  it('L9: a body that does not arrive in time is 408 in the envelope, and the connection is closed', async () => {
+    const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 50, maxHeldBytes: 10_000 } })
+    const wire = await Wire.open(port)
+    wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 100 }, '{"session_id"'))
+    const text = await wire.until(/\}\}$/)
+    expect(text).to.match(/^HTTP\/1.1 408 [^]*X-Request-ID: req_[^]*Connection: close/)
+    expect(text).to.include('invalid_request_error')
+    wire.socket.destroy()
+  })
+
+  it('more bodies at one time than the process holds are 503 with Retry-After', async () => {
+    const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_500 } })
+    const head = request(POST, { ...JSON_TYPE, 'Content-Length': 1_000 })
+    const first = (await Wire.open(port)).send(head, `{${' '.repeat(800)}`)
+    const second = (await Wire.open(port)).send(head, `{${' '.repeat(800)}`)
+    const refused = await Promise.race([first.until(/\}\}$/), second.until(/\}\}$/)])
+    expect(refused).to.match(/^HTTP\/1.1 503 [^]*Retry-After: 1\r\n[^]*unavailable_error/)
+    first.socket.destroy()
+    second.socket.destroy()
+  })
+
+  it('an upload that is broken off leaves nothing behind: what it held is free again', async () => {
+    const { port, post, line } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_000 } })
+    for (let i = 0; i < 3; i++) {
+      const wire = await Wire.open(port)
+      wire.send(
+        request(POST, { ...JSON_TYPE, 'Content-Length': 1_000, 'X-Request-ID': `left-${i}` }, `{${' '.repeat(900)}`),
+      )
+      wire.socket.destroySoon()
+      await line(({ request_id }) => request_id === `left-${i}`)
+    }
+    expect((await post('/sessions', `{${' '.repeat(900)}}`)).status).to.equal(201)
+  })
+
+  it('a client that waits for "continue" gets it when the body is wanted, and else only the refusal', async () => {
+    const { port } = await open()
+    const expectation = { ...JSON_TYPE, Expect: '100-continue' }
+    const wire = await Wire.open(port)
+    await wire.send(request(POST, { ...expectation, 'Content-Length': 2 })).until(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+    await wire.send('{}').until(/ 201 Created/)
+    const refused = await Wire.open(port)
+    const text = await refused.send(request(POST, { ...expectation, 'Content-Length': 99_999_999 })).until(/\}\}$/)
+    expect(text).to.match(/^HTTP\/1.1 413 /)
+    refused.socket.destroy()
+  })
+
+  it('two requests in one packet are answered in order', async () => {
+    const wire = await Wire.open((await open()).port)
+    const one = request(POST, { ...JSON_TYPE, 'Content-Length': 2 }, '{}')
+    wire.send(one + one.replace('/sessions', '/nowhere'))
+    const text = await wire.until(/not_found_error/)
+    expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status)).to.deep.equal(['201', '404'])
+  })
+})

@@ -1,0 +1,16 @@
+import { expect } from 'chai'
+import { readDocument } from '../../shared/api/document.ts'
+import { type Contract, createContract } from '../api/contract.ts'
+
+/** Reads an answer's body and holds both against the API description. */
+export function useContract(): (method: string, path: string, response: Response) => Promise<unknown> {
+  let contract: Contract
+  before(async () => {
+    contract = createContract(await readDocument('/v1'))
+  })
+  return async (method, path, response) => {
+    const body = await response.json()
+    expect(contract.problemsOfAnswer(method, path, response, body), `${method} ${path}`).to.equal('')
+    return body
+  }
+}

@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { useGateways } from './setup.ts'
+
+describe('the explorer', () => {
+  const start = useGateways()
+
+  it('D1.3 API_EXPLORER: its page loads only files of this server, and those are there', async () => {
+    const { get, port } = await start({ basePath: '/api/v1' })
+    const page = await get('/docs')
+    expect(page.headers.get('content-type')).to.match(/^text\/html/)
+    const html = await page.text()
+    const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? '')
+    expect(files).to.have.length(4)
+    for (const file of files) {
+      expect(file).to.match(/^\/api\/v1\/docs\//)
+      const response = await fetch(`http://127.0.0.1:${port}${file}`)
+      expect(response.status, file).to.equal(200)
+      expect(response.headers.get('content-type')).to.match(
+        /^(text\/css|text\/javascript|application\/javascript|image\/png)/,
+      )
+      await response.arrayBuffer()
+    }
+  })
+
+  it('allows no inline script and nothing from elsewhere', async () => {
+    const { get } = await start()
+    const page = await get('/docs')
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).to.include("default-src 'none'").and.include("script-src 'self';")
+    expect(policy).to.not.match(/https?:/)
+    expect(await page.text()).to.not.match(/<script>|https?:/)
+    expect(await (await get('/docs/start.js')).text()).to.include('"validatorUrl":null')
+  })
+
+  it('the description is OpenAPI 3.1 with this base path as its server', async () => {
+    const { get } = await start({ basePath: '/api/v1' })
+    const response = await get('/openapi.json')
+    expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8')
+    const document = (await response.json()) as { openapi: string; servers: unknown }
+    expect(document.openapi).to.match(/^3\.1/)
+    expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
+  })
+
+  it('gives out no other file of the package, and none from outside it', async () => {
+    const { get } = await start()
+    for (const file of ['index.html', 'swagger-initializer.js', 'package.json', '..%2fpackage.json', '%2e%2e', 'x/y']) {
+      expect((await get(`/docs/${file}`)).status, file).to.equal(404)
+    }
+  })
+
+  it('D1.3 API_EXPLORER: switched off, it is not there', async () => {
+    const { get } = await start({ hasExplorer: false })
+    for (const path of ['/docs', '/docs/start.js', '/openapi.json'])
+      expect((await get(path)).status, path).to.equal(404)
+  })
+})

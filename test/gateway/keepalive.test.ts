@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { type Beating, createKeepalive } from '../../services/gateway/keepalive.ts'
+
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
+/** A stream that remembers when it was told to beat. */
+class Stream implements Beating {
+  readonly beats: number[] = []
+  #wanted = 0
+  #done: (() => void) | undefined
+
+  beat(): void {
+    this.beats.push(performance.now())
+    if (this.beats.length >= this.#wanted) this.#done?.()
+  }
+
+  times(count: number): Promise<void> {
+    this.#wanted = count
+    return new Promise((resolve) => {
+      this.#done = resolve
+    })
+  }
+}
+
+describe('the keepalive wheel', () => {
+  it('api.md Limits: each stream beats once per interval, the first time after a whole one', async () => {
+    const keepalive = createKeepalive(300)
+    const streams = [new Stream(), new Stream()]
+    const start = performance.now()
+    for (const stream of streams) keepalive.add(stream)
+    await Promise.all(streams.map((stream) => stream.times(2)))
+    for (const stream of streams) {
+      const [first = 0, second = 0] = stream.beats
+      expect(first - start).to.be.at.least(290)
+      expect(second - first).to.be.within(250, 1_000)
+      keepalive.delete(stream)
+    }
+  })
+
+  it('performance.md 9: streams that open at different times beat at different times', async () => {
+    const keepalive = createKeepalive(300)
+    const [first, second, clock] = [new Stream(), new Stream(), new Stream()]
+    const other = createKeepalive(100)
+    other.add(clock)
+    keepalive.add(first)
+    await clock.times(1)
+    await new Promise(setImmediate) // Both wheels have turned.
+    keepalive.add(second)
+    await second.times(1)
+    expect((second.beats[0] ?? 0) - (first.beats[0] ?? 0)).to.be.greaterThan(50)
+    for (const stream of [first, second]) keepalive.delete(stream)
+    other.delete(clock)
+  })
+
+  it('one timer serves all streams, none runs without one, and it keeps no process alive', () => {
+    const before = timers()
+    const keepalive = createKeepalive(15_000)
+    const streams = Array.from({ length: 100 }, () => new Stream())
+    for (const stream of streams) keepalive.add(stream)
+    expect(timers()).to.equal(before) // An unref'd timer is not an active resource.
+    for (const stream of streams) keepalive.delete(stream)
+    expect(timers()).to.equal(before)
+  })
+
+  it('a stream that was taken off beats no more, also when it leaves during a beat', async () => {
+    const keepalive = createKeepalive(100)
+    const leaving = new Stream()
+    const staying = new Stream()
+    const beat = leaving.beat.bind(leaving)
+    leaving.beat = () => {
+      beat()
+      keepalive.delete(leaving)
+    }
+    keepalive.add(leaving)
+    keepalive.add(staying)
+    await staying.times(3)
+    expect(leaving.beats).to.have.length(1)
+    keepalive.delete(staying)
+  })
+})

@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
+import { PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
+
+const concrete = (path: string) =>
+  path.replace('{run_id}', RUN_ID).replace('{request_id}', PERMISSION_ID).replace('{id}', 's-1')
+
+const methodsOf = (paths: ApiDocument['paths'], path: string) =>
+  Object.keys(paths[path] ?? {})
+    .filter((key) => key !== 'parameters')
+    .flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
+
+describe('paths and methods', () => {
+  const start = useGateways()
+
+  it('D2.2: a wrong method on a known path is 405 with Allow, and the API description names the same methods', async () => {
+    const { url } = await start()
+    const { paths } = await readDocument('/v1')
+    expect(Object.keys(paths)).to.have.length(12)
+    for (const path of Object.keys(paths)) {
+      const response = await fetch(url + concrete(path), { method: 'PATCH' })
+      expect(response.status, path).to.equal(405)
+      expect(response.headers.get('allow'), path).to.equal([...methodsOf(paths, path), 'OPTIONS'].join(', '))
+      expect((await refusalOf(response)).type).to.equal('invalid_request_error')
+    }
+  })
+
+  it('D2.2: an unknown path is a JSON 404 under every method, also outside the base path', async () => {
+    const { url, port } = await start()
+    for (const path of ['/nowhere', '/agent', '/agent/run/x', '/sessions/a/b', '/TOOLS', '//tools', '/runs//events']) {
+      for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
+        const response = await fetch(url + path, { method })
+        expect(response.status, `${method} ${path}`).to.equal(404)
+        expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8')
+        expect((await refusalOf(response)).type).to.equal('not_found_error')
+      }
+    }
+    for (const path of ['/', '/health', '/V1/health', '/api/v1/health']) {
+      expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(404)
+    }
+  })
+
+  it('api.md: the base path is configured, /v1 or /api/v1', async () => {
+    const { get, port } = await start({ basePath: '/api/v1' })
+    expect((await get('/health')).status).to.equal(200)
+    expect((await fetch(`http://127.0.0.1:${port}/v1/health`)).status).to.equal(404)
+  })
+
+  it('malformed percent-encoding is a JSON 400, wherever it stands', async () => {
+    const { get } = await start()
+    for (const path of ['/sessions/%E0%A4%A', '/sessions/%', '/runs/%zz/events', '/nowhere/%ff']) {
+      const response = await get(path)
+      expect(response.status, path).to.equal(400)
+      expect((await refusalOf(response)).type).to.equal('invalid_request_error')
+    }
+  })
+
+  it('D2.11: an id in the path that has not its form is 404 and reaches no broker', async () => {
+    const { get, post, url } = await start()
+    for (const id of ['a%20b', '%2e%2e%2fx', 'a%00b', 'a%2Fb', 'x'.repeat(129), 'ä', '{"$gt":""}']) {
+      expect((await get(`/sessions/${id}`)).status, id).to.equal(404)
+      expect((await fetch(`${url}/sessions/${id}`, { method: 'DELETE' })).status, id).to.equal(404)
+      expect((await post(`/sessions/${id}/messages`, { prompt: 'hi' })).status, id).to.equal(404)
+      expect((await post(`/sessions/${id}/permissions/${PERMISSION_ID}`, { allow: true })).status, id).to.equal(404)
+    }
+    for (const id of ['run_x', RUN_ID.toUpperCase(), `${RUN_ID}0`, '__proto__']) {
+      expect((await get(`/runs/${id}`)).status, id).to.equal(404)
+      expect((await get(`/runs/${id}/events`)).status, id).to.equal(404)
+      expect((await post(`/sessions/s/permissions/${id}`, { allow: true })).status, id).to.equal(404)
+    }
+  })
+
+  it('HEAD works where GET does: the same headers and no body', async () => {
+    const { get, url } = await start()
+    for (const path of ['/health', '/tools', '/docs']) {
+      const head = await fetch(url + path, { method: 'HEAD' })
+      const full = await get(path)
+      expect(head.status).to.equal(200)
+      expect(await head.text()).to.equal('')
+      expect(head.headers.get('content-length'), path).to.equal(full.headers.get('content-length'))
+      await full.text()
+    }
+  })
+
+  it('what is answered is not cached, not sniffed and not framed', async () => {
+    const { headers } = await (await start()).get('/tools')
+    expect(Object.fromEntries(headers)).to.include({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    })
+    expect(headers.has('x-powered-by')).to.equal(false)
+  })
+})

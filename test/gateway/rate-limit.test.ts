@@ -1,0 +1,176 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { clientKey } from '../../services/gateway/client-key.ts'
+import { createMemoryRateLimiter, type RateLimiter, type Taken } from '../../services/gateway/rate-limiter.ts'
+import { refusalOf, useGateways } from './setup.ts'
+
+const MINUTE = 60_000
+
+const limiterAt = (perMinute: number, maxClients?: number) => {
+  const clock = { now: 1_000 }
+  const limiter = createMemoryRateLimiter({ perMinute, ...(maxClients && { maxClients }) }, () => clock.now)
+  return { clock, take: (key = 'a') => limiter.take(key) as Taken }
+}
+
+describe('the sliding window in memory', () => {
+  it('api.md Limits: any 60 seconds hold at most the limit, and what is refused does not count', () => {
+    const gaps = fc.array(fc.double({ min: 0, max: 40_000, noNaN: true }), { minLength: 1, maxLength: 60 })
+    fc.assert(
+      fc.property(gaps, fc.integer({ min: 1, max: 5 }), (waits, limit) => {
+        const { clock, take } = limiterAt(limit)
+        const counted: number[] = []
+        for (const wait of waits) {
+          clock.now += wait
+          const inWindow = counted.filter((time) => time > clock.now - MINUTE).length
+          const taken = take()
+          expect(taken.isAllowed).to.equal(inWindow < limit)
+          if (taken.isAllowed) counted.push(clock.now)
+          expect(taken.remaining).to.equal(limit - inWindow - Number(taken.isAllowed))
+          expect(taken.resetSecs).to.be.within(1, 60)
+        }
+      }),
+    )
+  })
+
+  it('D2.9: after resetSecs, and no sooner than a second before, one more is allowed', () => {
+    const { clock, take } = limiterAt(2)
+    take()
+    clock.now += 10_500
+    take()
+    const { isAllowed, resetSecs } = take()
+    expect({ isAllowed, resetSecs }).to.deep.equal({ isAllowed: false, resetSecs: 50 })
+    clock.now += 49_000
+    expect(take().isAllowed).to.equal(false)
+    clock.now += 1_000
+    expect(take().isAllowed).to.equal(true)
+  })
+
+  it('D2.9: resetSecs is at least 1', () => {
+    const { clock, take } = limiterAt(1)
+    take()
+    clock.now += MINUTE - 1
+    expect(take().resetSecs).to.equal(1)
+  })
+
+  it('clients do not share their counts', () => {
+    const { take } = limiterAt(1)
+    expect([take('a'), take('b'), take('a')].map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, false])
+  })
+
+  it('remembers as many clients as it is told, those that were seen last', () => {
+    const { take } = limiterAt(1, 2)
+    for (const key of ['a', 'b', 'a', 'c']) take(key)
+    expect(take('a').isAllowed).to.equal(false)
+    expect(take('b').isAllowed).to.equal(true)
+  })
+
+  it('api.md Limits: a full minute of requests at a high limit is counted exactly', () => {
+    const { clock, take } = limiterAt(1_000)
+    for (let i = 0; i < 3_000; i++) {
+      clock.now += 60
+      expect(take().isAllowed).to.equal(true)
+    }
+    expect(take().remaining).to.equal(0)
+    expect(take().isAllowed).to.equal(false)
+  })
+})
+
+describe('the client that a request is counted for', () => {
+  const keys: [string, string][] = [
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['::ffff:cb00:7107', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002:ffff::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+  ]
+  for (const [address, key] of keys) {
+    it(`${address} is counted as ${key}`, () => expect(clientKey(address)).to.equal(key))
+  }
+})
+
+const limiter = (perMinute: number) => ({ limiter: createMemoryRateLimiter({ perMinute }) })
+
+const neverAsked = () => Promise.reject(new Error('never asked'))
+
+describe('rate limiting', () => {
+  const start = useGateways()
+
+  it('D2.9: a limited response says how much is left, a refusal when to come back', async () => {
+    const { get } = await start(limiter(2))
+    const first = await get('/tools')
+    expect(first.headers.get('ratelimit-limit')).to.equal('2')
+    expect(first.headers.get('ratelimit-remaining')).to.equal('1')
+    expect(first.headers.get('ratelimit-reset')).to.equal('60')
+    await get('/tools')
+    const third = await get('/tools')
+    expect(third.status).to.equal(429)
+    expect(third.headers.get('ratelimit-remaining')).to.equal('0')
+    expect(Number(third.headers.get('retry-after'))).to.be.within(1, 60)
+    expect((await refusalOf(third)).type).to.equal('rate_limit_error')
+  })
+
+  it('api.md Limits: it comes before authentication, so wrong tokens are counted, and unknown paths are too', async () => {
+    const { get } = await start({ ...limiter(1), identify: neverAsked })
+    await get('/nowhere')
+    expect((await get('/tools')).status).to.equal(429)
+  })
+
+  it('api.md Authentication 4: /health, OPTIONS and the explorer are not limited and have no RateLimit headers', async () => {
+    const { get, url } = await start(limiter(1))
+    await get('/tools')
+    for (const [method, path] of [
+      ['GET', '/health'],
+      ['OPTIONS', '/tools'],
+      ['GET', '/docs'],
+      ['GET', '/openapi.json'],
+    ] as const) {
+      const response = await fetch(url + path, { method })
+      expect(response.status, path).to.be.lessThan(300)
+      expect(response.headers.has('ratelimit-limit'), path).to.equal(false)
+      await response.arrayBuffer()
+    }
+  })
+
+  it('D1.3 RATE_LIMIT_RPM: without a limiter nothing is limited and nothing is said', async () => {
+    const { headers, status } = await (await start()).get('/tools')
+    expect(status).to.equal(200)
+    expect(headers.has('ratelimit-limit')).to.equal(false)
+  })
+
+  it('a limiter that cannot be reached lets nobody through (design 7.9)', async () => {
+    const broken: RateLimiter = { take: () => Promise.reject(new Error('redis://secret is away')) }
+    const response = await (await start({ limiter: broken })).get('/tools')
+    expect(response.status).to.equal(500)
+    expect(await response.text()).to.not.include('redis')
+  })
+
+  it('D1.3 TRUST_PROXY: by default X-Forwarded-For counts for nothing', async () => {
+    const { get } = await start(limiter(1))
+    await get('/tools', { 'x-forwarded-for': '203.0.113.1' })
+    expect((await get('/tools', { 'x-forwarded-for': '203.0.113.2' })).status).to.equal(429)
+  })
+
+  it('D1.3 TRUST_PROXY: behind one hop the last address counts, and a client cannot choose it', async () => {
+    const { get } = await start({ ...limiter(1), trustProxy: 1 })
+    await get('/tools', { 'x-forwarded-for': '198.51.100.1, 203.0.113.1' })
+    expect((await get('/tools', { 'x-forwarded-for': '198.51.100.2, 203.0.113.1' })).status).to.equal(429)
+    expect((await get('/tools', { 'x-forwarded-for': '198.51.100.1, 203.0.113.2' })).status).to.equal(200)
+  })
+
+  it('D1.3 TRUST_PROXY: of a CIDR list the first address from outside counts', async () => {
+    const { get } = await start({ ...limiter(1), trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] })
+    await get('/tools', { 'x-forwarded-for': '203.0.113.1, 10.1.2.3' })
+    expect((await get('/tools', { 'x-forwarded-for': '203.0.113.1, 10.9.9.9' })).status).to.equal(429)
+  })
+
+  it('what a proxy reports and is no address counts as the proxy itself', async () => {
+    const { get } = await start({ ...limiter(1), trustProxy: 1 })
+    await get('/tools', { 'x-forwarded-for': 'unknown' })
+    expect((await get('/tools', { 'x-forwarded-for': 'a:b:c' })).status).to.equal(429)
+  })
+})

@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import type { PermissionReply, RunRequest } from '../../shared/broker/port.ts'
+import { AppError, conflict, notFound, tooMany } from '../../shared/errors.ts'
+import { useContract } from './described.ts'
+import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
+
+const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 2 }
+
+describe('the resources', () => {
+  const start = useGateways()
+  const described = useContract()
+
+  it('api.md: GET /health is 200 with ok and the time in UTC', async () => {
+    const response = await (await start()).get('/health')
+    const { status, timestamp } = (await described('GET', '/health', response)) as { status: string; timestamp: string }
+    expect(status).to.equal('ok')
+    expect(Math.abs(Date.parse(timestamp) - Date.now())).to.be.lessThan(5_000)
+  })
+
+  it('api.md: GET /tools lists the tools by name, description and input schema, with their count', async () => {
+    const inputSchema = { type: 'object', properties: { path: { type: 'string' } } }
+    const { get } = await start({ tools: [{ name: 'Read', description: 'Reads.', inputSchema }] })
+    expect(await described('GET', '/tools', await get('/tools'))).to.deep.equal({
+      tools: [{ name: 'Read', description: 'Reads.', input_schema: inputSchema }],
+      count: 1,
+    })
+  })
+
+  it('api.md: POST /sessions is 201 with the id and the time, body or no body', async () => {
+    const asked: (string | undefined)[] = []
+    const { post } = await start({
+      methods: {
+        async createSession(_tenant, id) {
+          asked.push(id)
+          return SESSION
+        },
+      },
+    })
+    for (const body of [undefined, {}, { session_id: 's-1' }, { session_id: 's-1', other: null }]) {
+      const response = await post('/sessions', body)
+      expect(response.status).to.equal(201)
+      const { session_id, created_at } = SESSION
+      expect(await described('POST', '/sessions', response)).to.deep.equal({ session_id, created_at })
+    }
+    expect(asked).to.deep.equal([undefined, undefined, 's-1', 's-1'])
+  })
+
+  it('api.md: GET and DELETE /sessions/{id} tell about the session and delete it', async () => {
+    const deleted: string[] = []
+    const { get, url } = await start({
+      methods: {
+        getSession: async (_tenant, id) => ({ ...SESSION, session_id: id }),
+        async deleteSession(_tenant, id) {
+          deleted.push(id)
+        },
+      },
+    })
+    const id = 'A.z_9:-'
+    const read = await get(`/sessions/${id}`)
+    expect(await described('GET', '/sessions/{id}', read)).to.deep.equal({ ...SESSION, session_id: id })
+    const removed = await fetch(`${url}/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' })
+    expect(await described('DELETE', '/sessions/{id}', removed)).to.deep.equal({ status: 'deleted' })
+    expect(deleted).to.deep.equal([id])
+  })
+
+  it('api.md RunRequest: what is asked of a run reaches the broker, an empty customer_id as none (D2.11)', async () => {
+    const asked: RunRequest[] = []
+    const { post } = await start({
+      methods: {
+        async startRun(_tenant, request) {
+          asked.push(request)
+          return { runId: RUN_ID, frames: framesOf(DONE) }
+        },
+      },
+    })
+    await (await post('/agent/run', { prompt: 'hi', customer_id: '', tools: 1 })).text()
+    await (await post('/agent/run', { prompt: 'hi', customer_id: 'c', max_turns: 3 })).text()
+    expect(asked).to.deep.equal([{ prompt: 'hi' }, { prompt: 'hi', customer_id: 'c', max_turns: 3 }])
+  })
+
+  it('api.md: a message reaches its session, and its stream has the headers of D4.1', async () => {
+    const asked: unknown[] = []
+    const { post } = await start({
+      methods: {
+        async sendMessage(_tenant, id, message) {
+          asked.push([id, message])
+          return { runId: RUN_ID, frames: framesOf(DONE) }
+        },
+      },
+    })
+    const response = await post('/sessions/s-1/messages', { prompt: 'hi', model: 'm', max_turns: 3 })
+    expect(response.headers.get('x-run-id')).to.equal(RUN_ID)
+    expect(await response.text()).to.include('event: done')
+    expect(asked).to.deep.equal([['s-1', { prompt: 'hi', model: 'm' }]])
+  })
+
+  it('api.md: a permission reply reaches the session, or the one-shot run (D4.1), and is ok', async () => {
+    const asked: [string, string, PermissionReply][] = []
+    const { post } = await start({
+      methods: {
+        async replyPermission(_tenant, scope, id, reply) {
+          asked.push([scope, id, reply])
+        },
+      },
+    })
+    for (const [scope, reply] of [
+      ['s-1', { allow: true }],
+      [RUN_ID, { allow: false, reason: 'no' }],
+    ] as const) {
+      const response = await post(`/sessions/${scope}/permissions/${PERMISSION_ID}`, reply)
+      const body = await described('POST', '/sessions/{id}/permissions/{request_id}', response)
+      expect(body).to.deep.equal({ status: 'ok' })
+    }
+    expect(asked).to.deep.equal([
+      ['s-1', PERMISSION_ID, { allow: true }],
+      [RUN_ID, PERMISSION_ID, { allow: false, reason: 'no' }],
+    ])
+  })
+
+  it('D4.12: a reply whose allow is no boolean is 400, and nothing is decided', async () => {
+    const { post } = await start()
+    for (const allow of ['true', 1, null, undefined]) {
+      const response = await post(`/sessions/s/permissions/${PERMISSION_ID}`, { allow })
+      expect(response.status).to.equal(400)
+      expect((await refusalOf(response)).param).to.equal('/allow')
+    }
+  })
+
+  const refusals: [AppError, number, string][] = [
+    [notFound('no session s-1'), 404, 'not_found_error'],
+    [conflict('session s-1 exists already'), 409, 'conflict_error'],
+    [tooMany('full', 7), 429, 'rate_limit_error'],
+    [new AppError('unavailable', 'away', { retryAfterSecs: 0.2 }), 503, 'unavailable_error'],
+  ]
+  for (const [error, status, type] of refusals) {
+    it(`api.md Errors: what the broker refuses as ${error.kind} is ${status} ${type} before any stream opens`, async () => {
+      const refuse = () => Promise.reject(error)
+      const methods = { createSession: refuse, startRun: refuse, sendMessage: refuse, followRun: refuse }
+      const { post, get } = await start({ methods })
+      const responses = [
+        await post('/sessions'),
+        await post('/agent/run', { prompt: 'hi' }),
+        await post('/sessions/s/messages', { prompt: 'hi' }),
+        await get(`/runs/${RUN_ID}/events`),
+      ]
+      for (const response of responses) {
+        expect(response.status).to.equal(status)
+        expect(await refusalOf(response)).to.deep.equal({ type, message: error.message })
+      }
+      const after = responses[0]?.headers.get('retry-after')
+      expect(after).to.equal(error.retryAfterSecs === undefined ? null : String(Math.ceil(error.retryAfterSecs)))
+    })
+  }
+})

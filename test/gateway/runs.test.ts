@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import type { RunFilter } from '../../shared/broker/port.ts'
+import { useContract } from './described.ts'
+import { framesOf, RUN_ID, useGateways } from './setup.ts'
+
+const RUN = {
+  run_id: RUN_ID,
+  status: 'done',
+  started_at: '2026-11-21T09:30:00.000Z',
+  ended_at: '2026-11-21T09:30:01.000Z',
+  event_count: 5,
+} as const
+
+describe('the runs', () => {
+  const start = useGateways()
+  const described = useContract()
+
+  it('D4.5: GET /runs/{run_id} tells how it stands, DELETE cancels it', async () => {
+    const { get, url } = await start({ methods: { getRun: async () => RUN, async cancelRun() {} } })
+    expect(await described('GET', '/runs/{run_id}', await get(`/runs/${RUN_ID}`))).to.deep.equal(RUN)
+    const cancelled = await fetch(`${url}/runs/${RUN_ID}`, { method: 'DELETE' })
+    expect(await described('DELETE', '/runs/{run_id}', cancelled)).to.deep.equal({ status: 'cancelled' })
+  })
+
+  it('D2.7: GET /runs takes limit, cursor and status', async () => {
+    const filters: RunFilter[] = []
+    const { get } = await start({
+      methods: {
+        async listRuns(_tenant, filter) {
+          filters.push(filter)
+          return { runs: [RUN], next_cursor: 'c2' }
+        },
+      },
+    })
+    const list = await described('GET', '/runs', await get('/runs'))
+    expect(list).to.deep.equal({ runs: [RUN], next_cursor: 'c2' })
+    await get('/runs?limit=200&cursor=a%2Bb&status=waiting&other=1')
+    await get('/runs?limit=1')
+    expect(filters).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a+b', status: 'waiting' }, { limit: 1 }])
+  })
+
+  it('D2.7, D2.11: a bad limit, cursor or status, or one given twice, is 400 that names it', async () => {
+    const { get } = await start()
+    for (const [query, param] of [
+      ['limit=0', '/limit'],
+      ['limit=201', '/limit'],
+      ['limit=-1', '/limit'],
+      ['limit=1.5', '/limit'],
+      ['limit=1e2', '/limit'],
+      ['limit=', '/limit'],
+      ['limit=10&limit=20', '/limit'],
+      ['status=lost', '/status'],
+      ['status=done&status=failed', '/status'],
+      ['cursor=', '/cursor'],
+      [`cursor=${'x'.repeat(513)}`, '/cursor'],
+    ] as const) {
+      const response = await get(`/runs?${query}`)
+      expect(response.status, query).to.equal(400)
+      const body = (await described('GET', '/runs', response)) as { error: { param?: string } }
+      expect(body.error.param, query).to.equal(param)
+    }
+  })
+
+  it('D4.5: a stream is taken up behind Last-Event-ID, else behind ?last_event_id=, else from the first event', async () => {
+    const asked: number[] = []
+    const { get } = await start({
+      methods: {
+        async followRun(_tenant, _run, after) {
+          asked.push(after)
+          return framesOf()
+        },
+      },
+    })
+    await get(`/runs/${RUN_ID}/events`)
+    await get(`/runs/${RUN_ID}/events?last_event_id=7`)
+    await get(`/runs/${RUN_ID}/events?last_event_id=7`, { 'last-event-id': '0012' })
+    expect(asked).to.deep.equal([0, 7, 12])
+  })
+
+  it('D4.5: an id that is no whole number is 400', async () => {
+    const { get } = await start()
+    for (const id of ['x', '-1', '1.5', '1e3', '', '9'.repeat(16), '1, 2']) {
+      expect((await get(`/runs/${RUN_ID}/events`, { 'last-event-id': id })).status, `header ${id}`).to.equal(400)
+      expect((await get(`/runs/${RUN_ID}/events?last_event_id=${id}`)).status, `query ${id}`).to.equal(400)
+    }
+    expect((await get(`/runs/${RUN_ID}/events?last_event_id=1&last_event_id=2`)).status).to.equal(400)
+  })
+
+  it('HEAD of a stream shows its headers and ends', async () => {
+    const { url } = await start({ methods: { getRun: async () => RUN } })
+    const response = await fetch(`${url}/runs/${RUN_ID}/events`, { method: 'HEAD' })
+    expect(response.status).to.equal(200)
+    expect(response.headers.get('content-type')).to.equal('text/event-stream')
+    expect(response.headers.get('x-run-id')).to.equal(RUN_ID)
+  })
+})

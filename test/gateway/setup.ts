@@ -1,0 +1,181 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type AppDeps, createApp } from '../../services/gateway/app.ts'
+import { createOpenIdentify } from '../../services/gateway/identify.ts'
+import { createServer, type GatewayServer, type ServerLimits } from '../../services/gateway/server.ts'
+import { renderFrame } from '../../shared/broker/frames.ts'
+import type { Broker, FrameStream, Frames } from '../../shared/broker/port.ts'
+import type { AgentEvent } from '../../shared/events.ts'
+import type { LogFields } from '../../shared/log.ts'
+
+export const RUN_ID = `run_${'0123456789abcdef'.repeat(2)}`
+export const PERMISSION_ID = `perm_${'0123456789abcdef'.repeat(2)}`
+
+export type Line = LogFields & { level: string; msg: string }
+
+export type Gateway = {
+  port: number
+  /** With the base path. */
+  url: string
+  /** What has been logged, in order. */
+  lines: readonly Line[]
+  /** Resolves with the first line, past or to come, that fits. */
+  line: (fits: (line: Line) => boolean) => Promise<Line>
+  server: GatewayServer
+  get: (path: string, headers?: Record<string, string>) => Promise<Response>
+  /** Sends `body` as JSON, a string as it is. */
+  post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Response>
+}
+
+type Options = Partial<AppDeps> & { server?: Partial<ServerLimits>; methods?: Partial<Broker> }
+
+/** Gateways on real sockets for one describe block; those that a test starts are closed after it. */
+export function useGateways(): (options?: Options) => Promise<Gateway> {
+  const open: GatewayServer[] = []
+  afterEach(() => Promise.all(open.splice(0).map((server) => server.close(0))))
+  return async ({ server: limits, methods, ...deps } = {}) => {
+    const { log, lines, line } = createLines()
+    const server = createServer(createApp({ ...DEFAULTS, broker: brokerOf(methods), log, ...deps }), limits)
+    open.push(server)
+    const { port } = await server.listen(0, '127.0.0.1')
+    const url = `http://127.0.0.1:${port}${deps.basePath ?? DEFAULTS.basePath}`
+    return { port, url, lines, line, server, ...callsTo(url) }
+  }
+}
+
+const DEFAULTS = {
+  basePath: '/v1',
+  tools: [],
+  identify: createOpenIdentify(),
+  cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
+  trustProxy: false,
+  hasExplorer: true,
+  relay: { keepaliveMs: 15_000 },
+} as const
+
+/** A broker of the given methods; whatever else is called is a bug of the test. */
+const brokerOf = (methods: Partial<Broker> = {}): Broker =>
+  new Proxy(methods, {
+    get: (all, name: keyof Broker) => all[name] ?? (() => Promise.reject(new Error(`not expected: ${name}`))),
+  }) as Broker
+
+function createLines() {
+  const lines: Line[] = []
+  const watchers = new Set<() => void>()
+  const at =
+    (level: string) =>
+    (msg: string, fields: LogFields = {}) => {
+      lines.push({ level, msg, ...fields })
+      for (const look of watchers) look()
+    }
+  const line = (fits: (line: Line) => boolean) =>
+    new Promise<Line>((resolve) => {
+      const look = () => {
+        const found = lines.find(fits)
+        if (!found) return
+        watchers.delete(look)
+        resolve(found)
+      }
+      watchers.add(look)
+      look()
+    })
+  return { lines, line, log: { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') } }
+}
+
+function callsTo(url: string) {
+  return {
+    get: (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers }),
+    post: (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+  }
+}
+
+/** The envelope of a refusal. */
+export type Refusal = { error: { type: string; message: string; param?: string; code?: string } }
+
+export const refusalOf = async (response: Response): Promise<Refusal['error']> =>
+  ((await response.json()) as Refusal).error
+
+/** The frames of a run with these events, as a broker hands them out. */
+export async function* framesOf(...events: AgentEvent[]): AsyncGenerator<Frames, void, undefined> {
+  for (const [i, event] of events.entries()) yield { text: renderFrame(i + 1, event), lastSeq: i + 1 }
+}
+
+export const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
+
+export const DONE: AgentEvent = {
+  type: 'done',
+  total_input_tokens: 1,
+  total_output_tokens: 1,
+  total_tokens: 2,
+  cost_usd: 0,
+  turn_count: 1,
+  stop_reason: 'end_turn',
+}
+
+/** Frames that the test feeds; `left` resolves when the reader has gone. */
+export class Feed implements FrameStream, AsyncIterator<Frames> {
+  readonly #waiting: Frames[] = []
+  readonly #left = Promise.withResolvers<void>()
+  #wake: (() => void) | undefined
+  #failure: Error | undefined
+  #isOver = false
+  reads = 0
+
+  get left(): Promise<void> {
+    return this.#left.promise
+  }
+
+  push(text: string | Uint8Array, lastSeq: number): void {
+    this.#waiting.push({ text, lastSeq })
+    this.#wake?.()
+  }
+
+  fail(failure: Error): void {
+    this.#failure = failure
+    this.#wake?.()
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#wake?.()
+  }
+
+  async next(): Promise<IteratorResult<Frames, undefined>> {
+    this.reads++
+    while (this.#waiting.length === 0 && !this.#failure && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const value = this.#waiting.shift()
+    if (value) return { done: false, value }
+    if (this.#failure) throw this.#failure
+    return { done: true, value: undefined }
+  }
+
+  return(): Promise<IteratorResult<Frames, undefined>> {
+    this.#left.resolve()
+    this.end()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+/** The longest time, in milliseconds, that the event loop stood still while `work` was under way. */
+export async function longestStall(work: () => Promise<unknown>): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  try {
+    await work()
+  } finally {
+    delay.disable()
+  }
+  return delay.max / 1e6
+}

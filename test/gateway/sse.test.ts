@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import { renderFrame } from '../../shared/broker/frames.ts'
+import { EventStream } from '../support/event-stream.ts'
+import { DONE, delta, Feed, framesOf, RUN_ID, useGateways } from './setup.ts'
+import { request, Wire } from './wire.ts'
+
+const FOLLOW = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)
+
+/** More than a few of these are more than all buffers between two sockets. */
+const MEGABYTE = `: ${'x'.repeat(1_000_000)}\n\n`
+
+describe('the relay', () => {
+  const start = useGateways()
+
+  const following = async (
+    frames: Feed,
+    relay: Partial<{ keepaliveMs: number; stallMs: number; farewellMs: number }> = {},
+  ) => start({ methods: { followRun: async () => frames }, relay: { keepaliveMs: 15_000, ...relay } })
+
+  it('D4.1, D4.2: a stream has its headers and opens with a comment before any event', async () => {
+    const feed = new Feed()
+    const { url } = await following(feed)
+    const response = await fetch(`${url}/runs/${RUN_ID}/events`)
+    expect(Object.fromEntries(response.headers)).to.include({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      connection: 'keep-alive',
+      'x-run-id': RUN_ID,
+    })
+    const first = await response.body?.getReader().read()
+    expect(Buffer.from(first?.value ?? []).toString()).to.equal(': ok\n\n')
+    feed.end()
+  })
+
+  it('D4.2: frames go out as they are, text or bytes, and the stream ends after the last', async () => {
+    const feed = new Feed()
+    const { url } = await following(feed)
+    const stream = await EventStream.open(`${url}/runs/${RUN_ID}/events`)
+    feed.push(renderFrame(1, delta('größer 😀')), 1)
+    expect(await stream.next()).to.deep.equal({ id: 1, event: 'text_delta', data: { text: 'größer 😀' } })
+    feed.push(Buffer.from(renderFrame(2, delta('b')) + renderFrame(3, { type: 'text', text: 'größer 😀b' })), 3)
+    feed.push(renderFrame(4, DONE), 4)
+    feed.end()
+    expect((await stream.all()).map(({ id }) => id)).to.deep.equal([1, 2, 3, 4])
+    expect(stream.comments).to.deep.equal(['ok'])
+  })
+
+  it('D4.2: an event is on the wire before the next one is asked for', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed)
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok\n\n/)
+    for (let i = 1; i <= 3; i++) {
+      feed.push(renderFrame(i, delta(`x${i}`)), i)
+      await wire.until(new RegExp(`"x${i}"`))
+    }
+    expect(feed.reads).to.be.lessThan(6)
+    wire.socket.destroy()
+    await feed.left
+  })
+
+  it('D4.5: a reader who goes away leaves the frames, also while none come', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed)
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok/)
+    wire.socket.destroy()
+    await feed.left
+  })
+
+  it('D4.5: a reader who is gone before the broker answers leaves the frames too', async () => {
+    const feed = new Feed()
+    const asked = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const { port, line } = await start({
+      methods: {
+        async followRun() {
+          asked.resolve()
+          await gate.promise
+          return feed
+        },
+      },
+    })
+    const wire = await Wire.open(port)
+    wire.send(FOLLOW)
+    await asked.promise
+    wire.socket.destroy()
+    await line(({ msg }) => msg === 'request')
+    gate.resolve()
+    await feed.left
+  })
+
+  it('frames that fail end the stream with error `internal`, which leaks nothing and repeats the last id', async () => {
+    const feed = new Feed()
+    const { url, line } = await following(feed)
+    const stream = await EventStream.open(`${url}/runs/${RUN_ID}/events`)
+    feed.push(renderFrame(1, delta('a')), 1)
+    await stream.next()
+    feed.fail(new Error('key sk-1 refused by 10.0.0.1'))
+    const frame = await stream.next().catch(() => undefined)
+    expect(frame).to.deep.include({ id: 1, event: 'error' })
+    expect(frame?.data).to.include({ code: 'internal', retryable: false, error: 'internal error' })
+    expect(JSON.stringify(frame)).to.not.match(/sk-1|10\.0/)
+    expect(await line(({ msg }) => msg === 'stream failed')).to.include({ level: 'error', run_id: RUN_ID })
+    await feed.left
+  })
+
+  it('D4.2: a resumed stream that fails at once repeats the id it was resumed from', async () => {
+    const feed = new Feed()
+    const { url } = await following(feed)
+    feed.fail(new Error('gone'))
+    const response = await fetch(`${url}/runs/${RUN_ID}/events?last_event_id=41`)
+    expect(await response.text()).to.match(/^: ok\n\nid: 41\nevent: error\n/)
+  })
+
+  it('the next frames are not asked for while the reader does not read, and none is lost', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed)
+    const wire = await Wire.open(port)
+    await wire.send(request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`, { Connection: 'close' })).until(/: ok/)
+    wire.socket.pause()
+    for (let i = 1; i <= 60; i++) feed.push(MEGABYTE, i)
+    await fullness(feed)
+    expect(feed.reads).to.be.lessThan(40)
+    feed.end()
+    wire.socket.resume()
+    expect((await wire.end).length).to.be.greaterThan(60 * MEGABYTE.length)
+  })
+
+  it('reliability 12: a reader who takes nothing is cut with slow_consumer and the id of the last frame delivered', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed, { stallMs: 100, farewellMs: 60_000 })
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok/)
+    wire.socket.pause()
+    for (let i = 1; i <= 100; i++) feed.push(MEGABYTE, i)
+    await feed.left
+    const delivered = feed.reads
+    wire.socket.resume()
+    await wire.until(/0\r\n\r\n$/)
+    expect(wire.text).to.match(new RegExp(`id: ${delivered}\nevent: error\ndata: .*"code":"slow_consumer".*\n\n`))
+    wire.socket.destroy()
+  })
+
+  it('reliability 12: who then still does not read loses the connection', async () => {
+    const feed = new Feed()
+    const { port, line } = await following(feed, { stallMs: 50, farewellMs: 50 })
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok/)
+    wire.socket.pause()
+    for (let i = 1; i <= 100; i++) feed.push(MEGABYTE, i)
+    await feed.left
+    expect(await line(({ msg }) => msg === 'request')).to.include({ is_cut: true })
+    wire.socket.destroy()
+  })
+
+  it('api.md Events: a keepalive comment comes at its interval, to an idle stream and to a busy one', async () => {
+    const idle = new Feed()
+    const busy = new Feed()
+    const feeds = [idle, busy]
+    const { port } = await start({
+      methods: { followRun: async () => feeds.shift() ?? framesOf() },
+      relay: { keepaliveMs: 100 },
+    })
+    const quiet = await Wire.open(port)
+    await quiet.send(FOLLOW).until(/: ok/)
+    const lively = await Wire.open(port)
+    await lively.send(FOLLOW).until(/: ok/)
+    let seq = 0
+    const feeding = setInterval(() => busy.push(renderFrame(++seq, delta('x')), seq), 5)
+    await quiet.until(/(: keepalive\r?\n[^]*){3}/)
+    await lively.until(/(: keepalive\r?\n[^]*){3}/)
+    clearInterval(feeding)
+    expect(lively.text.split('event: text_delta').length).to.be.greaterThan(3)
+    for (const wire of [quiet, lively]) wire.socket.destroy()
+    await Promise.all([idle.left, busy.left])
+  })
+
+  it('a client of HTTP/1.0 gets the stream without chunks, ended by the end of the connection', async () => {
+    const { port } = await start({ methods: { followRun: async () => framesOf(delta('a'), DONE) } })
+    const wire = await Wire.open(port)
+    const text = await wire.send(FOLLOW.replace('HTTP/1.1', 'HTTP/1.0')).end
+    expect(text).to.match(/\r\n\r\n: ok\n\nid: 1\nevent: text_delta\n[^]*event: done\n.*\n\n$/)
+  })
+})
+
+/** Resolves when the feed has not been read from for a moment: the reader's buffers are full. */
+async function fullness(feed: Feed): Promise<void> {
+  for (let reads = -1; reads !== feed.reads; ) {
+    reads = feed.reads
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

@@ -1,0 +1,159 @@
+import { expect } from 'chai'
+import type { JsonObject } from '../../shared/events.ts'
+import { createBashTool } from '../../shared/tools/bash.ts'
+import { createFileTools } from '../../shared/tools/files.ts'
+import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
+import { createToolRegistry } from '../../shared/tools/registry.ts'
+import { createSearchTools } from '../../shared/tools/search.ts'
+import { createTodoTool } from '../../shared/tools/todo.ts'
+import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
+
+const tool = (name: string, inputSchema: JsonObject = { type: 'object' }): Tool => ({
+  name,
+  description: name,
+  inputSchema,
+  defaultPolicy: 'ask',
+  describe: () => name,
+  run: async () => succeed(name),
+})
+
+const builtIn = () => [
+  ...createFileTools(),
+  ...createSearchTools(),
+  createWebFetchTool({ egress: () => expect.fail('opened') }),
+  createTodoTool(),
+  createBashTool(),
+]
+
+const registryOf = (tools: readonly Tool[], permissions: Record<string, Policy> = {}) =>
+  createToolRegistry({ tools, permissions: new Map(Object.entries(permissions)) })
+
+describe('tool registry', () => {
+  it('D5.1: what changes something or leaves the machine asks, the rest is allowed', () => {
+    const registry = registryOf(builtIn())
+    expect(Object.fromEntries(registry.tools.map(({ name }) => [name, registry.policyOf(name)]))).to.deep.equal({
+      Read: 'allow',
+      Write: 'ask',
+      Edit: 'ask',
+      Glob: 'allow',
+      Grep: 'allow',
+      WebFetch: 'ask',
+      TodoWrite: 'allow',
+      Bash: 'ask',
+    })
+  })
+
+  it('D1.3: TOOL_PERMISSIONS replaces the policy of the tools it names, and of no other', () => {
+    const registry = registryOf([...builtIn(), tool('mcp__a__b')], {
+      Write: 'allow',
+      Read: 'deny',
+      mcp__a__b: 'allow',
+    })
+    expect(['Write', 'Read', 'mcp__a__b', 'Edit'].map((name) => registry.policyOf(name))).to.deep.equal([
+      'allow',
+      'deny',
+      'allow',
+      'ask',
+    ])
+  })
+
+  it('a tool nobody knows is denied, and names of JavaScript objects are no tools', () => {
+    const registry = registryOf(builtIn())
+    for (const name of ['Nope', 'toString', 'constructor', '__proto__']) {
+      expect([registry.policyOf(name), registry.find(name)], name).to.deep.equal(['deny', undefined])
+    }
+  })
+
+  it('an entry for a tool that does not exist is a problem; D5.1 names that are not offered here and mcp__ names are none', () => {
+    const permissions = { Raed: 'deny', Bash: 'deny', Agent: 'ask', mcp__away__x: 'allow', Read: 'ask' } as const
+    const { problems } = registryOf(createFileTools(), permissions)
+    expect(problems).to.have.length(1)
+    expect(problems[0]).to.match(/^TOOL_PERMISSIONS: there is no tool Raed\. The tools are Read, Write/)
+  })
+
+  it('keeps the order in which the tools were given', () => {
+    expect(registryOf([tool('b'), tool('a')]).tools.map(({ name }) => name)).to.deep.equal(['b', 'a'])
+  })
+
+  it('every built-in schema compiles and describes each of its fields', () => {
+    const registry = registryOf(builtIn())
+    for (const { name, inputSchema, description } of registry.tools) {
+      expect(registry.problemWith(name, {}), name).to.match(
+        new RegExp(`^The input of ${name} is wrong: \\w+ is missing\\.$`),
+      )
+      expect(description.length, name).to.be.above(20)
+      for (const [field, schema] of Object.entries(inputSchema['properties'] as Record<string, JsonObject>)) {
+        expect(schema['description'] ?? schema['items'], `${name}.${field}`).to.not.equal(undefined)
+      }
+    }
+  })
+
+  const WRONG: [string, JsonObject, string][] = [
+    ['Read', { path: 5 }, 'path must be string'],
+    ['Read', { path: 'a', offset: 0 }, 'offset must be >= 1'],
+    ['Read', { path: 'a', limit: 1.5 }, 'limit must be integer'],
+    ['Edit', { path: 'a', old_string: '', new_string: '' }, 'old_string must NOT have fewer than 1 characters'],
+    [
+      'TodoWrite',
+      { todos: [{ content: 'x', status: 'done' }] },
+      'todos.0.status must be one of ["pending","in_progress","completed"]',
+    ],
+    ['TodoWrite', { todos: [{ status: 'pending' }] }, 'todos.0.content is missing'],
+    ['Bash', { command: 'x', timeout_ms: 999_999_999 }, 'timeout_ms must be <= 600000'],
+  ]
+  for (const [name, input, words] of WRONG) {
+    it(`tells the model what is wrong: ${words}`, () => {
+      expect(registryOf(builtIn()).problemWith(name, input)).to.equal(`The input of ${name} is wrong: ${words}.`)
+    })
+  }
+
+  it('a field the schema does not know is ignored', () => {
+    expect(registryOf(builtIn()).problemWith('Bash', { command: 'ls', description: 'lists' })).to.equal(undefined)
+  })
+
+  it('an MCP tool whose schema cannot be used is left out with a report, the others stay', () => {
+    const { tools, leftOut } = registryOf([
+      tool('mcp__s__good', {
+        type: 'object',
+        properties: { n: { $ref: '#/$defs/n' } },
+        $defs: { n: { type: 'number' } },
+      }),
+      tool('mcp__s__type', { type: 'strin' }),
+      tool('mcp__s__pattern', { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }),
+      tool('mcp__s__remote', { $ref: 'https://example.com/schema' }),
+      tool('mcp__s__endless', { $ref: '#' }),
+      tool('mcp__s__last'),
+    ])
+    expect(tools.map(({ name }) => name)).to.deep.equal(['mcp__s__good', 'mcp__s__last'])
+    expect(leftOut.map((line) => line.split(' ')[0])).to.deep.equal([
+      'mcp__s__type',
+      'mcp__s__pattern',
+      'mcp__s__remote',
+      'mcp__s__endless',
+    ])
+  })
+
+  it('schemas of draft-07, with ids that two servers share, and ones that refer to themselves, work', () => {
+    const draft07 = { $schema: 'http://json-schema.org/draft-07/schema#', $id: 'same', type: 'object' }
+    const registry = registryOf([
+      tool('mcp__a__x', { ...draft07, properties: { t: { type: 'array', items: [{ type: 'string' }] } } }),
+      tool('mcp__b__x', { ...draft07, required: ['q'] }),
+      tool('mcp__c__x', { $id: 'same', type: 'object', properties: { child: { $ref: '#' } } }),
+    ])
+    expect(registry.leftOut).to.deep.equal([])
+    expect(registry.problemWith('mcp__a__x', { t: [1] })).to.include('t.0 must be string')
+    expect(registry.problemWith('mcp__b__x', {})).to.include('q is missing')
+    expect(registry.problemWith('mcp__c__x', { child: { child: 5 } })).to.include('child.child must be object')
+  })
+
+  it('an input nested deeper than the stack is refused, not thrown', () => {
+    const registry = registryOf([tool('mcp__c__x', { type: 'object', properties: { c: { $ref: '#' } } })])
+    let input: JsonObject = {}
+    for (let depth = 0; depth < 200_000; depth += 1) input = { c: input }
+    expect(registry.problemWith('mcp__c__x', input)).to.be.a('string')
+  })
+
+  it('two tools of one name are a bug', () => {
+    expect(() => registryOf([tool('a'), tool('a')])).to.throw('two tools are named a')
+  })
+})

@@ -1,0 +1,29 @@
+import { expect } from 'chai'
+import { createTodoTool } from '../../shared/tools/todo.ts'
+import { contextOf } from './setup.ts'
+
+describe('TodoWrite', () => {
+  it('D5.1: takes {todos:[{content, status}]} and is allowed', () => {
+    const { inputSchema, defaultPolicy } = createTodoTool()
+    expect([defaultPolicy, inputSchema['required']]).to.deep.equal(['allow', ['todos']])
+  })
+
+  it('gives the list back and reports how much of it is done', async () => {
+    const reports: unknown[] = []
+    const todos = [
+      { content: 'dig', status: 'completed' },
+      { content: 'plant', status: 'in_progress' },
+      { content: 'water', status: 'pending' },
+      { content: 'wait', status: 'pending' },
+    ]
+    const report = (...args: unknown[]) => void reports.push(args)
+    const outcome = await createTodoTool().run({ todos }, contextOf('/nowhere', { report }))
+    expect(outcome).to.deep.equal({ output: '[x] dig\n[>] plant\n[ ] water\n[ ] wait', isError: false })
+    expect(reports).to.deep.equal([[0.25, '1 of 4 done']])
+  })
+
+  it('an empty list is fine', async () => {
+    const outcome = await createTodoTool().run({ todos: [] }, contextOf('/nowhere'))
+    expect(outcome).to.deep.equal({ output: 'The list is empty.', isError: false })
+  })
+})
