@@ -1,5 +1,5 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { JsonObject } from '../events.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
 
@@ -96,14 +96,18 @@ function createInputCheck(): InputCheck {
 function createCompiler(): (schema: JsonObject) => ValidateFunction {
   // The meta-schemas are not compiled (30 ms each); what is wrong with a schema shows when it is itself compiled.
   const options = { strict: false, validateSchema: false, meta: false, logger: false, validateFormats: false } as const
-  let draft2020: Ajv2020 | undefined
+  const load = createRequire(import.meta.url) // At first use, and synchronously: 14 MB that an idle process does without.
+  let draft2020: Ajv | undefined
   let draft07: Ajv | undefined
   return (inputSchema) => {
     // Without its id: two servers may use the same one.
     const schema = Object.fromEntries(Object.entries(inputSchema).filter(([key]) => key !== '$schema' && key !== '$id'))
-    if (JSON.stringify(inputSchema['$schema'])?.includes('draft-07'))
-      return (draft07 ??= new Ajv(options)).compile(schema)
-    return (draft2020 ??= new Ajv2020(options)).compile(schema)
+    if (JSON.stringify(inputSchema['$schema'])?.includes('draft-07')) {
+      draft07 ??= new (load('ajv') as typeof import('ajv')).Ajv(options)
+      return draft07.compile(schema)
+    }
+    draft2020 ??= new (load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')).Ajv2020(options)
+    return draft2020.compile(schema)
   }
 }
 
