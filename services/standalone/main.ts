@@ -1,5 +1,5 @@
-// CommonJS (package.json beside this file) without types or static imports: an older Node can read it and say so.
-const { version } = process
+// CommonJS without types or static imports (package.json beside this file), so that an older Node can read it far enough to say so.
+const { version, env, execPath, execArgv } = process
 const wanted = Number.parseInt(require('../../package.json').engines.node.replace(/\D+/, ''), 10)
 
 if (Number.parseInt(version.slice(1), 10) < wanted) {
@@ -9,8 +9,14 @@ if (Number.parseInt(version.slice(1), 10) < wanted) {
   process.exit(1)
 }
 
-// Stripping the types of every file costs a start some 45 ms; in node_modules the cache is as trusted as the code is.
-require('node:module').enableCompileCache(require('node:path').join(__dirname, '../../node_modules/.cache/compile'))
+// Node strips the types of each file with a compiler of 17 MiB, unless the result is cached, and the cache of its entry file comes
+// from the environment only. So the process becomes itself once more, under the same pid, with the cache on (and a young
+// generation that does not grow to hold what thousands of idle streams have long let go).
+if (!env.NODE_COMPILE_CACHE && process.execve) {
+  const cache = require('node:path').join(__dirname, '../../node_modules/.cache/compile')
+  const flags = ['--max-semi-space-size=8', ...execArgv]
+  process.execve(execPath, [execPath, ...flags, __filename], { ...env, NODE_COMPILE_CACHE: cache })
+}
 
 import('./standalone.mts')
   .then(({ main }) => main())

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { createMemoryBroker, createMemoryPermissionBook } from '../../shared/broker/memory.ts'
 import { type Config, ConfigError, loadConfig } from '../../shared/config.ts'
 import { createLog, type Log } from '../../shared/log.ts'
@@ -28,6 +29,7 @@ export async function main(): Promise<void> {
     const { url, closers } = await openStandalone(config, log)
     onEnd(closers, config.drainMs, log)
     log.info('listening', { url: `${url}/v1`, model: config.model?.model, provider: config.model?.provider })
+    flushCompileCache() // Else it is written at the end, and a process that is killed leaves none.
   } catch (cause) {
     log.error('the start failed', { cause: cause instanceof Error ? cause.message : cause })
     process.exit(1)
