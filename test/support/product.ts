@@ -46,7 +46,7 @@ export async function startProduct(env: Record<string, string> = {}): Promise<Pr
   const lines: string[] = []
   const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
   const standalone = await openStandalone(config, log)
-  const url = `${standalone.url}/v1`
+  const { url } = standalone
   return {
     url,
     model,
