@@ -16,6 +16,7 @@ export function createInbox({ runs, sessions, startEngine, isDraining }: InboxDe
     if (!isDraining()) return
     throw new AppError('unavailable', 'this server is shutting down; send the request again', {
       retryAfterSecs: DRAIN_RETRY_SECS,
+      code: 'worker_draining',
     })
   }
 

@@ -5,7 +5,7 @@ import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/eve
 import type { TenantId } from '../../shared/tenant.ts'
 
 /** Why a run is ended from outside; also the code of its terminal event (D4.8). */
-export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining'>
+export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
 
 export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
 

@@ -1,6 +1,7 @@
 import type { SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation } from '../../shared/engine/conversation.ts'
 import { tooMany } from '../../shared/errors.ts'
+import type { Message } from '../../shared/providers/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { CancelCode, Execute, Run } from './run.ts'
 
@@ -9,6 +10,9 @@ const BUSY_RETRY_SECS = 5
 
 export type SessionIdentity = { id: string; tenant: TenantId }
 
+/** All of a session that another worker needs to go on with it. */
+export type SessionState = SessionIdentity & { createdAt: string; messages: readonly Message[] }
+
 /**
  * One conversation and the messages that continue it, one at a time and in the order in which they came (D4.6).
  */
@@ -16,17 +20,20 @@ export class Session {
   readonly id: string
   readonly tenant: TenantId
   readonly conversation = new Conversation()
-  readonly #createdAt = new Date()
+  readonly #createdAt: string
   readonly #idleMs: number
   readonly #onIdle: () => void
   readonly #runs = new Set<Run>()
   #tail: Promise<void> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
+  #isRetired = false
 
   /** `onIdle` is called when nothing has been asked of the session for `idleMs`. */
-  constructor({ id, tenant }: SessionIdentity, idleMs: number, onIdle: () => void) {
+  constructor({ id, tenant, createdAt, messages }: SessionState, idleMs: number, onIdle: () => void) {
     this.id = id
     this.tenant = tenant
+    this.#createdAt = createdAt
+    this.conversation.append(...messages)
     this.#idleMs = idleMs
     this.#onIdle = onIdle
     this.#restartIdle()
@@ -35,9 +42,18 @@ export class Session {
   get summary(): SessionSummary {
     return {
       session_id: this.id,
-      created_at: this.#createdAt.toISOString(),
+      created_at: this.#createdAt,
       message_count: this.conversation.messageCount,
     }
+  }
+
+  get state(): SessionState {
+    return { id: this.id, tenant: this.tenant, createdAt: this.#createdAt, messages: this.conversation.messages }
+  }
+
+  /** Resolves when everything that was posted so far has ended. */
+  settled(): Promise<void> {
+    return this.#tail
   }
 
   /** Throws `rate_limit` when as many messages wait as may: one is being answered, the others are behind it. */
@@ -63,15 +79,20 @@ export class Session {
 
   /** Ends everything that runs or waits, and resolves when all of it has ended. */
   async close(code: CancelCode): Promise<void> {
-    clearTimeout(this.#idleTimer)
+    this.retire()
     const runs = [...this.#runs]
     for (const run of runs) run.cancel(code)
     await Promise.all(runs.map(({ ended }) => ended))
+  }
+
+  /** Another worker's from now on, or nobody's: it is not removed for being idle. */
+  retire(): void {
+    this.#isRetired = true
     clearTimeout(this.#idleTimer)
   }
 
   #restartIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (this.#runs.size === 0) this.#idleTimer = setTimeout(this.#onIdle, this.#idleMs).unref()
+    if (this.#runs.size === 0 && !this.#isRetired) this.#idleTimer = setTimeout(this.#onIdle, this.#idleMs).unref()
   }
 }

@@ -1,6 +1,6 @@
 import { conflict, notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import { Session, type SessionIdentity } from './session.ts'
+import { Session, type SessionIdentity, type SessionState } from './session.ts'
 
 export type SessionsLimits = { maxSessions: number; idleMs: number }
 
@@ -26,9 +26,31 @@ export class Sessions {
     if (this.#sessions.size >= this.#limits.maxSessions) {
       throw tooMany('this server has as many sessions as it takes; delete one, or try again later', FULL_RETRY_SECS)
     }
-    const session = new Session(identity, this.#limits.idleMs, () => void this.remove(identity.tenant, identity.id))
-    this.#sessions.set(key, session)
+    return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages: [] })
+  }
+
+  /** Takes a session as it is, in place of one of the same id. */
+  adopt(state: SessionState): Session {
+    const { tenant, id } = state
+    const session = new Session(state, this.#limits.idleMs, () => void this.remove(tenant, id))
+    this.#sessions.set(keyOf(tenant, id), session)
     return session
+  }
+
+  all(): Iterable<Session> {
+    return this.#sessions.values()
+  }
+
+  /** Forgets one that another worker has now. */
+  letGo({ tenant, id }: SessionIdentity): void {
+    this.#sessions.get(keyOf(tenant, id))?.retire()
+    this.#sessions.delete(keyOf(tenant, id))
+  }
+
+  /** Forgets all sessions without ending anything of them: another worker has them, or nobody. */
+  dropAll(): void {
+    for (const session of this.#sessions.values()) session.retire()
+    this.#sessions.clear()
   }
 
   /** Throws `not_found` for an unknown session and for another tenant's. */

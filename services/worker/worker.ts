@@ -9,6 +9,7 @@ import { createInbox } from './inbox.ts'
 import { createPermissionDesk } from './permission-desk.ts'
 
 import { Runs } from './runs.ts'
+import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
 
 export type WorkerLimits = {
@@ -36,6 +37,17 @@ export type Worker = {
   inbox: Inbox
   /** Takes nothing new, lets what runs end by itself for `graceMs`, then ends it with `worker_draining`. */
   drain(graceMs: number): Promise<void>
+  isDraining(): boolean
+  liveRuns(): number
+  sessions(): Iterable<Session>
+  /** Takes over a session of another worker, with its conversation. */
+  adopt(state: SessionState): void
+  /** The session is another worker's now. */
+  letGo(session: Session): void
+  /** Ends everything at once: it is another's, or nobody's. */
+  abandonAll(): void
+  /** Told of each session that is gone, however it went. */
+  onSessionRemoved: (session: Session) => void
 }
 
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
@@ -59,6 +71,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     },
   )
   const sessions = new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
+    worker.onSessionRemoved(session)
     settle(book.forget(session.tenant, session.id))
     settle(workspaces.remove(session.tenant, session.id))
   })
@@ -75,13 +88,26 @@ export function createWorker(deps: WorkerDeps): Worker {
   })
 
   let isDraining = false
-  return {
+  const worker: Worker = {
     inbox: createInbox({ runs, sessions, startEngine, isDraining: () => isDraining }),
     async drain(graceMs) {
       isDraining = true
       await endAll(runs, graceMs)
     },
+    isDraining: () => isDraining,
+    liveRuns: () => runs.live.size,
+    sessions: () => sessions.all(),
+    adopt(state) {
+      sessions.adopt(state)
+    },
+    letGo: (session) => sessions.letGo(session),
+    abandonAll() {
+      for (const run of runs.live) run.cancel('worker_lost')
+      sessions.dropAll()
+    },
+    onSessionRemoved: () => {},
   }
+  return worker
 }
 
 /** Most runs touch no file: only the folders that a tool was given are looked for when they are to go. */

@@ -90,6 +90,7 @@ const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
   cancelled: 'the run was cancelled',
   session_deleted: 'the session was deleted',
   worker_draining: 'the server is shutting down',
+  worker_lost: 'the worker that ran this was lost',
 }
 
 function abortEvent({ reason }: AbortSignal): AgentEvent {

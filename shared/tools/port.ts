@@ -12,7 +12,7 @@ export type ToolContext = {
   /** Aborted when the run ends early; the tool then stops what it does, child processes and connections included. */
   signal: AbortSignal
   /** Tells the client how far the call is: `progress` from 0 to 1 where the whole is known, else a count of what `detail` names. */
-  report(progress: number, detail: string): void
+  report: (progress: number, detail: string) => void
 }
 
 export interface Tool {

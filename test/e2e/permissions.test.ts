@@ -21,8 +21,10 @@ describe('permissions', () => {
     const { data } = await stream.until('permission_request')
     return { stream, id: String(data['id']) }
   }
-  const lastToolMessage = () =>
-    (product.model.requests.at(-1)?.body['messages'] as { content: string }[]).at(-1)?.content
+  const lastToolMessage = () => {
+    const messages = product.model.requests.at(-1)?.body['messages'] as { content: string }[] | undefined
+    return messages?.at(-1)?.content
+  }
 
   it('api.md Events 3: a tool that asks says what it wants to do; allowed, it does it and the model reads the result', async () => {
     const { stream, id } = await asked()

@@ -6,7 +6,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { type ModelServer, startModelServer } from './model-server.ts'
 
 /** The clients that real products use, pointed at a model server. */
-export const CLIENTS = {
+const CLIENTS = {
   'openai-compatible': ({ url }: ModelServer): LanguageModelV4 =>
     createOpenAICompatible({ name: 'test', baseURL: url, apiKey: 'k', includeUsage: true }).chatModel('m'),
   'openai chat': ({ url }: ModelServer): LanguageModelV4 => createOpenAI({ baseURL: url, apiKey: 'k' }).chat('m'),

@@ -9,7 +9,7 @@ import { type Received, type Route, read, routeOf } from './received.ts'
 import type { Answer, Refusal } from './script.ts'
 
 export type { Received } from './received.ts'
-export type { Answer, Failure, Finish, Refusal, ScriptedAnswer, StatusAnswer, Step, Usage } from './script.ts'
+export type { Answer, Finish } from './script.ts'
 
 export type Fallback = (request: Received, index: number) => Answer | Promise<Answer>
 

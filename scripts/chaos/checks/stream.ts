@@ -1,0 +1,19 @@
+import type { Closed, Entry, Frame, Opened } from '../history.ts'
+
+/** What one connection saw of a run. */
+export type Stream = { name: string; run: string; opened?: Opened; frames: Frame[]; closed?: Closed }
+
+/** By the connection's name, or by the run's where it had only one. */
+export function streamsOf(history: readonly Entry[]): Map<string, Stream> {
+  const streams = new Map<string, Stream>()
+  for (const entry of history) {
+    if (entry.kind !== 'opened' && entry.kind !== 'frame' && entry.kind !== 'closed') continue
+    const name = entry.stream ?? entry.run
+    const stream = streams.get(name) ?? { name, run: entry.run, frames: [] }
+    streams.set(name, stream)
+    if (entry.kind === 'opened') stream.opened = entry
+    else if (entry.kind === 'closed') stream.closed = entry
+    else stream.frames.push(entry)
+  }
+  return streams
+}

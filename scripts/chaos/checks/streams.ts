@@ -1,0 +1,54 @@
+import { type Entry, type Frame, isGatewayMade, type Violation } from '../history.ts'
+import type { Limits } from '../limits.ts'
+import { type Stream, streamsOf } from './stream.ts'
+
+/** N1, N5 and I1, stream by stream: every one ends, with one terminal event, and has no hole, no duplicate, no reordering. */
+export function checkStreams(history: readonly Entry[], limits: Limits): Violation[] {
+  const kills = history.filter(({ kind }) => kind === 'killed')
+  return [...streamsOf(history).values()].flatMap((stream) => [
+    ...checkNumbers(stream),
+    ...checkTerminal(stream),
+    ...checkEnd(stream, kills, limits),
+  ])
+}
+
+function checkNumbers({ name, opened, frames }: Stream): Violation[] {
+  const found: Violation[] = []
+  let last = opened?.after ?? 0
+  for (const [at, frame] of frames.entries()) {
+    const wanted = isGatewayMade(frame) ? last : last + 1
+    if (frame.seq !== wanted) {
+      const what = `${name}: ${wordFor(frame.seq, wanted)} ${frame.seq} after ${last}`
+      found.push({ rule: 'N5', what, evidence: frames.slice(Math.max(0, at - 1), at + 1) })
+    }
+    last = frame.lastSeq ?? frame.seq
+  }
+  return found
+}
+
+function wordFor(seq: number, wanted: number): string {
+  if (seq > wanted) return 'a hole:'
+  return seq === wanted - 1 ? 'twice the same:' : 'out of order:'
+}
+
+function checkTerminal({ name, frames }: Stream): Violation[] {
+  const at = frames.findIndex(({ isTerminal }) => isTerminal)
+  if (at < 0 || at === frames.length - 1) return []
+  return [{ rule: 'I1', what: `${name}: a frame after the terminal event`, evidence: frames.slice(at) }]
+}
+
+function checkEnd({ name, opened, frames, closed }: Stream, kills: readonly Entry[], limits: Limits): Violation[] {
+  const terminal = frames.find(({ isTerminal }) => isTerminal)
+  const say = (what: string): Violation[] => [
+    { rule: 'N1', what: `${name}: ${what}`, evidence: [opened, frames.at(-1), closed].filter((entry) => !!entry) },
+  ]
+  if (terminal) return opened && isLate(terminal, closed, limits) ? say('not closed after its terminal event') : []
+  if (!closed) return say('no terminal event at the end of the history')
+  if (closed.how === 'ended') return say('closed without a terminal event')
+  if (closed.how === 'left') return []
+  const isExcused = kills.some(({ t }) => t <= closed.t + limits.slackMs && t >= closed.t - limits.termMs)
+  return isExcused ? [] : say('reset, and nothing had been killed')
+}
+
+const isLate = ({ t }: Frame, closed: { t: number } | undefined, { closeMs }: Limits) =>
+  closed === undefined || closed.t > t + closeMs

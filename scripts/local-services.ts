@@ -1,0 +1,18 @@
+import { ensureRedisServer } from './local-services/redis-server.ts'
+
+// For the shell scripts: `node scripts/local-services.ts ensure redis` installs what is missing so that each service named
+// can be started, and exits with 0 when it can.
+const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = { redis: ensureRedisServer }
+const NAMES = Object.keys(ENSURE)
+
+const [command, ...services] = process.argv.slice(2)
+if (command !== 'ensure' || services.length === 0 || services.some((name) => !NAMES.includes(name))) {
+  console.error(`usage: node scripts/local-services.ts ensure <service>..., where a service is ${NAMES.join(', ')}`)
+  process.exit(2)
+}
+for (const name of services) {
+  await ENSURE[name]?.((line) => console.error(line)).catch((cause: unknown) => {
+    console.error(cause instanceof Error ? cause.message : String(cause))
+    process.exitCode = 1
+  })
+}

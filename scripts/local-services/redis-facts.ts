@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis'
+
+export type RedisFacts = {
+  version: string
+  /** BullMQ loses jobs under any other than `noeviction` (design §5). */
+  maxmemoryPolicy: string
+  pid: number
+}
+
+const ANSWER_WITHIN_MS = 2000
+
+/** What the Redis at `url` says about itself. Throws without the URL's password when it does not answer within 2 s. */
+export async function checkRedis(url: string, withinMs = ANSWER_WITHIN_MS): Promise<RedisFacts> {
+  const client = new Redis(url, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    enableOfflineQueue: false,
+    disconnectTimeout: 0,
+  })
+  let failure: unknown
+  client.on('error', (cause) => (failure = cause))
+  const timer = setTimeout(() => client.disconnect(), withinMs)
+  try {
+    await client.connect()
+    return readFacts(await client.info())
+  } catch (cause) {
+    throw new Error(`no Redis answers at ${addressOf(url)} (${reasonOf(failure ?? cause)})`, { cause })
+  } finally {
+    clearTimeout(timer)
+    client.disconnect()
+  }
+}
+
+function readFacts(info: string): RedisFacts {
+  const read = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? ''
+  return { version: read('redis_version'), maxmemoryPolicy: read('maxmemory_policy'), pid: Number(read('process_id')) }
+}
+
+const addressOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'an address that is no URL')
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return 'no answer'
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message
+}

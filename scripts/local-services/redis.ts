@@ -1,0 +1,155 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Child, spawnChild } from './child.ts'
+import { freePort } from './free-port.ts'
+import { checkRedis } from './redis-facts.ts'
+import { ensureRedisServer, requireRedisServer } from './redis-server.ts'
+
+export type RedisOptions = {
+  /** Without it, a free one. */
+  port?: number
+  /** Where Redis keeps its files; stays. Without it, a temporary folder that goes with the server. */
+  dir?: string
+  /** redis-server's own, such as `['--appendonly', 'yes']`: the last word on every setting. */
+  args?: readonly string[]
+}
+
+/**
+ * The Redis of a cluster (D1.2): the one at `url` if it is given and answers, else a private one, installed where that can
+ * be done. `server` is there when it is ours to stop.
+ */
+export async function openRedis(
+  url: string | undefined,
+  say: (line: string) => void,
+): Promise<{ url: string; server?: RedisServer }> {
+  if (url) {
+    const { version, maxmemoryPolicy } = await checkRedis(url)
+    say(`Using the Redis ${version} of REDIS_URL (maxmemory-policy ${maxmemoryPolicy}).`)
+    return { url }
+  }
+  const version = await ensureRedisServer(say)
+  const server = await startRedis()
+  say(`Started Redis ${version} at ${server.url} (pid ${server.pid}).`)
+  return { url: server.url, server }
+}
+
+const STARTS = 3
+
+/**
+ * Starts a private redis-server on a loopback port, without persistence and with `noeviction`, and waits until it answers.
+ * It ends with this process, however this one ends.
+ */
+export async function startRedis({ port, dir, args = [] }: RedisOptions = {}): Promise<RedisServer> {
+  await requireRedisServer()
+  const ownDir = dir === undefined ? await mkdtemp(join(tmpdir(), 'agent-engine-redis-')) : undefined
+  for (let left = STARTS; ; left--) {
+    const home: Home = { port: port ?? (await freePort()), dir: dir ?? ownDir ?? tmpdir(), ownDir, args }
+    try {
+      return new RedisServer(home, await launch(home))
+    } catch (cause) {
+      // The port may have been taken since it was found free.
+      if (port === undefined && left > 1) continue
+      if (ownDir !== undefined) await rm(ownDir, { recursive: true, force: true })
+      throw cause
+    }
+  }
+}
+
+type Home = { port: number; dir: string; ownDir: string | undefined; args: readonly string[] }
+
+const STOP_WITHIN_MS = 2000
+
+/** A redis-server of our own. */
+export class RedisServer implements AsyncDisposable {
+  readonly port: number
+  readonly url: string
+  readonly #home: Home
+  #child: Child
+
+  constructor(home: Home, child: Child) {
+    this.port = home.port
+    this.url = urlOf(home)
+    this.#home = home
+    this.#child = child
+  }
+
+  /** Changes with every restart. */
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  get isRunning(): boolean {
+    return this.#child.isRunning
+  }
+
+  /** The end of what it wrote, for error messages. */
+  get output(): string {
+    return this.#child.output
+  }
+
+  /** Resolves once the signal is sent; SIGKILL, once the server is dead. */
+  kill(signal: NodeJS.Signals): Promise<void> {
+    return this.#child.kill(signal)
+  }
+
+  /** Starts it again on the same port, empty unless `args` say otherwise; a server that still runs is killed first. */
+  async restart(): Promise<void> {
+    await this.#child.kill('SIGKILL')
+    this.#child = await launch(this.#home)
+  }
+
+  async stop(): Promise<void> {
+    await this.#child.stop(STOP_WITHIN_MS)
+    if (this.#home.ownDir !== undefined) await rm(this.#home.ownDir, { recursive: true, force: true })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+}
+
+const urlOf = ({ port }: Home) => `redis://127.0.0.1:${port}`
+
+async function launch(home: Home): Promise<Child> {
+  const child = await spawnChild({
+    name: 'redis-server',
+    command: 'redis-server',
+    args: [...settings(home), ...home.args],
+    ...(home.ownDir !== undefined && { ownDir: home.ownDir }),
+  })
+  try {
+    await answers(child, urlOf(home))
+    return child
+  } catch (cause) {
+    await child.kill('SIGKILL')
+    throw cause
+  }
+}
+
+function settings({ port, dir }: Home): string[] {
+  const set = {
+    port: String(port),
+    bind: '127.0.0.1',
+    dir,
+    save: '',
+    appendonly: 'no',
+    'maxmemory-policy': 'noeviction',
+  }
+  return Object.entries(set).flatMap(([name, value]) => [`--${name}`, value])
+}
+
+const START_WITHIN_MS = 10_000
+const ASK_EVERY_MS = 10
+
+/** Asks until the one that answers is our own child: another server may hold the port. */
+async function answers(child: Child, url: string): Promise<void> {
+  const deadline = performance.now() + START_WITHIN_MS
+  while (child.isRunning && performance.now() < deadline) {
+    const facts = await checkRedis(url).catch(() => undefined)
+    if (facts?.pid === child.pid) return
+    await sleep(ASK_EVERY_MS)
+  }
+  throw child.failure(child.isRunning ? `did not answer at ${url}` : `ended before it answered at ${url}`)
+}

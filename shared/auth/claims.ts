@@ -1,0 +1,41 @@
+import { parseTenant } from '../tenant.ts'
+import type { Identity } from './port.ts'
+import { refused } from './refusals.ts'
+
+export type ClaimRules = {
+  issuer: string
+  audience: string
+  /** TENANT_CLAIM: the literal name of a claim, dots and slashes included. */
+  tenantClaim: string
+}
+
+/** How far the issuer's clock and ours may be apart (D3.1). */
+const SKEW_SECS = 60
+
+/** Who a token with a good signature speaks for (D3.1, D3.2, D3.5). `claims` has no prototype. Throws `authentication`. */
+export function readClaims(
+  claims: Readonly<Record<string, unknown>>,
+  { issuer, audience, tenantClaim }: ClaimRules,
+  nowMs: number,
+): { identity: Identity; expiresMs: number } {
+  const { iss, aud, exp, nbf, iat } = claims
+  if (iss !== issuer) throw refused('issuer')
+  if (aud !== audience && !(Array.isArray(aud) && aud.includes(audience))) throw refused('audience')
+  if (!isTime(exp) || ![nbf, iat].every((time) => time === undefined || isTime(time))) throw refused('times')
+  if (nowMs >= (exp + SKEW_SECS) * 1000) throw refused('expired')
+  if (isTime(nbf) && nowMs < (nbf - SKEW_SECS) * 1000) throw refused('not_yet')
+  const tenant = parseTenant(claims[tenantClaim])
+  if (tenant === undefined) throw refused('tenant')
+  return { identity: { tenant, subject: subjectOf(claims['sub']) }, expiresMs: exp * 1000 }
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+/** Four times what OpenID Connect allows. */
+const MAX_SUBJECT = 1_024
+
+/** A `sub` that no store could keep as it is counts as none. */
+function subjectOf(sub: unknown): string {
+  const isUsable = typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && sub.isWellFormed()
+  return isUsable ? sub : 'anonymous'
+}

@@ -1,0 +1,100 @@
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Clock, HttpAnswer, HttpGet } from './port.ts'
+
+/** One key as an issuer publishes it (RFC 7517). */
+export type Jwk = Readonly<Record<string, unknown>>
+
+export type IssuerOptions = {
+  issuer: string
+  /** Unless given, the issuer's discovery document tells it (D1.3). */
+  jwksUri?: string
+  get: HttpGet
+  clock: Clock
+  log: Log
+}
+
+const LIMITS = { maxBytes: 256 * 1024, timeoutMs: 3_000 }
+const MAX_KEYS = 100
+const DISCOVERY_MS = 600_000
+const MAX_SKEW_MS = 60_000
+
+/** Makes the function that asks the issuer for its keys: one request, or two where the discovery document is due. Throws `upstream`. */
+export function createReadKeys(options: IssuerOptions): () => Promise<Jwk[]> {
+  const { jwksUri, clock } = options
+  let found: { uri: string; atMs: number } | undefined
+  const locate = async () => {
+    const nowMs = clock.monotonicMs()
+    if (found && nowMs - found.atMs < DISCOVERY_MS) return found.uri
+    found = { uri: await discover(options), atMs: nowMs }
+    return found.uri
+  }
+  return async () => {
+    try {
+      const answer = await get(jwksUri ?? (await locate()), options)
+      checkClock(answer, options)
+      return keysOf(await readJson(answer))
+    } catch (cause) {
+      found = undefined // The keys may have moved.
+      throw cause
+    }
+  }
+}
+
+/** OpenID Connect Discovery 1.0, section 4. */
+async function discover(options: IssuerOptions): Promise<string> {
+  const { issuer } = options
+  const answer = await get(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, options)
+  const { issuer: named, jwks_uri: uri } = await readJson(answer)
+  if (named !== issuer) {
+    throw unusable(
+      `the discovery document is of the issuer ${show(named)}; OIDC_ISSUER has to be the same, letter by letter`,
+    )
+  }
+  const protocol = typeof uri === 'string' ? URL.parse(uri)?.protocol : undefined
+  const isSafe = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
+  if (typeof uri !== 'string' || !isSafe) throw unusable(`the discovery document names ${show(uri)} as its jwks_uri`)
+  return uri
+}
+
+/** A foreign value for the log. */
+const show = (value: unknown) => JSON.stringify(value ?? null).slice(0, 200)
+
+async function get(url: string, options: IssuerOptions): Promise<HttpAnswer> {
+  const answer = await options.get(url, { ...LIMITS, signal: new AbortController().signal })
+  if (answer.status === 200) return answer
+  answer.discard()
+  throw unusable(`${url} answered with status ${answer.status}`)
+}
+
+async function readJson({ body }: HttpAnswer): Promise<Record<string, unknown>> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  const value = parse(Buffer.concat(chunks).toString())
+  if (typeof value !== 'object' || value === null) throw unusable('the answer is no JSON object')
+  return { ...value }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // No JSON is no object; its error would quote the answer.
+  }
+}
+
+function keysOf({ keys }: Record<string, unknown>): Jwk[] {
+  if (!Array.isArray(keys)) throw unusable('the key set has no list of keys')
+  if (keys.length > MAX_KEYS) throw unusable(`the key set has more than ${MAX_KEYS} keys`)
+  return keys.filter((key): key is Jwk => typeof key === 'object' && key !== null)
+}
+
+/** Tokens are judged by this machine's clock, so a wrong one refuses good tokens: the log says whose is off, and how far. */
+function checkClock({ headers }: HttpAnswer, { clock, log }: IssuerOptions): void {
+  const sentMs = Date.parse(String(headers['date'])) + Number(headers['age'] ?? 0) * 1000
+  const skewMs = clock.epochMs() - sentMs
+  if (!(Math.abs(skewMs) > MAX_SKEW_MS)) return // Without a usable date there is nothing to compare.
+  log.warn("this machine's clock differs from the identity provider's", { ahead_secs: Math.round(skewMs / 1000) })
+}
+
+const unusable = (message: string) => new AppError('upstream', message)

@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../log.ts'
+import type { Member, MemberFields, Members } from './members.ts'
+import { Outbox } from './outbox.ts'
+import { RECORD, type ReceivedRecord, readMessage, record } from './records.ts'
+import type { RedisLink } from './redis-link.ts'
+
+export type NodeHandlers = {
+  /** A record came from the process of this epoch. */
+  onRecord(from: number, received: ReceivedRecord): void
+  /** The processes that live have been listed anew. */
+  onMembers(members: readonly Member[]): void
+  /** This process is gone: nothing more will come from it. */
+  onGone(epoch: number): void
+  /** This process was judged dead: all it held is somebody else's, or nobody's. It has another epoch from now on. */
+  onJudged(): void
+  /** Redis has restarted empty: what this process had written there is to be written again. */
+  onEmpty(): void
+  /** This process may have been replaced, or may not any more (design §4.6). */
+  onFence(isFenced: boolean): void
+}
+
+export type NodeDeps = {
+  link: RedisLink
+  members: Members
+  describe: () => MemberFields
+  log: Log
+}
+
+const TICK_MS = 500
+const FLUSH_MS = 1_000
+const RENEW_EVERY_TICKS = 2
+/** Not renewed for so long, a process stops before anybody may take its place (T_lease). */
+const FENCE_MS = 3_000
+/** Leases are judged only by who has had answers for so long, without a pause of its own. */
+const STEADY_MS = 4_000
+const SLIP_MS = 500
+const ACK_BYTES = 256 * 1024
+
+/** A process among the others: its epoch and lease, what it sends each of them, and what comes from them. */
+export class RedisNode {
+  readonly #deps: NodeDeps
+  readonly #handlers: NodeHandlers
+  readonly #outboxes = new Map<number, Outbox>()
+  readonly #received = new Map<number, { position: number; acked: number }>()
+  readonly #gone = new Set<number>()
+  #epoch = 0
+  #timer: NodeJS.Timeout | undefined
+  #ticks = 0
+  #lastTickAt = 0
+  #renewedAt = 0
+  #steadySince = 0
+  #isFenced = false
+  #isTicking = false
+  /** Frames of processes that were judged dead, which nobody delivered. */
+  staleRecords = 0
+
+  constructor(deps: NodeDeps, handlers: NodeHandlers) {
+    this.#deps = deps
+    this.#handlers = handlers
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  get isFenced(): boolean {
+    return this.#isFenced
+  }
+
+  /** Joins, listens and keeps the lease. It has listed the members once when it resolves. */
+  async start(): Promise<void> {
+    await this.#enter()
+    this.#lastTickAt = performance.now()
+    this.#steadySince = this.#lastTickAt
+    await this.#list()
+    this.#timer = setInterval(() => void this.#tick(), TICK_MS)
+  }
+
+  /** Tells at once what has changed of this process. */
+  async announce(): Promise<void> {
+    await this.#renew()
+  }
+
+  /** Resolves when everything that can be sent has been, or after a second. */
+  async flushed(): Promise<void> {
+    const until = performance.now() + FLUSH_MS
+    while (performance.now() < until && [...this.#outboxes.values()].some((outbox) => outbox.isBusy)) await sleep(5)
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#deps.members.leave(this.#epoch).catch(() => {}) // Its lease ends it as well.
+  }
+
+  /** What is sent to the process of this epoch. */
+  outbox(role: MemberFields['role'], epoch: number): Outbox {
+    const known = this.#outboxes.get(epoch)
+    if (known) return known
+    const channel = channelOf(role, epoch)
+    const outbox = new Outbox(this.#epoch, (message) => this.#deps.link.publish(channel, message))
+    outbox.pause(this.#isFenced)
+    this.#outboxes.set(epoch, outbox)
+    return outbox
+  }
+
+  async #enter(): Promise<void> {
+    const { link, members, describe } = this.#deps
+    const old = this.#epoch
+    this.#epoch = await members.join(describe())
+    const { role } = describe()
+    await link.listen(channelOf(role, this.#epoch), (message) => this.#receive(message))
+    if (old > 0) await link.unlisten(channelOf(role, old))
+    this.#renewedAt = performance.now()
+  }
+
+  #receive(message: Buffer): void {
+    const records: ReceivedRecord[] = []
+    const { epoch, position } = readMessage(message, (received) => records.push(received))
+    if (this.#gone.has(epoch)) {
+      this.staleRecords += records.length
+      return
+    }
+    this.#acknowledge(epoch, position)
+    for (const received of records) {
+      if (received.type === RECORD.ack) this.#outboxes.get(epoch)?.acked(received.count * 2 ** 32 + received.seq)
+      else this.#handlers.onRecord(epoch, received)
+    }
+  }
+
+  /** Credit: the sender may have so much under way and no more; a lost message is acknowledged with the next one. */
+  #acknowledge(epoch: number, position: number): void {
+    const known = this.#received.get(epoch) ?? { position: 0, acked: 0 }
+    known.position = Math.max(known.position, position)
+    this.#received.set(epoch, known)
+    if (known.position - known.acked < ACK_BYTES) return
+    known.acked = known.position
+    const role = this.#deps.describe().role === 'gateway' ? 'worker' : 'gateway'
+    const [high, low] = [Math.floor(known.position / 2 ** 32), known.position % 2 ** 32]
+    this.outbox(role, epoch).send(record(RECORD.ack, { seq: low, count: high }))
+  }
+
+  async #tick(): Promise<void> {
+    this.#noticeOwnPause()
+    if (performance.now() - this.#renewedAt > FENCE_MS) this.#fence(true)
+    if (this.#isTicking) return
+    this.#isTicking = true
+    try {
+      if (this.#ticks++ % RENEW_EVERY_TICKS === 0) {
+        await this.#renew()
+        for (const outbox of this.#outboxes.values()) outbox.beat()
+      }
+      await this.#list()
+    } catch {
+      this.#steadySince = performance.now()
+    } finally {
+      this.#isTicking = false
+    }
+  }
+
+  /** A process that was stopped for a while has not seen others renew: it judges nobody by that time. */
+  #noticeOwnPause(): void {
+    const now = performance.now()
+    if (now - this.#lastTickAt > TICK_MS + SLIP_MS) this.#steadySince = now
+    this.#lastTickAt = now
+  }
+
+  async #renew(): Promise<void> {
+    const outcome = await this.#deps.members.renew(this.#epoch, this.#deps.describe())
+    if (outcome === 'dead') return this.#return()
+    this.#renewedAt = performance.now()
+    if (outcome === 'empty') this.#handlers.onEmpty()
+    this.#fence(false)
+  }
+
+  async #return(): Promise<void> {
+    this.#deps.log.warn('this process was judged dead; it goes on under a new epoch', { epoch: this.#epoch })
+    for (const outbox of this.#outboxes.values()) outbox.close()
+    this.#outboxes.clear()
+    this.#handlers.onJudged()
+    await this.#enter()
+    this.#fence(false)
+  }
+
+  #fence(isFenced: boolean): void {
+    if (this.#isFenced === isFenced) return
+    this.#isFenced = isFenced
+    for (const outbox of this.#outboxes.values()) outbox.pause(isFenced)
+    this.#handlers.onFence(isFenced)
+  }
+
+  async #list(): Promise<void> {
+    const members = await this.#deps.members.list()
+    const isSteady = performance.now() - this.#steadySince >= STEADY_MS
+    const lapsed = isSteady ? members.filter(({ expiresInMs }) => expiresInMs <= 0) : []
+    for (const { epoch } of lapsed) if (await this.#deps.members.judge(epoch)) this.#bury(epoch)
+    const living = members.filter(({ epoch }) => !this.#gone.has(epoch))
+    if (isSteady) this.#buryMissing(new Set(living.map(({ epoch }) => epoch)))
+    this.#handlers.onMembers(living)
+  }
+
+  /** Who has left, or was judged by another. */
+  #buryMissing(living: ReadonlySet<number>): void {
+    for (const epoch of this.#outboxes.keys()) if (!living.has(epoch)) this.#bury(epoch)
+  }
+
+  #bury(epoch: number): void {
+    this.#gone.add(epoch)
+    this.#received.delete(epoch)
+    this.#outboxes.get(epoch)?.close()
+    this.#outboxes.delete(epoch)
+    this.#handlers.onGone(epoch)
+  }
+}
+
+const channelOf = (role: MemberFields['role'], epoch: number): string =>
+  `ae:${role === 'gateway' ? 'gw' : 'wk'}:${epoch}`

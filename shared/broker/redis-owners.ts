@@ -1,0 +1,51 @@
+import type { TenantId } from '../tenant.ts'
+import type { RedisLink, Script } from './redis-link.ts'
+
+/** Which worker owns a session, by the worker's epoch: a claim is one compare-and-set, so one of many creators wins (design §4.7). */
+export interface Owners {
+  /** Returns the epoch that the session belongs to now: the one given, or one that had claimed it before. */
+  claim(tenant: TenantId, sessionId: string, epoch: number): Promise<number>
+  find(tenant: TenantId, sessionId: string): Promise<number | undefined>
+  /** Hands the session to another worker, if it is `from`'s. Returns whether it did. */
+  pass(tenant: TenantId, sessionId: string, owners: { from: number; to: number }): Promise<boolean>
+  /** Gives the session up, if it is this worker's. */
+  release(tenant: TenantId, sessionId: string, epoch: number): Promise<void>
+}
+
+const CLAIM: Script = {
+  name: 'aeClaim',
+  keys: 1,
+  lua: `redis.call('SET', KEYS[1], ARGV[1], 'NX') return redis.call('GET', KEYS[1])`,
+}
+
+const FIND: Script = { name: 'aeOwner', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+
+const PASS: Script = {
+  name: 'aePass',
+  keys: 1,
+  lua: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1`,
+}
+
+const RELEASE: Script = {
+  name: 'aeRelease',
+  keys: 1,
+  lua: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`,
+}
+
+export function createRedisOwners(link: RedisLink): Owners {
+  return {
+    claim: async (tenant, sessionId, epoch) => Number(await link.run(CLAIM, [keyOf(tenant, sessionId)], [epoch])),
+    async find(tenant, sessionId) {
+      const epoch = await link.run(FIND, [keyOf(tenant, sessionId)], [])
+      return epoch === null ? undefined : Number(epoch)
+    },
+    pass: async (tenant, sessionId, { from, to }) =>
+      (await link.run(PASS, [keyOf(tenant, sessionId)], [from, to])) === 1,
+    async release(tenant, sessionId, epoch) {
+      await link.run(RELEASE, [keyOf(tenant, sessionId)], [epoch])
+    },
+  }
+}
+
+/** Neither id holds a blank. */
+const keyOf = (tenant: TenantId, sessionId: string): string => `ae:session:${tenant} ${sessionId}`

@@ -1,0 +1,145 @@
+import type { Log } from '../log.ts'
+import type { MemberFields } from './members.ts'
+import type { Broker, Inbox, PermissionBook } from './port.ts'
+import { RedisBroker } from './redis-broker.ts'
+import { type HandedSession, HandOver } from './redis-hand-over.ts'
+import { createRedisInbox } from './redis-inbox.ts'
+import type { RedisLink } from './redis-link.ts'
+import { createRedisMembers } from './redis-members.ts'
+import { type NodeHandlers, RedisNode } from './redis-node.ts'
+import { createRedisOwners } from './redis-owners.ts'
+import { createRedisPermissionBook } from './redis-permission-book.ts'
+
+/** Redis may be away for so long before what is relayed over it is given up (reliability.md, R rows). */
+const RELAY_PATIENCE_MS = 10_000
+const WATCH_MS = 500
+
+export type GatewayRelay = { broker: Broker; epoch(): number; stop(): Promise<void> }
+
+/** Joins as a gateway: the broker that its routes call (design §4). */
+export async function joinAsGateway(link: RedisLink, pid: number, log: Log): Promise<GatewayRelay> {
+  const describe = (): MemberFields => ({ role: 'gateway', state: 'active', load: relay.streamCount, pid })
+  const relay: RedisBroker = new RedisBroker({
+    node: () => node,
+    owners: createRedisOwners(link),
+    book: await createRedisPermissionBook(link),
+    isAway: () => link.awayMs() > 0,
+  })
+  const node: RedisNode = new RedisNode(
+    { link, members: createRedisMembers(link), describe, log },
+    {
+      ...NOTHING,
+      onRecord: (from, received) => relay.onRecord(from, received),
+      onMembers: (members) => relay.onMembers(members),
+      onGone: (epoch) => relay.onGone(epoch),
+      // Workers have closed what they sent to the old epoch.
+      onJudged: () => relay.giveUpStreams(),
+    },
+  )
+  await node.start()
+  const watch = setInterval(() => {
+    if (link.awayMs() > RELAY_PATIENCE_MS) relay.giveUpStreams()
+  }, WATCH_MS)
+  return {
+    broker: relay.broker,
+    epoch: () => node.epoch,
+    async stop() {
+      clearInterval(watch)
+      await node.stop()
+    },
+  }
+}
+
+/** A worker as the cluster sees it. */
+export type ClusterWorker<S extends OwnedSession> = {
+  inbox: Inbox
+  liveRuns(): number
+  isDraining(): boolean
+  drain(graceMs: number): Promise<void>
+  sessions(): Iterable<S>
+  adopt(state: S['state']): void
+  letGo(session: S): void
+  /** This process was judged dead: its runs and sessions are nobody's, and have to go. */
+  abandonAll(): void
+  onSessionRemoved: (session: S) => void
+}
+
+type OwnedSession = HandedSession & { settled(): Promise<void> }
+
+export type WorkerRelay = {
+  epoch(): number
+  isFenced(): boolean
+  /** Leaves the ring, lets runs end for `graceMs`, and hands each session over once nothing of it runs (design §4.8). */
+  drain(graceMs: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Joins as a worker: gateways' calls reach its inbox, its runs' frames reach them (design §4). */
+export async function joinAsWorker<S extends OwnedSession>(
+  link: RedisLink,
+  worker: ClusterWorker<S>,
+  { pid, log }: { pid: number; log: Log },
+): Promise<WorkerRelay> {
+  const owners = createRedisOwners(link)
+  const inbox = createRedisInbox(
+    worker.inbox,
+    (state) => worker.adopt(state),
+    () => node,
+  )
+  const handOver = new HandOver(() => node, owners)
+  const report = (cause: unknown) => log.error('the cluster was not told of a session', { cause })
+  const describe = (): MemberFields => ({
+    role: 'worker',
+    state: worker.isDraining() ? 'draining' : 'active',
+    load: worker.liveRuns(),
+    pid,
+  })
+  const node: RedisNode = new RedisNode(
+    { link, members: createRedisMembers(link), describe, log },
+    {
+      ...NOTHING,
+      onRecord(from, received) {
+        inbox.onRecord(from, received)
+        handOver.onRecord(received)
+      },
+      onMembers: (members) => handOver.onMembers(members),
+      onGone: (epoch) => handOver.onGone(epoch),
+      onJudged: () => worker.abandonAll(),
+      onEmpty() {
+        for (const { tenant, id } of worker.sessions()) owners.claim(tenant, id, node.epoch).catch(report)
+      },
+    },
+  )
+  worker.onSessionRemoved = ({ tenant, id }) => void owners.release(tenant, id, node.epoch).catch(report)
+  await node.start()
+  return {
+    epoch: () => node.epoch,
+    isFenced: () => node.isFenced,
+    async drain(graceMs) {
+      const ended = worker.drain(graceMs)
+      await node.announce()
+      const passAll = Array.from(worker.sessions(), async (session) => {
+        await session.settled()
+        if (await handOver.pass(session)) worker.letGo(session)
+      })
+      const outcomes = await Promise.allSettled(passAll)
+      for (const outcome of outcomes) if (outcome.status === 'rejected') report(outcome.reason)
+      await ended
+      await node.flushed()
+    },
+    stop: () => node.stop(),
+  }
+}
+
+const NOTHING: NodeHandlers = {
+  onRecord: () => {},
+  onMembers: () => {},
+  onGone: () => {},
+  onJudged: () => {},
+  onEmpty: () => {},
+  onFence: () => {},
+}
+
+/** A worker's permission book rings its own bell. */
+export const openWorkerBook = (link: RedisLink, pid: number): Promise<PermissionBook> =>
+  createRedisPermissionBook(link, `ae:bell:${pid}:${Date.now().toString(36)}`)

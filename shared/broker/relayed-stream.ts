@@ -1,0 +1,168 @@
+import { renderReaderFailure } from './frames.ts'
+import type { Frames } from './port.ts'
+
+export type RelayedStreamHooks = {
+  /** Asks the run's worker to send on from after frame `seq`; `false` when nobody can be asked now, which stops the clock. */
+  resend(seq: number): boolean
+  /** Nobody reads this stream any more. */
+  closed(): void
+}
+
+export type RelayLimits = {
+  /** Undelivered bytes of one stream: what comes beyond is dropped here and asked for again (design §4.4). */
+  maxPendingBytes: number
+  /** How long a hole may stay open (T_gap), and how often it is asked for. */
+  gapMs: number
+  askAgainMs: number
+}
+
+export const RELAY_LIMITS: RelayLimits = { maxPendingBytes: 256 * 1024, gapMs: 2_000, askAgainMs: 400 }
+
+type ReaderFailure = Parameters<typeof renderReaderFailure>[1]
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/**
+ * The gateway's end of a stream. It hands on only frame `last + 1` (design §4.3): whatever is missing, dropped by Redis or by
+ * this reader's slowness, is asked for again; what comes twice is passed over. Frames of one loop turn are handed on together.
+ */
+export class RelayedStream implements AsyncIterableIterator<Frames> {
+  readonly #hooks: RelayedStreamHooks
+  readonly #limits: RelayLimits
+  #seq: number
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  #isBehind = false
+  #isLast = false
+  #isClosed = false
+  #failure: ReaderFailure | undefined
+  #gapTimer: NodeJS.Timeout | undefined
+  #gapSince = 0
+  #isWaking = false
+  #wake: (() => void) | undefined
+
+  constructor(seq: number, hooks: RelayedStreamHooks, limits: RelayLimits = RELAY_LIMITS) {
+    this.#seq = seq
+    this.#hooks = hooks
+    this.#limits = limits
+  }
+
+  /** Number of the last frame accepted. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** Frames `seq` to `seq + count - 1`. Returns whether they were the next ones. */
+  accept({ seq, count, body, isLast }: { seq: number; count: number; body: Buffer; isLast: boolean }): boolean {
+    if (this.#isOver || seq + count - 1 <= this.#seq) return false
+    if (seq !== this.#seq + 1) {
+      this.#missed()
+      return false
+    }
+    if (this.#pendingBytes > this.#limits.maxPendingBytes) {
+      this.#isBehind = true
+      return false
+    }
+    this.#repaired()
+    this.#seq += count
+    this.#isLast = isLast
+    this.#pending.push(body)
+    this.#pendingBytes += body.length
+    this.#wakeSoon()
+    return true
+  }
+
+  /** The run has frames up to `seq`: what never came is missing too, even when nothing follows it. */
+  announced(seq: number): void {
+    if (seq > this.#seq) this.#missed()
+  }
+
+  /** The worker no longer has the next frame. */
+  gone(): void {
+    this.fail(this.#isBehind ? 'slow_consumer' : 'stream_gap')
+  }
+
+  /** Ends the stream with a terminal frame of the gateway's own, behind what was received. */
+  fail(code: ReaderFailure): void {
+    if (this.#isOver) return
+    this.#failure = code
+    this.#repaired()
+    this.#wakeSoon()
+  }
+
+  async next(): Promise<IteratorResult<Frames, undefined>> {
+    while (this.#pending.length === 0 && !this.#isOver) {
+      if (this.#isBehind) this.#catchUp()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    if (this.#pending.length > 0 && !this.#isClosed) return { done: false, value: this.#take() }
+    if (this.#failure === undefined || this.#isClosed) return this.return()
+    const text = renderReaderFailure(this.#seq, this.#failure)
+    this.#failure = undefined
+    this.#isLast = true
+    return { done: false, value: { text, lastSeq: this.#seq } }
+  }
+
+  return(): Promise<IteratorResult<Frames, undefined>> {
+    if (!this.#isClosed) {
+      this.#isClosed = true
+      this.#repaired()
+      this.#pending = []
+      this.#wakeSoon()
+      this.#hooks.closed()
+    }
+    return Promise.resolve(END)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  get #isOver(): boolean {
+    return this.#isLast || this.#isClosed || this.#failure !== undefined
+  }
+
+  #take(): Frames {
+    const [first, ...more] = this.#pending
+    const text = first !== undefined && more.length === 0 ? first : Buffer.concat(this.#pending)
+    this.#pending = []
+    this.#pendingBytes = 0
+    return { text, lastSeq: this.#seq }
+  }
+
+  /** The reader has taken all that was kept: the rest is asked for. */
+  #catchUp(): void {
+    this.#isBehind = false
+    this.#missed()
+  }
+
+  #missed(): void {
+    if (this.#isOver || this.#isBehind || this.#gapTimer) return
+    this.#gapSince = performance.now()
+    this.#ask()
+  }
+
+  #ask(): void {
+    if (!this.#hooks.resend(this.#seq)) this.#gapSince = performance.now()
+    this.#gapTimer = setTimeout(() => {
+      if (performance.now() - this.#gapSince >= this.#limits.gapMs) return this.fail('stream_gap')
+      this.#ask()
+    }, this.#limits.askAgainMs).unref()
+  }
+
+  #repaired(): void {
+    clearTimeout(this.#gapTimer)
+    this.#gapTimer = undefined
+  }
+
+  #wakeSoon(): void {
+    if (this.#isWaking) return
+    this.#isWaking = true
+    setImmediate(() => {
+      this.#isWaking = false
+      this.#wake?.()
+    })
+  }
+}

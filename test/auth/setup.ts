@@ -1,0 +1,70 @@
+import { createOidcIdentify, type OidcOptions } from '../../shared/auth/oidc.ts'
+import type { Identify, Identity } from '../../shared/auth/port.ts'
+import { AppError } from '../../shared/errors.ts'
+import { createLog } from '../../shared/log.ts'
+import { createEgress } from '../../shared/providers/egress.ts'
+import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
+import { newSigner, type Signer } from '../support/issuer/signer.ts'
+
+/** Time that stands still until it is moved; it starts at the real one. */
+export class HandClock {
+  #monotonic = 0
+  #epoch = Date.now()
+
+  readonly monotonicMs = () => this.#monotonic
+  readonly epochMs = () => this.#epoch
+
+  pass(ms: number): void {
+    this.#monotonic += ms
+    this.#epoch += ms
+  }
+}
+
+export type Setup = {
+  issuer: Issuer
+  clock: HandClock
+  identify: Identify
+  log: readonly string[]
+  close(): Promise<void>
+}
+
+/** Verification by the real way out, against a real issuer with these keys. */
+export async function setUp(signers: readonly Signer[], options: Partial<OidcOptions> = {}): Promise<Setup> {
+  const issuer = await Issuer.start(signers)
+  const egress = createEgress({ allowPrivate: true })
+  const clock = new HandClock()
+  const lines: string[] = []
+  const identify = createOidcIdentify({
+    mode: 'enforced',
+    issuer: issuer.url,
+    audience: AUDIENCE,
+    tenantClaim: 'tenant_id',
+    get: egress.request,
+    log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
+    clock,
+    ...options,
+  })
+  const close = async () => {
+    await egress.close()
+    await issuer.close()
+  }
+  return { issuer, clock, identify, log: lines, close }
+}
+
+/** The keys of most tests, one of each kind. */
+export async function newSigners(): Promise<Signer[]> {
+  return [await newSigner('RS256', 'r1'), await newSigner('ES256', 'e1'), await newSigner('EdDSA', 'd1')]
+}
+
+export type Verdict = { status: number; why?: unknown; retryAfterSecs?: number | undefined; message?: string }
+
+/** How a token is answered: 200, or what was thrown. */
+export async function verdictOf(identity: Promise<Identity>): Promise<Verdict> {
+  try {
+    await identity
+    return { status: 200 }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return { status: error.status, why: error.cause, retryAfterSecs: error.retryAfterSecs, message: error.message }
+  }
+}

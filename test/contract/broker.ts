@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import type { Broker, FrameStream, RunSummary } from '../../shared/broker/port.ts'
+import { AppError } from '../../shared/errors.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+
+/** Several gateways' brokers, on workers that run the demo (test/support/demo-worker.ts). */
+export type BrokerSetup = { brokers: readonly [Broker, ...Broker[]]; close(): Promise<void> }
+
+const TENANT = DEFAULT_TENANT
+const OTHER = 'other' as TenantId
+
+async function textOf(frames: FrameStream): Promise<string> {
+  let text = ''
+  for await (const chunk of frames) text += String(chunk.text)
+  return text
+}
+
+const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
+const eventsOf = (text: string) => [...text.matchAll(/^event: (\w+)$/gm)].map(([, event]) => event)
+
+async function refusalOf(act: Promise<unknown>): Promise<number> {
+  const cause = await act.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (cause instanceof AppError) return cause.status
+  throw cause ?? new Error('nothing was refused')
+}
+
+/** Reads until the text holds `pattern`, and leaves the stream open. */
+async function readUntil(frames: AsyncIterator<{ text: string | Uint8Array }>, pattern: RegExp): Promise<string> {
+  let text = ''
+  while (!pattern.test(text)) {
+    const { done, value } = await frames.next()
+    if (done) throw new Error(`the stream ended without ${pattern}: ${text}`)
+    text += Buffer.from(value.text).toString()
+  }
+  return text
+}
+
+/** What every broker promises, whichever of its gateways is asked. */
+export function brokerContract(open: () => Promise<BrokerSetup>): void {
+  let setup: BrokerSetup
+  let first: Broker
+  let other: Broker
+  before(async () => {
+    setup = await open()
+    first = setup.brokers[0]
+    other = setup.brokers.at(-1) ?? first
+  })
+  after(() => setup.close())
+
+  it('a run’s frames come whole and in order, and end with the terminal one', async () => {
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/say two' })
+    const text = await textOf(frames)
+    expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, i) => i + 1))
+    expect(eventsOf(text).at(-1)).to.equal('done')
+    expect(await other.getRun(TENANT, runId)).to.include({ status: 'done', event_count: idsOf(text).length })
+  })
+
+  it('many runs at once each get their own frames', async () => {
+    const opened = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => (i % 2 ? first : other).startRun(TENANT, { prompt: `/say number ${i}!` })),
+    )
+    const texts = await Promise.all(opened.map(({ frames }) => textOf(frames)))
+    texts.forEach((text, i) => {
+      expect(text).to.include(`number ${i}!"`)
+      expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, at) => at + 1))
+    })
+  })
+
+  it('D4.5: a run is followed from any frame, live and after its end, through any gateway', async () => {
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/tool Ask {}' })
+    const reading = frames[Symbol.asyncIterator]()
+    const start = await readUntil(reading, /permission_request/)
+    const live = textOf(await other.followRun(TENANT, runId, idsOf(start).at(-1) ?? 0))
+    await first.cancelRun(TENANT, runId)
+    const rest = await live
+    expect(eventsOf(rest)).to.deep.equal(['error'])
+    expect(await textOf(await other.followRun(TENANT, runId, 0))).to.equal(start + rest)
+    expect(await readUntil(reading, /cancelled/)).to.equal(rest)
+  })
+
+  it('D4.6: a session’s messages continue one conversation, whichever gateway they come through', async () => {
+    const { session_id: session } = await first.createSession(TENANT)
+    await textOf((await first.sendMessage(TENANT, session, { prompt: '/say a' })).frames)
+    await textOf((await other.sendMessage(TENANT, session, { prompt: '/say b' })).frames)
+    expect(await first.getSession(TENANT, session)).to.include({ session_id: session, message_count: 4 })
+  })
+
+  it('design §7.6: of many creations of one session one wins, the others are 409', async () => {
+    const id = newId('sess')
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        (i % 2 ? first : other).createSession(TENANT, id).then(
+          () => 201,
+          (cause: AppError) => cause.status,
+        ),
+      ),
+    )
+    expect(statuses.filter((status) => status === 201)).to.have.length(1)
+    expect(statuses.filter((status) => status === 409)).to.have.length(19)
+  })
+
+  it('api.md Permission request: asked for on one gateway, answered through the other, once', async () => {
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/tool Ask {}' })
+    const reading = frames[Symbol.asyncIterator]()
+    const start = await readUntil(reading, /event: permission_request\ndata: .*\n/)
+    const [id = ''] = /perm_[0-9a-f]{32}/.exec(start) ?? []
+    expect(await other.getRun(TENANT, runId)).to.include({ status: 'waiting' })
+    await other.replyPermission(TENANT, runId, id, { allow: true })
+    expect(await refusalOf(first.replyPermission(TENANT, runId, id, { allow: false }))).to.equal(409)
+    expect(await readUntil(reading, /event: done/)).to.include('it ran')
+  })
+
+  it('D4.7: deleting a session ends its streams, and it is unknown everywhere', async () => {
+    const { session_id: session } = await first.createSession(TENANT)
+    const { frames } = await first.sendMessage(TENANT, session, { prompt: '/tool Ask {}' })
+    const reading = frames[Symbol.asyncIterator]()
+    await readUntil(reading, /permission_request/)
+    await other.deleteSession(TENANT, session)
+    expect(await readUntil(reading, /event: error/)).to.include('session_deleted')
+    for (const broker of setup.brokers) expect(await refusalOf(broker.getSession(TENANT, session))).to.equal(404)
+    expect(await first.createSession(TENANT, session)).to.include({ session_id: session, message_count: 0 })
+  })
+
+  it('api.md Authentication 8: what another tenant has is unknown, in every way', async () => {
+    const { session_id: session } = await first.createSession(TENANT)
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/say x' })
+    await textOf(frames)
+    for (const act of [
+      () => other.getSession(OTHER, session),
+      () => other.deleteSession(OTHER, session),
+      () => other.sendMessage(OTHER, session, { prompt: 'x' }),
+      () => other.getRun(OTHER, runId),
+      () => other.followRun(OTHER, runId, 0),
+      () => other.cancelRun(OTHER, runId),
+    ]) {
+      expect(await refusalOf(act())).to.equal(404)
+    }
+    expect((await other.listRuns(OTHER, { limit: 10 })).runs).to.deep.equal([])
+  })
+
+  it('D4.5: the list has every run of the tenant once, newest first, page by page', async () => {
+    const made = new Set<string>()
+    for (let i = 0; i < 7; i++) {
+      const { runId, frames } = await (i % 2 ? first : other).startRun(TENANT, { prompt: '/say x' })
+      await textOf(frames)
+      made.add(runId)
+    }
+    const seen: RunSummary[] = []
+    let cursor: string | null = null
+    do {
+      const page = await other.listRuns(TENANT, { limit: 3, status: 'done', ...(cursor !== null && { cursor }) })
+      seen.push(...page.runs)
+      cursor = page.next_cursor
+    } while (cursor !== null)
+    const times = seen.map(({ started_at }) => started_at)
+    expect(times).to.deep.equal(times.toSorted().reverse())
+    expect(new Set(seen.map(({ run_id }) => run_id)).size).to.equal(seen.length)
+    for (const runId of made) expect(seen.map(({ run_id }) => run_id)).to.include(runId)
+  })
+
+  it('unknown runs and sessions are 404', async () => {
+    const run = newId('run')
+    expect(await refusalOf(first.getRun(TENANT, run))).to.equal(404)
+    expect(await refusalOf(first.followRun(TENANT, run, 0))).to.equal(404)
+    expect(await refusalOf(first.sendMessage(TENANT, 'nobody', { prompt: 'x' }))).to.equal(404)
+    expect(await refusalOf(first.replyPermission(TENANT, run, newId('perm'), { allow: true }))).to.equal(404)
+  })
+}

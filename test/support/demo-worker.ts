@@ -1,0 +1,38 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createWorker, type Worker, type WorkerLimits } from '../../services/worker/worker.ts'
+import type { PermissionBook } from '../../shared/broker/port.ts'
+import { createLog } from '../../shared/log.ts'
+import { createDemoProvider } from '../../shared/providers/demo.ts'
+import { succeed } from '../../shared/tools/port.ts'
+
+const LIMITS: WorkerLimits = {
+  runsPerWorker: 100,
+  runResumeMs: 60_000,
+  sessionsPerWorker: 1_000,
+  sessionIdleMs: 60_000,
+  permissionTimeoutMs: 60_000,
+  maxTurns: 8,
+}
+
+/** A worker whose model is the demo and whose one tool, `Ask`, asks for permission. */
+export function createDemoWorker(book: PermissionBook, limits: Partial<WorkerLimits> = {}): Worker {
+  const ask = {
+    name: 'Ask',
+    description: 'asks',
+    inputSchema: {},
+    defaultPolicy: 'ask',
+    describe: () => 'Ask wants to run',
+    run: async () => succeed('it ran'),
+  } as const
+  return createWorker({
+    primary: { provider: createDemoProvider(), model: 'demo' },
+    fallback: undefined,
+    toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: () => undefined },
+    priceOf: () => 0,
+    book,
+    workspaceDir: join(tmpdir(), 'agent-engine-no-workspace'),
+    limits: { ...LIMITS, ...limits },
+    log: createLog({ level: 'error', write: () => {} }),
+  })
+}
