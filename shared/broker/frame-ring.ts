@@ -1,11 +1,17 @@
-const READ_BYTES = 64 * 1024
-const COMPACT_AT = 1024
+const FIRST_SLAB_BYTES = 2 * 1024
+const MAX_SLAB_BYTES = 64 * 1024
 
-/** The last so many frames of a run, numbered without a hole. Knows no limits: whoever pushes decides what to drop. */
+/** Frames that lie one behind the other in one buffer. Nothing in it is ever written twice, so views of it stay true. */
+type Slab = { bytes: Buffer; firstSeq: number /** Where each frame ends. */; ends: number[] }
+
+/**
+ * The last so many frames of a run as UTF-8, numbered without a hole: outside the heap, exact in size, and read without a copy.
+ * Knows no limits: whoever pushes decides what to drop.
+ */
 export class FrameRing {
-  #frames: string[] = []
-  #head = 0
+  readonly #slabs: Slab[] = []
   #firstSeq = 1
+  #lastSeq = 0
   #bytes = 0
 
   /** Number of the oldest frame that is still here (one more than `lastSeq` when none is). */
@@ -14,13 +20,14 @@ export class FrameRing {
   }
 
   get lastSeq(): number {
-    return this.#firstSeq + this.length - 1
+    return this.#lastSeq
   }
 
   get length(): number {
-    return this.#frames.length - this.#head
+    return this.#lastSeq - this.#firstSeq + 1
   }
 
+  /** What the frames occupy. */
   get bytes(): number {
     return this.#bytes
   }
@@ -28,45 +35,53 @@ export class FrameRing {
   /** Adds the next frame and returns its size in bytes. */
   push(frame: string): number {
     const size = Buffer.byteLength(frame)
-    this.#frames.push(frame)
-    this.#bytes += size
+    const slab = this.#slabFor(size)
+    const start = slab.ends.at(-1) ?? 0
+    slab.bytes.write(frame, start, 'utf8')
+    slab.ends.push(start + size)
+    this.#lastSeq++
     return size
   }
 
-  /** Lets the oldest frame go and returns its size in bytes. */
-  shift(): number {
-    const size = Buffer.byteLength(this.#frames[this.#head] ?? '')
-    this.#frames[this.#head++] = ''
+  /** Lets the oldest frame go. Its bytes go with the last frame beside it. */
+  shift(): void {
     this.#firstSeq++
-    this.#bytes -= size
-    if (this.#head >= COMPACT_AT) {
-      this.#frames = this.#frames.slice(this.#head)
-      this.#head = 0
-    }
-    return size
+    const [oldest] = this.#slabs
+    if (oldest && oldest.firstSeq + oldest.ends.length <= this.#firstSeq)
+      this.#bytes -= this.#slabs.shift()?.bytes.length ?? 0
   }
 
   clear(): void {
-    this.#firstSeq = this.lastSeq + 1
-    this.#frames = []
-    this.#head = 0
+    this.#firstSeq = this.#lastSeq + 1
+    this.#slabs.length = 0
     this.#bytes = 0
   }
 
-  /** The frames after number `seq`, merged up to about 64 KiB. The caller has seen that there are any. */
-  readAfter(seq: number): { text: string; lastSeq: number } {
-    const from = this.#indexAfter(seq)
-    let index = from
-    let text = ''
-    while (index < this.#frames.length && text.length < READ_BYTES) text += this.#frames[index++]
-    return { text, lastSeq: seq + index - from }
+  /** The frames after number `seq` that lie together. The caller has seen that there are any. */
+  readAfter(seq: number): { text: Buffer; lastSeq: number } {
+    const slab = this.#slabs.findLast(({ firstSeq }) => firstSeq <= seq + 1)
+    if (!slab) throw new RangeError(`no frame after ${seq}`)
+    return {
+      text: slab.bytes.subarray(startOf(slab, seq + 1), slab.ends.at(-1)),
+      lastSeq: slab.firstSeq + slab.ends.length - 1,
+    }
   }
 
   bytesAfter(seq: number): number {
-    return this.#frames.slice(this.#indexAfter(seq)).reduce((bytes, frame) => bytes + Buffer.byteLength(frame), 0)
+    const behind = this.#slabs.filter(({ firstSeq, ends }) => firstSeq + ends.length > seq + 1)
+    return behind.reduce((bytes, slab) => bytes + (slab.ends.at(-1) ?? 0) - startOf(slab, seq + 1), 0)
   }
 
-  #indexAfter(seq: number): number {
-    return this.#head + Math.max(0, seq + 1 - this.#firstSeq)
+  #slabFor(size: number): Slab {
+    const last = this.#slabs.at(-1)
+    if (last && (last.ends.at(-1) ?? 0) + size <= last.bytes.length) return last
+    const usual = last ? Math.min(last.bytes.length * 2, MAX_SLAB_BYTES) : FIRST_SLAB_BYTES
+    const slab = { bytes: Buffer.allocUnsafeSlow(Math.max(size, usual)), firstSeq: this.#lastSeq + 1, ends: [] }
+    this.#slabs.push(slab)
+    this.#bytes += slab.bytes.length
+    return slab
   }
 }
+
+const startOf = ({ firstSeq, ends }: Slab, seq: number): number =>
+  seq > firstSeq ? (ends[seq - firstSeq - 1] ?? 0) : 0

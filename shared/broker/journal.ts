@@ -60,10 +60,11 @@ export class Journal implements JournalSource {
   /** Appends an event's frame. A terminal event closes the journal: appending after it is a bug and throws. */
   append(event: AgentEvent): void {
     if (this.#isEnded) throw new Error('nothing follows a terminal event')
+    const before = this.#ring.bytes
     const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))
-    this.#budget.bytes += size
+    this.#budget.bytes += this.#ring.bytes - before
     this.#isEnded = isTerminal(event)
-    while (this.#isOver()) this.#budget.bytes -= this.#ring.shift()
+    while (this.#isOver()) this.#dropOldest()
     for (const reader of this.#readers) reader.added(size)
   }
 
@@ -117,6 +118,12 @@ export class Journal implements JournalSource {
     this.#readers.delete(cursor)
     this.advanced()
     this.onReaders()
+  }
+
+  #dropOldest(): void {
+    const before = this.#ring.bytes
+    this.#ring.shift()
+    this.#budget.bytes += this.#ring.bytes - before
   }
 
   #isOver(): boolean {

@@ -35,8 +35,8 @@ export async function* readAnswer(
 class AnswerReader {
   readonly answer: Answer = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'aborted' }
   readonly #stop: StopMatcher
-  #text = ''
-  #thinking = ''
+  readonly #text = new TextBuilder()
+  readonly #thinking = new TextBuilder()
 
   constructor(stopSequences: readonly string[]) {
     this.#stop = new StopMatcher(stopSequences)
@@ -53,7 +53,7 @@ class AnswerReader {
       case 'text_end':
         return this.#textEnd()
       case 'thinking_delta':
-        this.#thinking += part.text
+        this.#thinking.add(part.text)
         return part.text === '' ? [] : [part]
       case 'thinking_end':
         return this.#thinkingEnd(part)
@@ -88,16 +88,14 @@ class AnswerReader {
 
   #textEnd(): AgentEvent[] {
     const events = this.#show(this.#stop.flush())
-    if (this.#text === '') return events
-    const block = { type: 'text', text: this.#text } as const
-    this.#text = ''
+    const block = { type: 'text', text: this.#text.take() } as const
+    if (block.text === '') return events
     this.answer.blocks.push(block)
     return [...events, block]
   }
 
   #thinkingEnd({ meta }: Extract<ModelPart, { type: 'thinking_end' }>): AgentEvent[] {
-    const block = { type: 'thinking', text: this.#thinking } as const
-    this.#thinking = ''
+    const block = { type: 'thinking', text: this.#thinking.take() } as const
     if (block.text === '' && !meta) return []
     this.answer.blocks.push({ ...block, ...(meta && { meta }) })
     return block.text === '' ? [] : [block]
@@ -105,8 +103,29 @@ class AnswerReader {
 
   #show(text: string): AgentEvent[] {
     if (text === '') return []
-    this.#text += text
+    this.#text.add(text)
     this.answer.outputChars += text.length
     return [{ type: 'text_delta', text }]
+  }
+}
+
+const PIECES_AT_ONCE = 256
+
+/** A text from its pieces. Adding strings would keep a node for each piece until the text is read, ten times the text itself. */
+class TextBuilder {
+  #parts: string[] = []
+  #pieces: string[] = []
+
+  add(piece: string): void {
+    if (this.#pieces.push(piece) < PIECES_AT_ONCE) return
+    this.#parts.push(this.#pieces.join(''))
+    this.#pieces = []
+  }
+
+  take(): string {
+    const text = [...this.#parts, ...this.#pieces].join('')
+    this.#parts = []
+    this.#pieces = []
+    return text
   }
 }

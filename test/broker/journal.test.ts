@@ -15,6 +15,10 @@ async function readAll(cursor: FrameCursor): Promise<string> {
   return text
 }
 
+function readNow(journal: Journal, seq: number): string {
+  return String(journal.follow(seq).take()?.text)
+}
+
 const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 
 describe('frames', () => {
@@ -64,19 +68,29 @@ describe('journal', () => {
 
   it('keeps at most maxBytes, but always the newest event', () => {
     const budget = roomy()
-    const journal = new Journal(budget, { ...JOURNAL_LIMITS, maxBytes: 100 })
-    for (let i = 0; i < 50; i++) journal.append(delta('x'.repeat(200)))
-    expect(journal.lastSeq).to.equal(50)
-    expect(budget.bytes).to.be.lessThan(300)
+    const journal = new Journal(budget, { ...JOURNAL_LIMITS, maxBytes: 200_000 })
+    for (let i = 0; i < 1_500; i++) journal.append(delta('é'.repeat(100)))
+    expect(journal.lastSeq).to.equal(1_500)
+    expect(budget.bytes).to.be.within(100_000, 200_000)
+    journal.append(delta('x'.repeat(300_000)))
+    expect(idsOf(readNow(journal, 1_500))).to.deep.equal([1_501])
     journal.drop()
     expect(budget.bytes).to.equal(0)
   })
 
   it('in a full process a journal keeps no more than its floor', () => {
     const budget = { bytes: 10, maxBytes: 5 }
-    const journal = new Journal(budget, { ...JOURNAL_LIMITS, floorBytes: 1000 })
-    for (let i = 0; i < 100; i++) journal.append(delta('x'.repeat(100)))
-    expect(budget.bytes).to.be.within(500, 1010)
+    const journal = new Journal(budget, { ...JOURNAL_LIMITS, floorBytes: 150_000 })
+    for (let i = 0; i < 2_000; i++) journal.append(delta('x'.repeat(100)))
+    expect(budget.bytes).to.be.within(80_000, 150_010)
+  })
+
+  it('what a reader was given stays as it was, whatever happens to the journal', () => {
+    const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxEvents: 3 })
+    journal.append(delta('first'))
+    const { text } = journal.follow(0).take() ?? {}
+    for (let i = 0; i < 1_000; i++) journal.append(delta(`later ${i}`))
+    expect(String(text)).to.equal('id: 1\nevent: text_delta\ndata: {"text":"first"}\n\n')
   })
 
   it('the producer waits for a reader that is far behind, and goes on when it has caught up', async () => {

@@ -229,7 +229,7 @@ describe('a failure', () => {
 
   it("the egress guard's refusal is told in its own words", async () => {
     const refusal = invalidRequest('This address may not be reached.')
-    const provider = await openProvider({ type: 'ollama', fetch: () => Promise.reject(refusal) })
+    const provider = await openProvider({ type: 'ollama', send: () => Promise.reject(refusal) })
     const failure = await failureOf(provider, request())
     expect(failure).to.include({ code: 'provider_rejected', message: 'This address may not be reached.', ...FINAL })
   })
@@ -238,7 +238,7 @@ describe('a failure', () => {
     const cause = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
     const provider = await openProvider({
       type: 'ollama',
-      fetch: () => Promise.reject(new TypeError('fetch failed', { cause })),
+      send: () => Promise.reject(new TypeError('fetch failed', { cause })),
     })
     expect(await failureOf(provider)).to.include({ reason: 'tls_error', isRetryable: false, isFailover: true })
   })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect } from 'chai'
 import { openProvider } from '../../services/wiring/provider.ts'
-import type { ModelLimits } from '../../shared/providers/ai-sdk-watch.ts'
+import type { ModelLimits } from '../../shared/providers/limits.ts'
 import { type Answer, type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './ai-sdk-setup.ts'
 
@@ -107,8 +107,8 @@ for (const dialect of DIALECTS) {
 
 /** What is made of a body that comes in these chunks. */
 async function askOf(chunks: Buffer[]) {
-  const fetch = () => Promise.resolve(new Response(ReadableStream.from(chunks)))
-  return ask(await openProvider({ type: 'ollama', fetch }))
+  const send = () => Promise.resolve({ status: 200, headers: {}, body: ReadableStream.from(chunks) })
+  return ask(await openProvider({ type: 'ollama', send }))
 }
 
 describe('the limits of a call', () => {

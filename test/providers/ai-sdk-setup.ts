@@ -1,5 +1,5 @@
 import { openProvider, type ProviderSettings } from '../../services/wiring/provider.ts'
-import type { ModelLimits } from '../../shared/providers/ai-sdk-watch.ts'
+import type { ModelLimits } from '../../shared/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../shared/providers/port.ts'
 import type { ModelServer } from '../support/model-server/model-server.ts'
 

@@ -71,6 +71,11 @@ describe('egress: the exchange', () => {
     expect((await failureOf(textOf(body))).code).to.equal('egress_timeout')
   })
 
+  it('a name that is never resolved ends in egress_timeout', async () => {
+    const egress = door({ resolve: () => new Promise(() => {}), connectTimeoutMs: 50 })
+    expect((await failureOf(egress.request('http://model.example/', request()))).code).to.equal('egress_timeout')
+  })
+
   it('an aborted signal closes the connection, before the headers and within the body, and its reason is thrown', async () => {
     const arrivals: Promise<unknown>[] = []
     const arrived = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -1,6 +1,6 @@
 import type { WarningEvent } from '../../shared/events.ts'
-import { failure } from '../../shared/providers/ai-sdk-failures.ts'
 import { callModel, type ModelCall } from '../../shared/providers/failover.ts'
+import { failure } from '../../shared/providers/failures.ts'
 import type { Failure, FailureCode, ModelPart, ModelProvider } from '../../shared/providers/port.ts'
 import type { CallPart } from '../../shared/providers/retry.ts'
 import { never } from './ai-sdk-setup.ts'

@@ -189,7 +189,7 @@ describe('runs', () => {
   })
 
   it('design §4.1: over the process’s bytes the oldest ended runs give up their frames', async () => {
-    const { open } = setUp({ maxJournalBytes: 2000 })
+    const { open } = setUp({ maxJournalBytes: 3000 })
     const [first, second] = [open(), open()]
     const sayMuch: Execute = async function* () {
       yield { type: 'text_delta', text: 'x'.repeat(1000) }

@@ -123,7 +123,8 @@ describe('sessions', () => {
     await sessions.remove(DEFAULT_TENANT, 's1')
     for (const run of [running, waiting]) {
       expect(run.status).to.equal('cancelled')
-      for await (const { text } of new CursorStream(run.follow(0))) expect(text).to.include('"code":"session_deleted"')
+      for await (const { text } of new CursorStream(run.follow(0)))
+        expect(String(text)).to.include('"code":"session_deleted"')
     }
   })
 

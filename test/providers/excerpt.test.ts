@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { excerpt } from '../../shared/providers/ai-sdk-excerpt.ts'
+import { excerpt } from '../../shared/providers/excerpt.ts'
 
 /** D4.8: no key, no stack, no internal address. */
 describe("a provider's own words", () => {
