@@ -99,7 +99,6 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
     rateLimitStore === 'redis' && !isCluster && 'RATE_LIMIT_STORE=redis is for the cluster form only: wanted memory',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
     isCluster && !isSet('REDIS_URL') && 'REDIS_URL is not set: the cluster form wants redis://host:6379',
-    isCluster && !isSet('MONGODB_URL') && 'MONGODB_URL is not set: the cluster form wants mongodb://host:27017',
   ]
 }
 

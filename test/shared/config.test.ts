@@ -117,7 +117,7 @@ describe('config: pairs and forms', () => {
       ['MASTER_KEY_PREVIOUS wants MASTER_KEY'],
     ],
     ['one port for both listeners', { PORT: '9090' }, 'standalone', ['OPS_PORT is 9090 like PORT']],
-    ['the cluster form without its stores', {}, 'cluster', ['REDIS_URL is not set', 'MONGODB_URL is not set']],
+    ['the cluster form without Redis', {}, 'cluster', ['REDIS_URL is not set']],
     ['a REDIS_URL of another scheme', { ...CLUSTER, REDIS_URL: 'http://x' }, 'cluster', ['REDIS_URL does not fit']],
   ]
   for (const [name, env, form, starts] of refused) {
