@@ -52,7 +52,7 @@ function areKin(file: string, target: string): boolean {
 
 const folderOf = (file: string) => file.split('/')[1] ?? ''
 
-const TECHNOLOGIES = ['memory', 'redis', 'bullmq', 'mongo', 'sqlite', 'ai-sdk', 'demo', 'mcp']
+const TECHNOLOGIES = ['memory', 'redis', 'bullmq', 'mongo', 'sqlite', 'ai-sdk', 'chat', 'demo', 'mcp']
 
 const technologyOf = (file: string) => TECHNOLOGIES.find((name) => posix.basename(file).startsWith(name))
 

@@ -12,7 +12,7 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
     'adapter',
     [
       'shared/{broker,queue,store}/{memory,redis,bullmq,mongo,sqlite}{,-*}.ts',
-      'shared/providers/{ai-sdk,demo}{,-*}.ts',
+      'shared/providers/{ai-sdk,chat,demo}{,-*}.ts',
       'shared/tools/mcp{,-*}.ts',
     ],
   ],
@@ -61,17 +61,19 @@ export const FENCES: Record<string, readonly string[]> = {
   picomatch: ['shared/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/{broker,queue,store}/redis{,-*}.ts'],
+  'jwks-rsa': ['shared/auth/**'],
+  jsonwebtoken: ['shared/auth/**'],
   bullmq: ['shared/queue/bullmq{,-*}.ts'],
   mongodb: ['shared/store/mongo{,-*}.ts'],
   'node:sqlite': ['shared/store/sqlite{,-*}.ts'],
-  'node:process': ['services/*/main.ts', 'services/standalone/standalone.mts'],
+  'node:process': ['services/*/main.ts'],
   'node:child_process': ['shared/tools/**'],
 }
 
 /** Globals with a fence. `fetch` follows redirects and resolves names unguarded: the way out is providers/egress. */
 export const GLOBALS: Record<string, readonly string[]> = {
   // Of the others process-group.ts alone: nothing but `process.kill` ends a process group.
-  process: ['services/*/main.ts', 'services/standalone/standalone.mts', 'shared/tools/process-group.ts'],
+  process: ['services/*/main.ts', 'services/wiring/process.ts', 'shared/tools/process-group.ts'],
   fetch: ['shared/providers/egress{,-*}.ts'],
 }
 

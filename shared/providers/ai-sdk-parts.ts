@@ -1,10 +1,10 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { JsonObject } from '../events.ts'
-import type { ModelPart, ProviderMeta, Usage } from './port.ts'
+import type { ModelPart, Usage } from './port.ts'
 
 type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
-type Source = { namespace: string; thinkingMeta?(): ProviderMeta | undefined }
+type Source = { namespace: string }
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
 
@@ -96,8 +96,7 @@ export class PartReader {
     if (kind === 'text') return [{ type: 'text_end' }]
     if (kind === undefined || (isEmpty && !own)) return NOTHING
     this.hasSaid = true
-    const meta = own ? { [this.#source.namespace]: own } : this.#source.thinkingMeta?.()
-    return [{ type: 'thinking_end', ...(meta && { meta }) }]
+    return [{ type: 'thinking_end', ...(own && { meta: { [this.#source.namespace]: own } }) }]
   }
 }
 

@@ -9,8 +9,7 @@ type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
 export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageModelV4CallOptions {
   const { system, messages, tools } = request
   const stopSequences = stopsOf(request, vendor)
-  const lastUser = vendor.forgetsThinking ? messages.findLastIndex(({ role }) => role === 'user') : -1
-  const conversation = messages.map((message, index) => toMessage(message, vendor, index > lastUser))
+  const conversation = messages.map((message) => toMessage(message, vendor))
   return {
     prompt: [
       ...(system ? [{ role: 'system' as const, content: system }] : []),
@@ -24,8 +23,8 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
 }
 
 /** As many as the provider takes; the engine enforces all of them anyway (D4.11). Some refuse one that is only white space. */
-const stopsOf = ({ model, stopSequences }: ModelRequest, vendor: Vendor): string[] =>
-  stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops(model))
+const stopsOf = ({ stopSequences }: ModelRequest, vendor: Vendor): string[] =>
+  stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops)
 
 const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
   type: 'function' as const,
@@ -34,19 +33,19 @@ const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
   inputSchema,
 })
 
-function toMessage(message: Message, vendor: Vendor, keepsThinking: boolean): LanguageModelV4Message {
+function toMessage(message: Message, vendor: Vendor): LanguageModelV4Message {
   if (message.role === 'user') return { role: 'user', content: [{ type: 'text', text: message.text }] }
   if (message.role === 'tool')
     return { role: 'tool', content: message.results.map((result) => toResult(result, vendor)) }
-  return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor, keepsThinking)) }
+  return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor)) }
 }
 
 /** Thinking is only worth something to the provider that signed it: without its own data it stays here. */
-function toParts(block: AssistantBlock, vendor: Vendor, keepsThinking: boolean): AssistantContent {
+function toParts(block: AssistantBlock, vendor: Vendor): AssistantContent {
   if (block.type === 'text') return block.text === '' ? [] : [{ type: 'text', text: block.text }]
   const providerOptions = ownMeta(block.meta, vendor.namespace)
   if (block.type === 'thinking') {
-    return providerOptions && keepsThinking ? [{ type: 'reasoning', text: block.text, providerOptions }] : []
+    return providerOptions ? [{ type: 'reasoning', text: block.text, providerOptions }] : []
   }
   const { toolName, input } = block
   const toolCallId = toolId(block.id, vendor)

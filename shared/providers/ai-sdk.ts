@@ -1,19 +1,13 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import {
-  breachFailure,
-  brokenOff,
-  type FailedCall,
-  filtered,
-  malformedKey,
-  missingKey,
-  truncated,
-} from './ai-sdk-failures.ts'
+import { type Fetch, watchedFetch } from './ai-sdk-fetch.ts'
 import { PartReader, toUsage } from './ai-sdk-parts.ts'
 import { toCallOptions } from './ai-sdk-prompt.ts'
 import { createTransport } from './ai-sdk-transport.ts'
 import { openVendor, type Vendor, type VendorType } from './ai-sdk-vendors.ts'
 import { toFailure } from './ai-sdk-verdict.ts'
-import { CallWatch, type Fetch, type ModelLimits } from './ai-sdk-watch.ts'
+import { CallWatch } from './call-watch.ts'
+import { breachFailure, brokenOff, type FailedCall, filtered, malformedKey, missingKey, truncated } from './failures.ts'
+import type { ModelLimits } from './limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from './port.ts'
 
 export type AiSdkSettings = {
@@ -28,7 +22,7 @@ export type AiSdkSettings = {
 type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** Where each provider's users keep its key. */
-const KEY_VARIABLE: Partial<Record<VendorType, string>> = {
+const KEY_VARIABLE: Record<VendorType, string> = {
   openai: 'OPENAI_API_KEY',
   anthropic: 'ANTHROPIC_API_KEY',
   google: 'GOOGLE_GENERATIVE_AI_API_KEY',
@@ -58,8 +52,8 @@ export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelP
 }
 
 /** At another address than the provider's own the key is the gateway's affair. A key that is no header would be told in an error. */
-function keyProblem({ type, apiKey = '', baseUrl }: AiSdkSettings): typeof missingKey | undefined {
-  if (apiKey === '' && baseUrl === undefined && KEY_VARIABLE[type] !== undefined) return missingKey
+function keyProblem({ apiKey = '', baseUrl }: AiSdkSettings): typeof missingKey | undefined {
+  if (apiKey === '' && baseUrl === undefined) return missingKey
   return /^[\x21-\x7e]*$/.test(apiKey) ? undefined : malformedKey
 }
 
@@ -68,7 +62,7 @@ function watched(transport: Fetch, watches: WeakMap<AbortSignal, CallWatch>): Fe
   return async (input, init) => {
     const watch = init?.signal && watches.get(init.signal)
     if (!watch) throw new Error('a request to a model without its watch')
-    return watch.fetch(transport, input, init)
+    return watchedFetch(watch, transport)(input, init)
   }
 }
 

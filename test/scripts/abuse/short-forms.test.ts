@@ -24,7 +24,7 @@ describe('the abuse and fuzz scripts in their short forms', function () {
   })
 
   it('P12: hostile input never becomes a 5xx, a crash, a stall or a change', async () => {
-    const { code, printed } = await run('fuzz')
+    const { code, printed } = await run('fuzz', '--seed', '1')
     expect(code, printed).to.equal(0)
     expect(printed).to.include('generated cases')
   })

@@ -1,4 +1,4 @@
-import type { Breach, ModelLimits } from './ai-sdk-watch.ts'
+import type { Breach, ModelLimits } from './limits.ts'
 import type { Failure, FailureCode } from './port.ts'
 
 /** The call that failed, as far as the words about it depend on it. */

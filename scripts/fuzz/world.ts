@@ -1,0 +1,97 @@
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fixtures } from './case.ts'
+import { TOKEN } from './request.ts'
+
+type Json = Record<string, unknown>
+
+const WITHIN_MS = 10_000
+const FOREVER = '/say a\n/sleep 600000'
+const ASK = '/tool Write {"path":"a","content":"b"}'
+
+/** Sessions and runs on the server under fire, made and looked at the way a good client does. */
+export class World {
+  readonly #url: string
+  readonly #held = new AbortController()
+
+  constructor(port: number) {
+    this.#url = `http://127.0.0.1:${port}/v1`
+  }
+
+  /** A session with one exchange, a run that goes on until `leave`, and one that waits for a permission until then. */
+  async make(session: string): Promise<Fixtures> {
+    await this.#json('POST', '/sessions', { session_id: session }).catch(() => {}) // It may be there from the last time.
+    await (await this.#ask('POST', `/sessions/${session}/messages`, { prompt: '/say a' })).text()
+    const run = await this.#hold(FOREVER, 'text')
+    const asking = await this.#hold(ASK, 'permission_request')
+    const permission = /"(perm_[0-9a-f]{32})"/.exec(asking.seen)?.[1] ?? ''
+    return { session, run: run.id, asking: asking.id, permission }
+  }
+
+  /** All that a client can see of the fixtures, and the files on disk: what hostile requests must not change. */
+  async look({ session, run, asking }: Fixtures, dataDir: string): Promise<string[]> {
+    const answers = [
+      await this.#json('GET', `/sessions/${session}`),
+      await this.#json('GET', `/runs/${run}`),
+      await this.#json('GET', `/runs/${asking}`),
+      await this.#restingRuns(),
+    ]
+    const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+    return [...answers.map((answer) => JSON.stringify(answer)), `files: ${files.toSorted().join(' ')}`]
+  }
+
+  /** Ends what this made, and nothing else. */
+  async end({ run, asking, session }: Fixtures): Promise<void> {
+    for (const path of [`/runs/${run}`, `/runs/${asking}`, `/sessions/${session}`]) {
+      await (await this.#ask('DELETE', path)).arrayBuffer()
+    }
+  }
+
+  leave(): void {
+    this.#held.abort()
+  }
+
+  /** `GET /runs` once no run is left that the fuzzing has started: ended ones are forgotten after RUN_RESUME_SECS. */
+  async #restingRuns(): Promise<Json> {
+    const end = performance.now() + WITHIN_MS
+    for (;;) {
+      const page = await this.#json('GET', '/runs?limit=200')
+      const runs = page['runs'] as Json[]
+      const isAtRest = runs.every((run) => run['ended_at'] === null) && runs.length <= 2
+      if (isAtRest || performance.now() > end) return page
+      await sleep(100)
+    }
+  }
+
+  /** A run that is read up to an event, and held open from then on. */
+  async #hold(prompt: string, event: string): Promise<{ id: string; seen: string }> {
+    const response = await this.#ask('POST', '/agent/run', { prompt }, this.#held.signal)
+    const id = response.headers.get('x-run-id') ?? ''
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let seen = ''
+    while (!seen.includes(`event: ${event}\n`)) {
+      const { done, value } = (await reader?.read()) ?? { done: true }
+      if (done) throw new Error(`the run ended before ${event}: ${seen}`)
+      seen += value
+    }
+    return { id, seen }
+  }
+
+  async #json(method: string, path: string, body?: Json): Promise<Json> {
+    const response = await this.#ask(method, path, body)
+    const text = await response.text()
+    if (response.ok) return JSON.parse(text) as Json
+    throw new Error(`${method} ${path}: ${response.status} ${text}`)
+  }
+
+  #ask(method: string, path: string, body?: Json, signal?: AbortSignal): Promise<Response> {
+    const headers = { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }
+    return fetch(this.#url + path, {
+      method,
+      headers,
+      signal: signal ?? AbortSignal.timeout(WITHIN_MS),
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  }
+}
