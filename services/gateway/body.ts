@@ -42,15 +42,20 @@ function declaredLength(req: Request): number | undefined {
 function checkHeaders(req: Request, declared: number | undefined, { maxBytes }: BodyLimits): void {
   if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
   const encoding = req.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity') throw invalidRequest('send the body without Content-Encoding', { status: 415 })
+  const transfer = req.headers['transfer-encoding'] ?? 'chunked'
+  if (encoding !== 'identity' || transfer.toLowerCase() !== 'chunked')
+    throw invalidRequest('send the body without Content-Encoding', { status: 415 })
   if (isJson(req.headers['content-type'])) return
   throw invalidRequest('send the body with Content-Type: application/json, in UTF-8', { status: 415 })
 }
 
 function isJson(contentType = ''): boolean {
-  const [type = '', ...parameters] = contentType.toLowerCase().split(';')
-  const charset = parameters.map((parameter) => /^\s*charset="?([^"]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
-  return type.trim() === 'application/json' && (charset === undefined || charset === 'utf-8')
+  const [type, ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length)
+  return type === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === '"utf-8"')
 }
 
 type Held = { bytes: number }

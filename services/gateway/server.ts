@@ -28,7 +28,7 @@ const LIMITS: ServerLimits = {
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 65_000,
   keepAliveMs: 65_000,
-  checkIntervalMs: 1_000,
+  checkIntervalMs: 500,
   maxRequestsPerSocket: 1_000,
   maxConnections: 16_384,
   maxHeaderBytes: 16 * 1024,
@@ -52,13 +52,14 @@ class HttpServer implements GatewayServer {
   readonly #server: Server
   readonly #backlog: number
   readonly #running = new Set<ServerResponse>()
+  readonly #requestsLeft: (socket: Duplex) => number
   #isClosing = false
 
   constructor(app: RequestListener, limits: ServerLimits) {
     this.#app = app
     this.#backlog = limits.backlog
     this.#server = createHttpServer(optionsOf(limits), this.#handle)
-    this.#server.maxRequestsPerSocket = limits.maxRequestsPerSocket
+    this.#requestsLeft = createRequestCount(limits.maxRequestsPerSocket)
     this.#server.maxConnections = limits.maxConnections
     this.#server.on('checkContinue', this.#handle) // The body reader says "continue" once it wants the body.
     this.#server.on('checkExpectation', this.#handle) // Others may be ignored (RFC 9110, 10.1.1).
@@ -100,7 +101,9 @@ class HttpServer implements GatewayServer {
       this.#running.delete(res)
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
-    if (this.#isClosing) res.shouldKeepAlive = false
+    const left = this.#requestsLeft(req.socket)
+    if (left < 0) return // Pipelined behind the last request: the connection closes without an answer, and nothing is done.
+    if (left === 0 || this.#isClosing) res.shouldKeepAlive = false
     this.#app(req, res)
   }
 
@@ -111,6 +114,16 @@ class HttpServer implements GatewayServer {
     const isRefusal = cause.code?.startsWith('HPE_') || cause.code?.startsWith('ERR_HTTP_')
     if (!isRefusal || !socket.writable || current?.headersSent) socket.destroy()
     else answer(socket, REFUSALS[cause.code ?? ''] ?? MALFORMED, current?.getHeader('X-Request-ID'))
+  }
+}
+
+/** How many more requests a connection takes after this one. Node's own limit answers what is pipelined behind it with a bare 503. */
+function createRequestCount(max: number): (socket: Duplex) => number {
+  const counts = new WeakMap<Duplex, number>()
+  return (socket) => {
+    const count = (counts.get(socket) ?? 0) + 1
+    counts.set(socket, count)
+    return max - count
   }
 }
 

@@ -1,5 +1,5 @@
 import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal.ts'
-import type { RunFilter, RunPage, RunSummary } from '../../shared/broker/port.ts'
+import type { RunFilter, RunPage } from '../../shared/broker/port.ts'
 import { invalidRequest, notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { Run, type RunIdentity } from './run.ts'
@@ -67,14 +67,15 @@ export class Runs {
   list(tenant: TenantId, { status, limit, cursor }: RunFilter): RunPage {
     const before = cursor === undefined ? undefined : readCursor(cursor)
     const runs = [...this.#known.values()]
-      .filter((run) => run.tenant === tenant)
-      .map((run) => run.summary)
-      .filter((run) => status === undefined || run.status === status)
+      .filter((run) => run.tenant === tenant && (status === undefined || run.status === status))
       .sort((a, b) => compare(placeOf(b), placeOf(a)))
-      .filter((run) => before === undefined || placeOf(run) < before)
+      .filter((run) => before === undefined || compare(placeOf(run), before) < 0)
     const page = runs.slice(0, limit)
     const last = page.at(-1)
-    return { runs: page, next_cursor: last && runs.length > limit ? writeCursor(last) : null }
+    return {
+      runs: page.map((run) => run.summary),
+      next_cursor: last && runs.length > limit ? writeCursor(placeOf(last)) : null,
+    }
   }
 
   #settle(run: Run): void {
@@ -122,15 +123,21 @@ export class Runs {
 }
 
 /** Where a run stands in the list; the id breaks ties, so that a page never ends between two runs of one millisecond. */
-const placeOf = ({ started_at, run_id }: RunSummary): string => `${started_at} ${run_id}`
+type Place = { startedMs: number; id: string }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+const placeOf = ({ startedAt, id }: Run): Place => ({ startedMs: startedAt.getTime(), id })
 
-const writeCursor = (run: RunSummary): string => Buffer.from(placeOf(run)).toString('base64url')
+const compare = (a: Place, b: Place): number => a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
 
-function readCursor(cursor: string): string {
-  const place = Buffer.from(cursor, 'base64url').toString()
-  if (/^\d{4}-[\d:.TZ-]+ run_[0-9a-f]{32}$/.test(place)) return place
+/** Says what a merged page's cursor says too: the time as in `started_at`, and the id. */
+const writeCursor = ({ startedMs, id }: Place): string =>
+  Buffer.from(`${new Date(startedMs).toISOString()} ${id}`).toString('base64url')
+
+function readCursor(cursor: string): Place {
+  const [, at = '', id = ''] =
+    /^(\d{4}-[\d:.TZ-]+) (run_[0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const startedMs = Date.parse(at)
+  if (!Number.isNaN(startedMs)) return { startedMs, id }
   throw invalidRequest('cursor is not one that a list has given; leave it out to begin at the newest', {
     param: '/cursor',
   })

@@ -71,7 +71,10 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
   const tool = deps.toolBox.find(toolName)
   if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(deps.toolBox)}.`)
   const input = parseInput(call.input)
-  if (!input) return fail(`The input of ${toolName} is not a JSON object. Call it again with valid JSON.`)
+  if (!input)
+    return fail(
+      `The input of ${toolName} is not a JSON object of at most ${MAX_DEPTH} levels. Call it again with valid JSON.`,
+    )
   const problem = deps.toolBox.problemWith(toolName, input)
   if (problem !== undefined) return fail(problem)
 
@@ -112,15 +115,25 @@ const reporter =
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 
+/** Deeper input cannot be told to a client: rendering it would overflow the stack. */
+const MAX_DEPTH = 64
+
 /** A call without arguments may come as an empty text. */
 function parseInput(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) && fitsDepth(value, MAX_DEPTH)
+      ? (value as JsonObject)
+      : undefined
   } catch {
     return undefined
   }
+}
+
+function fitsDepth(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((inner) => fitsDepth(inner, depth - 1))
 }
 
 function capOutput(output: string, maxChars: number): string {

@@ -1,10 +1,10 @@
-import type { JsonObject } from '../events.ts'
 import type { FailureCode } from './port.ts'
 
 /** One thing the demo model does. */
 export type Act =
   | { do: 'say' | 'think'; text: string }
-  | { do: 'call'; toolName: string; input: JsonObject }
+  /** The input is the JSON text of an object. */
+  | { do: 'call'; toolName: string; input: string }
   | { do: 'fail'; code: FailureCode }
   | { do: 'sleep'; ms: number }
 
@@ -85,16 +85,18 @@ function toolCall(rest: string): Act {
 }
 
 function call(toolName: string, json: string): Act {
-  const input = json === '' ? {} : parseObject(json)
-  return input ? { do: 'call', toolName, input } : misunderstood(`the input for ${toolName} is not a JSON object`)
+  const input = json === '' ? '{}' : json
+  return isObject(input)
+    ? { do: 'call', toolName, input }
+    : misunderstood(`the input for ${toolName} is not a JSON object`)
 }
 
-function parseObject(json: string): JsonObject | undefined {
+function isObject(json: string): boolean {
   try {
     const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
   } catch {
-    return undefined // Whoever wrote it is told.
+    return false // Whoever wrote it is told.
   }
 }
 

@@ -79,7 +79,7 @@ function perform(act: Act, messages: readonly Message[]): Step[] {
   if (act.do === 'fail') return [{ type: 'failure', failure: failureOf(act.code) }]
   if (act.do === 'call') {
     const { toolName, input } = act
-    return [{ type: 'tool_call', id: `call_demo_${messages.length}`, toolName, input: JSON.stringify(input) }]
+    return [{ type: 'tool_call', id: `call_demo_${messages.length}`, toolName, input }]
   }
   const [delta, end] =
     act.do === 'say' ? (['text_delta', 'text_end'] as const) : (['thinking_delta', 'thinking_end'] as const)

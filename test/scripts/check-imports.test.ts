@@ -35,7 +35,7 @@ describe('import table (style.md 2.1)', () => {
       {
         'shared/broker/memory.ts': X,
         'services/gateway/app.ts': X.replace('x', 'app'),
-        'services/standalone/standalone.mts': `${use('../../shared/broker/memory.ts')}import { app } from '../gateway/app.ts'\napp(process.env)\n`,
+        'services/wiring/process.ts': `${use('../../shared/broker/memory.ts')}import { app } from '../gateway/app.ts'\napp(process.env)\n`,
       },
     ],
     [

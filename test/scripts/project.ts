@@ -32,6 +32,7 @@ export async function makeProject(files: Record<string, string> = {}, wantedNode
     '.mocharc.json': await readFile(join(OURS, '.mocharc.json'), 'utf8'),
     'services/standalone/package.json': '{"type":"commonjs"}',
     'bin/npm': NPM,
+    'scripts/local-services.ts': '',
     ...files,
   })
   await utimes(join(tree.root, 'package-lock.json'), 0, 0) // As a clone's is older than what is installed after it.

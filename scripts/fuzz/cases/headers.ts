@@ -99,7 +99,7 @@ export const types: readonly Case[] = [
   ['another charset', type('application/json; charset=utf-16'), 415],
   ['a charset of 15 KB', type(`application/json; charset=${'a'.repeat(15_000)}`), 415],
   ['a charset of 15 KB of blanks', type(`application/json; charset=${BLANKS}"x`), 'any'],
-  ['parameters for 15 KB', type(`application/json${'; a=b'.repeat(3_000)}`), 201],
+  ['parameters for 15 KB', type(`application/json${'; a=b'.repeat(3_000)}`), 'any'],
   ['the type twice', type(['application/json', 'text/plain']), '2xx'],
   ['gzip', post('/v1/sessions', '{}', { 'Content-Encoding': 'gzip' }), 415],
   ['several encodings', post('/v1/sessions', '{}', { 'Content-Encoding': 'identity, gzip' }), 415],

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import { type AppError, invalidRequest, notFound as noSuch, toAppError, toErrorBody } from '../../../shared/errors.ts'
+import { AppError, invalidRequest, notFound as noSuch, toAppError, toErrorBody } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 
 /** What no route has answered. */
@@ -13,14 +13,21 @@ export function notFound(basePath: string): RequestHandler {
 /** Turns whatever was thrown into the JSON envelope (api.md "Errors"); a bug becomes a 500 that says nothing about itself. */
 export function recover(log: Log): ErrorRequestHandler {
   return (cause: unknown, req, res, _next) => {
-    const error =
-      cause instanceof URIError ? invalidRequest('the path is not valid percent-encoding') : toAppError(cause)
+    const error = refusalOfFramework(cause) ?? toAppError(cause)
     if (error.kind === 'internal') {
       log.error('request failed', { request_id: res.getHeader('X-Request-ID'), cause: error.cause ?? error })
     }
     if (res.headersSent || res.closed) res.destroy()
     else sendError(req, res, error)
   }
+}
+
+/** What Express and its parts refuse by themselves: a path that cannot be decoded, a range or a condition that does not fit a file. */
+function refusalOfFramework(cause: unknown): AppError | undefined {
+  if (cause instanceof URIError) return invalidRequest('the path is not valid percent-encoding')
+  if (cause instanceof AppError || !(cause instanceof Error) || !('status' in cause)) return undefined
+  const status = Number(cause.status)
+  return status >= 400 && status < 500 ? invalidRequest('the request headers cannot be met', { status }) : undefined
 }
 
 function sendError(req: Request, res: Response, error: AppError): void {

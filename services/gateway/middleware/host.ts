@@ -24,6 +24,8 @@ export function checkHost(names: readonly string[] | undefined): RequestHandler 
   return (req, _res, next) => {
     const { host } = req.headers
     if (host === undefined && req.httpVersion === '1.1') throw invalidRequest('send a Host header')
+    if (req.headersDistinct['host'] && req.headersDistinct['host'].length > 1)
+      throw invalidRequest('send one Host header')
     if (allowed && !allowed.has(nameOf(host))) {
       throw new AppError('permission', 'this server does not answer under that host name; ALLOWED_HOSTS can add it')
     }
