@@ -1,3 +1,4 @@
+import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Bench, type SharedProcesses } from './bench.ts'
 import type { Figure, Row } from './figure.ts'
@@ -17,6 +18,8 @@ const NAMES = FIGURES.map(({ name }) => name)
 const FIGURE_WITHIN_MS = 45_000
 const ALL_WITHIN_MS = 230_000
 const MAX_FAILURE_CHARS = 300
+/** Others' work takes from whichever process saturates a core, and so moves the ratios too. */
+const CALM_LOAD = 1
 
 const { values: options } = parseArgs({
   options: { only: { type: 'string', multiple: true, default: NAMES }, quick: { type: 'boolean', default: false } },
@@ -31,6 +34,8 @@ const processes = new Processes()
 process.once('exit', () => processes.killAll())
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
+const [load = 0] = loadavg()
+if (load > CALM_LOAD) process.stdout.write(`the machine is busy (load ${load.toFixed(1)}): that blurs every figure\n`)
 const rows = await measureAll(FIGURES.filter(({ name }) => options.only.includes(name)))
 process.stdout.write(`\n${renderTable(rows)}\n`)
 process.exit(rows.some(({ outcome }) => 'failure' in outcome) ? 1 : 0)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { DONE, framesOf, type Gateway, longestStall, RUN_ID, useGateways } from './setup.ts'
+import { longestStall } from '../support/stall.ts'
+import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
 const LIMIT = 10_485_760
 const MAX_STALL_MS = 250

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type AppDeps, createApp } from '../../services/gateway/app.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { createServer, type GatewayServer, type ServerLimits } from '../../services/gateway/server.ts'
@@ -166,16 +165,4 @@ export class Feed implements FrameStream, AsyncIterator<Frames> {
   [Symbol.asyncIterator](): this {
     return this
   }
-}
-
-/** The longest time, in milliseconds, that the event loop stood still while `work` was under way. */
-export async function longestStall(work: () => Promise<unknown>): Promise<number> {
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
-  try {
-    await work()
-  } finally {
-    delay.disable()
-  }
-  return delay.max / 1e6
 }

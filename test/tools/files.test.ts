@@ -2,7 +2,8 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createFileTools } from '../../shared/tools/files.ts'
-import { type Caller, callerOf, longestStall, makeFolder, removeFolders } from './setup.ts'
+import { longestStall } from '../support/stall.ts'
+import { type Caller, callerOf, makeFolder, removeFolders } from './setup.ts'
 
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `${from + index}\tline ${from + index}`).join('\n')

@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { assert, asyncProperty, constantFrom, string } from 'fast-check'
 import { createSearchTools, type SearchLimits } from '../../shared/tools/search.ts'
-import { type Caller, callerOf, longestStall, makeFolder, removeFolders } from './setup.ts'
+import { longestStall } from '../support/stall.ts'
+import { type Caller, callerOf, makeFolder, removeFolders } from './setup.ts'
 
 const LIMITS: SearchLimits = { entries: 50_000, wallMs: 10_000, matches: 500, fileBytes: 2 * 1024 * 1024 }
 /** What the specification of this task allows on the event loop, in ms. */
