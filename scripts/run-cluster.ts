@@ -68,7 +68,7 @@ async function start(slot: (typeof slots)[number]): Promise<void> {
     NODE_COMPILE_CACHE: base['NODE_COMPILE_CACHE'] ?? resolve('node_modules/.cache/compile'),
     ...(port !== null && { PORT: String(port) }),
   }
-  const args = ['--max-semi-space-size=8', `services/${role}/main.ts`]
+  const args = ['--max-semi-space-size=4', '--heap-growing-percent=50', `services/${role}/main.ts`]
   const child = await spawnChild({ name, command: process.execPath, args, env })
   void child.exited.then(({ code }) => onExit(slot, code, child.output))
   const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)

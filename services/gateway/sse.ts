@@ -50,11 +50,13 @@ export function openStream(runId: string, res: Response): void {
   res.setHeader('Cache-Control', 'no-cache, no-transform')
   res.setHeader('X-Accel-Buffering', 'no')
   res.setHeader('X-Run-ID', runId)
-  res.socket?.setNoDelay(true)
-  res.socket?.cork() // One packet for both.
+  const { socket } = res
+  socket?.setNoDelay(true)
+  socket?.cork()
   res.flushHeaders() // Apart from the comment: together they would stay in memory as the pieces they are made of.
   res.write(OPENING)
-  res.socket?.uncork()
+  // A run tells of its first turn in the next loop turn, and its reader of that in the one after: one packet for all of it.
+  setImmediate(() => setImmediate(() => socket?.uncork()))
 }
 
 /** Thousands of streams stand idle while Node keeps each request beside its response: what hangs on it, some 3 KB, is let go. */

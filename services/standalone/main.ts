@@ -10,11 +10,11 @@ if (Number.parseInt(version.slice(1), 10) < wanted) {
 }
 
 // Node strips the types of each file with a compiler of 17 MiB, unless the result is cached, and the cache of its entry file comes
-// from the environment only. So the process becomes itself once more, under the same pid, with the cache on (and a young
-// generation that does not grow to hold what thousands of idle streams have long let go).
+// from the environment only. So the process becomes itself once more, under the same pid, with the cache on (and a heap
+// that grows slowly: what streams have long let go is collected, not kept resident).
 if (!env.NODE_COMPILE_CACHE && process.execve) {
   const cache = require('node:path').join(__dirname, '../../node_modules/.cache/compile')
-  const flags = ['--max-semi-space-size=8', ...execArgv]
+  const flags = ['--max-semi-space-size=4', '--heap-growing-percent=50', ...execArgv]
   process.execve(execPath, [execPath, ...flags, __filename], { ...env, NODE_COMPILE_CACHE: cache })
 }
 
