@@ -50,6 +50,7 @@ export const FENCES: Record<string, readonly string[]> = {
   express: ['services/gateway/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
   winston: ['shared/log.ts'],
+  'prom-client': ['services/ops/**'],
   undici: ['shared/providers/egress{,-*}.ts', 'shared/providers/ai-sdk{,-*}.ts'],
   '@ai-sdk/*': ['shared/providers/ai-sdk{,-*}.ts'],
   '@modelcontextprotocol/client': ['shared/tools/mcp{,-*}.ts'],

@@ -1,0 +1,44 @@
+/** What a process counts about itself, by the names under which `/metrics` shows it (reliability.md rule 15). */
+export const COUNTERS = {
+  streams_opened: 'Streams that readers have opened',
+  events: 'Events that runs of this process have produced',
+  frames_relayed: 'Frames that came over the relay and were delivered to streams',
+  gaps_asked: 'Holes in streams for which a resend was asked',
+  gaps_repaired: 'Holes in streams that a resend has closed',
+  gaps_lost: 'Streams that ended with stream_gap',
+  streams_lost: 'Streams that ended with worker_lost or relay_unavailable',
+  slow_consumers: 'Readers that were cut off because they did not read',
+  stale_frames_dropped: 'Frames of processes that had been judged dead',
+  fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
+  permission_replies_lost: 'Permission replies that came after the decision',
+} as const
+
+export const HISTOGRAMS = {
+  relay_batch_bytes: 'Bytes of one message to another process',
+  permission_wait_seconds: 'From a permission request to its decision',
+} as const
+
+export const GAUGES = {
+  streams: 'Streams that are open',
+  runs: 'Runs that this process knows, by state',
+  permissions_pending: 'Permission requests that wait for their client',
+  sessions: 'Sessions that live in this process',
+} as const
+
+export type CounterName = keyof typeof COUNTERS
+export type HistogramName = keyof typeof HISTOGRAMS
+export type GaugeName = keyof typeof GAUGES
+
+/** One number, or one per state. */
+export type GaugeValue = number | Readonly<Record<string, number>>
+
+/** Where code below the ops listener counts; counting costs an addition. */
+export interface Metrics {
+  count(name: CounterName, by?: number): void
+  observe(name: HistogramName, value: number): void
+  /** `read` is called whenever somebody looks. */
+  gauge(name: GaugeName, read: () => GaugeValue): void
+}
+
+/** Counts for nobody. */
+export const NO_METRICS: Metrics = { count: () => {}, observe: () => {}, gauge: () => {} }
