@@ -71,6 +71,35 @@ export type DoneEvent = {
   cache_write_tokens?: number
 }
 
+/** What was said of a sub-agent of a sub-agent (D4.13). */
+type Parentage = { parent_subagent_id?: string }
+
+export type SubAgentStatus = 'running' | 'completed' | 'failed' | 'cancelled'
+
+export type SubAgentStartEvent = Parentage & {
+  type: 'subagent_start'
+  subagent_id: string
+  description?: string
+  cwd?: string
+  model?: string
+  start_time_ms: number
+}
+
+/** An event of a sub-agent's run: `event_type` names it, its fields stand beside. */
+export type SubAgentEvent = Parentage & { type: 'subagent_event'; subagent_id: string; event_type: string } & JsonObject
+
+export type SubAgentEndEvent = Parentage & {
+  type: 'subagent_end'
+  subagent_id: string
+  duration_ms: number
+  status: SubAgentStatus
+  result: string
+  error?: string
+}
+
+/** Ends a run whose plan was approved for the queue; `note` says why nothing was queued. */
+export type PlanQueuedEvent = { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
+
 /** What a run tells its client, in api.md's vocabulary ("Events"): `type` becomes the frame's event name, the rest its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -86,8 +115,12 @@ export type AgentEvent =
   | DoneEvent
   | ErrorEvent
   | WarningEvent
+  | SubAgentStartEvent
+  | SubAgentEvent
+  | SubAgentEndEvent
+  | PlanQueuedEvent
 
-const TERMINAL = new Set<AgentEvent['type']>(['done', 'error'])
+const TERMINAL = new Set<AgentEvent['type']>(['done', 'error', 'plan_queued'])
 
 /** Nothing follows a terminal event (D4.4). */
 export const isTerminal = (event: AgentEvent): boolean => TERMINAL.has(event.type)

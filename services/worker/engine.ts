@@ -4,7 +4,7 @@ import type { OpenAsk } from '../../shared/engine/permissions.ts'
 import { run as runEngine } from '../../shared/engine/run.ts'
 import type { WarningEvent } from '../../shared/events.ts'
 import type { ModelRoute, PriceOf } from '../../shared/providers/port.ts'
-import type { ToolBox } from '../../shared/tools/port.ts'
+import type { RunFacilities, ToolBox } from '../../shared/tools/port.ts'
 import type { Execute, Run } from './run.ts'
 
 export type EngineParts = {
@@ -20,30 +20,41 @@ export type EngineParts = {
   onToolBug(run: Run, toolName: string, cause: unknown): void
 }
 
-/** Makes of a request and the history it continues what a run executes. */
-export type StartEngine = (request: RunRequest, conversation: Conversation, warnings: WarningEvent[]) => Execute
+/** What a run starts from besides its request. */
+export type Start = {
+  conversation: Conversation
+  background?: string
+  warnings?: readonly WarningEvent[]
+  facilities?: RunFacilities
+}
+
+/** Makes of a request and what it starts from what a run executes. */
+export type StartEngine = (request: RunRequest, start: Start) => Execute
 
 /** One engine for one-shot runs and sessions alike: only the history they start from differs (D5.7). */
 export function createStartEngine(parts: EngineParts): StartEngine {
   const { primary, openAskFor, workspaceOf, maxTurns, maxToolOutputChars, onToolBug, ...shared } = parts
-  return (request, conversation, warnings) => (run, signal) =>
-    runEngine(
-      {
-        prompt: request.prompt,
-        ...(request.system_prompt !== undefined && { systemPrompt: request.system_prompt }),
-        maxTurns: request.max_turns ?? maxTurns,
-        stopSequences: request.stop_sequences ?? [],
-        warnings,
-      },
-      {
-        ...shared,
-        primary: request.model === undefined ? primary : { ...primary, model: request.model },
-        conversation,
-        openAsk: openAskFor(run),
-        workspace: () => workspaceOf(run),
-        signal,
-        maxOutputChars: maxToolOutputChars,
-        onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
-      },
-    )
+  return (request, { conversation, background, warnings = [], facilities = {} }) =>
+    (run, signal) =>
+      runEngine(
+        {
+          prompt: request.prompt,
+          ...(request.system_prompt !== undefined && { systemPrompt: request.system_prompt }),
+          ...(background !== undefined && { background }),
+          maxTurns: request.max_turns ?? maxTurns,
+          stopSequences: request.stop_sequences ?? [],
+          warnings,
+        },
+        {
+          ...shared,
+          primary: request.model === undefined ? primary : { ...primary, model: request.model },
+          conversation,
+          facilities,
+          openAsk: openAskFor(run),
+          workspace: () => workspaceOf(run),
+          signal,
+          maxOutputChars: maxToolOutputChars,
+          onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
+        },
+      )
 }

@@ -1,21 +1,27 @@
 import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failover.ts'
 import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage } from '../providers/port.ts'
-import type { Conversation } from './conversation.ts'
+import type { AgentTask } from '../tools/port.ts'
+import { Conversation } from './conversation.ts'
+import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
 import { callTools, type ToolStepDeps, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { addTurn, done, estimateUsage, startTotals, type Totals, turnEnd } from './usage.ts'
+import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd } from './usage.ts'
 
 export type EngineInput = {
   prompt: string
   systemPrompt?: string
+  /** What is known from before, for the model to read ahead of the history. */
+  background?: string
   maxTurns: number
   stopSequences: readonly string[]
   /** Told to the client behind the first `turn_start`. */
   warnings: readonly WarningEvent[]
 }
 
-export type EngineDeps = ToolStepDeps & {
+export type EngineDeps = Omit<ToolStepDeps, 'agentsFor'> & {
+  /** The agent that started this run as its sub-agent. */
+  lineage?: Lineage
   primary: ModelRoute
   fallback?: ModelRoute
   priceOf: PriceOf
@@ -29,6 +35,8 @@ export type EngineDeps = ToolStepDeps & {
  */
 export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator<AgentEvent, void, undefined> {
   const { conversation, signal } = deps
+  const tree = new AgentTree()
+  const agentsFor = subAgentsOf(input, deps, tree)
   conversation.append({ role: 'user', text: input.prompt })
   let totals = startTotals()
   for (let turn = 1; turn <= input.maxTurns; turn++) {
@@ -37,27 +45,47 @@ export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator
     const answer = yield* readAnswer(callModel(modelCall(input, deps)), input.stopSequences)
     if (signal.aborted) return yield abortEvent(signal)
     if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
-    const results = yield* callTools(answer.toolCalls, deps)
+    const { results, ending } = yield* callTools(answer.toolCalls, { ...deps, agentsFor })
     if (signal.aborted) return yield abortEvent(signal)
 
     const usage = answer.usage ?? estimateUsage(conversation.messages, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
     totals = yield* account(turn, { usage, route: answer.servedBy ?? deps.primary }, { totals, priceOf: deps.priceOf })
-    if (results.length === 0) return yield done(totals, answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
+    if (ending) return yield ending
+    if (results.length > 0) continue
+    const { usage: inAll, costUsd } = tree.spent
+    return yield done(addSpent(totals, inAll, costUsd), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
   }
   yield errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
 }
 
-function modelCall({ systemPrompt, stopSequences }: EngineInput, deps: EngineDeps): ModelCall {
+/** A sub-agent is a run of this same loop, with a fresh history and what is left of its caller's tools (D5.3). */
+function subAgentsOf(input: EngineInput, deps: EngineDeps, tree: AgentTree) {
+  const { lineage: caller, primary } = deps
+  const launch = ({ prompt, system = SUB_AGENT, tools }: AgentTask, lineage: Lineage) =>
+    run(
+      { prompt, systemPrompt: system, maxTurns: input.maxTurns, stopSequences: [], warnings: [] },
+      { ...deps, lineage, conversation: new Conversation(), toolBox: narrow(deps.toolBox, lineage.depth, tools) },
+    )
+  const common = { tree: caller?.tree ?? tree, model: primary.model, launch, ...(caller && { caller }) }
+  return (emit: Emit) => createSubAgents({ ...common, emit: caller?.emit ?? emit })
+}
+
+const SUB_AGENT =
+  'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
+
+function modelCall({ systemPrompt, background, stopSequences }: EngineInput, deps: EngineDeps): ModelCall {
   const { primary, fallback, conversation, toolBox, signal } = deps
   const request = {
     ...(systemPrompt !== undefined && { system: systemPrompt }),
-    messages: conversation.messages,
+    messages: background === undefined ? conversation.messages : [userText(background), ...conversation.messages],
     tools: toolBox.tools,
     stopSequences,
   }
   return { primary, ...(fallback && { fallback }), request, signal }
 }
+
+const userText = (text: string): Message => ({ role: 'user', text })
 
 function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[]): Message[] {
   const said = [...blocks, ...toolUseBlocks(toolCalls)]

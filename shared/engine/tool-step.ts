@@ -1,8 +1,9 @@
-import type { AgentEvent, JsonObject } from '../events.ts'
+import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { fail, type ToolBox, type ToolOutcome } from '../tools/port.ts'
+import { fail, type RunFacilities, type SubAgents, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { OpenAsk } from './permissions.ts'
+import type { Emit } from './sub-agents.ts'
 import type { ToolCall } from './turn.ts'
 
 export type ToolStepDeps = {
@@ -12,12 +13,18 @@ export type ToolStepDeps = {
   workspace: () => string
   signal: AbortSignal
   maxOutputChars: number
+  facilities: RunFacilities
+  /** The sub-agents that this step's tools may start; `emit` is this step's way to the stream. */
+  agentsFor(emit: Emit): SubAgents
   /** Told of a tool that threw, which is a bug of the tool. */
   onToolBug(toolName: string, cause: unknown): void
 }
 
 const MAX_CALLS = 64
-const MAX_QUEUED_PROGRESS = 256
+const MAX_QUEUED = 256
+
+/** What a turn's tool calls came to, in the order of the calls. */
+export type ToolStep = { results: ToolResultBlock[]; ending?: PlanQueuedEvent }
 
 /** The calls as they stand in the history. */
 export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
@@ -31,30 +38,40 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
 
 /**
  * Makes one turn's tool calls, all at once: each reports its events as they come, and those that ask wait for their own
- * verdict (D4.3). Returns the results in the order of the calls. Once the signal is aborted the events end, and the calls
+ * verdict (D4.3). Once the signal is aborted the events end, and the calls
  * are left to stop by themselves.
  */
 export async function* callTools(
   calls: readonly ToolCall[],
   deps: ToolStepDeps,
-): AsyncGenerator<AgentEvent, ToolResultBlock[], undefined> {
-  if (calls.length === 0) return []
+): AsyncGenerator<AgentEvent, ToolStep, undefined> {
+  if (calls.length === 0) return { results: [] }
   for (const { id, toolName, input } of calls) {
     yield { type: 'tool_use', id, tool_name: toolName, input: parseInput(input) ?? {} }
   }
-  const events = new EventQueue<AgentEvent>(MAX_QUEUED_PROGRESS)
+  const events = new EventQueue<AgentEvent>(MAX_QUEUED)
   const close = () => events.close()
   deps.signal.addEventListener('abort', close, { once: true })
-  const results = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, { ...deps, events })))
-  results.then(close, close)
+  const agents = deps.agentsFor((event) => events.send(event))
+  const settled = Promise.all(
+    calls.map((call, index) => callTool(call, index < MAX_CALLS, { ...deps, events, agents })),
+  )
+  settled.then(close, close)
   yield* events
   deps.signal.removeEventListener('abort', close)
-  return deps.signal.aborted ? [] : results
+  return deps.signal.aborted ? { results: [] } : stepOf(await settled)
 }
 
-type CallDeps = ToolStepDeps & { events: EventQueue<AgentEvent> }
+type Settled = { result: ToolResultBlock; ending: PlanQueuedEvent | undefined }
 
-async function callTool(call: ToolCall, isWithinLimit: boolean, deps: CallDeps): Promise<ToolResultBlock> {
+function stepOf(settled: readonly Settled[]): ToolStep {
+  const ending = settled.find((call) => call.ending)?.ending
+  return { results: settled.map(({ result }) => result), ...(ending && { ending }) }
+}
+
+type CallDeps = ToolStepDeps & { events: EventQueue<AgentEvent>; agents: SubAgents }
+
+async function callTool(call: ToolCall, isWithinLimit: boolean, deps: CallDeps): Promise<Settled> {
   const { id, toolName } = call
   const outcome = isWithinLimit
     ? await outcomeOf(call, deps)
@@ -62,7 +79,7 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, deps: CallDeps):
   const output = capOutput(outcome.output, deps.maxOutputChars)
   if (output !== outcome.output) deps.events.push(truncationWarning(call, outcome.output.length, deps.maxOutputChars))
   deps.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
-  return { id, toolName, output, isError: outcome.isError }
+  return { result: { id, toolName, output, isError: outcome.isError }, ending: outcome.ending }
 }
 
 /** Check, ask, run: each stage may settle the call. Whatever goes wrong is a value that the model reads. */
@@ -90,6 +107,8 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
       workspace: deps.workspace(),
       signal: deps.signal,
       report: reporter(call, deps.events),
+      agents: deps.agents,
+      ...deps.facilities,
     })
   } catch (cause) {
     deps.onToolBug(toolName, cause)

@@ -9,21 +9,27 @@ const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, isPriceUnknown: false })
 
 /** `price` in US dollars, `undefined` when it is not known. */
-export function addTurn(
-  { usage, costUsd, turns, isPriceUnknown }: Totals,
-  turn: Usage,
-  price: number | undefined,
-): Totals {
+export function addTurn(totals: Totals, turn: Usage, price: number | undefined): Totals {
+  const { turns, isPriceUnknown } = totals
   return {
-    usage: {
-      input: usage.input + turn.input,
-      cacheRead: usage.cacheRead + turn.cacheRead,
-      cacheWrite: usage.cacheWrite + turn.cacheWrite,
-      output: usage.output + turn.output,
-    },
-    costUsd: costUsd + (price ?? 0),
+    ...addSpent(totals, turn, price ?? 0),
     turns: turns + 1,
     isPriceUnknown: isPriceUnknown || price === undefined,
+  }
+}
+
+/** Adds what was spent on the run besides its own turns, such as its sub-agents'. */
+export function addSpent(totals: Totals, spent: Usage, costUsd: number): Totals {
+  const { usage } = totals
+  return {
+    ...totals,
+    usage: {
+      input: usage.input + spent.input,
+      cacheRead: usage.cacheRead + spent.cacheRead,
+      cacheWrite: usage.cacheWrite + spent.cacheWrite,
+      output: usage.output + spent.output,
+    },
+    costUsd: totals.costUsd + costUsd,
   }
 }
 

@@ -30,10 +30,15 @@ export function createToolRegistry({ tools, permissions }: ToolRegistryDeps): To
   return {
     tools: offered,
     find: (name) => byName.get(name),
-    policyOf: (name) => permissions.get(name) ?? byName.get(name)?.defaultPolicy ?? 'deny',
+    policyOf(name) {
+      const tool = byName.get(name)
+      const policy = permissions.get(name) ?? tool?.defaultPolicy ?? 'deny'
+      return policy === 'allow' && tool?.alwaysAsks ? 'ask' : policy
+    },
     problemWith(name, input) {
       const tool = byName.get(name)
-      return tool ? check.problemWith(tool, input) : `There is no tool ${name}.`
+      if (!tool) return `There is no tool ${name}.`
+      return check.problemWith(tool, input) ?? tool.problemWith?.(input)
     },
     problems: unknownNames(byName, permissions),
     leftOut,

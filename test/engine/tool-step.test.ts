@@ -5,6 +5,7 @@ import type { ToolCall } from '../../shared/engine/turn.ts'
 import type { AgentEvent } from '../../shared/events.ts'
 import type { ToolResultBlock } from '../../shared/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
+import { NO_AGENTS } from '../tools/setup.ts'
 
 const call = (id: string, toolName: string, input = '{}'): ToolCall => ({ type: 'tool_call', id, toolName, input })
 
@@ -31,6 +32,8 @@ function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): Tool
     workspace: () => '/nowhere',
     signal: new AbortController().signal,
     maxOutputChars: 1000,
+    facilities: {},
+    agentsFor: () => NO_AGENTS,
     onToolBug: () => {},
     ...rest,
   }
@@ -44,7 +47,7 @@ async function collect(
   const step = callTools(calls, deps)
   while (true) {
     const next = await step.next()
-    if (next.done) return { events, results: next.value }
+    if (next.done) return { events, results: next.value.results }
     events.push(next.value)
   }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { JsonObject } from '../../shared/events.ts'
-import type { Tool, ToolContext, ToolOutcome } from '../../shared/tools/port.ts'
+import type { SubAgents, Tool, ToolContext, ToolOutcome } from '../../shared/tools/port.ts'
 
 const folders: string[] = []
 
@@ -18,10 +18,18 @@ export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 }
 
+/** For tools that start none. */
+export const NO_AGENTS: SubAgents = {
+  depth: 0,
+  refusal: () => undefined,
+  run: async () => ({ status: 'failed', result: '', error: 'this test has no sub-agents' }),
+}
+
 export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}): ToolContext => ({
   workspace,
   signal: new AbortController().signal,
   report: () => {},
+  agents: NO_AGENTS,
   ...fields,
 })
 
