@@ -1,15 +1,20 @@
 import type { Config } from '../../shared/config.ts'
 import type { Log } from '../../shared/log.ts'
+import { planProblem } from '../../shared/plans/plan.ts'
 import type { Egress } from '../../shared/providers/egress.ts'
+import { createAgentTools } from '../../shared/tools/agents.ts'
 import { createBashTool } from '../../shared/tools/bash.ts'
+import { createDreamTool } from '../../shared/tools/dream.ts'
+import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
 import { createFileTools } from '../../shared/tools/files.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
 import { createSearchTools } from '../../shared/tools/search.ts'
+import { createSkillTool, type Skill } from '../../shared/tools/skill.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
 
-type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'allowsPrivateUrls'>
+type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'>
 
 /** The tools of D5.1 that this process offers, those of its MCP servers included. Throws when TOOL_PERMISSIONS names none of them. */
 export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox: ToolBox; close(): Promise<void> }> {
@@ -20,6 +25,10 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
     ...createSearchTools(),
     createWebFetchTool({ egress: egress.open }),
     createTodoTool(),
+    ...createAgentTools(),
+    createSkillTool(await openSkills(config.skillsDir, log)),
+    createDreamTool(),
+    createExitPlanTool(planProblem),
     ...(config.isBashEnabled ? [createBashTool()] : []),
     ...mcp.tools,
   ]
@@ -49,4 +58,13 @@ async function openMcp(configFile: string | undefined, log: Log) {
   if (configFile === undefined) return { tools: [], close: async () => {} }
   const { openMcpServers } = await import('../../shared/tools/mcp.ts')
   return openMcpServers({ configFile, onProblem: (line: string) => log.warn(line) })
+}
+
+/** What reads skills is loaded only where there are some. */
+async function openSkills(dir: string | undefined, log: Log): Promise<Skill[]> {
+  if (dir === undefined) return []
+  const { loadSkills } = await import('../../shared/tools/skills.ts')
+  const { skills, problems } = await loadSkills(dir)
+  for (const line of problems) log.warn(line)
+  return skills
 }

@@ -61,13 +61,13 @@ export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator
 
 /** A sub-agent is a run of this same loop, with a fresh history and what is left of its caller's tools (D5.3). */
 function subAgentsOf(input: EngineInput, deps: EngineDeps, tree: AgentTree) {
-  const { lineage: caller, primary } = deps
+  const { lineage: caller, primary, toolBox } = deps
   const launch = ({ prompt, system = SUB_AGENT, tools }: AgentTask, lineage: Lineage) =>
     run(
       { prompt, systemPrompt: system, maxTurns: input.maxTurns, stopSequences: [], warnings: [] },
-      { ...deps, lineage, conversation: new Conversation(), toolBox: narrow(deps.toolBox, lineage.depth, tools) },
+      { ...deps, lineage, conversation: new Conversation(), toolBox: narrow(toolBox, lineage.depth, tools) },
     )
-  const common = { tree: caller?.tree ?? tree, model: primary.model, launch, ...(caller && { caller }) }
+  const common = { tree: caller?.tree ?? tree, model: primary.model, toolBox, launch, ...(caller && { caller }) }
   return (emit: Emit) => createSubAgents({ ...common, emit: caller?.emit ?? emit })
 }
 

@@ -29,6 +29,8 @@ export type SubAgentDeps = {
   /** The agent that the tools were called by; absent: the run itself. */
   caller?: Lineage
   emit: Emit
+  /** The caller's tools. */
+  toolBox: ToolBox
   model: string
   launch(task: AgentTask, child: Lineage): AsyncIterable<AgentEvent>
 }
@@ -40,7 +42,10 @@ export function createSubAgents(deps: SubAgentDeps): SubAgents {
   let children = 0
   return {
     depth,
-    refusal(count) {
+    refusal(tasks) {
+      const count = tasks.length
+      const unknown = tasks.flatMap(({ tools = [] }) => tools).filter((name) => !deps.toolBox.find(name))
+      if (unknown.length > 0) return `There is no tool ${unknown.join(', ')}. The tools are: ${namesOf(deps.toolBox)}.`
       if (depth >= MAX_DEPTH) return `Sub-agents go ${MAX_DEPTH} deep and no deeper: do this task yourself.`
       if (children + count > MAX_CHILDREN) {
         return `An agent may have ${MAX_CHILDREN} sub-agents at a time, and ${children} are at work: wait for their results first.`
@@ -59,6 +64,8 @@ export function createSubAgents(deps: SubAgentDeps): SubAgents {
     },
   }
 }
+
+const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 
 async function follow(task: AgentTask, { tree, caller, emit, model, launch }: SubAgentDeps): Promise<AgentReport> {
   const id = newId('sub')

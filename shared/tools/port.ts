@@ -26,8 +26,8 @@ export type AgentReport = { status: 'completed' | 'failed' | 'cancelled'; result
 export interface SubAgents {
   /** 0: the caller is the run itself; 1 and 2: it is a sub-agent. */
   readonly depth: number
-  /** Why `count` more may not start now, in words for the model. */
-  refusal(count: number): string | undefined
+  /** Why these may not start now, in words for the model. */
+  refusal(tasks: readonly AgentTask[]): string | undefined
   run(task: AgentTask): Promise<AgentReport>
 }
 
