@@ -1,8 +1,12 @@
+import { ensureMongod } from './local-services/mongo-server.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
 
 // For the shell scripts: `node scripts/local-services.ts ensure redis` installs what is missing so that each service named
 // can be started, and exits with 0 when it can.
-const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = { redis: ensureRedisServer }
+const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = {
+  redis: ensureRedisServer,
+  mongo: ensureMongod,
+}
 const NAMES = Object.keys(ENSURE)
 
 const [command, ...services] = process.argv.slice(2)

@@ -1,7 +1,6 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { aptInstall, canRun } from './apt.ts'
 
 const ABSENT =
   'There is no redis-server: install one so that it is on PATH (Debian: apt-get install redis-server, macOS: brew install redis). ' +
@@ -32,21 +31,4 @@ const run = promisify(execFile)
 async function findRedisServer(): Promise<string | undefined> {
   const said = await run('redis-server', ['--version']).catch(() => undefined)
   return said && (/\bv=(\S+)/.exec(said.stdout)?.[1] ?? 'of unknown version')
-}
-
-const canRun = (command: string) =>
-  run(command, ['--version']).then(
-    () => true,
-    () => false,
-  )
-
-const INSTALLER = fileURLToPath(new URL('./apt-install.sh', import.meta.url))
-
-/** As root, or through a sudo that asks for nothing. What it says goes to stderr: stdout stays the program's. */
-async function aptInstall(name: string): Promise<void> {
-  const command = ['sh', INSTALLER, name]
-  const [program = 'sh', ...args] = process.getuid?.() === 0 ? command : ['sudo', '-n', ...command]
-  const child = spawn(program, args, { stdio: ['ignore', 2, 2] })
-  // Whether it worked is seen by looking for the program again.
-  await once(child, 'close').catch(() => undefined)
 }

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Child, spawnChild } from './child.ts'
+import { freePort } from './free-port.ts'
+
+const STARTS = 3
+const START_WITHIN_MS = 20_000
+
+type Home = { command: string; setName: string; port: number; dir: string }
+
+/** Starts a mongod of the set on a loopback port and in a folder of its own; both go with it, and it with this process. */
+export async function startMember(command: string, setName: string): Promise<MongoMember> {
+  const dir = await mkdtemp(join(tmpdir(), 'agent-engine-mongo-'))
+  for (let left = STARTS; ; left--) {
+    const home = { command, setName, port: await freePort(), dir }
+    try {
+      return new MongoMember(home, await launch(home))
+    } catch (cause) {
+      // The port may have been taken since it was found free.
+      if (left > 1) continue
+      await rm(dir, { recursive: true, force: true })
+      throw cause
+    }
+  }
+}
+
+/** A mongod of our own. */
+export class MongoMember {
+  readonly host: string
+  readonly #home: Home
+  #child: Child
+
+  constructor(home: Home, child: Child) {
+    this.host = `127.0.0.1:${home.port}`
+    this.#home = home
+    this.#child = child
+  }
+
+  /** Changes with every restart. */
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  get isRunning(): boolean {
+    return this.#child.isRunning
+  }
+
+  /** Resolves once the signal is sent; SIGKILL, once it is dead. */
+  kill(signal: NodeJS.Signals): Promise<void> {
+    return this.#child.kill(signal)
+  }
+
+  /** Starts it again on the same port with what it had stored; one that still runs is killed first. */
+  async restart(): Promise<void> {
+    await this.#child.kill('SIGKILL')
+    this.#child = await launch(this.#home)
+  }
+
+  /** At once: nothing of it is kept. */
+  async stop(): Promise<void> {
+    await this.#child.kill('SIGKILL')
+    await rm(this.#home.dir, { recursive: true, force: true })
+  }
+}
+
+async function launch(home: Home): Promise<Child> {
+  const { command, dir } = home
+  const child = await spawnChild({ name: 'mongod', command, args: settings(home), ownDir: dir })
+  try {
+    await child.line(/"Waiting for connections"/, START_WITHIN_MS)
+    return child
+  } catch (cause) {
+    await child.kill('SIGKILL')
+    throw cause
+  }
+}
+
+/** As small as it gets: the smallest cache and log, no sockets in /tmp, no diagnostic files. */
+const settings = ({ setName, port, dir }: Home): string[] => [
+  ...['--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', dir],
+  ...['--replSet', setName, '--oplogSize', '64', '--wiredTigerCacheSizeGB', '0.25', '--quiet'],
+  ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+]

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { invalidRequest } from '../errors.ts'
+import type { TenantId } from '../tenant.ts'
+import { appendNext } from './append.ts'
+import { createLines } from './lines.ts'
+import type { CollectionSpec, Store, Stored } from './port.ts'
+
+export const MEMORY_ENTRIES: CollectionSpec = {
+  name: 'memory_entries',
+  key: ['customer_id', 'seq'],
+  unique: [['customer_id', 'id']],
+  order: { within: ['customer_id'], by: ['seq'], direction: 'descending' },
+}
+
+/** What `Dream` has distilled of a customer's history (D5.3). */
+export type MemoryEntry = { id: string; content: string; created_at: string; run_id?: string }
+
+export interface MemoryEntries {
+  /** The customer's oldest entry goes when there are more than 100. Throws `invalid_request` for one that is empty or too long. */
+  add(tenant: TenantId, customerId: string, entry: Pick<MemoryEntry, 'content' | 'run_id'>): Promise<MemoryEntry>
+  /** The newest `count` entries, newest first. */
+  last(tenant: TenantId, customerId: string, count: number): Promise<MemoryEntry[]>
+}
+
+/** As much as an entry of a flow's memory (D6.7). */
+const MAX_BYTES = 8 * 1024
+const KEPT = 100
+
+export function createMemoryEntries(store: Store, { now = () => new Date() } = {}): MemoryEntries {
+  const entries = store.collection(MEMORY_ENTRIES)
+  const inLine = createLines()
+  return {
+    async add(tenant, customerId, { content, run_id }) {
+      checkContent(content)
+      const id = `mem_${randomUUID().replaceAll('-', '')}`
+      const doc = { id, content, created_at: now().toISOString(), ...(run_id !== undefined && { run_id }) }
+      const line = { customer_id: customerId }
+      await inLine(`${tenant} ${customerId}`, async () => {
+        const seq = await appendNext(entries, tenant, { line, same: { ...line, id }, doc })
+        if (seq > KEPT) await entries.delete(tenant, { ...line, seq: seq - KEPT })
+      })
+      return doc
+    },
+    async last(tenant, customerId, count) {
+      const limit = Math.min(count, KEPT)
+      const found = await entries.page(tenant, { where: { customer_id: customerId }, limit })
+      return found.map(toEntry)
+    },
+  }
+}
+
+function checkContent(content: string): void {
+  if (content.trim() === '') throw invalidRequest('a memory entry is empty: say what is to be remembered')
+  if (Buffer.byteLength(content) > MAX_BYTES)
+    throw invalidRequest(`a memory entry has more than ${MAX_BYTES} bytes: say it shorter, or in several entries`)
+}
+
+function toEntry({ doc }: Stored): MemoryEntry {
+  const { id, content, created_at, run_id } = doc as MemoryEntry
+  return { id, content, created_at, ...(run_id !== undefined && { run_id }) }
+}

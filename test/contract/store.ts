@@ -1,0 +1,298 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import type { Collection, CollectionSpec, Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+
+/** A store with these collections, on what the tests before have left. */
+export type OpenStore = (collections: readonly CollectionSpec[], now?: () => number) => Promise<Store>
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+
+const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']] }
+const EVENTS: CollectionSpec = {
+  name: 'events',
+  key: ['id'],
+  order: { within: ['customer_id'], by: ['at', 'id'], direction: 'descending' },
+  filters: ['status'],
+}
+const STEPS: CollectionSpec = {
+  name: 'steps',
+  key: ['plan', 'step'],
+  order: { within: ['plan'], by: ['step'], direction: 'ascending' },
+}
+const KEYS: CollectionSpec = { name: 'keys', key: ['route', 'key'], ttlSecs: 86_400 }
+const ALL = [FLOWS, EVENTS, STEPS, KEYS]
+
+/** What a user may send: nothing of it may mean anything to a database. */
+const HOSTILE = {
+  'a.b': { 'c.d': 1, '': 2 },
+  $set: { $where: 'sleep(1000)' },
+  $ref: '#/x',
+  $id: 'y',
+  $db: 'z',
+  _id: { $gt: '' },
+  _bsontype: 'ObjectId',
+  id: '0'.repeat(24),
+  'nul\0key': 'nul\0value',
+  constructor: { prototype: 1 },
+  deep: JSON.parse(`${'[{"a":'.repeat(60)}1${'}]'.repeat(60)}`) as unknown,
+  half: '\ud800',
+  emoji: '😀',
+  numbers: [0, -1.5, 2 ** 53, 1e300, 1e-7],
+  quotes: `'"; DROP TABLE flows; --`,
+  nothing: null,
+}
+
+async function refusalOf(act: Promise<unknown>): Promise<string> {
+  const cause = await act.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (cause instanceof AppError) return cause.kind
+  throw cause ?? new Error('nothing was refused')
+}
+
+/** What every store promises, whichever database is under it. */
+export function storeContract(open: OpenStore): void {
+  let store: Store
+  let flows: Collection
+  let clock = Date.now()
+  let count = 0
+  const flow = (more = {}) => ({ name: `flow${++count}`, alias: `alias${count}`, ...more })
+  before(async () => {
+    store = await open(ALL, () => clock)
+    flows = store.collection(FLOWS)
+  })
+  after(() => store.close())
+
+  it('what is inserted is found by its key and by its other unique fields, as version 1', async () => {
+    const doc = flow({ state: 'draft', steps: [1, { two: 2 }] })
+    expect(await flows.insert(TENANT, doc)).to.equal(true)
+    const stored = { doc, version: 1 }
+    expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal(stored)
+    expect(await flows.get(TENANT, { alias: doc.alias })).to.deep.equal(stored)
+    expect(await flows.get(TENANT, { name: 'none' })).to.equal(undefined)
+  })
+
+  it('a document comes back as it went in, whatever its keys and strings are', async () => {
+    const doc = flow({ payload: HOSTILE, ...HOSTILE })
+    expect(await flows.insert(TENANT, doc)).to.equal(true)
+    const stored = await flows.get(TENANT, { name: doc.name })
+    expect(stored?.doc).to.deep.equal(doc)
+    expect(Object.keys(stored?.doc ?? {})).to.deep.equal(Object.keys(doc))
+    expect(await flows.replaceIfVersion(TENANT, { doc: { ...doc, more: HOSTILE }, version: 1 })).to.equal(true)
+    expect((await flows.get(TENANT, { name: doc.name }))?.doc).to.deep.equal({ ...doc, more: HOSTILE })
+  })
+
+  it('`__proto__` is a key like any other and changes no prototype', async () => {
+    const doc = flow({ payload: JSON.parse('{"__proto__":{"isAdmin":true}}') as unknown })
+    await flows.insert(TENANT, doc)
+    const payload = (await flows.get(TENANT, { name: doc.name }))?.doc['payload'] as object
+    expect(Object.keys(payload)).to.deep.equal(['__proto__'])
+    expect('isAdmin' in payload).to.equal(false)
+  })
+
+  it('a taken key, or another taken unique value, is an answer and changes nothing', async () => {
+    const doc = flow()
+    await flows.insert(TENANT, doc)
+    expect(await flows.insert(TENANT, { ...doc, alias: 'free' })).to.equal(false)
+    expect(await flows.insert(TENANT, { ...doc, name: 'free' })).to.equal(false)
+    expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
+    expect(await flows.get(TENANT, { name: 'free' })).to.equal(undefined)
+  })
+
+  it('of 50 inserts of one key at once one wins', async () => {
+    const doc = flow()
+    const won = await Promise.all(
+      Array.from({ length: 50 }, (_, by) => flows.insert(TENANT, { ...doc, alias: `r${by}` })),
+    )
+    expect(won.filter(Boolean)).to.have.length(1)
+    expect((await flows.get(TENANT, { name: doc.name }))?.doc['alias']).to.equal(`r${won.indexOf(true)}`)
+  })
+
+  it('of 50 replacements of one version one wins, and the version grows by one', async () => {
+    const doc = flow()
+    await flows.insert(TENANT, doc)
+    const replace = (by: number) => flows.replaceIfVersion(TENANT, { doc: { ...doc, by }, version: 1 })
+    const won = await Promise.all(Array.from({ length: 50 }, (_, by) => replace(by)))
+    expect(won.filter(Boolean)).to.have.length(1)
+    expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({
+      doc: { ...doc, by: won.indexOf(true) },
+      version: 2,
+    })
+  })
+
+  it('a replacement of what is gone, or by a unique value that is taken, is refused', async () => {
+    const [one, two] = [flow(), flow()]
+    await flows.insert(TENANT, one)
+    await flows.insert(TENANT, two)
+    expect(await flows.replaceIfVersion(TENANT, { doc: { ...two, alias: one.alias }, version: 1 })).to.equal(false)
+    expect(await flows.replaceIfVersion(TENANT, { doc: flow(), version: 1 })).to.equal(false)
+    expect(await flows.get(TENANT, { name: two.name })).to.deep.equal({ doc: two, version: 1 })
+  })
+
+  it('what is replaced is looked up by its new values', async () => {
+    const doc = flow()
+    await flows.insert(TENANT, doc)
+    await flows.replaceIfVersion(TENANT, { doc: { ...doc, alias: 'moved' }, version: 1 })
+    expect(await flows.get(TENANT, { alias: doc.alias })).to.equal(undefined)
+    expect((await flows.get(TENANT, { alias: 'moved' }))?.version).to.equal(2)
+  })
+
+  it('what is deleted is gone, once, and only in the version that was meant', async () => {
+    const doc = flow()
+    await flows.insert(TENANT, doc)
+    expect(await flows.delete(TENANT, { name: doc.name }, 2)).to.equal(false)
+    expect(await flows.delete(TENANT, { name: doc.name }, 1)).to.equal(true)
+    expect(await flows.delete(TENANT, { name: doc.name })).to.equal(false)
+    expect(await flows.get(TENANT, { name: doc.name })).to.equal(undefined)
+    expect(await flows.insert(TENANT, doc)).to.equal(true)
+  })
+
+  it('design §7.4: a tenant reaches nothing of another, and both may have the same key', async () => {
+    const doc = flow()
+    await flows.insert(TENANT, doc)
+    expect(await flows.get(OTHER, { name: doc.name })).to.equal(undefined)
+    expect(await flows.delete(OTHER, { name: doc.name })).to.equal(false)
+    expect(await flows.replaceIfVersion(OTHER, { doc: { ...doc, x: 1 }, version: 1 })).to.equal(false)
+    expect(await flows.insert(OTHER, { ...doc, x: 2 })).to.equal(true)
+    expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
+  })
+
+  it('reliability.md rule 4: a write whose time was over before it left is refused and did not happen', async () => {
+    const [late, paused] = [flow(), flow()]
+    expect(await refusalOf(flows.insert(TENANT, late, { withinMs: 0 }))).to.equal('unavailable')
+    expect(await flows.get(TENANT, { name: late.name })).to.equal(undefined)
+    const write = flows.insert(TENANT, paused, { withinMs: 50 }).catch((cause: AppError) => cause.kind)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120) // As if the process was stopped just now.
+    const outcome = await write
+    const isThere = (await flows.get(TENANT, { name: paused.name })) !== undefined
+    expect({ outcome, isThere }).to.deep.equal(
+      isThere ? { outcome: true, isThere } : { outcome: 'unavailable', isThere },
+    )
+  })
+
+  it('D2.11: a value to look up is a string or a number, and never a query', async () => {
+    for (const name of [{ $gt: '' }, null, ['a'], true, Number.NaN]) {
+      expect(await flows.get(TENANT, { name } as never).catch((cause: Error) => cause.message)).to.match(
+        /neither a string/,
+      )
+      expect(await flows.insert(TENANT, { ...flow(), name } as never).catch((cause: Error) => cause.message)).to.match(
+        /neither a string/,
+      )
+    }
+    for (const name of ['half \ud800', 'nul \0'])
+      expect(await refusalOf(flows.get(TENANT, { name }))).to.equal('invalid_request')
+  })
+
+  it('a document of more than 8 MiB is refused before a database is asked', async () => {
+    expect(await refusalOf(flows.insert(TENANT, flow({ text: 'x'.repeat(8 * 2 ** 20) })))).to.equal('invalid_request')
+    expect(await flows.insert(TENANT, flow({ text: 'x'.repeat(8 * 2 ** 20 - 1000) }))).to.equal(true)
+  })
+
+  it('a collection or a field that was not declared is a bug, and says so', async () => {
+    expect(() => store.collection({ name: 'others', key: ['id'] })).to.throw('others')
+    expect(await flows.get(TENANT, { state: 'x' }).catch(String)).to.include('not looked up by state')
+    expect(await flows.page(TENANT, { limit: 1 }).catch(String)).to.include('not paged')
+    const failure = await open([{ name: 'a; DROP TABLE flows', key: ['id'] }]).catch(String)
+    expect(failure).to.include('cannot be the name')
+  })
+
+  pagingContract(() => store)
+
+  it('D6.6: what expires is gone for every reader at once, and its key is free again', async () => {
+    const keys = store.collection(KEYS)
+    const doc = { route: 'run', key: `k${++count}`, body_hash: 'h' }
+    await keys.insert(TENANT, doc)
+    clock += 86_399_000
+    expect(await keys.insert(TENANT, doc)).to.equal(false)
+    expect(await keys.replaceIfVersion(TENANT, { doc: { ...doc, state: 'finished' }, version: 1 })).to.equal(true)
+    clock += 1_001
+    expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.equal(undefined)
+    expect(await keys.replaceIfVersion(TENANT, { doc, version: 2 })).to.equal(false)
+    expect(await keys.delete(TENANT, { route: doc.route, key: doc.key })).to.equal(false)
+    expect(await keys.insert(TENANT, doc)).to.equal(true)
+    expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.deep.equal({ doc, version: 1 })
+  })
+
+  it('what one process has stored another finds, also one that keeps and looks up more', async () => {
+    const doc = flow({ state: 'draft' })
+    await flows.insert(TENANT, doc)
+    const more: CollectionSpec = { ...FLOWS, unique: [['alias'], ['name', 'state']] }
+    const later = await open([more, { name: 'later', key: ['id'] }])
+    try {
+      const opened = later.collection(more)
+      expect(await opened.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
+      const added = flow({ state: 'new' })
+      expect(await opened.insert(TENANT, added)).to.equal(true)
+      expect((await opened.get(TENANT, { name: added.name, state: 'new' }))?.doc).to.deep.equal(added)
+    } finally {
+      await later.close()
+    }
+  })
+
+  it('a store that answers is not away, and can be closed twice', async () => {
+    const other = await open(ALL)
+    expect(other.awayMs()).to.equal(0)
+    await other.close()
+    await other.close()
+  })
+}
+
+function pagingContract(store: () => Store): void {
+  const customer = { customer_id: 'anna' }
+  const idsOf = (page: { doc: Record<string, unknown> }[]) => page.map(({ doc }) => doc['id'])
+  let events: Collection
+  before(async () => {
+    events = store().collection(EVENTS)
+    for (let i = 1; i <= 9; i++) {
+      const at = `2026-01-0${Math.ceil(i / 3)}`
+      await events.insert(TENANT, { id: `e${i}`, at, status: i % 2 ? 'odd' : 'even', ...customer })
+    }
+    await events.insert(TENANT, { id: 'e0', at: '2026-01-09', status: 'odd', customer_id: 'otto' })
+    await events.insert(OTHER, { id: 'e0', at: '2026-01-09', status: 'odd', ...customer })
+  })
+
+  it('a page holds what agrees in the line’s fields, in order', async () => {
+    const page = await events.page(TENANT, { where: customer, limit: 4 })
+    expect(idsOf(page)).to.deep.equal(['e9', 'e8', 'e7', 'e6'])
+    expect(page[0]?.version).to.equal(1)
+    expect(idsOf(await events.page(TENANT, { where: { customer_id: 'nobody' }, limit: 4 }))).to.deep.equal([])
+  })
+
+  it('D2.7: the next page goes on behind the last one, ties included', async () => {
+    const seen: unknown[] = []
+    for (let after: [string, string] | undefined; ; ) {
+      const page = await events.page(TENANT, { where: customer, limit: 2, ...(after && { after }) })
+      seen.push(...idsOf(page))
+      const last = page.at(-1)?.doc
+      if (!last) break
+      after = [String(last['at']), String(last['id'])]
+    }
+    expect(seen).to.deep.equal(['e9', 'e8', 'e7', 'e6', 'e5', 'e4', 'e3', 'e2', 'e1'])
+  })
+
+  it('a page keeps to a range of the order’s first field, and to filters', async () => {
+    const range = { after: ['2026-01-03'], until: ['2026-01-02'] }
+    expect(idsOf(await events.page(TENANT, { where: customer, limit: 9, ...range }))).to.deep.equal(['e6', 'e5', 'e4'])
+    const even = { ...customer, status: 'even' }
+    expect(idsOf(await events.page(TENANT, { where: even, limit: 9 }))).to.deep.equal(['e8', 'e6', 'e4', 'e2'])
+    expect(idsOf(await events.page(TENANT, { where: even, limit: 9, ...range }))).to.deep.equal(['e6', 'e4'])
+  })
+
+  it('numbers are ordered as numbers, ascending where the collection says so', async () => {
+    const steps = store().collection(STEPS)
+    for (const step of [10, 9, 100, 1]) await steps.insert(TENANT, { plan: 'p', step })
+    const numbersOf = async (query = {}) =>
+      (await steps.page(TENANT, { where: { plan: 'p' }, limit: 9, ...query })).map(({ doc }) => doc['step'])
+    expect(await numbersOf()).to.deep.equal([1, 9, 10, 100])
+    expect(await numbersOf({ after: [9] })).to.deep.equal([10, 100])
+    expect(await numbersOf({ after: [1], until: [10] })).to.deep.equal([9, 10])
+  })
+
+  it('a page without its line’s fields, or of another size than 1 to 1,000, is a bug', async () => {
+    for (const query of [{ limit: 1 }, { where: customer, limit: 0 }, { where: customer, limit: 1001 }])
+      expect(await events.page(TENANT, query).catch(String)).to.match(/Error/)
+  })
+}

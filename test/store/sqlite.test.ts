@@ -1,0 +1,24 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSqliteStore } from '../../shared/store/sqlite.ts'
+import { ledgerContract } from '../contract/ledger.ts'
+import { storeContract } from '../contract/store.ts'
+
+describe('the store in SQLite', () => {
+  let dir: string
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-store-'))
+  })
+  after(() => rm(dir, { recursive: true }))
+
+  describe('as every store', () => {
+    storeContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'contract.db'), collections, ...(now && { now }) }),
+    )
+  })
+
+  describe('the ledger and the memory on it', () => {
+    ledgerContract((collections) => openSqliteStore({ file: join(dir, 'ledger.db'), collections }))
+  })
+})
