@@ -1,7 +1,8 @@
 import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failover.ts'
-import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage } from '../providers/port.ts'
+import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage, WindowOf } from '../providers/port.ts'
 import type { AgentTask } from '../tools/port.ts'
+import { type Context, createContext } from './context.ts'
 import { Conversation } from './conversation.ts'
 import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
 import { callTools, type ToolStepDeps, toolUseBlocks } from './tool-step.ts'
@@ -25,6 +26,8 @@ export type EngineDeps = Omit<ToolStepDeps, 'agentsFor'> & {
   primary: ModelRoute
   fallback?: ModelRoute
   priceOf: PriceOf
+  /** Missing: that a context is too long is learnt from the provider alone (D5.6). */
+  windowOf?: WindowOf
   conversation: Conversation
 }
 
@@ -38,17 +41,23 @@ export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator
   const tree = new AgentTree()
   const agentsFor = subAgentsOf(input, deps, tree)
   conversation.append({ role: 'user', text: input.prompt })
+  const context = contextOf(input, deps, deps.lineage?.tree ?? tree)
   let totals = startTotals()
   for (let turn = 1; turn <= input.maxTurns; turn++) {
     yield { type: 'turn_start', turn_number: turn, model: deps.primary.model }
     if (turn === 1) yield* input.warnings
-    const answer = yield* readAnswer(callModel(modelCall(input, deps)), input.stopSequences)
+    yield* context.fit()
+    let answer = yield* readAnswer(callModel(modelCall(input, deps)), input.stopSequences)
+    if (yield* context.refit(answer)) {
+      answer = yield* readAnswer(callModel(modelCall(input, deps)), input.stopSequences)
+    }
     if (signal.aborted) return yield abortEvent(signal)
     if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
     const { results, ending } = yield* callTools(answer.toolCalls, { ...deps, agentsFor })
     if (signal.aborted) return yield abortEvent(signal)
 
-    const usage = answer.usage ?? estimateUsage(conversation.messages, answer.outputChars)
+    context.measure(answer.usage)
+    const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
     totals = yield* account(turn, { usage, route: answer.servedBy ?? deps.primary }, { totals, priceOf: deps.priceOf })
     if (ending) return yield ending
@@ -57,6 +66,26 @@ export async function* run(input: EngineInput, deps: EngineDeps): AsyncGenerator
     return yield done(addSpent(totals, inAll, costUsd), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
   }
   yield errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+}
+
+/** Summaries are no turns: what they cost is spent on the run like what its sub-agents cost. */
+function contextOf({ systemPrompt, background }: EngineInput, deps: EngineDeps, tree: AgentTree): Context {
+  const { conversation, primary, fallback, signal, toolBox, priceOf, windowOf = () => undefined } = deps
+  const fixed = {
+    ...(systemPrompt !== undefined && { system: systemPrompt }),
+    ...(background !== undefined && { background }),
+    tools: toolBox.tools,
+  }
+  const onSpent = (usage: Usage, { provider, model }: ModelRoute) => {
+    tree.spent = addSpent(tree.spent, usage, priceOf(provider.type, model, usage) ?? 0)
+  }
+  return createContext({
+    conversation,
+    fixed,
+    route: { primary, ...(fallback && { fallback }), signal },
+    windowOf,
+    onSpent,
+  })
 }
 
 /** A sub-agent is a run of this same loop, with a fresh history and what is left of its caller's tools (D5.3). */
@@ -121,7 +150,8 @@ const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
   worker_lost: 'the worker that ran this was lost',
 }
 
-function abortEvent({ reason }: AbortSignal): AgentEvent {
+/** The terminal event of a run whose signal was aborted. */
+export function abortEvent({ reason }: AbortSignal): AgentEvent {
   const code = reason as RunErrorCode
   return errorEvent(code, ABORT_MESSAGE[code] ?? 'the run was ended')
 }

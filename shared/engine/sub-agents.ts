@@ -82,8 +82,9 @@ async function follow(task: AgentTask, { tree, caller, emit, model, launch }: Su
   const listener = new Listener(tree)
   for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
     listener.take(event)
-    await emit(wrap(event, parentage))
-    if (event.type === 'permission_request') await emit(event) // Answered like any other (D4.13).
+    const wrapped = emit(wrap(event, parentage))
+    if (event.type === 'permission_request') await emit(event) // Right behind, to be answered like any other (D4.13).
+    await wrapped
   }
   const { status, result, error } = listener.report
   const told = {

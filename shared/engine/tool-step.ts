@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { fail, type RunFacilities, type SubAgents, type ToolBox, type ToolOutcome } from '../tools/port.ts'
@@ -12,6 +13,8 @@ export type ToolStepDeps = {
   /** The run's folder; called when a tool is about to run, and never for a run without tool calls. */
   workspace: () => string
   signal: AbortSignal
+  /** Asked right before each tool starts; `false` when the run has ended. It may take its time (design §4.6). */
+  mayAct(signal: AbortSignal): Promise<boolean>
   maxOutputChars: number
   facilities: RunFacilities
   /** The sub-agents that this step's tools may start; `emit` is this step's way to the stream. */
@@ -101,7 +104,7 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
     const refusal = await askFor(call, { input, message: tool.describe(input) }, deps)
     if (refusal) return refusal
   }
-  if (deps.signal.aborted) return fail('The run has ended.')
+  if (!(await deps.mayAct(deps.signal)) || deps.signal.aborted) return fail('The run has ended.')
   try {
     return await tool.run(input, {
       workspace: deps.workspace(),
@@ -119,9 +122,13 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
 async function askFor(
   { toolName }: ToolCall,
   { input, message }: { input: JsonObject; message: string },
-  { openAsk, events }: CallDeps,
+  { openAsk, events, onToolBug }: CallDeps,
 ): Promise<ToolOutcome | undefined> {
-  const ask = await openAsk({ toolName, input, message })
+  const ask = await openAsk({ toolName, input, message }).catch((cause: unknown) => {
+    if (!(cause instanceof AppError)) onToolBug(toolName, cause)
+  })
+  // Nobody could be asked: nobody has said yes (design §7.9).
+  if (!ask) return fail(`Permission to use ${toolName} was denied: the permission could not be asked`)
   events.push({ type: 'permission_request', id: ask.id, tool_name: toolName, input, message })
   const { isAllowed, reason } = await ask.verdict
   return isAllowed ? undefined : fail(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)

@@ -54,6 +54,7 @@ class AnswerReader {
         return this.#textEnd()
       case 'thinking_delta':
         this.#thinking.add(part.text)
+        this.answer.outputChars += part.text.length
         return part.text === '' ? [] : [part]
       case 'thinking_end':
         return this.#thinkingEnd(part)

@@ -1,5 +1,6 @@
 import type { DoneEvent, TurnEndEvent } from '../events.ts'
-import type { Message, Usage } from '../providers/port.ts'
+import type { Usage } from '../providers/port.ts'
+import { tokensOf } from './context-size.ts'
 
 /** What a run has used so far. */
 export type Totals = { usage: Usage; costUsd: number; turns: number; isPriceUnknown: boolean }
@@ -64,23 +65,7 @@ function cacheTokens({ cacheRead, cacheWrite }: Usage) {
   }
 }
 
-const CHARS_PER_TOKEN = 4
-
-/** For an answer that the engine cut off at a stop sequence, before the provider said what it cost. */
-export function estimateUsage(messages: readonly Message[], outputChars: number): Usage {
-  const inputChars = messages.reduce((chars, message) => chars + charsOf(message), 0)
-  return {
-    ...NO_USAGE,
-    input: Math.ceil(inputChars / CHARS_PER_TOKEN),
-    output: Math.ceil(outputChars / CHARS_PER_TOKEN),
-  }
-}
-
-function charsOf(message: Message): number {
-  if (message.role === 'user') return message.text.length
-  if (message.role === 'tool') return message.results.reduce((chars, { output }) => chars + output.length, 0)
-  return message.blocks.reduce(
-    (chars, block) => chars + (block.type === 'tool_use' ? JSON.stringify(block.input).length : block.text.length),
-    0,
-  )
+/** For an answer that was cut off before the provider said what it cost. */
+export function estimateUsage(inputTokens: number, outputChars: number): Usage {
+  return { ...NO_USAGE, input: inputTokens, output: tokensOf(outputChars) }
 }

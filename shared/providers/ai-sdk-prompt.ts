@@ -10,13 +10,17 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
   const { system, messages, tools } = request
   const stopSequences = stopsOf(request, vendor)
   const conversation = messages.map((message) => toMessage(message, vendor))
+  const cachePoint = vendor.cachePoint && { providerOptions: vendor.cachePoint }
   return {
     prompt: [
-      ...(system ? [{ role: 'system' as const, content: system }] : []),
-      ...conversation.filter(({ content }) => content.length > 0),
+      ...(system ? [{ role: 'system' as const, content: system, ...cachePoint }] : []),
+      ...withCachePoints(
+        conversation.filter(({ content }) => content.length > 0),
+        cachePoint,
+      ),
     ],
     includeRawChunks: false,
-    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    ...(tools.length > 0 && { tools: toTools(tools, system ? undefined : cachePoint) }),
     ...(stopSequences.length > 0 && { stopSequences }),
     ...(vendor.providerOptions && { providerOptions: vendor.providerOptions }),
   }
@@ -25,6 +29,27 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
 /** As many as the provider takes; the engine enforces all of them anyway (D4.11). Some refuse one that is only white space. */
 const stopsOf = ({ stopSequences }: ModelRequest, vendor: Vendor): string[] =>
   stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops)
+
+type CachePoint = { providerOptions: SharedV4ProviderOptions }
+
+/**
+ * Two points: the end of this request, which the next one reads up to, and the end of the one before it. Of Anthropic's four
+ * with the one behind the system prompt, which stands behind the tools, three are used. A prefix that is too short for its
+ * cache is read without it.
+ */
+function withCachePoints(
+  messages: LanguageModelV4Message[],
+  cachePoint: CachePoint | undefined,
+): LanguageModelV4Message[] {
+  if (!cachePoint) return messages
+  const ends = messages.flatMap(({ role }, index) => (role === 'assistant' ? [index - 1] : []))
+  const points = new Set([ends.at(-1), messages.length - 1])
+  return messages.map((message, index) => (points.has(index) ? { ...message, ...cachePoint } : message))
+}
+
+/** The point is behind the last one, where no system prompt follows. */
+const toTools = (tools: readonly ToolOffer[], cachePoint: CachePoint | undefined) =>
+  tools.map((tool, index) => ({ ...toTool(tool), ...(index === tools.length - 1 && cachePoint) }))
 
 const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
   type: 'function' as const,

@@ -11,6 +11,8 @@ export type Vendor = {
   /** How many stop sequences the provider takes. */
   maxStops: number
   providerOptions?: SharedV4ProviderOptions
+  /** Marks where a prefix ends that is to be cached; missing where the provider caches by itself. */
+  cachePoint?: SharedV4ProviderOptions
   /** Makes a tool call's id of another provider acceptable. */
   toolId?(id: string): string
   /** Is this error part only news that the package does not know yet? */
@@ -62,6 +64,7 @@ function anthropic(provider: (id: string) => LanguageModelV4): Vendor {
     model: (id) => provider(id),
     maxStops: Number.POSITIVE_INFINITY,
     providerOptions: { anthropic: { toolStreaming: false } },
+    cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
     toolId: (id) => id.replace(/[^A-Za-z0-9_-]/g, '_'),
     mayIgnore: isNewEvent,
   }

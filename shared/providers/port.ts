@@ -80,3 +80,6 @@ export type ModelRoute = { provider: ModelProvider; model: string }
 
 /** What a turn of a provider's type and model costs in US dollars; `undefined` when the price is not known (D4.10). */
 export type PriceOf = (type: string, model: string, usage: Usage) => number | undefined
+
+/** How many tokens a provider's model reads and writes at most in one call; `undefined` when that is not known. */
+export type WindowOf = (type: string, model: string) => number | undefined

@@ -6,6 +6,9 @@ export type Price = { input: number; output: number; cache_read?: number; cache_
 
 type Catalogue = typeof import('@pydantic/genai-prices')
 
+/** Some 20 MiB and 40 ms, which no process pays before it needs it; it is asked synchronously. */
+export const openCatalogue = (): Catalogue => createRequire(import.meta.url)('@pydantic/genai-prices') as Catalogue
+
 /** The prices of MODEL_PRICES first, then those of the catalogue, which works offline. */
 export function createPrices(known: ReadonlyMap<string, Price>): PriceOf {
   let catalogue: Catalogue | undefined
@@ -13,8 +16,7 @@ export function createPrices(known: ReadonlyMap<string, Price>): PriceOf {
     const price = known.get(model)
     if (price) return costOf(price, usage)
     if (isFree(type)) return 0
-    // Some 20 MiB and 40 ms, which no process pays before its first turn that costs money; prices are asked synchronously.
-    catalogue ??= createRequire(import.meta.url)('@pydantic/genai-prices') as Catalogue
+    catalogue ??= openCatalogue()
     return cataloguePrice(catalogue, type, model, usage)
   }
 }
@@ -35,6 +37,8 @@ function costOf(price: Price, { input, cacheRead, cacheWrite, output }: Usage): 
 const PROVIDERS = new Set(['openai', 'anthropic', 'google'])
 
 /** Behind other types stands any provider: the model's name alone says which. */
+export const catalogueKey = (type: string): { providerId?: string } => (PROVIDERS.has(type) ? { providerId: type } : {})
+
 function cataloguePrice(catalogue: Catalogue, type: string, model: string, usage: Usage): number | undefined {
   const tokens = {
     input_tokens: Math.max(usage.input, usage.cacheRead + usage.cacheWrite),
@@ -42,5 +46,5 @@ function cataloguePrice(catalogue: Catalogue, type: string, model: string, usage
     cache_write_tokens: usage.cacheWrite,
     output_tokens: usage.output,
   }
-  return catalogue.calcPrice(tokens, model, PROVIDERS.has(type) ? { providerId: type } : {})?.total_price
+  return catalogue.calcPrice(tokens, model, catalogueKey(type))?.total_price
 }

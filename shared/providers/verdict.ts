@@ -64,7 +64,12 @@ const TOO_LONG = new RegExp(
     'context (?:window|length|size|limit)', // OpenAI's responses, llama.cpp, Ollama, LM Studio
     'prompt is too long', // Anthropic
     'input is too long', // Bedrock behind gateways
-    'input token count.*exceeds', // Google
+    'input token count.*exceeds|exceeds the maximum number of tokens', // Google
+    'longer than the maximum model length', // vLLM, of late
+    'exceeded model token limit', // Moonshot
+    'range of input length', // DashScope
+    'exceeds max length', // Zhipu
+    'too many tokens', // Cohere
     'maximum (?:prompt|input) length', // xAI
     'too large for model', // Mistral
     'must be <= \\d+ (?:tokens|, but)', // text-generation-inference
@@ -75,7 +80,7 @@ const TOO_LONG = new RegExp(
 /** No provider says this with 401, 403 or 429; 413 means the same, since a shorter conversation cures it. */
 const isTooLong = ({ status, codes, words }: Evidence) =>
   status === 413 ||
-  /context_length|exceed_context|context_window/.test(codes) ||
+  /context_length|exceed_context|context_window|string_above_max_length/.test(codes) ||
   ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(words))
 
 function refusedKey(status: number | undefined, call: FailedCall): Failure {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Verdict } from '../../shared/engine/permissions.ts'
 import { callTools, type ToolStepDeps, toolUseBlocks } from '../../shared/engine/tool-step.ts'
 import type { ToolCall } from '../../shared/engine/turn.ts'
+import { AppError } from '../../shared/errors.ts'
 import type { AgentEvent } from '../../shared/events.ts'
 import type { ToolResultBlock } from '../../shared/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
@@ -31,6 +32,7 @@ function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): Tool
     openAsk: async () => ({ id: 'perm_1', verdict: Promise.resolve({ isAllowed: true, reason: '' }) }),
     workspace: () => '/nowhere',
     signal: new AbortController().signal,
+    mayAct: async () => true,
     maxOutputChars: 1000,
     facilities: {},
     agentsFor: () => NO_AGENTS,
@@ -117,6 +119,58 @@ describe('tool step', () => {
     const { results } = await collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', openAsk }))
     expect(results[0]).to.include({ isError: true, output: 'Permission to use Write was denied: not today' })
     expect(ran).to.equal(false)
+  })
+
+  it('design §7.9: a permission that could not be asked is a denial, not the end of the run', async () => {
+    let ran = false
+    const write = tool('Write', async () => {
+      ran = true
+      return succeed('')
+    })
+    const bugs: string[] = []
+    for (const cause of [new AppError('unavailable', 'Redis is away'), new Error('a bug')]) {
+      const openAsk = () => Promise.reject(cause)
+      const deps = depsOf({ tools: [write], policy: 'ask', openAsk, onToolBug: (name) => bugs.push(name) })
+      const { events, results } = await collect([call('c1', 'Write')], deps)
+      expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
+      expect(results[0]).to.include({
+        isError: true,
+        output: 'Permission to use Write was denied: the permission could not be asked',
+      })
+    }
+    expect(ran).to.equal(false)
+    expect(bugs).to.deep.equal(['Write'])
+  })
+
+  it('reliability rule 4: no tool starts before this process may act, though it was allowed long before', async () => {
+    const fence = Promise.withResolvers<boolean>()
+    const asked = Promise.withResolvers<void>()
+    const starts: string[] = []
+    const write = tool('Write', async () => {
+      starts.push('Write')
+      return succeed('')
+    })
+    const mayAct = () => {
+      asked.resolve()
+      return fence.promise
+    }
+    const collected = collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', mayAct }))
+    await asked.promise
+    await new Promise(setImmediate)
+    expect(starts).to.deep.equal([])
+    fence.resolve(true)
+    expect((await collected).results[0]?.isError).to.equal(false)
+    expect(starts).to.deep.equal(['Write'])
+  })
+
+  it('P2: a tool whose process was replaced never starts', async () => {
+    const write = tool('Write', () => expect.fail('it ran'))
+    const deps = depsOf({
+      tools: [write],
+      mayAct: async () => false,
+      onToolBug: (_name, cause) => expect.fail(String(cause)),
+    })
+    expect((await collect([call('c1', 'Write')], deps)).results[0]?.isError).to.equal(true)
   })
 
   const refused: [string, Setup, ToolCall, RegExp][] = [

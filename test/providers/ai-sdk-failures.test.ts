@@ -184,12 +184,30 @@ describe('a failure', () => {
     'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
     "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
     'Prompt contains 40000 tokens, too large for model with 32768 maximum context length',
+    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096.',
+    'The input (5000 tokens) is longer than the model’s context length (4096 tokens).',
+    'Invalid request: Your request exceeded model token limit: 8192',
+    'Range of input length should be [1, 30720]',
+    'Prompt exceeds max length',
+    'too many tokens: total number of tokens in the prompt cannot exceed 4081',
   ]
   for (const message of TOO_LONG) {
     it(`D5.6: "${message.slice(0, 40)}…" is context_too_long`, async () => {
       expect(await fail({ status: 400, message })).to.include({ code: 'context_too_long' })
     })
   }
+
+  it('D5.6: a rate limit that counts tokens is no context that is too long', async () => {
+    const message = 'Too many tokens per minute, please wait before trying again.'
+    expect(await fail({ status: 429, message })).to.include({ code: 'provider_rate_limited' })
+  })
+
+  it("D5.6: OpenAI's codes are context_too_long whatever the words", async () => {
+    for (const code of ['context_length_exceeded', 'string_above_max_length']) {
+      expect(await fail({ status: 400, code, message: 'no' })).to.include({ code: 'context_too_long' })
+    }
+  })
 
   it('an error told as a bare string in the stream fails the turn', async () => {
     expect(await fail([{ raw: 'data: {"error":"model runner has crashed"}\n\n' }])).to.include({

@@ -1,0 +1,63 @@
+import type { Message, ToolResultBlock } from '../providers/port.ts'
+import { charsOf } from './context-size.ts'
+
+/** The room there is, in characters. */
+export type Room = { fixedChars: number; targetChars: number }
+
+/** What becomes of a history that is too long: a summary of `older`, if it holds anything, then `kept` as it stands. */
+export type Plan = { older: readonly Message[]; kept: readonly Message[]; trimmedOutputs: number; summaryChars: number }
+
+const MAX_SUMMARY_CHARS = 8_000
+/** Less than this of the whole is not worth a model call. */
+const WORTH_SUMMARISING = 0.1
+
+/**
+ * Makes a history fit into `targetChars` (D5.6): tool outputs of older turns are trimmed first, and older turns summarised
+ * where that is not enough. What cannot be made to fit is made as short as it may be.
+ */
+export function planCompaction(messages: readonly Message[], { fixedChars, targetChars }: Room): Plan {
+  const { messages: trimmed, trimmedOutputs } = trimOutputs(messages)
+  const summaryChars = Math.min(MAX_SUMMARY_CHARS, Math.floor(targetChars / 4))
+  const whole: Plan = { older: [], kept: trimmed, trimmedOutputs, summaryChars }
+  const chars = charsOf(trimmed)
+  if (fixedChars + chars <= targetChars) return whole
+
+  const cut = cutOf(trimmed, targetChars - fixedChars - summaryChars)
+  const older = trimmed.slice(0, cut)
+  if (charsOf(older) < (fixedChars + chars) * WORTH_SUMMARISING) return whole
+  return { ...whole, older, kept: trimmed.slice(cut) }
+}
+
+const TRIM_OVER_CHARS = 400
+const KEPT_CHARS = 200
+const TURNS_UNTRIMMED = 2
+
+/** The last turns keep their outputs: the model has not worked with them yet. */
+function trimOutputs(messages: readonly Message[]): { messages: readonly Message[]; trimmedOutputs: number } {
+  const turns = messages.flatMap(({ role }, index) => (role === 'assistant' ? [index] : []))
+  const untrimmedFrom = turns.at(-TURNS_UNTRIMMED) ?? 0
+  let trimmedOutputs = 0
+  const trim = (result: ToolResultBlock): ToolResultBlock => {
+    if (result.output.length <= TRIM_OVER_CHARS) return result
+    trimmedOutputs++
+    const note = `[trimmed to make room: ${KEPT_CHARS} of ${result.output.length} characters are left]`
+    return { ...result, output: `${result.output.slice(0, KEPT_CHARS).toWellFormed()}\n${note}` }
+  }
+  const trimmed = messages.map((message, index) =>
+    message.role === 'tool' && index < untrimmedFrom ? { ...message, results: message.results.map(trim) } : message,
+  )
+  return { messages: trimmed, trimmedOutputs }
+}
+
+/**
+ * Where the part that stays begins: with as much of the last two prompts and what followed them as fits, at least with the
+ * last prompt, and always with a turn, so that no call is parted from its results.
+ */
+function cutOf(messages: readonly Message[], maxChars: number): number {
+  const prompts = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
+  const last = prompts.at(-1) ?? 0
+  for (let cut = prompts.at(-2) ?? last; cut < last; cut++) {
+    if (messages[cut]?.role !== 'tool' && charsOf(messages.slice(cut)) <= maxChars) return cut
+  }
+  return last
+}
