@@ -1,108 +1,80 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { type Child, spawnChild } from './local-services/child.ts'
+import { createClusterFile } from './local-cluster/cluster-file.ts'
+import { type Member, memberProgram } from './local-cluster/member.ts'
+import { readConfig, readOptions } from './local-cluster/options.ts'
+import { slotsOf } from './local-cluster/slots.ts'
+import { type StartFailure, Supervisor, toFailure } from './local-cluster/supervisor.ts'
 import { openRedis } from './local-services/redis.ts'
 
-// Runs gateways and workers as processes of their own (D1.1), started by scripts/cluster.
-const { values } = parseArgs({
-  options: {
-    gateways: { type: 'string', default: '2' },
-    workers: { type: 'string', default: '2' },
-    executors: { type: 'string', default: '1' },
-    'no-restart': { type: 'boolean', default: false },
-  },
+// Runs gateways and workers as processes of their own (D1.1); started by scripts/cluster.
+
+/** Beyond DRAIN_SECS: what each process may take to close what it stands on. */
+const STOP_MS = 15_000
+
+const say = (line: string) => console.log(line)
+
+await run(process.argv.slice(2)).catch((cause: unknown) => {
+  const { message, exitCode } = toFailure(cause)
+  console.error(message)
+  process.exit(exitCode)
 })
 
-type Role = 'gateway' | 'worker'
-type Member = { role: Role; id: string; pid: number; port: number | null; ops_port: number | null }
+async function run(args: string[]): Promise<void> {
+  const { gateways, workers, restarts } = readOptions(args)
+  const env = environment()
+  const { dataDir, drainMs, port, opsPort } = readConfig(env)
+  say('Queued work has no executors yet: --executors has no effect.')
+  const redis = await openRedis(env['REDIS_URL'], say)
+  const file = createClusterFile(dataDir, redis.url)
+  const ending = Promise.withResolvers<StartFailure | undefined>()
+  endOnSignals(() => ending.resolve(undefined))
 
-const READY_MS = 30_000
-const STOP_MS = 50_000
-const RESTART_MS = 500
-const EXIT_CONFIG = 78
-
-const dataDir = resolve(process.env['DATA_DIR'] ?? './data')
-const say = (line: string) => console.log(line)
-const members = new Map<string, { child: Child; member: Member }>()
-let isStopping = false
-
-const redis = await openRedis(process.env['REDIS_URL'], say)
-const base = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value]] : [])))
-if (!base['MODEL'] && !base['MODEL_PROVIDER']) {
-  say('No model is configured: MODEL_PROVIDER=demo.')
-  base['MODEL_PROVIDER'] = 'demo'
-}
-say('Queued work has no executors yet: --executors has no effect.')
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(0))
-
-const firstPort = Number(base['PORT'] ?? 8080)
-const slots = [
-  ...Array.from({ length: Number(values.workers) }, (_, i) => ({
-    name: `worker ${i + 1}`,
-    role: 'worker' as const,
-    port: null,
-  })),
-  ...Array.from({ length: Number(values.gateways) }, (_, i) => ({
-    name: `gateway ${i + 1}`,
-    role: 'gateway' as const,
-    port: firstPort + i,
-  })),
-]
-try {
-  await Promise.all(slots.map(start))
-  await writeMembers()
-  say(`The cluster is ready: http://127.0.0.1:${firstPort}/api/v1`)
-} catch (cause) {
-  console.error(cause instanceof Error ? cause.message : cause)
-  await stop(1)
-}
-
-async function start(slot: (typeof slots)[number]): Promise<void> {
-  const { name, role, port } = slot
-  const env = {
-    ...base,
-    REDIS_URL: redis.url,
-    DATA_DIR: dataDir,
-    NODE_COMPILE_CACHE: base['NODE_COMPILE_CACHE'] ?? resolve('node_modules/.cache/compile'),
-    ...(port !== null && { PORT: String(port) }),
+  let isComplete = false
+  const onChange = async (members: readonly Member[]) => {
+    if (isComplete)
+      await file.write(members).catch((cause: unknown) => say(`${file.path} is out of date: ${String(cause)}`))
   }
-  const args = ['--max-semi-space-size=4', '--heap-growing-percent=50', `services/${role}/main.ts`]
-  const child = await spawnChild({ name, command: process.execPath, args, env })
-  void child.exited.then(({ code }) => onExit(slot, code, child.output))
-  const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)
-  const { id } = JSON.parse(line) as { id: string }
-  members.set(name, { child, member: { role, id, pid: child.pid, port, ops_port: null } })
-  say(`${name}: ${id}, pid ${child.pid}${port === null ? '' : `, port ${port}`}`)
-}
-
-async function onExit(slot: (typeof slots)[number], code: number | null, output: string): Promise<void> {
-  members.delete(slot.name)
-  if (isStopping) return
-  if (code === EXIT_CONFIG) {
-    console.error(output.trim())
-    return stop(EXIT_CONFIG)
+  const supervisor = new Supervisor<Member>({ say, restarts, onChange, onRefused: ending.resolve })
+  const slots = await slotsOf({ gateways, workers }, { port, opsPort })
+  const programs = slots.map((slot) => memberProgram(slot, { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url }))
+  const start = async () => {
+    await supervisor.start(programs)
+    isComplete = true
+    await file.write(supervisor.members)
+    for (const member of supervisor.members) say(described(member))
+    say(`The cluster is ready: http://127.0.0.1:${slots[0]?.port}/api/v1 (its processes: ${file.path}).`)
   }
-  if (values['no-restart']) return writeMembers()
-  say(`${slot.name} has died (${code}) and is started again.`)
-  setTimeout(() => {
-    if (!isStopping) start(slot).then(writeMembers, (cause: unknown) => console.error(cause))
-  }, RESTART_MS)
-}
+  start().catch((cause: unknown) => ending.resolve(toFailure(cause)))
 
-async function writeMembers(): Promise<void> {
-  await mkdir(dataDir, { recursive: true })
-  const processes = [...members.values()].map(({ member }) => member)
-  const text = JSON.stringify({ processes, redis_url: redis.url, mongodb_url: null }, null, 2)
-  await writeFile(join(dataDir, 'cluster.json'), `${text}\n`)
-}
-
-async function stop(code: number): Promise<void> {
-  if (isStopping) return
-  isStopping = true
-  await Promise.all([...members.values()].map(({ child }) => child.stop(STOP_MS)))
+  const failure = await ending.promise
+  if (failure) console.error(failure.message)
+  say(`Stopping; what runs has ${drainMs / 1000} s to end (DRAIN_SECS).`)
+  await supervisor.stop(drainMs + STOP_MS)
   await redis.server?.stop()
-  await rm(join(dataDir, 'cluster.json'), { force: true })
-  process.exit(code)
+  await file.remove()
+  process.exit(failure?.exitCode ?? 0)
+}
+
+/** Without the variables that are empty, and with a model. */
+function environment(): Record<string, string> {
+  const set = Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value] as const] : []))
+  const env = Object.fromEntries(set)
+  if (env['MODEL'] || env['MODEL_PROVIDER']) return env
+  say('No model is configured: MODEL_PROVIDER=demo.')
+  return { ...env, MODEL_PROVIDER: 'demo' }
+}
+
+/** The first drains, the second ends at once: the processes end with this one. */
+function endOnSignals(end: () => void): void {
+  let isEnding = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (isEnding) process.exit(1)
+      isEnding = true
+      end()
+    })
+  }
+}
+
+function described({ role, id, pid, port, ops_port }: Member): string {
+  return `${role} ${id}: pid ${pid}${port === null ? '' : `, port ${port}`}, ops port ${ops_port}`
 }

@@ -7,6 +7,7 @@ import {
   httpUrl,
   integer,
   isObject,
+  issuer,
   jsonMap,
   listOf,
   masterKey,
@@ -40,6 +41,7 @@ export type ModelPrice = { input: number; output: number; cache_read?: number; c
 const COUNT = 1_000_000
 
 const headerNames = listOf(matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name'))
+const audience = matching(/^[^\s\p{Cc}]{1,512}$/u, 'the audience of tokens for this service, without blanks')
 const claimName = matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')
 const redisUrl = matching(/^rediss?:\/\/\S+$/, 'an address such as redis://127.0.0.1:6379')
 const mongodbUrl = matching(/^mongodb(\+srv)?:\/\/\S+$/, 'an address such as mongodb://127.0.0.1:27017')
@@ -74,11 +76,14 @@ export const FIELDS = {
 
   authMode: field('AUTH_MODE', oneOf('legacy', 'soft', 'enforced'), 'legacy'),
   apiToken: secret('API_TOKEN', token),
-  tenantClaim: field('TENANT_CLAIM', claimName, 'tenant_id'), // later
+  oidcIssuer: optional('OIDC_ISSUER', issuer),
+  oidcAudience: optional('OIDC_AUDIENCE', audience),
+  oidcJwksUri: optional('OIDC_JWKS_URI', httpUrl),
+  tenantClaim: field('TENANT_CLAIM', claimName, 'tenant_id'),
 
   dataDir: field('DATA_DIR', path, './data'),
   workspaceDir: optional('WORKSPACE_DIR', path), // DATA_DIR/workspaces
-  redisUrl: secret('REDIS_URL', redisUrl, urlPassword), // later
+  redisUrl: secret('REDIS_URL', redisUrl, urlPassword),
   mongodbUrl: secret('MONGODB_URL', mongodbUrl, urlPassword), // later
   mongodbDb: field('MONGODB_DB', mongodbName, 'agent_engine'), // later
   masterKey: secret('MASTER_KEY', masterKey), // later

@@ -75,6 +75,12 @@ export const httpUrl: Parse<string> = (raw) => {
   return isPlain ? raw : new Wanted('an http:// or https:// address without a user name')
 }
 
+/** As the issuer spells itself in its tokens, letter by letter (OpenID Connect Discovery 1.0: no query, no fragment). */
+export const issuer: Parse<string> = (raw) =>
+  httpUrl(raw) === raw && !/[?#]/.test(raw)
+    ? raw
+    : new Wanted('the http:// or https:// address that tokens name as `iss`')
+
 /** An origin as browsers send it (RFC 6454), or `*`. */
 export const origin: Parse<string> = (raw) => {
   const url = /^https?:\/\/[^/?#@\s]+$/i.test(raw) ? URL.parse(raw) : null

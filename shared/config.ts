@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { authProblems, openDoorWarning } from './config-auth.ts'
 import { FIELDS, type Field, type Form, targetFields, type ValuesOf } from './config-fields.ts'
 import { type Env, type IsSet, keyWarning, type ModelTarget, targetProblems, toTarget } from './config-model.ts'
 import { Wanted } from './config-values.ts'
@@ -83,20 +84,16 @@ function show(raw: string): string {
   return JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)
 }
 
-const UNSUPPORTED = ['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI']
-
 function crossProblems(values: Values, form: Form, isSet: IsSet): (string | false)[] {
   const isCluster = form === 'cluster'
   const { authMode, rateLimitStore, port, opsPort } = values
   return [
-    ...UNSUPPORTED.map((name) => isSet(name) && `${name} is not supported yet by this version: unset it`),
-    (authMode === 'soft' || authMode === 'enforced') &&
-      !isSet('OIDC_ISSUER') &&
-      `AUTH_MODE=${authMode} wants OIDC_ISSUER, which is not set`,
-    isSet('API_TOKEN') && isSet('OIDC_ISSUER') && 'API_TOKEN and OIDC_ISSUER exclude each other: unset one',
-    isSet('API_TOKEN') && isCluster && 'API_TOKEN is for the standalone form only: unset it',
+    ...authProblems(authMode, form, isSet),
     isSet('MASTER_KEY_PREVIOUS') && !isSet('MASTER_KEY') && 'MASTER_KEY_PREVIOUS wants MASTER_KEY, which is not set',
-    rateLimitStore === 'redis' && !isCluster && 'RATE_LIMIT_STORE=redis is for the cluster form only: wanted memory',
+    rateLimitStore === 'redis' &&
+      !isCluster &&
+      !isSet('REDIS_URL') &&
+      'REDIS_URL is not set, but RATE_LIMIT_STORE=redis: wanted redis://host:6379',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
     isCluster && !isSet('REDIS_URL') && 'REDIS_URL is not set: the cluster form wants redis://host:6379',
   ]
@@ -106,18 +103,13 @@ function keysOf({ model, fallback }: Targets): string[] {
   return [model?.apiKey, fallback?.apiKey].filter((key) => key !== undefined)
 }
 
-function warningsOf({ host, apiToken }: Values, form: Form, { model, fallback }: Targets): string[] {
-  const isStandalone = form === 'standalone'
-  const answer = isStandalone ? 'the built-in demo answers' : 'only tenants with a route of their own get answers'
+function warningsOf(values: Values, form: Form, { model, fallback }: Targets): string[] {
+  const answer =
+    form === 'standalone' ? 'the built-in demo answers' : 'only tenants with a route of their own get answers'
   return [
     model === undefined && `no model is configured, ${answer}: set MODEL and MODEL_PROVIDER`,
     keyWarning('MODEL', model),
     keyWarning('FALLBACK_MODEL', fallback),
-    isStandalone &&
-      apiToken === undefined &&
-      !isLoopback(host) &&
-      `HOST=${host} without API_TOKEN: whoever reaches the port can run agents`,
+    openDoorWarning(values, form),
   ].filter((warning) => warning !== false)
 }
-
-const isLoopback = (host: string) => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)

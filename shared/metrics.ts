@@ -13,9 +13,16 @@ export const COUNTERS = {
   permission_replies_lost: 'Permission replies that came after the decision',
 } as const
 
+/** Each with the upper bounds of its buckets; what is above the last is counted too. */
 export const HISTOGRAMS = {
-  relay_batch_bytes: 'Bytes of one message to another process',
-  permission_wait_seconds: 'From a permission request to its decision',
+  relay_batch_bytes: {
+    help: 'Bytes of one message to another process',
+    bounds: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
+  },
+  permission_wait_seconds: {
+    help: 'From a permission request to its decision',
+    bounds: [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 900],
+  },
 } as const
 
 export const GAUGES = {

@@ -81,13 +81,14 @@ export const GLOBALS: Record<string, readonly string[]> = {
 /** Dynamic imports hide an edge, so each is here for a reason: what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/standalone/main.ts', 'services/standalone/standalone.mts'], // an older Node cannot read it
-  ['services/wiring/*.ts', 'shared/{providers,tools}/**'],
+  ['services/wiring/*.ts', 'shared/{auth,providers,store,tools}/**'],
   ['shared/providers/**', '@ai-sdk/*'],
   ['shared/providers/**', 'undici'],
   ['shared/providers/**', '@pydantic/genai-prices'],
   ['shared/tools/**', '@modelcontextprotocol/client'],
   ['shared/tools/**', 'picomatch'],
   ['shared/tools/**', 're2js'],
+  ['services/ops/**', 'prom-client'], // most processes are never scraped
   ['shared/api/**', 'yaml'],
   ['shared/api/**', 'shared/api/decode.ts'], // ajv behind it
 ]

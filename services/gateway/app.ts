@@ -1,10 +1,12 @@
 import express, { type Express } from 'express'
 import { createBodies } from '../../shared/api/bodies.ts'
+import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
+import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
 import type { ToolOffer } from '../../shared/providers/port.ts'
+import type { Ledger } from '../../shared/store/ledger.ts'
 import { type BodyLimits, createReadBody } from './body.ts'
-import type { Identify } from './identify.ts'
 import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { notFound, recover } from './middleware/errors.ts'
@@ -13,10 +15,11 @@ import { checkHost } from './middleware/host.ts'
 import { limitRate } from './middleware/rate-limit.ts'
 import { logRequests } from './middleware/request-log.ts'
 import type { RateLimiter } from './rate-limiter.ts'
+import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { health } from './routes/health.ts'
 import { sendMessage } from './routes/messages.ts'
-import { replyPermission } from './routes/permissions.ts'
+import { permissionRoutes } from './routes/permissions.ts'
 import { startRun } from './routes/run.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -29,6 +32,8 @@ export type AppDeps = {
   basePath: string
   broker: Broker
   tools: readonly ToolOffer[]
+  /** Absent: this server keeps none. */
+  ledger?: Ledger
   identify: Identify
   /** Absent: no rate limit. */
   limiter?: RateLimiter
@@ -39,6 +44,8 @@ export type AppDeps = {
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
   log: Log
+  /** Absent: counted for nobody. */
+  metrics?: Metrics
   relay: RelayLimits
   body?: BodyLimits
 }
@@ -47,9 +54,10 @@ export type AppDeps = {
 export function createApp(deps: AppDeps): Express {
   const { basePath, broker, log } = deps
   const readBody = createReadBody(createBodies(), deps.body)
-  const relay = createRelay(deps.relay, log)
+  const relay = createRelay(deps.relay, { log, metrics: deps.metrics ?? NO_METRICS })
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
+  const permissions = permissionRoutes({ broker, readBody })
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
@@ -71,8 +79,10 @@ export function createApp(deps: AppDeps): Express {
     '/sessions': { post: sessions.create },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
     '/sessions/:id/messages': { post: sendMessage({ broker, readBody, relay }) },
-    '/sessions/:id/permissions/:request_id': { post: replyPermission({ broker, readBody }) },
+    '/sessions/:id/permissions/:request_id': { post: permissions.reply },
+    '/permissions': { get: permissions.list },
     '/tools': { get: listTools(deps.tools) },
+    '/customers/:id/ledger': { get: customerLedger(deps.ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },

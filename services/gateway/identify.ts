@@ -1,12 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Identify, Identity } from '../../shared/auth/port.ts'
 import { AppError } from '../../shared/errors.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
-
-/** Who asks. The tenant comes from here and from nowhere else (api.md "Authentication" 8). */
-export type Identity = { tenant: TenantId; subject: string }
-
-/** Reads the `Authorization` header. Throws `authentication` (401) or `permission` (403). */
-export type Identify = (authorization: string | undefined) => Promise<Identity>
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
 const ANONYMOUS: Identity = { tenant: DEFAULT_TENANT, subject: 'anonymous' }
 

@@ -1,10 +1,13 @@
 import type { Request } from 'express'
+import type { PageRequest } from '../../shared/broker/port.ts'
 import { invalidRequest, notFound } from '../../shared/errors.ts'
 
 export type IdForm = { noun: string; pattern: RegExp }
 
 /** The forms of ids in paths (D2.8, D2.11); `openapi.yaml` has the same. */
 export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
+/** One to 128 characters, none of them a control character. */
+export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
 
@@ -26,4 +29,16 @@ export function queryValue(req: Request, name: string, form: ValueForm): string 
 export function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm): string {
   if (typeof value === 'string' && pattern.test(value)) return value
   throw invalidRequest(`${name} must be ${wanted}, given once`, { param: `/${name}` })
+}
+
+const DEFAULT_LIMIT = 50
+
+const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }
+const CURSOR: ValueForm = { pattern: /^[^]{1,512}$/, wanted: 'the next_cursor of the page before' }
+
+/** D2.7. */
+export function pageOf(req: Request): PageRequest {
+  const cursor = queryValue(req, 'cursor', CURSOR)
+  const limit = Number(queryValue(req, 'limit', LIMIT) ?? DEFAULT_LIMIT)
+  return { limit, ...(cursor !== undefined && { cursor }) }
 }

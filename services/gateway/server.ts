@@ -37,6 +37,8 @@ const LIMITS: ServerLimits = {
 
 export interface GatewayServer {
   listen(port: number, host: string): Promise<AddressInfo>
+  /** Each answer from now on closes its connection, so that whoever sends more goes elsewhere. */
+  drain(): void
   /** Takes nothing new, waits for the responses that are under way, then closes what is left of them. */
   close(deadlineMs: number): Promise<void>
 }
@@ -46,13 +48,14 @@ export function createServer(app: RequestListener, limits: Partial<ServerLimits>
   return new HttpServer(app, { ...LIMITS, ...limits })
 }
 
-/** open -> closing (nothing new; responses under way end, and their connections with them) -> closed. */
+/** open -> draining (connections end with their answers) -> closing (nothing new; responses under way end, and their connections with them) -> closed. */
 class HttpServer implements GatewayServer {
   readonly #app: RequestListener
   readonly #server: Server
   readonly #backlog: number
   readonly #running = new Set<ServerResponse>()
   readonly #requestsLeft: (socket: Duplex) => number
+  #isDraining = false
   #isClosing = false
 
   constructor(app: RequestListener, limits: ServerLimits) {
@@ -78,9 +81,14 @@ class HttpServer implements GatewayServer {
     return promise
   }
 
-  async close(deadlineMs: number): Promise<void> {
-    this.#isClosing = true
+  drain(): void {
+    this.#isDraining = true
     for (const res of this.#running) if (!res.headersSent) res.shouldKeepAlive = false
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    this.drain()
+    this.#isClosing = true
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#server.close(() => resolve())
     this.#closeUnused()
@@ -103,7 +111,7 @@ class HttpServer implements GatewayServer {
     })
     const left = this.#requestsLeft(req.socket)
     if (left < 0) return // Pipelined behind the last request: the connection closes without an answer, and nothing is done.
-    if (left === 0 || this.#isClosing) res.shouldKeepAlive = false
+    if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
     this.#app(req, res)
   }
 

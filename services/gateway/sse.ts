@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import { renderReaderFailure } from '../../shared/broker/frames.ts'
 import type { FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Metrics } from '../../shared/metrics.ts'
 import { type Beating, createKeepalive, type Keepalive } from './keepalive.ts'
 
 export type RelayLimits = {
@@ -31,13 +32,22 @@ export type Relay = (run: StreamedRun, res: Response) => void
 
 export function createRelay(
   { keepaliveMs, stallMs = STALL_MS, farewellMs = FAREWELL_MS }: RelayLimits,
-  log: Log,
+  { log, metrics }: { log: Log; metrics: Metrics },
 ): Relay {
   const keepalive = createKeepalive(keepaliveMs)
-  const patience = { stallMs, farewellMs }
+  let openCount = 0
+  metrics.gauge('streams', () => openCount)
+  const terms: Terms = {
+    stallMs,
+    farewellMs,
+    onSlow: () => metrics.count('slow_consumers'),
+    onEnd: () => void openCount--,
+  }
   return ({ runId, frames, after = 0 }, res) => {
     openStream(runId, res)
-    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, patience })
+    metrics.count('streams_opened')
+    openCount++
+    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, terms })
     const onFailure = (cause: unknown) => log.error('stream failed', { run_id: runId, cause })
     void stream.run(keepalive, onFailure)
     if (res.req) slim(res.req)
@@ -64,22 +74,23 @@ function slim(req: Request): void {
   Object.assign(req, { headers: {}, rawHeaders: [], next: undefined })
 }
 
-type Patience = { stallMs: number; farewellMs: number }
+/** The same for all streams of a process. */
+type Terms = { stallMs: number; farewellMs: number; onSlow: () => void; onEnd: () => void }
 
-type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; patience: Patience }
+type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; terms: Terms }
 
 /** open -> ended (frames over) | cut (reader stalled, or the frames failed) | left (the reader went away). */
 class Stream implements Beating {
   readonly #res: ServerResponse
   readonly #frames: AsyncIterator<Frames>
-  readonly #patience: Patience
+  readonly #terms: Terms
   #lastSeq: number
 
-  constructor({ res, frames, lastSeq, patience }: StreamParts) {
+  constructor({ res, frames, lastSeq, terms }: StreamParts) {
     this.#res = res
     this.#frames = frames
     this.#lastSeq = lastSeq
-    this.#patience = patience
+    this.#terms = terms
   }
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
@@ -93,6 +104,7 @@ class Stream implements Beating {
     } finally {
       keepalive.delete(this)
       this.#res.end()
+      this.#terms.onEnd()
     }
   }
 
@@ -106,16 +118,17 @@ class Stream implements Beating {
       if (done === true) return
       this.#lastSeq = value.lastSeq
       if (this.#res.write(value.text) || this.#res.closed) continue
-      if (!(await isDrained(this.#res, this.#patience.stallMs))) return this.#cut('slow_consumer')
+      if (!(await isDrained(this.#res, this.#terms.stallMs))) return this.#cut('slow_consumer')
     }
     this.#leave()
   }
 
   /** Ends the stream though the run may go on; whoever still does not read then loses the connection. */
   #cut(code: 'slow_consumer' | 'internal'): void {
+    if (code === 'slow_consumer') this.#terms.onSlow()
     this.#leave()
     this.#res.write(renderReaderFailure(this.#lastSeq, code))
-    const timer = setTimeout(() => this.#res.destroy(), this.#patience.farewellMs).unref()
+    const timer = setTimeout(() => this.#res.destroy(), this.#terms.farewellMs).unref()
     this.#res.once('close', () => clearTimeout(timer))
   }
 

@@ -3,14 +3,12 @@ import type { ModelTarget } from '../../shared/config-model.ts'
 import type { ModelRoute } from '../../shared/providers/port.ts'
 import { openProvider } from './provider.ts'
 
-const DEMO: ModelTarget = { provider: 'demo', model: 'demo' }
-
-/** The server's own model and its fallback (D1.3); without a model the demo answers (D1.4). */
+/** The server's own model and its fallback (D1.3); the cluster form may have none (D1.4). */
 export async function openModels({
   model,
   fallback,
-}: Pick<Config, 'model' | 'fallback'>): Promise<{ primary: ModelRoute; fallback: ModelRoute | undefined }> {
-  return { primary: await openRoute(model ?? DEMO), fallback: fallback && (await openRoute(fallback)) }
+}: Pick<Config, 'model' | 'fallback'>): Promise<{ primary: ModelRoute | undefined; fallback: ModelRoute | undefined }> {
+  return { primary: model && (await openRoute(model)), fallback: fallback && (await openRoute(fallback)) }
 }
 
 async function openRoute({ provider: type, model, ...address }: ModelTarget): Promise<ModelRoute> {

@@ -2,17 +2,21 @@ import type { RunRequest } from '../../shared/broker/port.ts'
 import type { Conversation } from '../../shared/engine/conversation.ts'
 import type { OpenAsk } from '../../shared/engine/permissions.ts'
 import { run as runEngine } from '../../shared/engine/run.ts'
+import { AppError } from '../../shared/errors.ts'
 import type { WarningEvent } from '../../shared/events.ts'
-import type { ModelRoute, PriceOf } from '../../shared/providers/port.ts'
+import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
 import type { RunFacilities, ToolBox } from '../../shared/tools/port.ts'
 import type { Execute, Run } from './run.ts'
 
 export type EngineParts = {
-  primary: ModelRoute
+  /** The cluster may have no model of its own (D1.4). */
+  primary: ModelRoute | undefined
   fallback?: ModelRoute
   toolBox: ToolBox
   priceOf: PriceOf
+  windowOf?: WindowOf
   openAskFor: (run: Run) => OpenAsk
+  mayAct: (signal: AbortSignal) => Promise<boolean>
   workspaceOf: (run: Run) => string
   /** Default of `max_turns`. */
   maxTurns: number
@@ -28,15 +32,20 @@ export type Start = {
   facilities?: RunFacilities
 }
 
-/** Makes of a request and what it starts from what a run executes. */
-export type StartEngine = (request: RunRequest, start: Start) => Execute
+/**
+ * Makes of a request what a run executes; `start` is asked when its turn has come. Throws `unavailable` when there is no model
+ * for it.
+ */
+export type StartEngine = (request: RunRequest, start: () => Start) => Execute
 
 /** One engine for one-shot runs and sessions alike: only the history they start from differs (D5.7). */
 export function createStartEngine(parts: EngineParts): StartEngine {
   const { primary, openAskFor, workspaceOf, maxTurns, maxToolOutputChars, onToolBug, ...shared } = parts
-  return (request, { conversation, background, warnings = [], facilities = {} }) =>
-    (run, signal) =>
-      runEngine(
+  return (request, start) => {
+    if (!primary) throw noModel()
+    return (run, signal) => {
+      const { conversation, background, warnings = [], facilities = {} } = start()
+      return runEngine(
         {
           prompt: request.prompt,
           ...(request.system_prompt !== undefined && { systemPrompt: request.system_prompt }),
@@ -57,4 +66,13 @@ export function createStartEngine(parts: EngineParts): StartEngine {
           onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
         },
       )
+    }
+  }
 }
+
+const NO_MODEL_RETRY_SECS = 30
+
+const noModel = () =>
+  new AppError('unavailable', 'no model is configured for this run: set MODEL and MODEL_PROVIDER', {
+    retryAfterSecs: NO_MODEL_RETRY_SECS,
+  })

@@ -1,17 +1,22 @@
-import type { Inbox, RunRequest } from '../../shared/broker/port.ts'
-import { Conversation } from '../../shared/engine/conversation.ts'
+import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { WarningEvent } from '../../shared/events.ts'
 import type { StartEngine } from './engine.ts'
+import type { StartOneShot } from './one-shots.ts'
 import type { Runs } from './runs.ts'
 import type { Sessions } from './sessions.ts'
 
-export type InboxDeps = { runs: Runs; sessions: Sessions; startEngine: StartEngine; isDraining: () => boolean }
+export type InboxDeps = {
+  runs: Runs
+  sessions: Sessions
+  startEngine: StartEngine
+  startOneShot: StartOneShot
+  isDraining: () => boolean
+}
 
 const DRAIN_RETRY_SECS = 5
 
 /** Brings each command to its session or run. */
-export function createInbox({ runs, sessions, startEngine, isDraining }: InboxDeps): Inbox {
+export function createInbox({ runs, sessions, startEngine, startOneShot, isDraining }: InboxDeps): Inbox {
   const refuseWhileDraining = () => {
     if (!isDraining()) return
     throw new AppError('unavailable', 'this server is shutting down; send the request again', {
@@ -30,15 +35,15 @@ export function createInbox({ runs, sessions, startEngine, isDraining }: InboxDe
 
     startRun(tenant, runId, request) {
       refuseWhileDraining()
-      const run = runs.open({ id: runId, tenant, sessionId: undefined })
-      void run.execute(startEngine(request, new Conversation(), warningsFor(request)))
+      const execute = startOneShot(tenant, request)
+      void runs.open({ id: runId, tenant, sessionId: undefined }).execute(execute)
     },
     sendMessage(tenant, runId, { sessionId, ...message }) {
       const session = sessions.get(tenant, sessionId)
       refuseWhileDraining()
       session.checkRoom()
-      const run = runs.open({ id: runId, tenant, sessionId })
-      session.post(run, startEngine(message, session.conversation, []))
+      const execute = startEngine(message, () => session.start)
+      session.post(runs.open({ id: runId, tenant, sessionId }), execute)
     },
 
     listRuns: (tenant, filter) => runs.list(tenant, filter),
@@ -46,17 +51,4 @@ export function createInbox({ runs, sessions, startEngine, isDraining }: InboxDe
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
     cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
   }
-}
-
-/** Customers' lines are not kept yet: such a run is a stateless one and says so (api.md "Per-customer line"). */
-function warningsFor({ customer_id }: RunRequest): WarningEvent[] {
-  if (!customer_id) return []
-  return [
-    {
-      type: 'warning',
-      code: 'customer_scope_fallback',
-      message: "the customer's line is not available: this run is stateless and is not recorded",
-      detail: { customer_id },
-    },
-  ]
 }

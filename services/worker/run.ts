@@ -9,6 +9,12 @@ export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' |
 
 export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
 
+export type RunHooks = {
+  onBug(run: RunIdentity, cause: unknown): void
+  /** One more event is in the journal. */
+  onEvent(): void
+}
+
 /** Makes a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
 export type Execute = (run: Run, signal: AbortSignal) => AsyncIterable<AgentEvent>
 
@@ -27,19 +33,19 @@ export class Run {
   readonly journal: Journal
   readonly ended: Promise<void>
   readonly #abort = new AbortController()
-  readonly #onBug: (cause: unknown) => void
+  readonly #hooks: RunHooks
   #hasStarted = false
   #openAsks = 0
   #endedAt: Date | undefined
   #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
   #end: () => void
 
-  constructor(identity: RunIdentity, journal: Journal, onBug: (cause: unknown) => void) {
+  constructor(identity: RunIdentity, journal: Journal, hooks: RunHooks) {
     this.id = identity.id
     this.tenant = identity.tenant
     this.sessionId = identity.sessionId
     this.journal = journal
-    this.#onBug = onBug
+    this.#hooks = hooks
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -90,7 +96,7 @@ export class Run {
       await this.#record(execute(this, this.#abort.signal))
       if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
-      this.#onBug(cause)
+      this.#hooks.onBug(this, cause)
       if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
     }
   }
@@ -114,6 +120,7 @@ export class Run {
 
   #append(event: AgentEvent): void {
     this.journal.append(event)
+    this.#hooks.onEvent()
     if (!this.journal.isEnded) return
     this.#outcome = outcomeOf(event)
     this.#endedAt = new Date()

@@ -1,8 +1,9 @@
 import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal.ts'
-import type { RunFilter, RunPage } from '../../shared/broker/port.ts'
-import { invalidRequest, notFound, tooMany } from '../../shared/errors.ts'
+import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
+import { pageOf } from '../../shared/broker/run-page.ts'
+import { notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import { Run, type RunIdentity } from './run.ts'
+import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
   maxLive: number
@@ -12,8 +13,7 @@ export type RunsLimits = {
   journal?: JournalLimits
 }
 
-export type RunsHooks = {
-  onBug(run: RunIdentity, cause: unknown): void
+export type RunsHooks = RunHooks & {
   /** A run is known no longer: what else is kept of it may go. */
   onForgotten(run: Run): void
 }
@@ -48,13 +48,20 @@ export class Runs {
       throw tooMany('this server has as many runs as it takes; try again in a moment', BUSY_RETRY_SECS)
     }
     const journal = new Journal(this.#budget, this.#limits.journal)
-    const run = new Run(identity, journal, (cause) => this.#hooks.onBug(identity, cause))
+    const run = new Run(identity, journal, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
     journal.onReaders = () => this.#restartTimer(run)
     this.#restartTimer(run)
     void run.ended.then(() => this.#settle(run))
     return run
+  }
+
+  /** How many of those known are in each state. */
+  countByStatus(): Record<RunStatus, number> {
+    const counts = { running: 0, waiting: 0, done: 0, failed: 0, cancelled: 0 }
+    for (const { status } of this.#known.values()) counts[status]++
+    return counts
   }
 
   /** Throws `not_found` for an unknown run and for another tenant's. */
@@ -64,18 +71,12 @@ export class Runs {
     return run
   }
 
-  list(tenant: TenantId, { status, limit, cursor }: RunFilter): RunPage {
-    const before = cursor === undefined ? undefined : readCursor(cursor)
-    const runs = [...this.#known.values()]
-      .filter((run) => run.tenant === tenant && (status === undefined || run.status === status))
-      .sort((a, b) => compare(placeOf(b), placeOf(a)))
-      .filter((run) => before === undefined || compare(placeOf(run), before) < 0)
-    const page = runs.slice(0, limit)
-    const last = page.at(-1)
-    return {
-      runs: page.map((run) => run.summary),
-      next_cursor: last && runs.length > limit ? writeCursor(placeOf(last)) : null,
-    }
+  list(tenant: TenantId, { status, ...where }: RunFilter): RunPage {
+    const runs = [...this.#known.values()].filter(
+      (run) => run.tenant === tenant && (status === undefined || run.status === status),
+    )
+    const { page, next } = pageOf(runs, ({ startedAt, id }) => ({ startedMs: startedAt.getTime(), id }), where)
+    return { runs: page.map((run) => run.summary), next_cursor: next }
   }
 
   #settle(run: Run): void {
@@ -120,25 +121,4 @@ export class Runs {
       if (run.isEnded && run.journal.readerCount === 0) this.#forget(run)
     }
   }
-}
-
-/** Where a run stands in the list; the id breaks ties, so that a page never ends between two runs of one millisecond. */
-type Place = { startedMs: number; id: string }
-
-const placeOf = ({ startedAt, id }: Run): Place => ({ startedMs: startedAt.getTime(), id })
-
-const compare = (a: Place, b: Place): number => a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
-
-/** Says what a merged page's cursor says too: the time as in `started_at`, and the id. */
-const writeCursor = ({ startedMs, id }: Place): string =>
-  Buffer.from(`${new Date(startedMs).toISOString()} ${id}`).toString('base64url')
-
-function readCursor(cursor: string): Place {
-  const [, at = '', id = ''] =
-    /^(\d{4}-[\d:.TZ-]+) (run_[0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  const startedMs = Date.parse(at)
-  if (!Number.isNaN(startedMs)) return { startedMs, id }
-  throw invalidRequest('cursor is not one that a list has given; leave it out to begin at the newest', {
-    param: '/cursor',
-  })
 }

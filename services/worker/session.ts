@@ -1,9 +1,10 @@
 import type { SessionSummary } from '../../shared/broker/port.ts'
-import { Conversation } from '../../shared/engine/conversation.ts'
+import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
 import { tooMany } from '../../shared/errors.ts'
-import type { Message } from '../../shared/providers/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import type { Start } from './engine.ts'
 import type { CancelCode, Execute, Run } from './run.ts'
+import { SessionMemory } from './session-memory.ts'
 
 const MAX_WAITING = 8
 const BUSY_RETRY_SECS = 5
@@ -11,7 +12,7 @@ const BUSY_RETRY_SECS = 5
 export type SessionIdentity = { id: string; tenant: TenantId }
 
 /** All of a session that another worker needs to go on with it. */
-export type SessionState = SessionIdentity & { createdAt: string; messages: readonly Message[] }
+export type SessionState = SessionIdentity & ConversationState & { createdAt: string; memories?: readonly string[] }
 
 /**
  * One conversation and the messages that continue it, one at a time and in the order in which they came (D4.6).
@@ -19,7 +20,8 @@ export type SessionState = SessionIdentity & { createdAt: string; messages: read
 export class Session {
   readonly id: string
   readonly tenant: TenantId
-  readonly conversation = new Conversation()
+  readonly conversation: Conversation
+  readonly #memory: SessionMemory
   readonly #createdAt: string
   readonly #idleMs: number
   readonly #onIdle: () => void
@@ -29,11 +31,12 @@ export class Session {
   #isRetired = false
 
   /** `onIdle` is called when nothing has been asked of the session for `idleMs`. */
-  constructor({ id, tenant, createdAt, messages }: SessionState, idleMs: number, onIdle: () => void) {
+  constructor({ id, tenant, createdAt, memories, ...history }: SessionState, idleMs: number, onIdle: () => void) {
     this.id = id
     this.tenant = tenant
     this.#createdAt = createdAt
-    this.conversation.append(...messages)
+    this.conversation = new Conversation(history)
+    this.#memory = new SessionMemory(this.conversation, memories)
     this.#idleMs = idleMs
     this.#onIdle = onIdle
     this.#restartIdle()
@@ -48,7 +51,19 @@ export class Session {
   }
 
   get state(): SessionState {
-    return { id: this.id, tenant: this.tenant, createdAt: this.#createdAt, messages: this.conversation.messages }
+    const { messages, messageCount } = this.conversation
+    const memories = this.#memory.entries
+    return { id: this.id, tenant: this.tenant, createdAt: this.#createdAt, messages, messageCount, memories }
+  }
+
+  /** What its next message starts from. */
+  get start(): Start {
+    const { background } = this.#memory
+    return {
+      conversation: this.conversation,
+      ...(background !== undefined && { background }),
+      facilities: { recall: this.#memory },
+    }
   }
 
   /** Resolves when everything that was posted so far has ended. */

@@ -37,6 +37,10 @@ export class Sessions {
     return session
   }
 
+  get count(): number {
+    return this.#sessions.size
+  }
+
   all(): Iterable<Session> {
     return this.#sessions.values()
   }

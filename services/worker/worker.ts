@@ -1,13 +1,17 @@
-import type { Inbox, PermissionBook } from '../../shared/broker/port.ts'
+import type { Fence, Inbox, PermissionBook } from '../../shared/broker/port.ts'
+import { LineCache } from '../../shared/customers/cache.ts'
+import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
 import type { Log } from '../../shared/log.ts'
-import type { ModelRoute, PriceOf } from '../../shared/providers/port.ts'
+import type { Metrics } from '../../shared/metrics.ts'
+import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { removeWorkspace, workspacePath } from '../../shared/tools/workspace.ts'
+import { createCustomerRuns } from './customers.ts'
 import { createStartEngine } from './engine.ts'
 import { createInbox } from './inbox.ts'
+import { createOneShots, type PlanQueue } from './one-shots.ts'
 import { createPermissionDesk } from './permission-desk.ts'
-
 import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
@@ -19,14 +23,25 @@ export type WorkerLimits = {
   sessionIdleMs: number
   permissionTimeoutMs: number
   maxTurns: number
+  customerEngines: number
+  /** Negative: a line is never let go for being idle. */
+  customerIdleMs: number
+  customerHistoryEntries: number
+  customerHistoryChars: number
 }
 
 export type WorkerDeps = {
-  primary: ModelRoute
+  primary: ModelRoute | undefined
   fallback: ModelRoute | undefined
   toolBox: ToolBox
   priceOf: PriceOf
+  windowOf?: WindowOf
   book: PermissionBook
+  /** Missing: this server keeps no customers' lines. */
+  lineStore: LineStore | undefined
+  planQueue: PlanQueue
+  fence: Fence
+  metrics: Metrics
   workspaceDir: string
   limits: WorkerLimits
   log: Log
@@ -54,7 +69,7 @@ const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 export function createWorker(deps: WorkerDeps): Worker {
-  const { book, limits, log } = deps
+  const { book, limits, log, metrics } = deps
   const workspaces = createWorkspaces(deps.workspaceDir)
   const settle = (work: Promise<void>) => {
     work.catch((cause: unknown) => log.error('what was left of a run or session was not removed', { cause }))
@@ -64,6 +79,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     { maxLive: limits.runsPerWorker, resumeMs: limits.runResumeMs, maxJournalBytes: MAX_JOURNAL_BYTES },
     {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
+      onEvent: () => metrics.count('events'),
       onForgotten(run) {
         settle(book.forget(run.tenant, run.scopeId, run.id))
         if (run.sessionId === undefined) settle(workspaces.remove(run.tenant, run.id))
@@ -75,21 +91,33 @@ export function createWorker(deps: WorkerDeps): Worker {
     settle(book.forget(session.tenant, session.id))
     settle(workspaces.remove(session.tenant, session.id))
   })
+  metrics.gauge('runs', () => runs.countByStatus())
+  metrics.gauge('sessions', () => sessions.count)
   const startEngine = createStartEngine({
     primary: deps.primary,
     ...(deps.fallback && { fallback: deps.fallback }),
     toolBox: deps.toolBox,
     priceOf: deps.priceOf,
-    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs),
+    ...(deps.windowOf && { windowOf: deps.windowOf }),
+    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs, metrics),
+    mayAct: createMayAct(deps.fence, metrics),
     workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
     maxTurns: limits.maxTurns,
     maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
     onToolBug: (run, toolName, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool: toolName, cause }),
   })
 
+  const customers = createCustomerRuns({
+    startEngine,
+    lines: openLines(deps.lineStore, limits),
+    fence: deps.fence,
+    log,
+  })
+  const startOneShot = createOneShots({ startEngine, customers, planQueue: deps.planQueue })
+
   let isDraining = false
   const worker: Worker = {
-    inbox: createInbox({ runs, sessions, startEngine, isDraining: () => isDraining }),
+    inbox: createInbox({ runs, sessions, startEngine, startOneShot, isDraining: () => isDraining }),
     async drain(graceMs) {
       isDraining = true
       await endAll(runs, graceMs)
@@ -108,6 +136,27 @@ export function createWorker(deps: WorkerDeps): Worker {
     onSessionRemoved: () => {},
   }
   return worker
+}
+
+function openLines(
+  store: LineStore | undefined,
+  limits: WorkerLimits,
+): LineCache<CustomerLine, CustomerIdentity> | undefined {
+  if (!store) return undefined
+  const history = { entries: limits.customerHistoryEntries, chars: limits.customerHistoryChars }
+  const cacheLimits = { maxLines: limits.customerEngines, idleMs: limits.customerIdleMs }
+  return new LineCache(cacheLimits, (who) => new CustomerLine(store, history, who))
+}
+
+/** Whoever may have been replaced waits until it knows: either the lease is renewed, or its runs are ended (design §4.6). */
+function createMayAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => Promise<boolean> {
+  return async (signal) => {
+    while (!fence.isHeld() && !signal.aborted) {
+      metrics.count('fence_refusals')
+      await fence.whenHeld(signal)
+    }
+    return !signal.aborted
+  }
 }
 
 /** Most runs touch no file: only the folders that a tool was given are looked for when they are to go. */

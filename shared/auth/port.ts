@@ -4,8 +4,8 @@ import type { TenantId } from '../tenant.ts'
 export type Identity = { tenant: TenantId; subject: string }
 
 /**
- * Reads the `Authorization` header. Throws `authentication` (401), or `unavailable` (503) while the header cannot be checked;
- * whatever else happens, nobody is let in.
+ * Reads the `Authorization` header. Throws `authentication` (401), `permission` (403, the standalone form's token), or `unavailable`
+ * (503) while the header cannot be checked; whatever else happens, nobody is let in.
  */
 export type Identify = (authorization: string | undefined) => Promise<Identity>
 

@@ -46,7 +46,15 @@ export type CallLimits = {
 
 const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, againMs: 250 }
 
-type Waiting = { epoch: number; resolve: (body: Buffer) => void; reject: (error: AppError) => void }
+/** `isMovable`: another process can be called instead, so that this one is given up as soon as nobody hears it. */
+type Calling = { epoch: number; send: (id: number) => void; isMovable?: boolean }
+
+type Waiting = {
+  epoch: number
+  isMovable: boolean
+  resolve: (body: Buffer) => void
+  reject: (error: AppError) => void
+}
 
 /** The calls of this process that wait for their answers. */
 export class Calls {
@@ -54,10 +62,10 @@ export class Calls {
   #last = 0
 
   /** Calls the process of this epoch. Throws what the other side refuses with, or `unavailable` when it does not answer. */
-  async make(epoch: number, send: (id: number) => void, limits: CallLimits = CALL_LIMITS): Promise<unknown> {
+  async make({ epoch, send, isMovable = false }: Calling, limits: CallLimits = CALL_LIMITS): Promise<unknown> {
     const id = ++this.#last
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-    this.#waiting.set(id, { epoch, resolve, reject })
+    this.#waiting.set(id, { epoch, isMovable, resolve, reject })
     send(id)
     const again = setInterval(() => send(id), limits.againMs)
     const deadline = setTimeout(() => reject(silent()), limits.deadlineMs)
@@ -73,6 +81,13 @@ export class Calls {
   /** An answer has come. */
   settle(id: number, body: Buffer): void {
     this.#waiting.get(id)?.resolve(body)
+  }
+
+  /** Nobody listened when the last message to this process was sent. */
+  unheard(epoch: number): void {
+    for (const waiting of this.#waiting.values()) {
+      if (waiting.epoch === epoch && waiting.isMovable) waiting.reject(silent())
+    }
   }
 
   /** The process of this epoch is gone: nobody will answer. */

@@ -7,11 +7,12 @@ export function renderFrame(seq: number, { type, ...fields }: AgentEvent): strin
 
 type ReaderFailure = Extract<
   RunErrorCode,
-  'worker_lost' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'internal'
+  'worker_lost' | 'worker_draining' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'internal'
 >
 
 const MESSAGE: Record<ReaderFailure, string> = {
   worker_lost: 'the worker that ran this was lost',
+  worker_draining: 'this server is shutting down; the run goes on: follow it through another',
   relay_unavailable: 'the connection to the worker was lost',
   stream_gap: 'events that this stream should go on with are no longer kept',
   slow_consumer: 'the stream was not read fast enough and has been cut off',

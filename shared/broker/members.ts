@@ -21,6 +21,8 @@ export interface Members {
   renew(epoch: number, fields: MemberFields): Promise<Renewal>
   leave(epoch: number): Promise<void>
   list(): Promise<Member[]>
+  /** `false` from the moment on in which Redis has lost everything until this process has renewed. */
+  isRemembered(): Promise<boolean>
   /** Removes a member whose lease is over; afterwards it cannot renew. Returns whether it is out. */
   judge(epoch: number): Promise<boolean>
 }

@@ -27,7 +27,8 @@ export class Outbox {
   #sent = 0
   #acked = 0
   #isSending = false
-  #isPaused = false
+  /** While it says no, no frame is sent: another may have taken this process's place (design §4.6). Calls and replies go on. */
+  mayFlow: () => boolean = () => true
   /** Told how many processes heard a message. */
   onHeard: (listeners: number) => void = () => {}
 
@@ -80,15 +81,14 @@ export class Outbox {
     this.#flush()
   }
 
-  /** While paused no frame is sent: another may have taken this process's place (design §4.6). Calls and replies go on. */
-  pause(isPaused: boolean): void {
-    this.#isPaused = isPaused
-    if (!isPaused) this.#flush()
+  /** Frames may flow again. */
+  resume(): void {
+    this.#flush()
   }
 
   /** The heartbeat: for each stream the last frame that was packed, so that a loss at the very end shows. */
   beat(): void {
-    if (this.#streams.size === 0 || this.#isPaused) return this.#flush()
+    if (this.#streams.size === 0 || !this.mayFlow()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
     for (const [stream, { seq }] of this.#streams) {
@@ -133,7 +133,7 @@ export class Outbox {
     const records = this.#records
     this.#records = []
     let bytes = records.reduce((sum, each) => sum + sizeOf(each), 0)
-    if (this.#isPaused) return records
+    if (this.#dirty.size === 0 || !this.mayFlow()) return records
     for (const stream of this.#dirty) {
       if (bytes >= this.#limits.maxMessageBytes) break
       if (this.#sent + bytes - this.#acked > this.#limits.maxUnackedBytes) break

@@ -1,10 +1,10 @@
 import { conflict, notFound } from '../errors.ts'
-import type { PendingPermission, PermissionBook, PermissionReply } from './port.ts'
+import type { PermissionBook, PermissionKey, PermissionReply } from './port.ts'
 
 /** A client's reply to a permission request; what the book says of it becomes 200, 404 or 409 (api.md "Permission request"). */
 export async function reply(
   book: PermissionBook,
-  request: Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>,
+  request: PermissionKey,
   { allow, reason }: PermissionReply,
 ): Promise<void> {
   const decision = { state: allow ? 'allowed' : 'denied', ...(reason !== undefined && { reason }) } as const

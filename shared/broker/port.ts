@@ -1,3 +1,4 @@
+import type { JsonObject } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
 /** Body of `POST /agent/run` (api.md "RunRequest"), checked. */
@@ -32,8 +33,24 @@ export type RunSummary = {
 /** `GET /sessions/{id}` (api.md "SessionInfoResponse"). */
 export type SessionSummary = { session_id: string; created_at: string; message_count: number }
 
+/** One of `GET /permissions` (D4.12). `session_id` is what the reply's path begins with: a one-shot run's own id (D4.1). */
+export type PermissionSummary = {
+  id: string
+  session_id: string
+  run_id: string
+  tool_name: string
+  input: JsonObject
+  message: string
+  created_at: string
+  expires_at: string
+}
+
+/** Which part of a list is wanted (D2.7). */
+export type PageRequest = { limit: number; cursor?: string }
+
+export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
-export type RunFilter = { status?: RunStatus; limit: number; cursor?: string }
+export type RunFilter = PageRequest & { status?: RunStatus }
 
 /** Whole frames, ready for the wire, up to and including number `lastSeq`. */
 export type Frames = { text: string | Uint8Array; lastSeq: number }
@@ -92,6 +109,8 @@ export interface Broker {
    * Throws `conflict` when a reply has decided it before, `not_found` when it timed out or never was.
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
+  /** What waits for the tenant's word, oldest first. */
+  listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
 }
 
 /** A tool call that waits for its client's word (api.md "Permission request"). */
@@ -101,7 +120,10 @@ export type PendingPermission = {
   /** The session, or the one-shot run: the first id of the reply's path. */
   scopeId: string
   runId: string
+  details: Omit<PermissionSummary, 'id' | 'session_id' | 'run_id'>
 }
+
+export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
 
 /** How a permission request ended. `expired`: nobody replied in time; `withdrawn`: its run ended first. */
 export type PermissionDecision = { state: 'allowed' | 'denied' | 'expired' | 'withdrawn'; reason?: string }
@@ -114,14 +136,33 @@ export interface PermissionBook {
   open(request: PendingPermission): Promise<void>
   /** Returns whether this call decided; if not, how it had been decided before (`undefined`: never opened, or forgotten). */
   decide(
-    request: Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>,
+    request: PermissionKey,
     decision: PermissionDecision,
   ): Promise<{ isWon: boolean; state: PermissionDecision['state'] | undefined }>
   /** Resolves once the request is decided. */
-  decision(request: PendingPermission): Promise<PermissionDecision>
+  decision(request: PermissionKey): Promise<PermissionDecision>
+  /**
+   * The tenant's requests that are undecided and in time, oldest first, of the runs that `isLive` lets pass. A page may be
+   * shorter than its limit. Throws `invalid_request` for a cursor that is none.
+   */
+  list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => boolean): Promise<PermissionPage>
   /** Forgets the requests of a session or one-shot run, or of one run of a session: from now on replies find none. */
   forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
 }
+
+/**
+ * May this process still act for what it owns? Once it could not renew its lease, another may have taken its place (design §4.6):
+ * it is asked right before each tool start, each message of frames and each write that must happen once.
+ */
+export interface Fence {
+  /** Reckoned at each call from the last renewal, so that a process that was stopped refuses with its first instruction. */
+  isHeld(): boolean
+  /** Resolves when it is held, or when `signal` is aborted. */
+  whenHeld(signal: AbortSignal): Promise<void>
+}
+
+/** Of a process that nobody can take the place of: the standalone form. */
+export const ALWAYS_HELD: Fence = { isHeld: () => true, whenHeld: async () => {} }
 
 /**
  * The same commands as they reach the process that owns the session or run. Ids come with them, so that whoever asked can

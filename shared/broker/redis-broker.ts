@@ -1,267 +1,208 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
+import type { Metrics } from '../metrics.ts'
 import type { TenantId } from '../tenant.ts'
 import { Calls, packCall } from './calls.ts'
 import type { Member } from './members.ts'
 import { reply } from './permission-reply.ts'
-import { lessLoadedOfTwo, Ring } from './placement.ts'
-import type { Broker, FrameStream, OpenedRun, PermissionBook, RunPage, RunSummary, SessionSummary } from './port.ts'
-import { LAST, RECORD, type ReceivedRecord, record } from './records.ts'
+import { lessLoadedOfTwo } from './placement.ts'
+import type { Broker, OpenedRun, PermissionBook, RunPage, RunSummary, SessionSummary } from './port.ts'
+import { RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
 import type { Owners } from './redis-owners.ts'
-import { RelayedStream } from './relayed-stream.ts'
+import { RelayedStreams } from './relayed-streams.ts'
+import { mergePages } from './run-page.ts'
+import { isSilent, noWorker, SessionPlaces } from './session-places.ts'
+import { Workers } from './workers.ts'
 
-type BrokerDeps = { node: () => RedisNode; owners: Owners; book: PermissionBook; isAway: () => boolean }
+type BrokerDeps = {
+  node: () => RedisNode
+  owners: Owners
+  book: PermissionBook
+  isAway: () => boolean
+  metrics: Metrics
+}
 
-type OpenStream = { epoch: number; stream: RelayedStream }
+/** What opens a stream: the method and its arguments, the gateway's number for the stream as the last. */
+type Opening = (stream: number) => [method: string, args: unknown[]]
 
 /** The gateway's end of the relay: finds the worker, calls it, and puts the frames it sends in order. */
 export class RedisBroker {
   readonly #deps: BrokerDeps
   readonly #calls = new Calls()
-  readonly #streams = new Map<number, OpenStream>()
-  #lastStream = 0
-  /** Those that take new work; a draining one is still called for what it has. */
-  #workers: readonly Member[] = []
-  #living: ReadonlySet<number> = new Set()
-  #ring = Ring.EMPTY
+  readonly #workers = new Workers()
+  readonly #places: SessionPlaces
+  readonly streams: RelayedStreams
+  /** This gateway is leaving: it opens no further stream. */
+  isClosing = false
 
   constructor(deps: BrokerDeps) {
     this.#deps = deps
-  }
-
-  get streamCount(): number {
-    return this.#streams.size
+    this.#places = new SessionPlaces({
+      workers: this.#workers,
+      owners: deps.owners,
+      isNew: (epoch) => this.#isNew(epoch),
+      isWhole: () => deps.node().isWhole(),
+    })
+    this.streams = new RelayedStreams({
+      send: (epoch, each) => this.#send(epoch, each),
+      lives: (epoch) => this.#workers.lives(epoch),
+      isAway: deps.isAway,
+      metrics: deps.metrics,
+    })
   }
 
   onMembers(members: readonly Member[]): void {
-    const workers = members.filter(({ role }) => role === 'worker')
-    this.#living = new Set(workers.map(({ epoch }) => epoch))
-    const active = workers.filter(({ state }) => state === 'active')
-    const before = new Set(this.#workers.map(({ epoch }) => epoch))
-    const now = new Set(active.map(({ epoch }) => epoch))
-    for (const epoch of now.difference(before)) this.#ring = this.#ring.join(epoch)
-    for (const epoch of before.difference(now)) this.#ring = this.#ring.leave(epoch)
-    this.#workers = active
+    this.#workers.update(members)
   }
 
   onGone(epoch: number): void {
     this.#calls.abandon(epoch)
-    for (const open of this.#streams.values()) if (open.epoch === epoch) open.stream.fail('worker_lost')
+    this.streams.fail('worker_lost', epoch)
   }
 
-  /** Redis has been away for too long for what runs to be taken up again. */
-  giveUpStreams(): void {
-    for (const { stream } of this.#streams.values()) stream.fail('relay_unavailable')
+  /** Nobody listens on this worker's channel: it is dead, or on its way back. */
+  onUnheard(epoch: number): void {
+    this.#calls.unheard(epoch)
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
-    const { type, stream: number, seq, count, flags, body } = received
-    if (type === RECORD.reply) return this.#calls.settle(number, body)
-    if (type === RECORD.beat) return this.#onBeat(body)
-    const open = this.#streams.get(number)
-    if (open?.epoch !== from) return
-    if (type === RECORD.gap) return open.stream.gone()
-    if (type === RECORD.frames) open.stream.accept({ seq, count, body, isLast: (flags & LAST) > 0 })
+    if (received.type === RECORD.reply) this.#calls.settle(received.stream, received.body)
+    else this.streams.onRecord(from, received)
   }
 
   readonly broker: Broker = {
-    createSession: (tenant, sessionId = newId('sess')) => this.#createSession(tenant, sessionId),
-    getSession: (tenant, sessionId) =>
-      this.#whereItIs(tenant, sessionId, async (epoch) => {
-        return (await this.#call(epoch, 'getSession', [tenant, sessionId])) as SessionSummary
+    createSession: (tenant, id = newId('sess')) =>
+      this.#places.create(tenant, id, {
+        make: async (epoch) => (await this.#call(epoch, 'createSession', [tenant, id])) as SessionSummary,
+        undo: (epoch) => this.#tell(epoch, 'deleteSession', [tenant, id]),
       }),
-    deleteSession: (tenant, sessionId) =>
-      this.#whereItIs(tenant, sessionId, async (epoch) => {
-        await this.#call(epoch, 'deleteSession', [tenant, sessionId])
-        await this.#deps.owners.release(tenant, sessionId, epoch)
+    getSession: (tenant, id) =>
+      this.#places.ask(tenant, id, async (epoch) => {
+        return (await this.#call(epoch, 'getSession', [tenant, id])) as SessionSummary
+      }),
+    deleteSession: (tenant, id) =>
+      this.#places.ask(tenant, id, async (epoch) => {
+        await this.#call(epoch, 'deleteSession', [tenant, id])
+        await this.#deps.owners.release(tenant, id, epoch)
       }),
     startRun: (tenant, request) => this.#startRun(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
-      this.#whereItIs(tenant, sessionId, (epoch) => {
+      this.#places.ask(tenant, sessionId, (epoch) => {
         const runId = runIdOn(epoch)
-        return this.#open(epoch, runId, (stream) => ['sendMessage', [tenant, runId, { ...message, sessionId }, stream]])
+        const args = [tenant, runId, { ...message, sessionId }]
+        return this.#open(epoch, { tenant, runId }, (stream) => ['sendMessage', [...args, stream]])
       }),
     listRuns: (tenant, filter) => this.#listRuns(tenant, filter),
     getRun: async (tenant, runId) => (await this.#callRun(tenant, runId, 'getRun')) as RunSummary,
-    followRun: async (tenant, runId, after) => {
-      const epoch = this.#workerOfRun(runId)
-      const { frames } = await this.#open(
-        epoch,
-        runId,
-        (stream) => ['followRun', [tenant, runId, after, stream]],
-        after,
-      )
-      return frames
-    },
+    followRun: (tenant, runId, after) => this.#followRun(tenant, runId, after),
+    // It is acknowledged when the run has been aborted where it lives, which is nowhere else: there is nothing to lose afterwards.
     cancelRun: async (tenant, runId) => {
       await this.#callRun(tenant, runId, 'cancelRun')
     },
+    listPermissions: (tenant, page) =>
+      this.#deps.book.list(tenant, page, (runId) => this.#workers.lives(epochOf(runId))),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.book, { tenant, scopeId, id }, answer),
-  }
-
-  async #createSession(tenant: TenantId, sessionId: string): Promise<SessionSummary> {
-    const { owners } = this.#deps
-    const candidate = this.#ring.ownerOf(`${tenant} ${sessionId}`)
-    if (candidate === undefined) throw noWorker()
-    const owner = await owners.claim(tenant, sessionId, candidate)
-    if (owner !== candidate && this.#lives(owner)) throw sessionExists(sessionId)
-    if (owner !== candidate) {
-      const isOurs = await owners.pass(tenant, sessionId, { from: owner, to: candidate })
-      if (!isOurs) throw sessionExists(sessionId)
-    }
-    try {
-      return (await this.#call(candidate, 'createSession', [tenant, sessionId])) as SessionSummary
-    } catch (cause) {
-      // The worker's own answer counts: a session that it has already is a conflict, and stays claimed.
-      if (!(cause instanceof AppError && cause.kind === 'conflict')) await owners.release(tenant, sessionId, candidate)
-      throw cause
-    }
   }
 
   /** Tries the less loaded of two, then the others, before it says that all are full. */
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
-    let left = [...this.#workers]
+    let left = [...this.#workers.takers]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
       const worker = lessLoadedOfTwo(left, Math.random)
       if (!worker) break
-      left = left.filter(({ epoch }) => epoch !== worker.epoch)
-      const runId = runIdOn(worker.epoch)
+      const { epoch } = worker
+      left = left.filter((other) => other.epoch !== epoch)
+      const runId = runIdOn(epoch)
       try {
-        const opened = await this.#open(worker.epoch, runId, (stream) => ['startRun', [tenant, runId, request, stream]])
+        const opening: Opening = (stream) => ['startRun', [tenant, runId, request, stream]]
+        const opened = await this.#open(epoch, { tenant, runId, isMovable: true }, opening)
         worker.load++
         return opened
       } catch (cause) {
-        if (!(cause instanceof AppError) || !TRY_ANOTHER.has(cause.kind)) throw cause
+        if (!(cause instanceof AppError) || !TRY_ANOTHER.has(cause.kind) || this.isClosing) throw cause
         refusal = cause
       }
     }
     throw refusal
   }
 
-  async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const pages = (await Promise.all(
-      this.#workers.map(({ epoch }) => this.#call(epoch, 'listRuns', [tenant, filter])),
-    )) as RunPage[]
-    return mergePages(pages, filter.limit)
-  }
-
-  async #open(
-    epoch: number,
-    runId: string,
-    call: (stream: number) => [method: string, args: unknown[]],
-    after = 0,
-  ): Promise<OpenedRun & { frames: FrameStream }> {
-    const number = ++this.#lastStream
-    const send = (type: 'resend' | 'detach', seq = 0) =>
-      this.#deps
-        .node()
-        .outbox('worker', epoch)
-        .send(record(RECORD[type], { stream: number, seq }))
-    const stream = new RelayedStream(after, {
-      resend: (seq) => {
-        if (this.#deps.isAway()) return false
-        send('resend', seq)
-        return true
-      },
-      closed: () => {
-        this.#streams.delete(number)
-        if (this.#lives(epoch)) send('detach')
-      },
-    })
-    this.#streams.set(number, { epoch, stream })
+  async #followRun(tenant: TenantId, runId: string, after: number): Promise<OpenedRun['frames']> {
+    this.#refuseWhenClosing()
+    const epoch = await this.#workerOfRun(runId)
+    const { number, stream } = this.streams.open(epoch, after)
     try {
-      await this.#call(epoch, ...call(number))
-      return { runId, frames: stream }
+      await this.#call(epoch, 'followRun', [tenant, runId, after, number])
+      return stream
     } catch (cause) {
       await stream.return()
       throw cause
     }
   }
 
-  #call(epoch: number, method: string, args: unknown[]): Promise<unknown> {
-    const body = packCall({ method, args })
-    return this.#calls.make(epoch, (id) =>
-      this.#deps
-        .node()
-        .outbox('worker', epoch)
-        .send(record(RECORD.call, { stream: id, body })),
-    )
+  async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
+    const calls = Array.from(this.#workers.living, (epoch) => this.#call(epoch, 'listRuns', [tenant, filter]))
+    return mergePages((await Promise.all(calls)) as RunPage[], filter.limit)
   }
 
-  /**
-   * Asks the session's owner. While that is handing the session over it answers that it is draining, or no longer knows it:
-   * then the next owner is asked, for as long as a hand-over may take.
-   */
-  async #whereItIs<T>(tenant: TenantId, sessionId: string, ask: (epoch: number) => Promise<T>): Promise<T> {
-    const until = performance.now() + HAND_OVER_MS
-    while (true) {
-      const epoch = await this.#ownerOf(tenant, sessionId)
-      try {
-        return await ask(epoch)
-      } catch (cause) {
-        const hasMoved = (await this.#deps.owners.find(tenant, sessionId)) !== epoch
-        if (!hasMoved && !isDraining(cause)) throw cause
-        if (performance.now() > until) throw cause
-        await sleep(HAND_OVER_STEP_MS)
-      }
+  /** Opens a new run. One whose fate is not known is cancelled behind the call that may have started it. */
+  async #open(
+    epoch: number,
+    { tenant, runId, isMovable = false }: { tenant: TenantId; runId: string; isMovable?: boolean },
+    opening: Opening,
+  ): Promise<OpenedRun> {
+    this.#refuseWhenClosing()
+    const { number, stream } = this.streams.open(epoch, 0)
+    try {
+      await this.#call(epoch, ...opening(number), isMovable)
+      return { runId, frames: stream }
+    } catch (cause) {
+      await stream.return()
+      if (isSilent(cause)) this.#tell(epoch, 'cancelRun', [tenant, runId])
+      throw cause
     }
+  }
+
+  #call(epoch: number, method: string, args: unknown[], isMovable = false): Promise<unknown> {
+    const body = packCall({ method, args })
+    const send = (id: number) => this.#send(epoch, record(RECORD.call, { stream: id, body }))
+    return this.#calls.make({ epoch, send, isMovable })
+  }
+
+  /** Calls without waiting for what comes of it. */
+  #tell(epoch: number, method: string, args: unknown[]): void {
+    this.#call(epoch, method, args).catch(() => {}) // Nobody is there, or it has happened already.
+  }
+
+  #send(epoch: number, each: WireRecord): void {
+    this.#deps.node().outbox('worker', epoch).send(each)
   }
 
   async #callRun(tenant: TenantId, runId: string, method: string): Promise<unknown> {
-    return this.#call(this.#workerOfRun(runId), method, [tenant, runId])
+    return this.#call(await this.#workerOfRun(runId), method, [tenant, runId])
   }
 
-  /** A session whose worker is gone is gone with it. */
-  async #ownerOf(tenant: TenantId, sessionId: string): Promise<number> {
-    const epoch = await this.#deps.owners.find(tenant, sessionId)
-    if (epoch === undefined || !this.#lives(epoch))
-      throw notFound(`no session ${sessionId}: create it with POST /sessions`)
-    return epoch
-  }
-
-  #workerOfRun(runId: string): number {
+  async #workerOfRun(runId: string): Promise<number> {
     const epoch = epochOf(runId)
-    if (!this.#lives(epoch)) throw notFound(`no run ${runId}: it never was, or ended too long ago`)
-    return epoch
+    if (this.#workers.lives(epoch) || (await this.#isNew(epoch))) return epoch
+    throw notFound(`no run ${runId}: it never was, or ended too long ago`)
   }
 
-  #lives(epoch: number): boolean {
-    return this.#living.has(epoch)
+  async #isNew(epoch: number): Promise<boolean> {
+    await this.#deps.node().meet(epoch)
+    return this.#workers.lives(epoch)
   }
 
-  #onBeat(body: Buffer): void {
-    for (let at = 0; at + 8 <= body.length; at += 8) {
-      this.#streams.get(body.readUInt32LE(at))?.stream.announced(body.readUInt32LE(at + 4))
-    }
+  #refuseWhenClosing(): void {
+    if (!this.isClosing) return
+    throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
   }
 }
 
-const HAND_OVER_MS = 5_000
-const HAND_OVER_STEP_MS = 50
-
-const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'
-
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
-
-const noWorker = () => new AppError('unavailable', 'no worker is there to take this; try again', { retryAfterSecs: 2 })
-
-const sessionExists = (sessionId: string) =>
-  conflict(`session ${sessionId} exists already; choose another session_id or go on with it`)
 
 /** A run's id names its worker, so that any gateway finds it without a key (its first 8 digits are the epoch). */
 const runIdOn = (epoch: number): string => `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
 
 const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
-
-/** Each page is newest first; so is what they make together. */
-function mergePages(pages: readonly RunPage[], limit: number): RunPage {
-  const placeOf = ({ started_at, run_id }: RunSummary) => `${started_at} ${run_id}`
-  const all = pages.flatMap(({ runs }) => runs).sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1))
-  const runs = all.slice(0, limit)
-  const last = runs.at(-1)
-  const hasMore = all.length > limit || pages.some(({ next_cursor }) => next_cursor !== null)
-  return { runs, next_cursor: last && hasMore ? Buffer.from(placeOf(last)).toString('base64url') : null }
-}

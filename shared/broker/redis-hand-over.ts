@@ -1,10 +1,10 @@
 import type { TenantId } from '../tenant.ts'
 import { Calls, packCall } from './calls.ts'
 import type { Member } from './members.ts'
-import { Ring } from './placement.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
 import type { Owners } from './redis-owners.ts'
+import { Workers } from './workers.ts'
 
 export type HandedSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
 
@@ -13,7 +13,7 @@ export class HandOver {
   readonly #node: () => RedisNode
   readonly #owners: Owners
   readonly #calls = new Calls()
-  #others: readonly number[] = []
+  readonly #others = new Workers()
 
   constructor(node: () => RedisNode, owners: Owners) {
     this.#node = node
@@ -22,9 +22,7 @@ export class HandOver {
 
   onMembers(members: readonly Member[]): void {
     const mine = this.#node().epoch
-    this.#others = members
-      .filter(({ role, state, epoch }) => role === 'worker' && state === 'active' && epoch !== mine)
-      .map(({ epoch }) => epoch)
+    this.#others.update(members.filter(({ epoch }) => epoch !== mine))
   }
 
   onRecord({ type, stream, body }: ReceivedRecord): void {
@@ -41,7 +39,7 @@ export class HandOver {
    */
   async pass({ tenant, id, state }: HandedSession): Promise<boolean> {
     const node = this.#node()
-    const to = Ring.of(this.#others).ownerOf(`${tenant} ${id}`)
+    const to = this.#others.ownerOf(`${tenant} ${id}`)
     if (to === undefined) return false
     await this.#call(to, 'adoptSession', [state])
     if (await this.#owners.pass(tenant, id, { from: node.epoch, to })) return true
@@ -52,6 +50,7 @@ export class HandOver {
   #call(epoch: number, method: string, args: unknown[]): Promise<unknown> {
     const body = packCall({ method, args })
     const outbox = this.#node().outbox('worker', epoch)
-    return this.#calls.make(epoch, (id) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body })))
+    const send = (id: number) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body }))
+    return this.#calls.make({ epoch, send })
   }
 }

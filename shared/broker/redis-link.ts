@@ -37,8 +37,17 @@ export async function openRedisLink(url: string): Promise<RedisLink> {
   const listener = connect(url)
   const handlers = new Map<string, (message: Buffer) => void>()
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
-  await Promise.all([commands.connect(), listener.connect()])
-  await checkPolicy(commands)
+  const close = async () => {
+    commands.disconnect()
+    listener.disconnect()
+  }
+  try {
+    await Promise.all([commands.connect(), listener.connect()])
+    await checkPolicy(commands)
+  } catch (cause) {
+    await close()
+    throw cause
+  }
 
   const health = createHealth()
   const defined = new Map<string, (...args: (string | number)[]) => Promise<unknown>>()
@@ -65,10 +74,7 @@ export async function openRedisLink(url: string): Promise<RedisLink> {
       }
     },
     awayMs: health.awayMs,
-    async close() {
-      commands.disconnect()
-      listener.disconnect()
-    },
+    close,
   }
 }
 

@@ -55,6 +55,8 @@ const JUDGE: Script = {
     return 1`,
 }
 
+const BOOTED: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+
 const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
 
 export function createRedisMembers(link: RedisLink): Members {
@@ -79,6 +81,7 @@ export function createRedisMembers(link: RedisLink): Members {
       const [now, entries] = (await link.run(LIST, [MEMBERS], [])) as [number, string[]]
       return membersOf(now, entries)
     },
+    isRemembered: async () => (await link.run(BOOTED, [BOOT], [])) === boot,
     judge: async (epoch) => (await link.run(JUDGE, [MEMBERS], [epoch])) === 1,
   }
 }

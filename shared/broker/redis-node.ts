@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Lease } from './lease.ts'
 import type { Member, MemberFields, Members } from './members.ts'
 import { Outbox } from './outbox.ts'
 import { RECORD, type ReceivedRecord, readMessage, record } from './records.ts'
@@ -16,22 +18,25 @@ export type NodeHandlers = {
   onJudged(): void
   /** Redis has restarted empty: what this process had written there is to be written again. */
   onEmpty(): void
-  /** This process may have been replaced, or may not any more (design §4.6). */
-  onFence(isFenced: boolean): void
+  /** A message to this process was heard by nobody. */
+  onUnheard(epoch: number): void
 }
 
 export type NodeDeps = {
   link: RedisLink
   members: Members
   describe: () => MemberFields
+  lease: Lease
   log: Log
+  metrics: Metrics
 }
 
 const TICK_MS = 500
 const FLUSH_MS = 1_000
-const RENEW_EVERY_TICKS = 2
-/** Not renewed for so long, a process stops before anybody may take its place (T_lease). */
-const FENCE_MS = 3_000
+/** A little less than a second, so that it is every other tick; after a failure it is the next. */
+const RENEW_MS = 900
+/** After a loss of everything, so long until all have written again what they hold. */
+const REBUILD_MS = 1_500
 /** Leases are judged only by who has had answers for so long, without a pause of its own. */
 const STEADY_MS = 4_000
 const SLIP_MS = 500
@@ -46,14 +51,13 @@ export class RedisNode {
   readonly #gone = new Set<number>()
   #epoch = 0
   #timer: NodeJS.Timeout | undefined
-  #ticks = 0
   #lastTickAt = 0
   #renewedAt = 0
+  #emptyAt = -Infinity
   #steadySince = 0
-  #isFenced = false
+  #members: readonly Member[] = []
+  #listing: Promise<void> | undefined
   #isTicking = false
-  /** Frames of processes that were judged dead, which nobody delivered. */
-  staleRecords = 0
 
   constructor(deps: NodeDeps, handlers: NodeHandlers) {
     this.#deps = deps
@@ -64,22 +68,28 @@ export class RedisNode {
     return this.#epoch
   }
 
-  get isFenced(): boolean {
-    return this.#isFenced
-  }
-
   /** Joins, listens and keeps the lease. It has listed the members once when it resolves. */
   async start(): Promise<void> {
     await this.#enter()
     this.#lastTickAt = performance.now()
     this.#steadySince = this.#lastTickAt
-    await this.#list()
+    await this.#look()
     this.#timer = setInterval(() => void this.#tick(), TICK_MS)
   }
 
   /** Tells at once what has changed of this process. */
   async announce(): Promise<void> {
     await this.#renew()
+  }
+
+  /** Looks for a process that somebody has heard of and this one has not: one that is younger than all it knows. */
+  async meet(epoch: number): Promise<void> {
+    if (this.#members.every((known) => known.epoch < epoch)) await this.#look()
+  }
+
+  /** `false` while what Redis knew is being written again. */
+  async isWhole(): Promise<boolean> {
+    return performance.now() - this.#emptyAt > REBUILD_MS && (await this.#deps.members.isRemembered())
   }
 
   /** Resolves when everything that can be sent has been, or after a second. */
@@ -98,8 +108,14 @@ export class RedisNode {
     const known = this.#outboxes.get(epoch)
     if (known) return known
     const channel = channelOf(role, epoch)
-    const outbox = new Outbox(this.#epoch, (message) => this.#deps.link.publish(channel, message))
-    outbox.pause(this.#isFenced)
+    const outbox = new Outbox(this.#epoch, (message) => {
+      this.#deps.metrics.observe('relay_batch_bytes', message.length)
+      return this.#deps.link.publish(channel, message)
+    })
+    outbox.onHeard = (listeners) => {
+      if (listeners === 0) this.#handlers.onUnheard(epoch)
+    }
+    outbox.mayFlow = () => this.#deps.lease.isHeld()
     this.#outboxes.set(epoch, outbox)
     return outbox
   }
@@ -107,19 +123,21 @@ export class RedisNode {
   async #enter(): Promise<void> {
     const { link, members, describe } = this.#deps
     const old = this.#epoch
+    const askedAt = performance.now()
     this.#epoch = await members.join(describe())
     const { role } = describe()
     await link.listen(channelOf(role, this.#epoch), (message) => this.#receive(message))
     if (old > 0) await link.unlisten(channelOf(role, old))
-    this.#renewedAt = performance.now()
+    this.#renewedAt = askedAt
+    this.#deps.lease.renewed(askedAt)
   }
 
   #receive(message: Buffer): void {
     const records: ReceivedRecord[] = []
     const { epoch, position } = readMessage(message, (received) => records.push(received))
     if (this.#gone.has(epoch)) {
-      this.staleRecords += records.length
-      return
+      const frames = records.filter(({ type }) => type === RECORD.frames)
+      return this.#deps.metrics.count('stale_frames_dropped', sumOf(frames.map(({ count }) => count)))
     }
     this.#acknowledge(epoch, position)
     for (const received of records) {
@@ -142,15 +160,14 @@ export class RedisNode {
 
   async #tick(): Promise<void> {
     this.#noticeOwnPause()
-    if (performance.now() - this.#renewedAt > FENCE_MS) this.#fence(true)
     if (this.#isTicking) return
     this.#isTicking = true
     try {
-      if (this.#ticks++ % RENEW_EVERY_TICKS === 0) {
+      if (performance.now() - this.#renewedAt >= RENEW_MS) {
         await this.#renew()
         for (const outbox of this.#outboxes.values()) outbox.beat()
       }
-      await this.#list()
+      await this.#look()
     } catch {
       this.#steadySince = performance.now()
     } finally {
@@ -166,42 +183,51 @@ export class RedisNode {
   }
 
   async #renew(): Promise<void> {
+    const askedAt = performance.now()
     const outcome = await this.#deps.members.renew(this.#epoch, this.#deps.describe())
     if (outcome === 'dead') return this.#return()
-    this.#renewedAt = performance.now()
-    if (outcome === 'empty') this.#handlers.onEmpty()
-    this.#fence(false)
+    if (outcome === 'empty') {
+      this.#emptyAt = askedAt
+      this.#handlers.onEmpty()
+    }
+    this.#renewedAt = askedAt
+    this.#deps.lease.renewed(askedAt)
+    for (const outbox of this.#outboxes.values()) outbox.resume()
   }
 
   async #return(): Promise<void> {
     this.#deps.log.warn('this process was judged dead; it goes on under a new epoch', { epoch: this.#epoch })
     for (const outbox of this.#outboxes.values()) outbox.close()
     this.#outboxes.clear()
+    this.#received.clear()
     this.#handlers.onJudged()
     await this.#enter()
-    this.#fence(false)
   }
 
-  #fence(isFenced: boolean): void {
-    if (this.#isFenced === isFenced) return
-    this.#isFenced = isFenced
-    for (const outbox of this.#outboxes.values()) outbox.pause(isFenced)
-    this.#handlers.onFence(isFenced)
+  async #look(): Promise<void> {
+    this.#listing ??= this.#list().finally(() => {
+      this.#listing = undefined
+    })
+    await this.#listing
   }
 
   async #list(): Promise<void> {
+    const reachable = [...this.#outboxes.keys()] // Who is met meanwhile may have joined after the list was made.
     const members = await this.#deps.members.list()
-    const isSteady = performance.now() - this.#steadySince >= STEADY_MS
+    // Without this process the list is that of a Redis that has forgotten, or of one that has judged: no ground to judge on.
+    if (!members.some(({ epoch }) => epoch === this.#epoch)) {
+      this.#steadySince = performance.now()
+      return
+    }
+    const isSteady = performance.now() - Math.max(this.#steadySince, this.#emptyAt) >= STEADY_MS
     const lapsed = isSteady ? members.filter(({ expiresInMs }) => expiresInMs <= 0) : []
     for (const { epoch } of lapsed) if (await this.#deps.members.judge(epoch)) this.#bury(epoch)
-    const living = members.filter(({ epoch }) => !this.#gone.has(epoch))
-    if (isSteady) this.#buryMissing(new Set(living.map(({ epoch }) => epoch)))
-    this.#handlers.onMembers(living)
-  }
-
-  /** Who has left, or was judged by another. */
-  #buryMissing(living: ReadonlySet<number>): void {
-    for (const epoch of this.#outboxes.keys()) if (!living.has(epoch)) this.#bury(epoch)
+    const listed = new Set(members.map(({ epoch }) => epoch))
+    // Who has left, or was judged by another.
+    if (isSteady) for (const epoch of reachable) if (!listed.has(epoch)) this.#bury(epoch)
+    const missing = isSteady ? [] : this.#members.filter(({ epoch }) => !listed.has(epoch))
+    this.#members = [...members, ...missing].filter(({ epoch }) => !this.#gone.has(epoch))
+    this.#handlers.onMembers(this.#members)
   }
 
   #bury(epoch: number): void {
@@ -215,3 +241,5 @@ export class RedisNode {
 
 const channelOf = (role: MemberFields['role'], epoch: number): string =>
   `ae:${role === 'gateway' ? 'gw' : 'wk'}:${epoch}`
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)

@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { Lease } from './lease.ts'
 import type { MemberFields } from './members.ts'
 import type { Broker, Inbox, PermissionBook } from './port.ts'
 import { RedisBroker } from './redis-broker.ts'
@@ -14,35 +17,66 @@ import { createRedisPermissionBook } from './redis-permission-book.ts'
 const RELAY_PATIENCE_MS = 10_000
 const WATCH_MS = 500
 
-export type GatewayRelay = { broker: Broker; epoch(): number; stop(): Promise<void> }
+type Joining = { pid: number; log: Log; metrics: Metrics }
+
+/** Whether the process can take work, for its load balancer. */
+export type Readiness = { isRedisAway: boolean; isDraining: boolean }
+
+export type GatewayRelay = {
+  broker: Broker
+  epoch(): number
+  readiness(): Readiness
+  /**
+   * Not ready at once, for load balancers to look away within `graceMs`. Then no stream is opened any more, and those still
+   * open after `streamsMs` end with `worker_draining`; their runs go on (T_drain).
+   */
+  drain(times: { graceMs: number; streamsMs: number }): Promise<void>
+  stop(): Promise<void>
+}
 
 /** Joins as a gateway: the broker that its routes call (design §4). */
-export async function joinAsGateway(link: RedisLink, pid: number, log: Log): Promise<GatewayRelay> {
-  const describe = (): MemberFields => ({ role: 'gateway', state: 'active', load: relay.streamCount, pid })
+export async function joinAsGateway(link: RedisLink, { pid, log, metrics }: Joining): Promise<GatewayRelay> {
+  let isDraining = false
+  const describe = (): MemberFields => ({
+    role: 'gateway',
+    state: isDraining ? 'draining' : 'active',
+    load: relay.streams.size,
+    pid,
+  })
   const relay: RedisBroker = new RedisBroker({
     node: () => node,
     owners: createRedisOwners(link),
     book: await createRedisPermissionBook(link),
     isAway: () => link.awayMs() > 0,
+    metrics,
   })
   const node: RedisNode = new RedisNode(
-    { link, members: createRedisMembers(link), describe, log },
+    { link, members: createRedisMembers(link), describe, lease: new Lease(), log, metrics },
     {
       ...NOTHING,
       onRecord: (from, received) => relay.onRecord(from, received),
       onMembers: (members) => relay.onMembers(members),
       onGone: (epoch) => relay.onGone(epoch),
+      onUnheard: (epoch) => relay.onUnheard(epoch),
       // Workers have closed what they sent to the old epoch.
-      onJudged: () => relay.giveUpStreams(),
+      onJudged: () => relay.streams.fail('relay_unavailable'),
     },
   )
   await node.start()
   const watch = setInterval(() => {
-    if (link.awayMs() > RELAY_PATIENCE_MS) relay.giveUpStreams()
+    if (link.awayMs() > RELAY_PATIENCE_MS) relay.streams.fail('relay_unavailable')
   }, WATCH_MS)
   return {
     broker: relay.broker,
     epoch: () => node.epoch,
+    readiness: () => ({ isRedisAway: link.awayMs() > 0, isDraining }),
+    async drain({ graceMs, streamsMs }) {
+      isDraining = true
+      await sleep(graceMs)
+      relay.isClosing = true
+      await relay.streams.ended(streamsMs)
+      relay.streams.fail('worker_draining')
+    },
     async stop() {
       clearInterval(watch)
       await node.stop()
@@ -68,7 +102,7 @@ type OwnedSession = HandedSession & { settled(): Promise<void> }
 
 export type WorkerRelay = {
   epoch(): number
-  isFenced(): boolean
+  readiness(): Readiness
   /** Leaves the ring, lets runs end for `graceMs`, and hands each session over once nothing of it runs (design §4.8). */
   drain(graceMs: number): Promise<void>
   stop(): Promise<void>
@@ -78,7 +112,7 @@ export type WorkerRelay = {
 export async function joinAsWorker<S extends OwnedSession>(
   link: RedisLink,
   worker: ClusterWorker<S>,
-  { pid, log }: { pid: number; log: Log },
+  { pid, log, lease, metrics }: Joining & { lease: Lease },
 ): Promise<WorkerRelay> {
   const owners = createRedisOwners(link)
   const inbox = createRedisInbox(
@@ -95,7 +129,7 @@ export async function joinAsWorker<S extends OwnedSession>(
     pid,
   })
   const node: RedisNode = new RedisNode(
-    { link, members: createRedisMembers(link), describe, log },
+    { link, members: createRedisMembers(link), describe, lease, log, metrics },
     {
       ...NOTHING,
       onRecord(from, received) {
@@ -114,7 +148,7 @@ export async function joinAsWorker<S extends OwnedSession>(
   await node.start()
   return {
     epoch: () => node.epoch,
-    isFenced: () => node.isFenced,
+    readiness: () => ({ isRedisAway: link.awayMs() > 0, isDraining: worker.isDraining() }),
     async drain(graceMs) {
       const ended = worker.drain(graceMs)
       await node.announce()
@@ -137,7 +171,7 @@ const NOTHING: NodeHandlers = {
   onGone: () => {},
   onJudged: () => {},
   onEmpty: () => {},
-  onFence: () => {},
+  onUnheard: () => {},
 }
 
 /** A worker's permission book rings its own bell. */

@@ -6,6 +6,10 @@ export type RelayedStreamHooks = {
   resend(seq: number): boolean
   /** Nobody reads this stream any more. */
   closed(): void
+  /** A hole was found, or is no more. */
+  gap?(fate: 'asked' | 'repaired'): void
+  /** The stream ends with this. */
+  failed?(code: RelayFailure): void
 }
 
 export type RelayLimits = {
@@ -18,7 +22,8 @@ export type RelayLimits = {
 
 export const RELAY_LIMITS: RelayLimits = { maxPendingBytes: 256 * 1024, gapMs: 2_000, askAgainMs: 400 }
 
-type ReaderFailure = Parameters<typeof renderReaderFailure>[1]
+/** How a stream ends that is not its run's end. */
+export type RelayFailure = Parameters<typeof renderReaderFailure>[1]
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
@@ -35,9 +40,10 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #isBehind = false
   #isLast = false
   #isClosed = false
-  #failure: ReaderFailure | undefined
+  #failure: RelayFailure | undefined
   #gapTimer: NodeJS.Timeout | undefined
   #gapSince = 0
+  #isHole = false
   #isWaking = false
   #wake: (() => void) | undefined
 
@@ -56,7 +62,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   accept({ seq, count, body, isLast }: { seq: number; count: number; body: Buffer; isLast: boolean }): boolean {
     if (this.#isOver || seq + count - 1 <= this.#seq) return false
     if (seq !== this.#seq + 1) {
-      this.#missed()
+      this.#missed(true)
       return false
     }
     if (this.#pendingBytes > this.#limits.maxPendingBytes) {
@@ -74,7 +80,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /** The run has frames up to `seq`: what never came is missing too, even when nothing follows it. */
   announced(seq: number): void {
-    if (seq > this.#seq) this.#missed()
+    if (seq > this.#seq) this.#missed(true)
   }
 
   /** The worker no longer has the next frame. */
@@ -83,10 +89,11 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   }
 
   /** Ends the stream with a terminal frame of the gateway's own, behind what was received. */
-  fail(code: ReaderFailure): void {
+  fail(code: RelayFailure): void {
     if (this.#isOver) return
     this.#failure = code
-    this.#repaired()
+    this.#stopAsking()
+    this.#hooks.failed?.(code)
     this.#wakeSoon()
   }
 
@@ -108,7 +115,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   return(): Promise<IteratorResult<Frames, undefined>> {
     if (!this.#isClosed) {
       this.#isClosed = true
-      this.#repaired()
+      this.#stopAsking()
       this.#pending = []
       this.#wakeSoon()
       this.#hooks.closed()
@@ -135,11 +142,14 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   /** The reader has taken all that was kept: the rest is asked for. */
   #catchUp(): void {
     this.#isBehind = false
-    this.#missed()
+    this.#missed(false)
   }
 
-  #missed(): void {
+  /** `isHole`: the frames were lost on the way, not dropped here. */
+  #missed(isHole: boolean): void {
     if (this.#isOver || this.#isBehind || this.#gapTimer) return
+    this.#isHole = isHole
+    if (isHole) this.#hooks.gap?.('asked')
     this.#gapSince = performance.now()
     this.#ask()
   }
@@ -153,6 +163,12 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   }
 
   #repaired(): void {
+    if (!this.#gapTimer) return
+    if (this.#isHole) this.#hooks.gap?.('repaired')
+    this.#stopAsking()
+  }
+
+  #stopAsking(): void {
     clearTimeout(this.#gapTimer)
     this.#gapTimer = undefined
   }

@@ -67,12 +67,18 @@ describe('members in Redis', () => {
     expect(link.awayMs()).to.equal(0)
   })
 
-  it('a Redis that would forget keys is refused', async () => {
+  it('a Redis that would forget keys is refused, and no connection to it is left', async () => {
     const client = redis.connect()
+    const clients = async () =>
+      String(await client.client('LIST'))
+        .trim()
+        .split('\n').length
+    const before = await clients()
     await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
     try {
       const error = await openRedisLink(redis.url).catch((cause: unknown) => cause)
       expect(error).to.be.instanceOf(Error).with.property('message').that.includes('noeviction')
+      while ((await clients()) > before);
     } finally {
       await client.config('SET', 'maxmemory-policy', 'noeviction')
     }

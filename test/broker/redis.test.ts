@@ -1,7 +1,9 @@
 import type { Worker } from '../../services/worker/worker.ts'
+import { Lease } from '../../shared/broker/lease.ts'
 import { joinAsGateway, joinAsWorker, openWorkerBook } from '../../shared/broker/redis.ts'
 import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
 import { createLog } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
 import { brokerContract } from '../contract/broker.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 import { useRedis } from '../support/redis.ts'
@@ -22,12 +24,12 @@ describe('the broker over Redis', () => {
     for (let i = 1; i <= 2; i++) {
       const link = await connect()
       const worker: Worker = createDemoWorker(await openWorkerBook(link, i))
-      const relay = await joinAsWorker(link, worker, { pid: i, log })
+      const relay = await joinAsWorker(link, worker, { pid: i, lease: new Lease(), log, metrics: NO_METRICS })
       stops.push(relay.stop, () => worker.drain(0))
     }
     const gateways = [
-      await joinAsGateway(await connect(), 3, log),
-      await joinAsGateway(await connect(), 4, log),
+      await joinAsGateway(await connect(), { pid: 3, log, metrics: NO_METRICS }),
+      await joinAsGateway(await connect(), { pid: 4, log, metrics: NO_METRICS }),
     ] as const
     for (const gateway of gateways) stops.push(gateway.stop)
     return {

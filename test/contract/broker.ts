@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Broker, FrameStream, RunSummary } from '../../shared/broker/port.ts'
+import type { Broker, FrameStream, PermissionSummary, RunSummary } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
@@ -112,6 +112,28 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     await other.replyPermission(TENANT, runId, id, { allow: true })
     expect(await refusalOf(first.replyPermission(TENANT, runId, id, { allow: false }))).to.equal(409)
     expect(await readUntil(reading, /event: done/)).to.include('it ran')
+  })
+
+  it('D4.12: what is pending is listed through any gateway until it is decided, for its own tenant alone', async () => {
+    const { session_id: session } = await first.createSession(TENANT)
+    const oneShot = await first.startRun(TENANT, { prompt: '/tool Ask {"n":1}' })
+    await readUntil(oneShot.frames[Symbol.asyncIterator](), /permission_request/)
+    const message = await other.sendMessage(TENANT, session, { prompt: '/tool Ask {"n":2}' })
+    await readUntil(message.frames[Symbol.asyncIterator](), /permission_request/)
+    const listOf = async (broker: Broker, tenant = TENANT) =>
+      (await broker.listPermissions(tenant, { limit: 10 })).permissions
+    for (const broker of setup.brokers) {
+      expect((await listOf(broker)).map(({ session_id, run_id, input }) => [session_id, run_id, input])).to.deep.equal([
+        [oneShot.runId, oneShot.runId, { n: 1 }],
+        [session, message.runId, { n: 2 }],
+      ])
+      expect(await listOf(broker, OTHER)).to.deep.equal([])
+    }
+    const [{ id }] = (await listOf(other)) as [PermissionSummary]
+    await other.replyPermission(TENANT, oneShot.runId, id, { allow: false })
+    expect((await listOf(first)).map(({ run_id }) => run_id)).to.deep.equal([message.runId])
+    await first.deleteSession(TENANT, session)
+    while ((await listOf(other)).length > 0);
   })
 
   it('D4.7: deleting a session ends its streams, and it is unknown everywhere', async () => {

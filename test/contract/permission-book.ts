@@ -4,6 +4,7 @@ import type { PendingPermission, PermissionBook } from '../../shared/broker/port
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { newRequest } from './pending-permission.ts'
 
 async function statusOf(act: Promise<unknown>): Promise<number> {
   try {
@@ -18,12 +19,8 @@ async function statusOf(act: Promise<unknown>): Promise<number> {
 /** What every permission book promises; `open` gives a fresh one. */
 export function permissionBookContract(open: () => Promise<PermissionBook>): void {
   let book: PermissionBook
-  const request = (fields: Partial<PendingPermission> = {}): PendingPermission => {
-    const id = newId('perm')
-    return { id, tenant: DEFAULT_TENANT, scopeId: newId('sess'), runId: newId('run'), ...fields }
-  }
   const opened = async (fields: Partial<PendingPermission> = {}) => {
-    const pending = request(fields)
+    const pending = newRequest(fields)
     await book.open(pending)
     return pending
   }
@@ -62,7 +59,7 @@ export function permissionBookContract(open: () => Promise<PermissionBook>): voi
   })
 
   it('api.md Permission request: a request that never was is 404', async () => {
-    expect(await statusOf(reply(book, request(), { allow: true }))).to.equal(404)
+    expect(await statusOf(reply(book, newRequest(), { allow: true }))).to.equal(404)
   })
 
   it('another tenant, or another session, cannot reply', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type Browser, chromium } from 'playwright-core'
-import { type Product, startProduct } from '../support/product.ts'
+import { type Product, startStandalone } from '../support/product.ts'
 
 const FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
@@ -12,7 +12,7 @@ describe('the API explorer', () => {
   let browser: Browser
   before(async function () {
     this.timeout(60_000)
-    product = await startProduct({ API_TOKEN: 'secret-token', RATE_LIMIT_RPM: '1' })
+    product = await startStandalone({ API_TOKEN: 'secret-token', RATE_LIMIT_RPM: '1' })
     browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: FLAGS })
   })
   after(async () => {
@@ -39,7 +39,7 @@ describe('the API explorer', () => {
   })
 
   it('api.md Errors: is not there when it is switched off', async () => {
-    const closed = await startProduct({ API_EXPLORER: 'false' })
+    const closed = await startStandalone({ API_EXPLORER: 'false' })
     try {
       expect((await closed.call('GET', '/docs')).status).to.equal(404)
       expect((await closed.call('GET', '/openapi.json')).status).to.equal(404)

@@ -2,11 +2,14 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
-import { type Product, startProduct } from '../support/product.ts'
+import type { Answer } from '../support/model-server/model-server.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+
+type Pending = Record<'id' | 'created_at' | 'expires_at' | 'message', string>
 
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
 
-describe('permissions', () => {
+inBothForms('permissions', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct({ TOOL_PERMISSIONS: '{"TodoWrite":"deny"}' })
@@ -15,8 +18,10 @@ describe('permissions', () => {
 
   const reply = (scope: string, id: unknown, body: unknown) =>
     product.call('POST', `/sessions/${scope}/permissions/${id}`, body)
-  async function asked(): Promise<{ stream: EventStream; id: string }> {
-    product.model.answer([WRITE], 'done')
+  const asked = () => askedAfter([WRITE], 'done')
+  /** Starts a run whose model answers so, and reads on until it asks. */
+  async function askedAfter(...answers: Answer[]): Promise<{ stream: EventStream; id: string }> {
+    product.model.answer(...answers)
     const stream = await product.run({ prompt: 'write it' })
     const { data } = await stream.until('permission_request')
     return { stream, id: String(data['id']) }
@@ -77,6 +82,37 @@ describe('permissions', () => {
     await stream.all()
   })
 
+  it('D4.12: GET /permissions lists what waits, oldest first, until it is decided', async () => {
+    const listed = async (query = '') =>
+      (await product.call('GET', `/permissions${query}`)).body as { permissions: Pending[]; next_cursor: string | null }
+    expect(await listed()).to.deep.equal({ permissions: [], next_cursor: null })
+    const first = await askedAfter([WRITE])
+    const second = await askedAfter([WRITE])
+    product.model.answer('done')
+    const { permissions, next_cursor } = await listed()
+    expect(next_cursor).to.equal(null)
+    expect(permissions.map(({ id }) => id)).to.deep.equal([first.id, second.id])
+    const [{ created_at, expires_at, message, ...rest }] = permissions as [Pending]
+    const { runId } = first.stream
+    const { tool: tool_name, input } = WRITE
+    expect(rest).to.deep.equal({ id: first.id, session_id: runId, run_id: runId, tool_name, input })
+    expect(message).to.equal(first.stream.frames.at(-1)?.data['message'])
+    expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(300_000)
+
+    const page = await listed('?limit=1')
+    expect(page.permissions.map(({ id }) => id)).to.deep.equal([first.id])
+    expect((await listed(`?limit=1&cursor=${page.next_cursor}`)).permissions.map(({ id }) => id)).to.deep.equal([
+      second.id,
+    ])
+    expect((await product.call('GET', '/permissions?cursor=x')).status).to.equal(400)
+
+    await reply(runId, first.id, { allow: false })
+    expect((await listed()).permissions.map(({ id }) => id)).to.deep.equal([second.id])
+    await product.call('DELETE', `/runs/${second.stream.runId}`)
+    for (const { stream } of [first, second]) await stream.all()
+    while ((await listed()).permissions.length > 0);
+  })
+
   it('D4.3: several calls of a turn ask at once and are answered in any order', async () => {
     product.model.answer(
       [
@@ -131,7 +167,7 @@ describe('permissions', () => {
   })
 })
 
-describe('a permission request that nobody answers', () => {
+inBothForms('a permission request that nobody answers', (startProduct) => {
   it('api.md Limits: is denied when its time is over, the run goes on, and a later reply is 404', async () => {
     const product = await startProduct({ PERMISSION_TIMEOUT_SECS: '1' })
     try {

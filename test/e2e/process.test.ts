@@ -52,10 +52,13 @@ describe('the standalone process', () => {
     }
   })
 
-  it('OIDC_ISSUER is never ignored: until it is supported it stops the start', async () => {
-    const child = start({ OIDC_ISSUER: 'https://issuer.example' })
-    expect(await child.exited).to.equal(78)
-    expect(child.lines.join('\n')).to.include('OIDC_ISSUER')
+  it('D3.3: OIDC_ISSUER without OIDC_AUDIENCE, and AUTH_MODE without either, stop the start', async () => {
+    const halfSet = start({ OIDC_ISSUER: 'https://issuer.example' })
+    expect(await halfSet.exited).to.equal(78)
+    expect(halfSet.lines.join('\n')).to.include('OIDC_AUDIENCE is not set')
+    const unset = start({ AUTH_MODE: 'soft' })
+    expect(await unset.exited).to.equal(78)
+    expect(unset.lines.join('\n')).to.include('AUTH_MODE=soft wants OIDC_ISSUER')
   })
 
   it('a port that is taken is one clear line, not a stack', async () => {

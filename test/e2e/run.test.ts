@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
-import { type Product, startProduct } from '../support/product.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 
-describe('POST /agent/run', () => {
+inBothForms('POST /agent/run', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct()
@@ -154,7 +154,7 @@ describe('POST /agent/run', () => {
   })
 })
 
-describe('POST /agent/run with a fallback model', () => {
+inBothForms('POST /agent/run with a fallback model', (startProduct) => {
   let product: Product
   let spare: ModelServer
   before(async () => {

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { type Product, startProduct } from '../support/product.ts'
+import type { EventStream } from '../support/event-stream.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 
-describe('runs', () => {
+inBothForms('runs', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct()
@@ -110,7 +111,7 @@ describe('runs', () => {
   })
 })
 
-describe('runs whose client went away', () => {
+inBothForms('runs whose client went away', (startProduct) => {
   it('D4.5: are aborted after RUN_RESUME_SECS, the model call included, and are 404 from then on', async () => {
     const product = await startProduct({ RUN_RESUME_SECS: '1' })
     try {
@@ -125,17 +126,23 @@ describe('runs whose client went away', () => {
     }
   })
 
-  it('D1.3 RUNS_PER_WORKER: the run above it is 429 with Retry-After', async () => {
+  it('D1.3 RUNS_PER_WORKER: when each worker has as many as it takes, the next run is 429 with Retry-After', async () => {
     const product = await startProduct({ RUNS_PER_WORKER: '1' })
     try {
-      product.model.answer([{ text: 'hi' }, { hang: true }])
-      const stream = await product.run({ prompt: 'hi' })
-      await stream.until('text_delta')
+      const streams: EventStream[] = []
+      for (let i = 0; i < product.workerCount; i++) {
+        product.model.answer([{ text: 'hi' }, { hang: true }])
+        const stream = await product.run({ prompt: 'hi' })
+        await stream.until('text_delta')
+        streams.push(stream)
+      }
       const { status, headers } = await product.call('POST', '/agent/run', { prompt: 'hi' })
       expect(status).to.equal(429)
       expect(Number(headers.get('retry-after'))).to.be.at.least(1)
-      await product.call('DELETE', `/runs/${stream.runId}`)
-      await stream.all()
+      for (const stream of streams) {
+        await product.call('DELETE', `/runs/${stream.runId}`)
+        await stream.all()
+      }
     } finally {
       await product.close()
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type Product, startProduct } from '../support/product.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 
-describe('sessions', () => {
+inBothForms('sessions', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct()
@@ -123,7 +123,7 @@ describe('sessions', () => {
   })
 })
 
-describe('a session that nothing is asked of', () => {
+inBothForms('a session that nothing is asked of', (startProduct) => {
   it('D1.3 SESSION_IDLE_SECS: is removed', async () => {
     const product = await startProduct({ SESSION_IDLE_SECS: '1' })
     try {

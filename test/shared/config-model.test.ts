@@ -10,7 +10,7 @@ describe('config: the model', () => {
   })
 
   it('D1.3: `demo` needs no MODEL, and takes one', () => {
-    expect(cluster({ MODEL_PROVIDER: 'demo' })).to.deep.include({
+    expect(cluster({ MODEL_PROVIDER: 'demo', HOST: '127.0.0.1' })).to.deep.include({
       model: { provider: 'demo', model: 'demo' },
       warnings: [],
     })

@@ -3,6 +3,8 @@ import { expect } from 'chai'
 import type { Form } from '../../shared/config-fields.ts'
 import { CLUSTER, cluster, type Env, KEY, problems, standalone } from './load.ts'
 
+const OIDC = { OIDC_ISSUER: 'https://i/realm', OIDC_AUDIENCE: 'urn:ae' }
+
 describe('config: defaults', () => {
   it('D1.3: an empty environment gives the standalone form the defaults of the table', () => {
     expect(standalone()).to.deep.include({
@@ -88,27 +90,27 @@ describe('config: pairs and forms', () => {
     ],
     [
       'D3.3: API_TOKEN with OIDC_ISSUER',
-      { API_TOKEN: 'secret-1', OIDC_ISSUER: 'https://i' },
+      { ...OIDC, API_TOKEN: 'secret-1' },
       'standalone',
-      ['OIDC_ISSUER is not supported', 'API_TOKEN and OIDC_ISSUER'],
+      ['API_TOKEN and OIDC_ISSUER exclude'],
     ],
     [
-      'OIDC_ISSUER, until a version brings it',
+      'D1.3: OIDC_ISSUER without OIDC_AUDIENCE',
       { AUTH_MODE: 'enforced', OIDC_ISSUER: 'https://i' },
       'standalone',
-      ['OIDC_ISSUER is not supported yet by this version'],
+      ['OIDC_AUDIENCE is not set, but OIDC_ISSUER is'],
     ],
     [
-      'OIDC_AUDIENCE and OIDC_JWKS_URI likewise',
-      { OIDC_AUDIENCE: 'a', OIDC_JWKS_URI: 'https://i' },
-      'standalone',
-      ['OIDC_AUDIENCE is not', 'OIDC_JWKS_URI is not'],
+      'D1.3: OIDC_AUDIENCE and OIDC_JWKS_URI without OIDC_ISSUER',
+      { ...CLUSTER, OIDC_AUDIENCE: 'a', OIDC_JWKS_URI: 'https://i' },
+      'cluster',
+      ['OIDC_AUDIENCE wants OIDC_ISSUER', 'OIDC_JWKS_URI wants OIDC_ISSUER'],
     ],
     [
-      'RATE_LIMIT_STORE=redis in the standalone form',
+      'RATE_LIMIT_STORE=redis without REDIS_URL',
       { RATE_LIMIT_STORE: 'redis' },
       'standalone',
-      ['RATE_LIMIT_STORE=redis is for'],
+      ['REDIS_URL is not set, but RATE_LIMIT_STORE=redis'],
     ],
     [
       'MASTER_KEY_PREVIOUS without MASTER_KEY',
@@ -133,15 +135,27 @@ describe('config: pairs and forms', () => {
     expect(problems({ PORT: '0', OPS_PORT: '0' })).to.deep.equal([])
   })
 
-  it('RATE_LIMIT_STORE=redis fits the cluster form', () => {
+  it('RATE_LIMIT_STORE=redis fits both forms where there is a REDIS_URL', () => {
     expect(cluster({ RATE_LIMIT_STORE: 'redis' }).rateLimitStore).to.equal('redis')
+    expect(standalone({ RATE_LIMIT_STORE: 'redis', REDIS_URL: 'redis://r' }).rateLimitStore).to.equal('redis')
   })
 
-  it('listening beyond this machine without a token is worth a warning', () => {
+  it('D3.3: OIDC fits both forms, in every mode', () => {
+    const oidc = { oidcIssuer: 'https://i/realm', oidcAudience: 'urn:ae', oidcJwksUri: undefined }
+    for (const mode of ['', 'legacy', 'soft', 'enforced'])
+      for (const load of [standalone, cluster]) {
+        expect(load({ ...OIDC, AUTH_MODE: mode })).to.include({ ...oidc, authMode: mode || 'legacy' })
+      }
+    expect(cluster({ ...OIDC, OIDC_JWKS_URI: 'https://k/keys' }).oidcJwksUri).to.equal('https://k/keys')
+  })
+
+  it('development mode beyond this machine is worth a warning', () => {
     const env = { HOST: '0.0.0.0', MODEL_PROVIDER: 'demo' }
     expect(standalone(env).warnings.join()).to.include('HOST=0.0.0.0 without API_TOKEN')
+    expect(cluster(env).warnings.join()).to.include('HOST=0.0.0.0 without OIDC_ISSUER')
     expect(standalone({ ...env, API_TOKEN: 'token-1' }).warnings).to.deep.equal([])
     expect(standalone({ ...env, HOST: '127.0.0.2' }).warnings).to.deep.equal([])
+    for (const load of [standalone, cluster]) expect(load({ ...env, ...OIDC }).warnings).to.deep.equal([])
   })
 })
 

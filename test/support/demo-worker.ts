@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createWorker, type Worker, type WorkerLimits } from '../../services/worker/worker.ts'
-import type { PermissionBook } from '../../shared/broker/port.ts'
+import { ALWAYS_HELD, type PermissionBook } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
 import { createDemoProvider } from '../../shared/providers/demo.ts'
 import { succeed } from '../../shared/tools/port.ts'
 
@@ -13,6 +14,10 @@ const LIMITS: WorkerLimits = {
   sessionIdleMs: 60_000,
   permissionTimeoutMs: 60_000,
   maxTurns: 8,
+  customerEngines: 8,
+  customerIdleMs: 60_000,
+  customerHistoryEntries: 10,
+  customerHistoryChars: 4_000,
 }
 
 /** A worker whose model is the demo and whose one tool, `Ask`, asks for permission. */
@@ -31,6 +36,10 @@ export function createDemoWorker(book: PermissionBook, limits: Partial<WorkerLim
     toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: () => undefined },
     priceOf: () => 0,
     book,
+    lineStore: undefined,
+    planQueue: () => async () => ({ note: 'no queue' }),
+    fence: ALWAYS_HELD,
+    metrics: NO_METRICS,
     workspaceDir: join(tmpdir(), 'agent-engine-no-workspace'),
     limits: { ...LIMITS, ...limits },
     log: createLog({ level: 'error', write: () => {} }),

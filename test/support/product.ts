@@ -4,71 +4,109 @@ import { join } from 'node:path'
 import { openStandalone } from '../../services/standalone/standalone.mts'
 import { loadConfig } from '../../shared/config.ts'
 import { createLog } from '../../shared/log.ts'
+import { startCluster } from './cluster.ts'
 import { EventStream } from './event-stream.ts'
 import { type ModelServer, startModelServer } from './model-server/model-server.ts'
 
-export type Reply = { status: number; headers: Headers; body: unknown }
+export type Reply = { status: number; headers: Headers; text: string; body: unknown }
 
 /** The product as a client sees it, and the model it talks to. */
 export type Product = {
-  /** With the base path, without a slash at the end. */
+  /** Of one gateway, with the base path and without a slash at the end. */
   url: string
+  /** How many processes run agents. */
+  workerCount: number
   model: ModelServer
   dataDir: string
-  log: readonly string[]
-  /** Calls the API; a body is sent as JSON. */
+  /** The lines of all its processes so far. */
+  readonly log: readonly string[]
+  /** Calls the API; a body is sent as JSON. Requests go to the gateways in turn. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** Opens a stream: POST with a body, GET without. */
   stream(path: string, body?: unknown, headers?: Record<string, string>): Promise<EventStream>
-  run(body: unknown): Promise<EventStream>
+  run(body: unknown, headers?: Record<string, string>): Promise<EventStream>
   close(): Promise<void>
 }
 
-/** Starts the standalone form in this process, with a model server of its own behind the openai-compatible wire format. */
-export async function startProduct(env: Record<string, string> = {}): Promise<Product> {
+export type StartProduct = (env?: Record<string, string>) => Promise<Product>
+
+/** Defines tests that hold for the product in both its forms. */
+export function inBothForms(title: string, define: (startProduct: StartProduct) => void): void {
+  for (const [form, open] of Object.entries(FORMS)) {
+    describe(`${title}, ${form}`, () => define((env) => startProduct(open, env)))
+  }
+}
+
+type Opened = { urls: readonly string[]; workerCount: number; log: () => readonly string[]; close(): Promise<void> }
+
+const FORMS = { standalone: openInProcess, cluster: openCluster }
+
+/** Starts the standalone form in this process. */
+export const startStandalone: StartProduct = (env) => startProduct(openInProcess, env)
+
+/** The product, with a model server of its own behind the openai-compatible wire format. */
+async function startProduct(
+  open: (env: Record<string, string>) => Promise<Opened>,
+  env: Record<string, string> = {},
+): Promise<Product> {
   const model = await startModelServer()
   const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-test-'))
-  const config = loadConfig(
-    {
-      PORT: '0',
-      OPS_PORT: '0',
-      DATA_DIR: dataDir,
-      RATE_LIMIT_RPM: '0',
-      DRAIN_SECS: '0',
-      MODEL: 'test-model',
-      MODEL_PROVIDER: 'openai-compatible',
-      MODEL_BASE_URL: model.url,
-      MODEL_PRICES: '{"test-model":{"input":1,"output":10,"cache_read":0.1}}',
-      ...env,
-    },
-    'standalone',
-  )
-  const lines: string[] = []
-  const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
-  const standalone = await openStandalone(config, log)
-  const { url } = standalone
+  const opened = await open({
+    PORT: '0',
+    OPS_PORT: '0',
+    DATA_DIR: dataDir,
+    RATE_LIMIT_RPM: '0',
+    DRAIN_SECS: '0',
+    MODEL: 'test-model',
+    MODEL_PROVIDER: 'openai-compatible',
+    MODEL_BASE_URL: model.url,
+    MODEL_PRICES: '{"test-model":{"input":1,"output":10,"cache_read":0.1}}',
+    ...env,
+  })
+  let calls = 0
+  const nextUrl = (path: string) => `${opened.urls[calls++ % opened.urls.length]}${path}`
   return {
-    url,
+    url: opened.urls[0] ?? '',
+    workerCount: opened.workerCount,
     model,
     dataDir,
-    log: lines,
-    call: (method, path, body, headers) => call(url + path, method, body, headers),
+    get log() {
+      return opened.log()
+    },
+    call: (method, path, body, headers) => call(nextUrl(path), method, body, headers),
     stream: (path, body, headers) =>
-      EventStream.open(url + path, initOf(body === undefined ? 'GET' : 'POST', body, headers)),
-    run: (body) => EventStream.open(`${url}/agent/run`, initOf('POST', body)),
+      EventStream.open(nextUrl(path), initOf(body === undefined ? 'GET' : 'POST', body, headers)),
+    run: (body, headers) => EventStream.open(nextUrl('/agent/run'), initOf('POST', body, headers)),
     async close() {
-      for (const { close } of standalone.closers) await close()
+      await opened.close()
       await model.close()
       await rm(dataDir, { recursive: true, force: true })
     },
   }
 }
 
+async function openInProcess(env: Record<string, string>): Promise<Opened> {
+  const config = loadConfig(env, 'standalone')
+  const lines: string[] = []
+  const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
+  const { url, closers } = await openStandalone(config, log)
+  const close = async () => {
+    for (const closer of closers) await closer.close()
+  }
+  return { urls: [url], workerCount: 1, log: () => lines, close }
+}
+
+async function openCluster(env: Record<string, string>): Promise<Opened> {
+  const { urls, gateways, workers, close } = await startCluster({ API_EXPLORER: 'true', ...env })
+  const log = () => [...gateways, ...workers].flatMap(({ output }) => output.split('\n'))
+  return { urls, workerCount: workers.length, log, close }
+}
+
 async function call(url: string, method: string, body?: unknown, headers?: Record<string, string>): Promise<Reply> {
   const response = await fetch(url, initOf(method, body, headers))
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('application/json')
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text }
 }
 
 function initOf(method: string, body: unknown, headers: Record<string, string> = {}): RequestInit {

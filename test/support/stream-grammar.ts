@@ -9,7 +9,9 @@ const READER_FAILURES = new Set(['worker_lost', 'relay_unavailable', 'stream_gap
 export function checkStream(frames: readonly Frame[]): void {
   const wrong = [...problemsOfNumbers(frames), ...problemsOfEnd(frames), ...problemsOfTurns(frames)]
   // A stream that was taken up in the middle cannot be held against what came before.
-  if (frames[0]?.id === 1) wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames))
+  if (frames[0]?.id === 1) {
+    wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfSubAgents(frames))
+  }
   if (wrong.length > 0) throw new Error(`the stream breaks the grammar: ${wrong.join('; ')}`)
 }
 
@@ -66,6 +68,9 @@ const AFTER_USE = new Set(['tool_progress', 'tool_result'])
 /** tool_use, then (if asked) permission_request, any tool_progress, then exactly one tool_result before the turn ends. */
 function problemsOfTools(frames: readonly Frame[]): string[] {
   const problems: string[] = []
+  const childrensAsks = new Set(
+    frames.filter(({ data }) => data['event_type'] === 'permission_request').map(({ data }) => data['id']),
+  )
   const open = new Map<unknown, unknown>()
   for (const { id, event, data } of frames) {
     if (event === 'tool_use') {
@@ -74,10 +79,58 @@ function problemsOfTools(frames: readonly Frame[]): string[] {
     }
     if (AFTER_USE.has(event) && !open.has(data['id'])) problems.push(`${event} ${id} has no open tool_use`)
     if (event === 'tool_result') open.delete(data['id'])
-    if (event === 'permission_request' && ![...open.values()].includes(data['tool_name'])) {
+    if (
+      event === 'permission_request' &&
+      !childrensAsks.has(data['id']) &&
+      ![...open.values()].includes(data['tool_name'])
+    ) {
       problems.push(`permission_request ${id} asks for a tool that is not in use`)
     }
     if (event === 'turn_end' && open.size > 0) problems.push(`turn ends with ${open.size} open tool calls`)
   }
   return problems
+}
+
+/** A sub-agent is its start, then a whole stream of its own within events, then its end, all within its caller's tool call (D4.13). */
+function problemsOfSubAgents(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  const open = new Map<unknown, Frame[]>()
+  for (const { id, event, data } of frames) {
+    const agent = data['subagent_id']
+    if (event === 'subagent_start') open.set(agent, [])
+    if (event === 'subagent_event') {
+      const { event_type: type, ...fields } = data
+      const inner = open.get(agent)
+      if (inner) inner.push({ id: inner.length + 1, event: String(type), data: fields })
+      else problems.push(`subagent_event ${id} is of no open sub-agent`)
+    }
+    if (event === 'subagent_end') {
+      problems.push(...problemsOfInner(String(agent), open.get(agent), data['status']))
+      open.delete(agent)
+    }
+    if (event === 'permission_request' && open.size > 0) problems.push(...problemsOfAsk(frames, id, data['id']))
+  }
+  if (open.size > 0 && frames.at(-1)?.event === 'done') problems.push(`${open.size} sub-agents never end`)
+  return problems
+}
+
+const STATUS_OF: Record<string, string[]> = { done: ['completed'], error: ['failed', 'cancelled'] }
+
+function problemsOfInner(agent: string, inner: readonly Frame[] | undefined, status: unknown): string[] {
+  if (!inner) return [`subagent_end of ${agent}, which is not open`]
+  const wrong = [
+    ...problemsOfEnd(inner),
+    ...problemsOfTurns(inner),
+    ...problemsOfBlocks(inner),
+    ...problemsOfTools(inner),
+  ]
+  if (!STATUS_OF[inner.at(-1)?.event ?? '']?.includes(String(status))) wrong.push(`status is ${status}`)
+  return wrong.map((problem) => `${agent}: ${problem}`)
+}
+
+/** A sub-agent's ask stands on the stream twice: wrapped, and right behind it plain. */
+function problemsOfAsk(frames: readonly Frame[], id: number, ask: unknown): string[] {
+  const before = frames[id - 2]
+  if (before?.data['event_type'] !== 'permission_request') return []
+  return before.data['id'] === ask ? [] : [`permission_request ${id} is not the one that was wrapped before it`]
 }

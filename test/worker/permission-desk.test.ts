@@ -3,7 +3,10 @@ import { createPermissionDesk } from '../../services/worker/permission-desk.ts'
 import { Runs } from '../../services/worker/runs.ts'
 import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
 import { reply } from '../../shared/broker/permission-reply.ts'
+import type { PermissionBook } from '../../shared/broker/port.ts'
+import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
 const question = { toolName: 'Write', input: {}, message: 'Write wants to write' }
@@ -11,11 +14,11 @@ const question = { toolName: 'Write', input: {}, message: 'Write wants to write'
 function setUp(timeoutMs: number) {
   const runs = new Runs(
     { maxLive: 1, resumeMs: 60_000, maxJournalBytes: 1e6 },
-    { onBug: () => {}, onForgotten: () => {} },
+    { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
   )
   const run = runs.open({ id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined })
   const book = createMemoryPermissionBook()
-  return { run, book, open: createPermissionDesk(book, timeoutMs)(run) }
+  return { run, book, open: createPermissionDesk(book, timeoutMs, NO_METRICS)(run) }
 }
 
 describe('permission desk', () => {
@@ -49,4 +52,49 @@ describe('permission desk', () => {
     run.cancel('cancelled')
     expect(await (await open(question)).verdict).to.include({ isAllowed: false })
   })
+
+  it('reliability rule 5: the timeout is decided as soon as the book answers again, and until then nothing is', async () => {
+    const { book, run } = setUp(0)
+    const failing = flaky(book)
+    const ask = await createPermissionDesk(failing.book, 20, NO_METRICS)(run)(question)
+    failing.isAway = true
+    await failing.refused
+    failing.isAway = false
+    expect(await ask.verdict).to.include({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+  })
+
+  it('N6: a request that could not be opened cannot be replied to, even if it was opened all the same', async () => {
+    const { book, run } = setUp(60_000)
+    const failing = flaky(book)
+    const opened = Promise.withResolvers<string>()
+    failing.book.open = async (request) => {
+      await book.open(request)
+      opened.resolve(request.id)
+      throw new AppError('unavailable', 'no answer within a second')
+    }
+    const error = await createPermissionDesk(failing.book, 60_000, NO_METRICS)(run)(question).catch((cause) => cause)
+    expect(error).to.include({ kind: 'unavailable' })
+    const request = { tenant: run.tenant, scopeId: run.id, id: await opened.promise }
+    await book.decision(request)
+    const refusal = await reply(book, request, { allow: true }).catch((cause: unknown) => cause)
+    expect(refusal).to.include({ status: 404 })
+  })
 })
+
+/** A book that does not answer while it is away. */
+function flaky(real: PermissionBook) {
+  const refused = Promise.withResolvers<void>()
+  const state = {
+    isAway: false,
+    refused: refused.promise,
+    book: {
+      ...real,
+      decide: async (...args: Parameters<PermissionBook['decide']>) => {
+        if (!state.isAway) return real.decide(...args)
+        refused.resolve()
+        throw new AppError('unavailable', 'Redis is away')
+      },
+    },
+  }
+  return state
+}

@@ -36,7 +36,7 @@ function setUp(limits: Partial<ConstructorParameters<typeof Runs>[0]> = {}) {
   const bugs: unknown[] = []
   const runs = new Runs(
     { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1e6, ...limits },
-    { onBug: (_run, cause) => bugs.push(cause), onForgotten: forgotten.resolve },
+    { onBug: (_run, cause) => bugs.push(cause), onEvent: () => {}, onForgotten: forgotten.resolve },
   )
   const open = (tenant: TenantId = DEFAULT_TENANT) => runs.open({ id: newId('run'), tenant, sessionId: undefined })
   return { runs, open, bugs, forgotten: forgotten.promise }

@@ -21,7 +21,7 @@ const DONE: AgentEvent = {
 const runs = () =>
   new Runs(
     { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
-    { onBug: (_run, cause) => expect.fail(String(cause)), onForgotten: () => {} },
+    { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
   )
 
 function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {

@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from 'express'
+import type { Identify, Identity } from '../../../shared/auth/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
-import type { Identify, Identity } from '../identify.ts'
 
 /** Finds out who asks, or refuses (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {

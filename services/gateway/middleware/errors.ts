@@ -35,12 +35,15 @@ function sendError(req: Request, res: Response, error: AppError): void {
   res.status(error.status)
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
   res.setHeader('Content-Length', body.length)
-  if (error.kind === 'authentication') res.setHeader('WWW-Authenticate', 'Bearer')
+  if (error.kind === 'authentication') res.setHeader('WWW-Authenticate', challengeOf(error))
   const retryAfterSecs = error.retryAfterSecs ?? (error.kind === 'rate_limit' ? 1 : undefined)
   if (retryAfterSecs !== undefined) res.setHeader('Retry-After', Math.max(1, Math.ceil(retryAfterSecs)))
   if (res.shouldKeepAlive || req.complete) res.end(body)
   else endAfterBody(req, res, body)
 }
+
+/** RFC 6750, 3: a code where a token was sent and does not hold, none where there was no token. */
+const challengeOf = ({ code }: AppError): string => (code === undefined ? 'Bearer' : `Bearer error="${code}"`)
 
 /** How long a client may go on sending after it has been refused. */
 const LINGER_MS = 2_000

@@ -2,17 +2,23 @@ import type { RequestHandler } from 'express'
 import type { Broker } from '../../../shared/broker/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { PERMISSION, pathId, SESSION } from '../params.ts'
+import { PERMISSION, pageOf, pathId, SESSION } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
+type PermissionRoutes = Record<'list' | 'reply', RequestHandler>
 
-/** Answers a `permission_request`; the first id is a session's or a one-shot run's (D4.1). */
-export function replyPermission({ broker, readBody }: Deps): RequestHandler {
-  return async (req, res) => {
-    const scopeId = pathId(req, 'id', SESSION)
-    const requestId = pathId(req, 'request_id', PERMISSION)
-    const reply = await readBody(req, res, 'PermissionReplyRequest')
-    await broker.replyPermission(tenantOf(res), scopeId, requestId, reply)
-    res.json({ status: 'ok' })
+/** What waits for the client's word, and the word; the first id of a reply is a session's or a one-shot run's (D4.1, D4.12). */
+export function permissionRoutes({ broker, readBody }: Deps): PermissionRoutes {
+  return {
+    async list(req, res) {
+      res.json(await broker.listPermissions(tenantOf(res), pageOf(req)))
+    },
+    async reply(req, res) {
+      const scopeId = pathId(req, 'id', SESSION)
+      const requestId = pathId(req, 'request_id', PERMISSION)
+      const reply = await readBody(req, res, 'PermissionReplyRequest')
+      await broker.replyPermission(tenantOf(res), scopeId, requestId, reply)
+      res.json({ status: 'ok' })
+    },
   }
 }

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { type Broker, RUN_STATUSES, type RunFilter, type RunStatus } from '../../../shared/broker/port.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { checkValue, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
+import { checkValue, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
 import { openStream, type Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
@@ -34,25 +34,15 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
   }
 }
 
-const DEFAULT_LIMIT = 50
-
-const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }
-const CURSOR: ValueForm = { pattern: /^[^]{1,512}$/, wanted: 'the next_cursor of the page before' }
 const STATUS: ValueForm = {
   pattern: new RegExp(`^(${RUN_STATUSES.join('|')})$`),
   wanted: `one of ${RUN_STATUSES.join(', ')}`,
 }
 const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }
 
-/** D2.7. */
 function filterOf(req: Request): RunFilter {
-  const cursor = queryValue(req, 'cursor', CURSOR)
   const status = queryValue(req, 'status', STATUS) as RunStatus | undefined
-  return {
-    limit: Number(queryValue(req, 'limit', LIMIT) ?? DEFAULT_LIMIT),
-    ...(cursor !== undefined && { cursor }),
-    ...(status !== undefined && { status }),
-  }
+  return { ...pageOf(req), ...(status !== undefined && { status }) }
 }
 
 /** Number of the last event that the client has: the header, else the query, else none (D4.5). */

@@ -1,0 +1,56 @@
+import {
+  COUNTERS,
+  type CounterName,
+  type GaugeName,
+  type GaugeValue,
+  HISTOGRAMS,
+  type HistogramName,
+  type Metrics,
+} from '../../shared/metrics.ts'
+
+/** `counts[i]` is what fell under `bounds[i]` and no lower bound; the last, what is above all of them. */
+export type HistogramReading = { bounds: readonly number[]; counts: readonly number[]; sum: number }
+
+/** A process's own numbers. Counting is an addition; nothing is rendered until somebody asks. */
+export class MetricsRegistry implements Metrics {
+  readonly #counters = mapKeys(COUNTERS, () => 0)
+  readonly #histograms = mapKeys(HISTOGRAMS, (name) => emptyHistogram(HISTOGRAMS[name].bounds))
+  readonly #gauges = new Map<GaugeName, () => GaugeValue>()
+
+  count(name: CounterName, by = 1): void {
+    this.#counters[name] += by
+  }
+
+  observe(name: HistogramName, value: number): void {
+    const histogram = this.#histograms[name]
+    const { bounds, counts } = histogram
+    let bucket = 0
+    while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket++
+    counts[bucket] = (counts[bucket] ?? 0) + 1
+    histogram.sum += value
+  }
+
+  gauge(name: GaugeName, read: () => GaugeValue): void {
+    this.#gauges.set(name, read)
+  }
+
+  counter(name: CounterName): number {
+    return this.#counters[name]
+  }
+
+  histogram(name: HistogramName): HistogramReading {
+    return this.#histograms[name]
+  }
+
+  /** `undefined` for what this process does not have, such as a gateway sessions. */
+  gaugeValue(name: GaugeName): GaugeValue | undefined {
+    return this.#gauges.get(name)?.()
+  }
+}
+
+const emptyHistogram = (bounds: readonly number[]) => ({ bounds, counts: [...bounds, 0].map(() => 0), sum: 0 })
+
+function mapKeys<Name extends string, T>(table: Record<Name, unknown>, valueOf: (name: Name) => T): Record<Name, T> {
+  const names = Object.keys(table) as Name[]
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, T>
+}

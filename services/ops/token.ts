@@ -1,0 +1,28 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { RequestHandler } from 'express'
+import { AppError } from '../../shared/errors.ts'
+
+/** Lets whoever has OPS_TOKEN pass, as a bearer token or as the password of any basic-auth user (D1.3). Without a token, all. */
+export function wantToken(token: string | undefined): RequestHandler {
+  if (token === undefined) return (_req, _res, next) => next()
+  const expected = digest(token)
+  return (req, res, next) => {
+    const given = tokenOf(req.headers.authorization)
+    if (given !== undefined && timingSafeEqual(digest(given), expected)) return next()
+    res.setHeader('WWW-Authenticate', ['Bearer realm="ops"', 'Basic realm="ops", charset="UTF-8"'])
+    throw new AppError('authentication', 'send OPS_TOKEN as a bearer token, or as the password of basic auth')
+  }
+}
+
+function tokenOf(authorization = ''): string | undefined {
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1]
+  if (bearer !== undefined) return bearer
+  const basic = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
+  if (basic === undefined) return undefined
+  const credentials = Buffer.from(basic, 'base64').toString()
+  const colon = credentials.indexOf(':')
+  return colon < 0 ? undefined : credentials.slice(colon + 1)
+}
+
+/** Equal lengths, whatever was sent, so that the comparison takes the same time. */
+const digest = (token: string): Buffer => createHash('sha256').update(token).digest()

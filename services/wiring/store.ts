@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import type { Config } from '../../shared/config.ts'
+import type { Form } from '../../shared/config-fields.ts'
+import type { Log } from '../../shared/log.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
+import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memory-entries.ts'
+import type { Store } from '../../shared/store/port.ts'
+
+const FILE = 'agent-engine.db'
+
+type StoreConfig = Pick<Config, 'dataDir' | 'mongodbUrl' | 'mongodbDb'>
+
+export type OpenedStore = { ledger: Ledger; memories: MemoryEntries; isAway(): boolean; close(): Promise<void> }
+
+/** What lasts (design §8): a file in DATA_DIR, or in the cluster MongoDB; a cluster without MONGODB_URL keeps nothing. */
+export async function openStore(config: StoreConfig, form: Form, log: Log): Promise<OpenedStore | undefined> {
+  const store = form === 'standalone' ? await openFile(config) : await openMongo(config, log)
+  if (!store) return undefined
+  return {
+    ledger: createLedger(store),
+    memories: createMemoryEntries(store),
+    isAway: () => store.awayMs() > 0,
+    close: () => store.close(),
+  }
+}
+
+async function openFile({ dataDir }: StoreConfig): Promise<Store> {
+  const { openSqliteStore } = await import('../../shared/store/sqlite.ts')
+  return openSqliteStore({ file: join(dataDir, FILE), collections: COLLECTIONS })
+}
+
+async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Promise<Store | undefined> {
+  if (mongodbUrl === undefined) {
+    log.warn('no store is configured: customers are not remembered; set MONGODB_URL')
+    return undefined
+  }
+  const { openMongoStore } = await import('../../shared/store/mongo.ts')
+  const onProblem = (line: string) => log.error(line)
+  return openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
+}

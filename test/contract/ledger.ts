@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
+import { createMemoryEntries } from '../../shared/store/memory-entries.ts'
+import type { Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { OpenStore } from './store.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+
+/** What is written once on the port keeps its promises on every store. */
+export function ledgerContract(open: OpenStore): void {
+  let store: Store
+  let ledger: Ledger
+  let customers = 0
+  const newCustomer = () => `customer ${++customers}`
+  const run = (n: number) => ({ run_id: `run_${n}`, input: `question ${n}`, output: `answer ${n}` })
+  const seqsOf = (entries: { seq: number }[]) => entries.map(({ seq }) => seq)
+  const fill = async (customer: string, count: number) => {
+    for (let n = 1; n <= count; n++) await ledger.append(TENANT, customer, run(n))
+  }
+  before(async () => {
+    store = await open(COLLECTIONS)
+    ledger = createLedger(store, { now: () => new Date('2026-11-22T10:00:00Z') })
+  })
+  after(() => store.close())
+
+  it('D4.14: entries are numbered from 1 and read newest first, with exactly their five fields', async () => {
+    const customer = newCustomer()
+    expect(await ledger.append(TENANT, customer, run(1))).to.equal(1)
+    expect(await ledger.append(TENANT, customer, run(2))).to.equal(2)
+    const timestamp = '2026-11-22T10:00:00.000Z'
+    expect(await ledger.page(TENANT, customer, { limit: 50 })).to.deep.equal({
+      entries: [
+        { seq: 2, ...run(2), timestamp },
+        { seq: 1, ...run(1), timestamp },
+      ],
+      next_cursor: null,
+    })
+  })
+
+  it('D4.14: an unknown customer has an empty list, and so has one of another tenant', async () => {
+    const customer = newCustomer()
+    await fill(customer, 1)
+    const empty = { entries: [], next_cursor: null }
+    expect(await ledger.page(TENANT, 'nobody', { limit: 50 })).to.deep.equal(empty)
+    expect(await ledger.page(OTHER, customer, { limit: 50 })).to.deep.equal(empty)
+    expect(await ledger.last(OTHER, customer, 10)).to.deep.equal([])
+    expect(await ledger.append(OTHER, customer, run(1))).to.equal(1)
+  })
+
+  it('D2.7: pages of any size have every entry once, and no cursor after the first entry', async () => {
+    const customer = newCustomer()
+    await fill(customer, 25)
+    for (const limit of [1, 7, 10, 12, 25, 200]) {
+      const seen: number[] = []
+      let cursor: string | null | undefined
+      do {
+        const page = await ledger.page(TENANT, customer, { limit, ...(cursor && { cursor }) })
+        expect(page.entries.length).to.be.within(1, limit)
+        seen.push(...seqsOf(page.entries))
+        cursor = page.next_cursor
+      } while (cursor !== null)
+      expect(seen).to.deep.equal(Array.from({ length: 25 }, (_, i) => 25 - i))
+    }
+  })
+
+  it('D2.7: a cursor that no list has given is 400', async () => {
+    for (const cursor of [
+      '',
+      'x',
+      '!!!',
+      Buffer.from('["a"]').toString('base64url'),
+      Buffer.from('[{"$gt":0}]').toString('base64url'),
+    ]) {
+      const failure = await ledger.page(TENANT, 'anna', { limit: 5, cursor }).catch((cause: unknown) => cause)
+      expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'invalid_request', param: '/cursor' })
+    }
+  })
+
+  it('the last entries are the newest ones, newest first', async () => {
+    const customer = newCustomer()
+    await fill(customer, 12)
+    expect(seqsOf(await ledger.last(TENANT, customer, 10))).to.deep.equal([12, 11, 10, 9, 8, 7, 6, 5, 4, 3])
+    expect(seqsOf(await ledger.last(TENANT, customer, 100))).to.have.length(12)
+  })
+
+  it('design §7.3: a run is in the ledger once, however often and wherever it is appended', async () => {
+    const customer = newCustomer()
+    await fill(customer, 2)
+    const again = createLedger(store)
+    const seqs = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => (i % 2 ? again : ledger).append(TENANT, customer, run(3))),
+    )
+    expect(new Set(seqs)).to.deep.equal(new Set([3]))
+    expect(await again.append(TENANT, customer, { ...run(1), output: 'changed' })).to.equal(1)
+    const { entries } = await ledger.page(TENANT, customer, { limit: 50 })
+    expect(entries.map(({ output }) => output)).to.deep.equal(['answer 3', 'answer 2', 'answer 1'])
+  })
+
+  it('100 appends of one customer at once leave 1 to 100 without a hole', async () => {
+    const customer = newCustomer()
+    const seqs = await Promise.all(Array.from({ length: 100 }, (_, n) => ledger.append(TENANT, customer, run(n))))
+    expect(seqs.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1))
+  })
+
+  it('… and so do those of several processes, whose numbers collide', async () => {
+    const customer = newCustomer()
+    const processes = Array.from({ length: 4 }, () => createLedger(store))
+    const seqs = await Promise.all(
+      processes.flatMap((each, p) =>
+        Array.from({ length: 25 }, (_, n) => each.append(TENANT, customer, run(100 * p + n))),
+      ),
+    )
+    expect(seqs.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1))
+    expect(seqsOf((await ledger.page(TENANT, customer, { limit: 200 })).entries)).to.have.length(100)
+  })
+
+  it('reliability.md rule 4: a process whose lease is over writes nothing', async () => {
+    const customer = newCustomer()
+    const failure = await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 0 }).catch((cause) => cause)
+    expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
+    expect(await ledger.last(TENANT, customer, 1)).to.deep.equal([])
+    expect(await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 3000 })).to.equal(1)
+  })
+
+  it('an output that no store would take is cut, and a page of such entries ends early', async () => {
+    const customer = newCustomer()
+    const output = '\0'.repeat(3_000_000)
+    for (let n = 1; n <= 12; n++) await ledger.append(TENANT, customer, { ...run(n), output })
+    const { entries, next_cursor } = await ledger.page(TENANT, customer, { limit: 12 })
+    expect(entries[0]?.output).to.have.length(1_000_000 + '\n[cut]'.length)
+    expect(entries.length).to.be.below(12)
+    const rest = await ledger.page(TENANT, customer, { limit: 12, cursor: next_cursor ?? '' })
+    expect(seqsOf([...entries, ...rest.entries])).to.deep.equal(Array.from({ length: 12 }, (_, i) => 12 - i))
+  })
+
+  memoryContract(() => store)
+}
+
+function memoryContract(store: () => Store): void {
+  const memory = () => createMemoryEntries(store())
+
+  it('D5.3: what Dream remembers of a customer is read newest first, by its tenant alone', async () => {
+    const first = await memory().add(TENANT, 'dreamer', { content: 'likes tea' })
+    const second = await memory().add(TENANT, 'dreamer', { content: 'lives in Rome', run_id: 'run_2' })
+    expect(first.id).to.match(/^mem_[0-9a-f]{32}$/)
+    expect(first).to.have.keys('id', 'content', 'created_at')
+    expect(await memory().last(TENANT, 'dreamer', 10)).to.deep.equal([second, first])
+    expect(await memory().last(TENANT, 'dreamer', 1)).to.deep.equal([second])
+    expect(await memory().last(OTHER, 'dreamer', 10)).to.deep.equal([])
+  })
+
+  it('a customer’s memory keeps the newest 100 entries, also of many that are added at once', async () => {
+    const entries = memory()
+    const add = (n: number) => entries.add(TENANT, 'elephant', { content: `fact ${n}` })
+    await Promise.all(Array.from({ length: 103 }, (_, n) => add(n)))
+    const kept = (await entries.last(TENANT, 'elephant', 1000)).map(({ content }) => content)
+    expect(kept).to.deep.equal(Array.from({ length: 100 }, (_, i) => `fact ${102 - i}`))
+  })
+
+  it('an entry that is empty or has more than 8 KiB is refused with what to do', async () => {
+    for (const content of ['', ' \n', '😀'.repeat(2049)]) {
+      const failure = await memory()
+        .add(TENANT, 'x', { content })
+        .catch((cause: unknown) => cause)
+      expect(failure).to.include({ kind: 'invalid_request' })
+    }
+  })
+}

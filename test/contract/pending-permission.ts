@@ -1,0 +1,26 @@
+import type { PendingPermission } from '../../shared/broker/port.ts'
+import type { JsonObject } from '../../shared/events.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+
+/** A request as a worker opens it, with five minutes to go unless told otherwise. */
+export function newRequest(
+  fields: Partial<PendingPermission> = {},
+  { input = { path: 'a.txt' }, waitsMs = 300_000 }: { input?: JsonObject; waitsMs?: number } = {},
+): PendingPermission {
+  const now = Date.now()
+  return {
+    id: newId('perm'),
+    tenant: DEFAULT_TENANT,
+    scopeId: newId('sess'),
+    runId: newId('run'),
+    details: {
+      tool_name: 'Write',
+      input,
+      message: 'Write wants to create a.txt',
+      created_at: new Date(now).toISOString(),
+      expires_at: new Date(now + waitsMs).toISOString(),
+    },
+    ...fields,
+  }
+}

@@ -1,0 +1,51 @@
+import { expect } from 'chai'
+import type { PageRequest, PermissionSummary } from '../../shared/broker/port.ts'
+import { useContract } from './described.ts'
+import { PERMISSION_ID, RUN_ID, useGateways } from './setup.ts'
+
+const PENDING: PermissionSummary = {
+  id: PERMISSION_ID,
+  session_id: 's-1',
+  run_id: RUN_ID,
+  tool_name: 'Write',
+  input: { path: 'a.txt', content: 'hello' },
+  message: 'Write wants to create a.txt',
+  created_at: '2026-11-21T09:30:00.000Z',
+  expires_at: '2026-11-21T09:35:00.000Z',
+}
+
+describe('the list of pending permissions', () => {
+  const start = useGateways()
+  const described = useContract()
+
+  it('D4.12: GET /permissions gives the page that limit and cursor ask for', async () => {
+    const asked: PageRequest[] = []
+    const { get } = await start({
+      methods: {
+        async listPermissions(_tenant, page) {
+          asked.push(page)
+          return { permissions: [PENDING, { ...PENDING, session_id: RUN_ID }], next_cursor: 'c2' }
+        },
+      },
+    })
+    const list = await described('GET', '/permissions', await get('/permissions'))
+    expect(list).to.deep.equal({ permissions: [PENDING, { ...PENDING, session_id: RUN_ID }], next_cursor: 'c2' })
+    await get('/permissions?limit=200&cursor=a%2Bb&status=ignored')
+    expect(asked).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a+b' }])
+  })
+
+  it('D2.7, D2.11: a bad limit or cursor, or one given twice, is 400 that names it', async () => {
+    const { get } = await start()
+    for (const [query, param] of [
+      ['limit=0', '/limit'],
+      ['limit=201', '/limit'],
+      ['limit=1&limit=2', '/limit'],
+      ['cursor=', '/cursor'],
+      ['cursor=a&cursor=b', '/cursor'],
+    ] as const) {
+      const response = await get(`/permissions?${query}`)
+      expect(response.status, query).to.equal(400)
+      expect(await described('GET', '/permissions', response)).to.nested.include({ 'error.param': param })
+    }
+  })
+})

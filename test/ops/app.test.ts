@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import { request, Wire } from '../gateway/wire.ts'
+import { basic, type TestOps, useOps } from './setup.ts'
+
+type Refusal = { error: { type: string; message: string } }
+
+const TOKEN = 'an-ops-token'
+
+describe('the ops listener', () => {
+  const open = useOps()
+
+  const statusAt = async ({ get }: TestOps, path: string, headers: Record<string, string> = {}) =>
+    (await get(path, { headers })).status
+
+  it('reliability rule 15: /livez is 200 while the loop turns, ready or not', async () => {
+    const ops = await open()
+    for (const change of [() => {}, () => ops.ready({ redis: () => false }), () => ops.drain.close()]) {
+      change()
+      const response = await ops.get('/livez')
+      expect([response.status, await response.json()]).to.deep.equal([200, { status: 'ok' }])
+    }
+  })
+
+  const answerOf = async (ops: TestOps) => {
+    const response = await ops.get('/readyz')
+    return [response.status, await response.json()]
+  }
+
+  it('/readyz is 503 until everything is open, then as the checks say, by name', async () => {
+    const ops = await open()
+    const holds = { redis: true, store: true }
+    expect(await answerOf(ops)).to.deep.equal([503, { status: 'unavailable', failing: ['starting'] }])
+    ops.ready({ redis: () => holds.redis, store: () => holds.store })
+    expect(await answerOf(ops)).to.deep.equal([200, { status: 'ok' }])
+    holds.redis = false
+    expect(await answerOf(ops)).to.deep.equal([503, { status: 'unavailable', failing: ['redis'] }])
+    holds.redis = true
+    expect(await answerOf(ops)).to.deep.equal([200, { status: 'ok' }])
+  })
+
+  it('T_drain: /readyz is 503 from the first moment of the drain on, whatever else holds', async () => {
+    const ops = await open()
+    ops.ready({ redis: () => true })
+    await ops.drain.close()
+    expect(await answerOf(ops)).to.deep.equal([503, { status: 'unavailable', failing: ['draining'] }])
+    ops.ready({})
+    expect((await answerOf(ops))[0]).to.equal(503)
+  })
+
+  const passes = [`Bearer ${TOKEN}`, `bearer  ${TOKEN}`, basic(`:${TOKEN}`), basic(`prometheus:${TOKEN}`)]
+  for (const authorization of passes) {
+    it(`D1.3: OPS_TOKEN opens /metrics as ${authorization}`, async () => {
+      const ops = await open({ opsToken: TOKEN })
+      expect(await statusAt(ops, '/metrics', { authorization })).to.equal(200)
+    })
+  }
+
+  it('D1.3: a password may hold colons', async () => {
+    const ops = await open({ opsToken: 'a:b:c' })
+    expect(await statusAt(ops, '/metrics', { authorization: basic('x:a:b:c') })).to.equal(200)
+  })
+
+  const fails = ['', 'Bearer', `Bearer ${TOKEN}x`, TOKEN, basic(TOKEN), basic(`${TOKEN}:`), 'Basic ###', 'Basic']
+  for (const authorization of fails) {
+    it(`D1.3: with OPS_TOKEN set, ${JSON.stringify(authorization)} is 401 before 404`, async () => {
+      const ops = await open({ opsToken: TOKEN })
+      for (const path of ['/metrics', '/queues', '/queues/api', '/no-such-path']) {
+        const response = await ops.get(path, { headers: { authorization } })
+        expect(response.status, path).to.equal(401)
+        expect(response.headers.get('www-authenticate')).to.match(/^Bearer .*, Basic /)
+        expect(((await response.json()) as Refusal).error.type).to.equal('authentication_error')
+      }
+    })
+  }
+
+  it('D1.3: the probes ask for no token', async () => {
+    const ops = await open({ opsToken: TOKEN })
+    ops.ready({})
+    expect(await statusAt(ops, '/livez')).to.equal(200)
+    expect(await statusAt(ops, '/readyz')).to.equal(200)
+  })
+
+  it('D2.2: a path that does not exist is 404, another method 405 with Allow, both in the envelope', async () => {
+    const ops = await open()
+    const missing = await ops.get('/v1/health')
+    expect(missing.status).to.equal(404)
+    expect(((await missing.json()) as Refusal).error.type).to.equal('not_found_error')
+    for (const path of ['/livez', '/readyz', '/metrics']) {
+      for (const method of ['POST', 'DELETE', 'OPTIONS']) {
+        const refused = await ops.get(path, { method })
+        expect([refused.status, refused.headers.get('allow')], `${method} ${path}`).to.deep.equal([405, 'GET, HEAD'])
+        expect(((await refused.json()) as Refusal).error.type).to.equal('invalid_request_error')
+      }
+      expect((await ops.get(path, { method: 'HEAD' })).status).to.be.oneOf([200, 503])
+    }
+  })
+
+  it('D2.5: every response carries X-Request-ID, a client’s own where it fits', async () => {
+    const ops = await open({ opsToken: TOKEN })
+    for (const path of ['/livez', '/readyz', '/metrics', '/queues']) {
+      const own = await ops.get(path, { headers: { 'x-request-id': 'probe-1' } })
+      expect(own.headers.get('x-request-id')).to.equal('probe-1')
+      expect((await ops.get(path)).headers.get('x-request-id')).to.match(/^req_[0-9a-f]{32}$/)
+    }
+  })
+
+  it('L8: what is no HTTP is answered in the envelope too', async () => {
+    const { port } = new URL((await open()).url)
+    const text = await (await Wire.open(Number(port))).send('GARBAGE', '', '').end
+    expect(text).to.match(/^HTTP\/1.1 400 [^]*X-Request-ID: req_[^]*"type":"invalid_request_error"/)
+  })
+
+  it('D2.10: standalone on a loopback address, a web page’s own host name is refused; in the cluster any will do', async () => {
+    const probe = request('GET /livez HTTP/1.1', { Host: 'rebound.example', Connection: 'close' })
+    const answer = async (ops: TestOps) => (await Wire.open(Number(new URL(ops.url).port))).send(probe).end
+    expect(await answer(await open({}, 'standalone'))).to.match(/^HTTP\/1.1 403 /)
+    expect(await answer(await open({ allowedHosts: ['api.example'] }, 'cluster'))).to.match(/^HTTP\/1.1 200 /)
+  })
+
+  it('an OPS_PORT that is taken is told by its name, with what to do', async () => {
+    const { port } = new URL((await open()).url)
+    const failure = await open({ opsPort: Number(port) }).catch(String)
+    expect(failure).to.include(`127.0.0.1:${port} is taken`).and.include('OPS_PORT')
+  })
+})

@@ -1,0 +1,160 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { Child } from '../support/child.ts'
+import { EventStream } from '../support/event-stream.ts'
+import { useRedis } from '../support/redis.ts'
+import { parsePage } from './prometheus-text.ts'
+
+type Form = 'standalone' | 'gateway' | 'worker'
+type Started = { child: Child; url: string; opsUrl: string }
+
+const mainOf = (form: Form) => new URL(`../../services/${form}/main.ts`, import.meta.url).pathname
+
+const DEADLINE_MS = 10_000
+
+/** Asks until the answer has this status: nothing tells a prober when it changes. */
+async function answerWith(status: number, url: string): Promise<unknown> {
+  for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline; await sleep(20)) {
+    const response = await fetch(url)
+    const body: unknown = await response.json()
+    if (response.status === status) return body
+  }
+  throw new Error(`${url} was not ${status} within ${DEADLINE_MS} ms`)
+}
+
+const runOn = (url: string, prompt: string) =>
+  EventStream.open(`${url}/agent/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt }),
+  })
+
+const scrape = async (opsUrl: string) => parsePage(await (await fetch(`${opsUrl}/metrics`)).text())
+
+function useProcesses() {
+  let dataDir: string
+  const children: Child[] = []
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-ops-'))
+  })
+  after(() => rm(dataDir, { recursive: true, force: true }))
+  afterEach(async () => {
+    for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
+  })
+  const launch = (form: Form, env: Record<string, string> = {}): Child => {
+    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir, MODEL_PROVIDER: 'demo' }
+    const child = new Child(process.execPath, [mainOf(form)], { ...places, ...env })
+    children.push(child)
+    return child
+  }
+  const start = async (form: Form, env: Record<string, string> = {}): Promise<Started> => {
+    const child = launch(form, env)
+    const line = JSON.parse(await child.line(/"listening"/)) as { url?: string; ops_url: string }
+    return { child, url: line.url ?? '', opsUrl: line.ops_url }
+  }
+  return { launch, start }
+}
+
+describe('the ops listener of a standalone process', () => {
+  const { launch, start } = useProcesses()
+
+  it('T_drain: from SIGTERM on /readyz is 503 and /livez 200, until the last run has ended', async () => {
+    const { child, url, opsUrl } = await start('standalone', { DRAIN_SECS: '20' })
+    expect(await answerWith(200, `${opsUrl}/readyz`)).to.deep.equal({ status: 'ok' })
+    const stream = await runOn(url, '/say one\n/sleep 1000\n/say two')
+    await stream.until('text')
+    const exited = child.end()
+    expect(await answerWith(503, `${opsUrl}/readyz`)).to.deep.equal({ status: 'unavailable', failing: ['draining'] })
+    expect((await fetch(`${opsUrl}/livez`)).status).to.equal(200)
+    expect((await stream.all()).at(-1)?.event).to.equal('done')
+    expect(await exited).to.equal(0)
+  })
+
+  it('reliability rule 15: a run moves the counters of streams, events and states', async () => {
+    const { url, opsUrl } = await start('standalone')
+    const before = await scrape(opsUrl)
+    const stream = await runOn(url, '/say one\n/sleep 60000')
+    await stream.until('text')
+    const during = await scrape(opsUrl)
+    const frames = stream.frames.length
+    expect(before.value('agent_engine_streams_opened_total')).to.equal(0)
+    expect(during.value('agent_engine_streams_opened_total')).to.equal(1)
+    expect(during.value('agent_engine_streams')).to.equal(1)
+    expect(during.value('agent_engine_runs{state="running"}')).to.equal(1)
+    expect(during.value('agent_engine_events_total')).to.be.at.least(frames)
+    await fetch(`${url}/runs/${stream.runId}`, { method: 'DELETE' })
+    await stream.all()
+    const after = await scrape(opsUrl)
+    expect(after.value('agent_engine_streams')).to.equal(0)
+    expect(after.value('agent_engine_runs{state="cancelled"}')).to.equal(1)
+    expect(after.value('agent_engine_events_total')).to.equal(stream.frames.length)
+  })
+
+  it('reliability rule 15: a permission is pending while it waits, and its wait is told afterwards', async () => {
+    const { url, opsUrl } = await start('standalone', { TOOL_PERMISSIONS: '{"Glob":"ask"}' })
+    const stream = await runOn(url, '/tool Glob {"pattern":"*"}')
+    const { data } = await stream.until('permission_request')
+    expect((await scrape(opsUrl)).value('agent_engine_permissions_pending')).to.equal(1)
+    const reply = await fetch(`${url}/sessions/${stream.runId}/permissions/${String(data['id'])}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"allow":true}',
+    })
+    expect(reply.status).to.equal(200)
+    await stream.all()
+    const page = await scrape(opsUrl)
+    expect(page.value('agent_engine_permissions_pending')).to.equal(0)
+    expect(page.value('agent_engine_permission_wait_seconds_count')).to.equal(1)
+    expect(page.value('agent_engine_permission_wait_seconds_sum')).to.be.within(0.001, 10)
+  })
+
+  it('an OPS_PORT that is taken is one clear line and exit code 1', async () => {
+    const { port } = new URL((await start('standalone')).opsUrl)
+    const second = launch('standalone', { OPS_PORT: port })
+    expect(await second.exited).to.equal(1)
+    expect(second.lines.filter((line) => line.includes('OPS_PORT') && line.includes(port))).to.have.length(1)
+    expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])
+  })
+
+  it('D1.3: OPS_TOKEN closes /metrics, and is in no log line', async () => {
+    const { child, opsUrl } = await start('standalone', { OPS_TOKEN: 'ops-secret-1', LOG_LEVEL: 'debug' })
+    expect((await fetch(`${opsUrl}/metrics`)).status).to.equal(401)
+    const authorization = 'Bearer ops-secret-1'
+    expect((await fetch(`${opsUrl}/metrics`, { headers: { authorization } })).status).to.equal(200)
+    await child.end()
+    expect(child.lines.join('\n')).not.to.include('ops-secret-1')
+  })
+})
+
+describe('the ops listeners of a cluster', () => {
+  const redis = useRedis()
+  const { start } = useProcesses()
+
+  it('reliability R rows: without Redis /readyz is 503 on every process and /livez 200; with it, 200 again', async () => {
+    const env = { REDIS_URL: redis.url }
+    const started = [await start('worker', env), await start('gateway', env)]
+    const all = (status: number) => Promise.all(started.map(({ opsUrl }) => answerWith(status, `${opsUrl}/readyz`)))
+    expect(await all(200)).to.deep.equal([{ status: 'ok' }, { status: 'ok' }])
+    await redis.server.kill('SIGKILL')
+    const away = { status: 'unavailable', failing: ['redis'] }
+    expect(await all(503)).to.deep.equal([away, away])
+    for (const { opsUrl } of started) expect((await fetch(`${opsUrl}/livez`)).status).to.equal(200)
+    await redis.server.restart()
+    await all(200)
+  })
+
+  it('reliability rule 15: each process counts its own part of a run', async () => {
+    const env = { REDIS_URL: redis.url }
+    const worker = await start('worker', env)
+    const gateway = await start('gateway', env)
+    const frames = await (await runOn(gateway.url, '/say one')).all()
+    const [atWorker, atGateway] = [await scrape(worker.opsUrl), await scrape(gateway.opsUrl)]
+    expect(atWorker.value('agent_engine_events_total')).to.equal(frames.length)
+    expect(atWorker.value('agent_engine_runs{state="done"}')).to.equal(1)
+    expect(atGateway.value('agent_engine_streams_opened_total')).to.equal(1)
+    expect(atGateway.value('agent_engine_events_total')).to.equal(0)
+  })
+})

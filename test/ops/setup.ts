@@ -1,0 +1,21 @@
+import { type Ops, type OpsConfig, openOps } from '../../services/wiring/ops.ts'
+import type { Form } from '../../shared/config-fields.ts'
+import { createLog } from '../../shared/log.ts'
+
+export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }
+
+/** Ops listeners on real sockets for one describe block; those that a test opens are closed after it. */
+export function useOps(): (config?: Partial<OpsConfig>, form?: Form) => Promise<TestOps> {
+  const opened: Ops[] = []
+  afterEach(() => Promise.all(opened.splice(0).map(({ close }) => close.close())))
+  return async (config = {}, form = 'cluster') => {
+    const log = createLog({ level: 'error', write: () => {} })
+    const ops = await openOps({ ...DEFAULTS, ...config }, { form, log })
+    opened.push(ops)
+    return { ...ops, get: (path, init) => fetch(ops.url + path, init) }
+  }
+}
+
+const DEFAULTS: OpsConfig = { host: '127.0.0.1', opsPort: 0, opsToken: undefined, allowedHosts: [] }
+
+export const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`

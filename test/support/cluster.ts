@@ -1,0 +1,60 @@
+import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import { startRedis } from '../../scripts/local-services/redis.ts'
+
+const READY_MS = 20_000
+const STOP_MS = 10_000
+const EACH = 2
+
+export type Cluster = {
+  /** The gateways' addresses, with the base path. */
+  urls: readonly string[]
+  gateways: readonly Child[]
+  workers: readonly Child[]
+  close(): Promise<void>
+}
+
+/** Two gateways and two workers as processes of their own, over a Redis of their own. They end with this process, however it ends. */
+export async function startCluster(env: Readonly<Record<string, string>>): Promise<Cluster> {
+  const redis = await startRedis()
+  const running: Child[] = []
+  const close = async () => {
+    await Promise.all(running.map((child) => child.stop(STOP_MS)))
+    await redis.stop()
+  }
+  const startAll = (role: string) =>
+    Promise.all(
+      Array.from({ length: EACH }, async () => {
+        const child = await start(role, { ...env, REDIS_URL: redis.url })
+        running.push(child)
+        const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)
+        return { child, url: (JSON.parse(line) as { url?: string }).url ?? '' }
+      }),
+    )
+  try {
+    const workers = await startAll('worker') // First, so that each gateway finds them when it joins.
+    const gateways = await startAll('gateway')
+    const childOf = ({ child }: { child: Child }) => child
+    return {
+      urls: gateways.map(({ url }) => url),
+      gateways: gateways.map(childOf),
+      workers: workers.map(childOf),
+      close,
+    }
+  } catch (cause) {
+    await close()
+    throw cause
+  }
+}
+
+function start(role: string, env: Readonly<Record<string, string>>): Promise<Child> {
+  const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
+  const cache = new URL('../../node_modules/.cache/compile', import.meta.url).pathname
+  const fixed = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    OPS_PORT: '0',
+    PATH: process.env['PATH'] ?? '',
+    NODE_COMPILE_CACHE: cache,
+  }
+  return spawnChild({ name: role, command: process.execPath, args: [main], env: { ...fixed, ...env } })
+}
