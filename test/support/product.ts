@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStandalone } from '../../services/standalone/standalone.mts'
 import { loadConfig } from '../../shared/config.ts'
+import type { Form } from '../../shared/config-fields.ts'
 import { createLog } from '../../shared/log.ts'
 import { startCluster } from './cluster.ts'
 import { EventStream } from './event-stream.ts'
@@ -31,15 +32,18 @@ export type Product = {
 export type StartProduct = (env?: Record<string, string>) => Promise<Product>
 
 /** Defines tests that hold for the product in both its forms. */
-export function inBothForms(title: string, define: (startProduct: StartProduct) => void): void {
-  for (const [form, open] of Object.entries(FORMS)) {
-    describe(`${title}, ${form}`, () => define((env) => startProduct(open, env)))
+export function inBothForms(title: string, define: (startProduct: StartProduct, form: Form) => void): void {
+  for (const form of ['standalone', 'cluster'] as const) {
+    describe(`${title}, ${form}`, () => define((env) => startProduct(FORMS[form], env), form))
   }
 }
 
 type Opened = { urls: readonly string[]; workerCount: number; log: () => readonly string[]; close(): Promise<void> }
 
-const FORMS = { standalone: openInProcess, cluster: openCluster }
+const FORMS: Record<Form, (env: Record<string, string>) => Promise<Opened>> = {
+  standalone: openInProcess,
+  cluster: openCluster,
+}
 
 /** Starts the standalone form in this process. */
 export const startStandalone: StartProduct = (env) => startProduct(openInProcess, env)

@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import type { LedgerPage } from '../../shared/store/ledger.ts'
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+
+inBothForms('customers', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  let product: Product
+  before(async () => {
+    product = await startProduct({
+      MONGODB_URL: mongo?.url ?? '',
+      CUSTOMER_HISTORY_ENTRIES: '3',
+      CUSTOMER_HISTORY_CHARS: '400',
+    })
+  })
+  after(() => product.close())
+
+  async function ask(customer_id: string, prompt: string, answer: string) {
+    product.model.answer(answer)
+    const stream = await product.run({ prompt, customer_id })
+    return { frames: await stream.all(), runId: stream.runId }
+  }
+  const ledger = async (customer: string, query = '') =>
+    (await product.call('GET', `/customers/${encodeURIComponent(customer)}/ledger${query}`)).body as LedgerPage
+  /** What the model was told last, all of it. */
+  const told = () => JSON.stringify(product.model.requests.at(-1)?.body['messages'])
+
+  it('api.md Per-customer line: the first run is told of a first contact, the next of what was before', async () => {
+    await ask('c-1', 'my name is Ada', 'hello Ada')
+    expect(told()).to.match(/first contact/)
+    await ask('c-1', 'who am I?', 'Ada')
+    expect(told())
+      .to.include('my name is Ada')
+      .and.include('hello Ada')
+      .and.not.match(/first contact/)
+    await ask('c-2', 'and me?', 'nobody')
+    expect(told()).to.not.include('Ada')
+  })
+
+  it('D4.14: what was asked and answered is on the ledger when done has come, newest first, in pages', async () => {
+    const runs = []
+    for (const n of [1, 2, 3]) runs.push(await ask('Müller & Söhne/7', `question ${n}`, `answer ${n}`))
+    const { entries, next_cursor } = await ledger('Müller & Söhne/7', '?limit=2')
+    expect(entries.map(({ seq, input, output }) => [seq, input, output])).to.deep.equal([
+      [3, 'question 3', 'answer 3'],
+      [2, 'question 2', 'answer 2'],
+    ])
+    expect(entries[0]?.run_id).to.equal(runs[2]?.runId)
+    expect(entries[0]?.timestamp).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const rest = await ledger('Müller & Söhne/7', `?limit=2&cursor=${next_cursor}`)
+    expect(rest.entries.map(({ seq }) => seq)).to.deep.equal([1])
+    expect(rest.next_cursor).to.equal(null)
+    expect(await ledger('nobody')).to.deep.equal({ entries: [], next_cursor: null })
+  })
+
+  it('D1.3 CUSTOMER_HISTORY: background holds the last entries only, cut to its characters', async () => {
+    for (const n of [1, 2, 3, 4]) await ask('c-3', `question-${n}`, `answer-${n}`)
+    await ask('c-3', 'next', 'y'.repeat(900))
+    expect(told()).to.include('question-4').and.include('question-2').and.not.include('question-1')
+    await ask('c-3', 'last', 'ok')
+    const background = told().match(/<customer_background>.*<\/customer_background>/)?.[0] ?? ''
+    expect(background.match(/y+/)?.[0].length).to.be.within(350, 400)
+  })
+
+  it('D4.14: runs of one customer run at the same time, and their entries are numbered without a hole', async () => {
+    product.model.answer(...Array.from({ length: 20 }, () => 'fine'))
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => product.run({ prompt: `p${i}`, customer_id: 'c-4' })),
+    )
+    const ends = await Promise.all(streams.map((stream) => stream.all()))
+    expect(ends.map((frames) => frames.at(-1)?.event)).to.deep.equal(ends.map(() => 'done'))
+    const { entries } = await ledger('c-4', '?limit=200')
+    expect(entries.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 20 }, (_, i) => 20 - i))
+    expect(new Set(entries.map(({ run_id }) => run_id))).to.deep.equal(new Set(streams.map(({ runId }) => runId)))
+  })
+
+  it('design §7.3: a run that failed or was cancelled leaves no entry', async () => {
+    product.model.answer({ status: 400, message: 'no' })
+    const failed = await (await product.run({ prompt: 'fail', customer_id: 'c-5' })).all()
+    expect(failed.at(-1)?.event).to.equal('error')
+    expect((await ledger('c-5')).entries).to.deep.equal([])
+  })
+
+  it('D2.11: an id of 128 characters is one, 129 or a control character is 400 in a body and 404 in a path, empty is none', async () => {
+    const longest = '🐝'.repeat(128)
+    expect((await ask(longest, 'hi', 'ho')).frames.at(-1)?.event).to.equal('done')
+    expect((await ledger(longest)).entries).to.have.length(1)
+    for (const id of [`${longest}x`, 'a\u0000b', 'a\nb', 'a\u0085b']) {
+      const body = await product.call('POST', '/agent/run', { prompt: 'hi', customer_id: id })
+      expect(body.status, JSON.stringify(id)).to.equal(400)
+      expect(body.body).to.nested.include({ 'error.param': '/customer_id' })
+      expect((await product.call('GET', `/customers/${encodeURIComponent(id)}/ledger`)).status).to.equal(404)
+    }
+    await ask('', 'hi', 'ho')
+    expect(told()).not.to.match(/customer_background/)
+  })
+
+  it('D5.3: Dream distils the line into memories, which later runs are told, marked as such', async () => {
+    await ask('c-6', 'I only drink tea', 'noted')
+    product.model.answer(
+      [{ tool: 'Dream', input: { focus: 'drinks' } }],
+      '- The customer drinks tea.\n- They said so once.',
+      'dreamt',
+    )
+    const frames = await (await product.run({ prompt: 'dream', customer_id: 'c-6' })).all()
+    const result = frames.find(({ event }) => event === 'tool_result')?.data
+    expect(result).to.include({ is_error: false })
+    expect(result?.['output']).to.include('The customer drinks tea.')
+    await ask('c-6', 'what do I drink?', 'tea')
+    expect(told()).to.include('- [memory] The customer drinks tea.')
+  })
+})

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import type { Answer } from '../support/model-server/model-server.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+
+const HANG: Answer = [{ text: 'working' }, { hang: true }]
+const agent = (description: string) => ({ description, prompt: `do ${description}` })
+
+inBothForms('cancelling sub-agents', (startProduct) => {
+  let product: Product
+  before(async () => {
+    product = await startProduct()
+  })
+  after(() => product.close())
+
+  /** A run whose Team of eight, and one's own sub-agent, all wait for the model. */
+  async function startTeam() {
+    const agents = Array.from({ length: 8 }, (_, i) => agent(`task ${i}`))
+    product.model.answer([{ tool: 'Team', input: { agents } }])
+    product.model.otherwise(({ prompt }) =>
+      prompt === 'do task 0' ? [{ tool: 'Agent', input: agent('grandchild') }] : HANG,
+    )
+    const first = product.model.requests.length
+    const stream = await product.run({ prompt: 'go' })
+    const asked = () => product.model.requests.slice(first)
+    while (asked().length < 10) await stream.next()
+    return { stream, hanging: asked().filter(({ prompt }) => prompt.startsWith('do ') && prompt !== 'do task 0') }
+  }
+
+  it('issue 5.1: cancelling a run with eight children closes every model call of the tree', async () => {
+    const { stream, hanging } = await startTeam()
+    expect(hanging).to.have.length(8)
+    const cancelledAt = performance.now()
+    expect((await product.call('DELETE', `/runs/${stream.runId}`)).status).to.equal(200)
+    await Promise.all(hanging.map(({ closedByClient }) => closedByClient))
+    expect(performance.now() - cancelledAt).to.be.below(2_000)
+    expect((await stream.all()).at(-1))
+      .to.deep.include({ event: 'error' })
+      .nested.include({ 'data.code': 'cancelled' })
+  })
+
+  it('D4.7: deleting the session does the same to its run’s children, and denies what they ask', async () => {
+    await product.call('POST', '/sessions', { session_id: 'team' })
+    const agents = [agent('asks'), agent('waits')]
+    product.model.answer([{ tool: 'Team', input: { agents } }])
+    product.model.otherwise(({ prompt }) =>
+      prompt === 'do asks' ? [{ tool: 'Write', input: { path: 'a.txt', content: 'x' } }] : HANG,
+    )
+    const first = product.model.requests.length
+    const stream = await product.stream('/sessions/team/messages', { prompt: 'go' })
+    const { data } = await stream.until('permission_request')
+    while (product.model.requests.length < first + 3) await stream.next()
+    const waiting = product.model.requests.slice(first).find(({ prompt }) => prompt === 'do waits')
+    expect((await product.call('DELETE', '/sessions/team')).body).to.deep.equal({ status: 'deleted' })
+    await waiting?.closedByClient
+    expect((await stream.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
+    expect((await product.call('POST', `/sessions/team/permissions/${data['id']}`, { allow: true })).status).to.equal(
+      404,
+    )
+  })
+})
