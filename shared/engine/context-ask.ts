@@ -2,7 +2,7 @@ import type { AgentEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failover.ts'
 import type { Message, ModelRoute, Usage } from '../providers/port.ts'
 import { tokensOf } from './context-size.ts'
-import { clip, summaryRequest, transcriptOf } from './context-summary.ts'
+import { clip, materialOf, summaryRequest } from './context-summary.ts'
 import { estimateUsage } from './usage.ts'
 
 export type Summary = {
@@ -20,7 +20,7 @@ export async function* askForSummary(
   { maxChars, summaryChars }: Lengths,
   route: Pick<ModelCall, 'primary' | 'fallback' | 'signal'>,
 ): AsyncGenerator<AgentEvent, Summary, undefined> {
-  const transcript = transcriptOf(messages, maxChars)
+  const transcript = materialOf(messages, maxChars)
   if (transcript === undefined) return {}
   let text = ''
   let servedBy = route.primary

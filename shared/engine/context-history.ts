@@ -22,20 +22,19 @@ export function planCompaction(messages: readonly Message[], { fixedChars, targe
   const chars = charsOf(trimmed)
   if (fixedChars + chars <= targetChars) return whole
 
-  const cut = cutOf(trimmed, targetChars - fixedChars - summaryChars)
-  const older = trimmed.slice(0, cut)
-  if (charsOf(older) < (fixedChars + chars) * WORTH_SUMMARISING) return whole
-  return { ...whole, older, kept: trimmed.slice(cut) }
+  const { older, kept } = split(trimmed, targetChars - fixedChars - summaryChars)
+  const saved = chars - charsOf(kept)
+  return saved < (fixedChars + chars) * WORTH_SUMMARISING ? whole : { ...whole, older, kept }
 }
 
 const TRIM_OVER_CHARS = 400
 const KEPT_CHARS = 200
-const TURNS_UNTRIMMED = 2
+const TURNS_KEPT = 2
 
 /** The last turns keep their outputs: the model has not worked with them yet. */
 function trimOutputs(messages: readonly Message[]): { messages: readonly Message[]; trimmedOutputs: number } {
-  const turns = messages.flatMap(({ role }, index) => (role === 'assistant' ? [index] : []))
-  const untrimmedFrom = turns.at(-TURNS_UNTRIMMED) ?? 0
+  const turns = indexesOf(messages, 'assistant')
+  const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
   let trimmedOutputs = 0
   const trim = (result: ToolResultBlock): ToolResultBlock => {
     if (result.output.length <= TRIM_OVER_CHARS) return result
@@ -49,15 +48,31 @@ function trimOutputs(messages: readonly Message[]): { messages: readonly Message
   return { messages: trimmed, trimmedOutputs }
 }
 
+type Split = Pick<Plan, 'older' | 'kept'>
+
 /**
- * Where the part that stays begins: with as much of the last two prompts and what followed them as fits, at least with the
- * last prompt, and always with a turn, so that no call is parted from its results.
+ * As much of the last two prompts and what followed them stays as fits, at least the last prompt; of a long run's many turns
+ * on one prompt as many of the last as fit, at least two. A part begins with a turn, so that no call is parted from its results.
  */
-function cutOf(messages: readonly Message[], maxChars: number): number {
-  const prompts = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
+function split(messages: readonly Message[], maxChars: number): Split {
+  const prompts = indexesOf(messages, 'user')
   const last = prompts.at(-1) ?? 0
-  for (let cut = prompts.at(-2) ?? last; cut < last; cut++) {
-    if (messages[cut]?.role !== 'tool' && charsOf(messages.slice(cut)) <= maxChars) return cut
+  for (let cut = prompts.at(-2) ?? last; cut <= last; cut++) {
+    const kept = messages.slice(cut)
+    if (messages[cut]?.role !== 'tool' && charsOf(kept) <= maxChars) return { older: messages.slice(0, cut), kept }
   }
-  return last
+  return splitRun(messages, last, maxChars)
 }
+
+function splitRun(messages: readonly Message[], last: number, maxChars: number): Split {
+  const turns = indexesOf(messages, 'assistant').filter((index) => index > last)
+  const prompt = messages.slice(last, last + 1)
+  for (const cut of turns.slice(1, 1 - TURNS_KEPT)) {
+    const kept = [...prompt, ...messages.slice(cut)]
+    if (charsOf(kept) <= maxChars || cut === turns.at(-TURNS_KEPT)) return { older: messages.slice(0, cut), kept }
+  }
+  return { older: messages.slice(0, last), kept: messages.slice(last) }
+}
+
+const indexesOf = (messages: readonly Message[], role: Message['role']): number[] =>
+  messages.flatMap((message, index) => (message.role === role ? [index] : []))

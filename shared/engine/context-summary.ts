@@ -22,7 +22,7 @@ export function summaryRequest(transcript: string, maxChars: number): Omit<Model
 const CHARS_OF_ONE = [Number.POSITIVE_INFINITY, 4_000, 1_000, 250]
 
 /** The conversation as text; `undefined` when it is too long even with every message cut. */
-export function transcriptOf(messages: readonly Message[], maxChars: number): string | undefined {
+export function materialOf(messages: readonly Message[], maxChars: number): string | undefined {
   for (const charsOfOne of CHARS_OF_ONE) {
     const text = messages.flatMap((message) => linesOf(message, charsOfOne)).join('\n')
     if (text.length <= maxChars) return text

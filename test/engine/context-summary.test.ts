@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { digestOf, summaryMessage, summaryRequest, transcriptOf } from '../../shared/engine/context-summary.ts'
+import { digestOf, materialOf, summaryMessage, summaryRequest } from '../../shared/engine/context-summary.ts'
 import { calls, gives, says, talk, textOf, user } from './context-setup.ts'
 
-describe('the transcript that is summarised', () => {
+describe('the material of a summary', () => {
   it('tells who said what, the calls and what they gave, and no thoughts', () => {
     const thinks = { role: 'assistant', blocks: [{ type: 'thinking', text: 'hm' }] } as const
     const messages = [
@@ -12,9 +12,7 @@ describe('the transcript that is summarised', () => {
       gives('1', 'gold'),
       says('found'),
     ]
-    expect(transcriptOf(messages, 1_000)).to.equal(
-      'User: dig\nAssistant calls Dig: {}\nDig gave: gold\nAssistant: found',
-    )
+    expect(materialOf(messages, 1_000)).to.equal('User: dig\nAssistant calls Dig: {}\nDig gave: gold\nAssistant: found')
   })
 
   const rows: [maxChars: number, charsOfOne: number | undefined][] = [
@@ -27,7 +25,7 @@ describe('the transcript that is summarised', () => {
   for (const [maxChars, charsOfOne] of rows) {
     const outcome = charsOfOne === undefined ? 'there is none' : `${charsOfOne} of each message are told`
     it(`is as long as it may be: of six long messages in ${maxChars} characters ${outcome}`, () => {
-      const text = transcriptOf(
+      const text = materialOf(
         Array.from({ length: 6 }, () => user('x'.repeat(5_000))),
         maxChars,
       )
