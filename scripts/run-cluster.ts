@@ -3,6 +3,7 @@ import { type Member, memberProgram } from './local-cluster/member.ts'
 import { readConfig, readOptions } from './local-cluster/options.ts'
 import { slotsOf } from './local-cluster/slots.ts'
 import { type StartFailure, Supervisor, toFailure } from './local-cluster/supervisor.ts'
+import { openMongo } from './local-services/mongo.ts'
 import { openRedis } from './local-services/redis.ts'
 
 // Runs gateways and workers as processes of their own (D1.1); started by scripts/cluster.
@@ -24,7 +25,8 @@ async function run(args: string[]): Promise<void> {
   const { dataDir, drainMs, port, opsPort } = readConfig(env)
   say('Queued work has no executors yet: --executors has no effect.')
   const redis = await openRedis(env['REDIS_URL'], say)
-  const file = createClusterFile(dataDir, redis.url)
+  const mongo = await openMongo(env['MONGODB_URL'], say)
+  const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
   const ending = Promise.withResolvers<StartFailure | undefined>()
   endOnSignals(() => ending.resolve(undefined))
 
@@ -35,7 +37,8 @@ async function run(args: string[]): Promise<void> {
   }
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onRefused: ending.resolve })
   const slots = await slotsOf({ gateways, workers }, { port, opsPort })
-  const programs = slots.map((slot) => memberProgram(slot, { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url }))
+  const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
+  const programs = slots.map((slot) => memberProgram(slot, shared))
   const start = async () => {
     await supervisor.start(programs)
     isComplete = true
@@ -49,7 +52,7 @@ async function run(args: string[]): Promise<void> {
   if (failure) console.error(failure.message)
   say(`Stopping; what runs has ${drainMs / 1000} s to end (DRAIN_SECS).`)
   await supervisor.stop(drainMs + STOP_MS)
-  await redis.server?.stop()
+  await Promise.all([redis.server?.stop(), mongo.set?.stop()])
   await file.remove()
   process.exit(failure?.exitCode ?? 0)
 }

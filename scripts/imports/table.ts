@@ -11,7 +11,8 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
   [
     'adapter',
     [
-      'shared/{broker,queue,store}/{memory,redis,bullmq,mongo,sqlite}{,-*}.ts',
+      'shared/{broker,queue,rate}/{memory,redis,bullmq}{,-*}.ts',
+      'shared/store/{mongo,sqlite}{,-*}.ts',
       'shared/providers/{ai-sdk,chat,demo}{,-*}.ts',
       'shared/tools/mcp{,-*}.ts',
     ],
@@ -82,12 +83,14 @@ export const GLOBALS: Record<string, readonly string[]> = {
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/standalone/main.ts', 'services/standalone/standalone.mts'], // an older Node cannot read it
   ['services/wiring/*.ts', 'shared/{auth,providers,store,tools}/**'],
+  ['services/wiring/*.ts', 'shared/broker/redis-link.ts'], // the standalone form wants it for a shared rate limit alone
   ['shared/providers/**', '@ai-sdk/*'],
   ['shared/providers/**', 'undici'],
   ['shared/providers/**', '@pydantic/genai-prices'],
   ['shared/tools/**', '@modelcontextprotocol/client'],
   ['shared/tools/**', 'picomatch'],
   ['shared/tools/**', 're2js'],
+  ['services/wiring/ops.ts', 'services/ops/**'], // express in a worker, and a few ms of every start
   ['services/ops/**', 'prom-client'], // most processes are never scraped
   ['shared/api/**', 'yaml'],
   ['shared/api/**', 'shared/api/decode.ts'], // ajv behind it

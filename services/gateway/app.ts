@@ -5,6 +5,7 @@ import type { Broker } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
 import type { ToolOffer } from '../../shared/providers/port.ts'
+import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { type BodyLimits, createReadBody } from './body.ts'
 import { authenticate } from './middleware/auth.ts'
@@ -14,7 +15,6 @@ import { constantHeaders } from './middleware/headers.ts'
 import { checkHost } from './middleware/host.ts'
 import { limitRate } from './middleware/rate-limit.ts'
 import { logRequests } from './middleware/request-log.ts'
-import type { RateLimiter } from './rate-limiter.ts'
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { health } from './routes/health.ts'
@@ -24,7 +24,7 @@ import { startRun } from './routes/run.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { listTools } from './routes/tools.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes, type RouteTable } from './routes.ts'
 import { createRelay, type RelayLimits } from './sse.ts'
 
 export type AppDeps = {
@@ -52,12 +52,7 @@ export type AppDeps = {
 
 /** The public HTTP face (api.md): what happens to a request, from top to bottom. */
 export function createApp(deps: AppDeps): Express {
-  const { basePath, broker, log } = deps
-  const readBody = createReadBody(createBodies(), deps.body)
-  const relay = createRelay(deps.relay, { log, metrics: deps.metrics ?? NO_METRICS })
-  const sessions = sessionRoutes({ broker, readBody })
-  const runs = runRoutes({ broker, relay })
-  const permissions = permissionRoutes({ broker, readBody })
+  const { basePath, log } = deps
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
@@ -74,22 +69,30 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))
 
-  const guarded = {
+  app.use(basePath, createRoutes(guardedRoutes(deps)))
+
+  app.use(notFound(basePath))
+  app.use(recover(log)) // Express brings whatever was thrown above to here: the outermost layer.
+  return app
+}
+
+function guardedRoutes({ broker, log, tools, ledger, ...deps }: AppDeps): RouteTable {
+  const readBody = createReadBody(createBodies(), deps.body)
+  const relay = createRelay(deps.relay, { log, metrics: deps.metrics ?? NO_METRICS })
+  const sessions = sessionRoutes({ broker, readBody })
+  const runs = runRoutes({ broker, relay })
+  const permissions = permissionRoutes({ broker, readBody })
+  return {
     '/agent/run': { post: startRun({ broker, readBody, relay }) },
     '/sessions': { post: sessions.create },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
     '/sessions/:id/messages': { post: sendMessage({ broker, readBody, relay }) },
     '/sessions/:id/permissions/:request_id': { post: permissions.reply },
     '/permissions': { get: permissions.list },
-    '/tools': { get: listTools(deps.tools) },
-    '/customers/:id/ledger': { get: customerLedger(deps.ledger) },
+    '/tools': { get: listTools(tools) },
+    '/customers/:id/ledger': { get: customerLedger(ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
   }
-  app.use(basePath, createRoutes(guarded))
-
-  app.use(notFound(basePath))
-  app.use(recover(log)) // Express brings whatever was thrown above to here: the outermost layer.
-  return app
 }

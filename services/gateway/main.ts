@@ -22,6 +22,7 @@ await runProcess('cluster', async (config, log) => {
     broker: relay.broker,
     toolBox,
     ledger: store?.ledger,
+    link,
     log,
     metrics,
   })

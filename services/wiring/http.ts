@@ -1,4 +1,5 @@
 import type { Broker } from '../../shared/broker/port.ts'
+import type { RedisLink } from '../../shared/broker/redis-link.ts'
 import type { Config } from '../../shared/config.ts'
 import type { Form } from '../../shared/config-fields.ts'
 import type { Log } from '../../shared/log.ts'
@@ -6,10 +7,11 @@ import type { Metrics } from '../../shared/metrics.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { createApp } from '../gateway/app.ts'
+import type { CorsRules } from '../gateway/middleware/cors.ts'
 import { hostNames } from '../gateway/middleware/host.ts'
-import { createMemoryRateLimiter } from '../gateway/rate-limiter.ts'
 import { createServer } from '../gateway/server.ts'
 import { openIdentify } from './identify.ts'
+import { openRateLimiter } from './rate-limit.ts'
 
 /** api.md: the standalone form serves the same paths under another prefix. */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
@@ -19,6 +21,8 @@ type HttpParts = {
   broker: Broker
   toolBox: ToolBox
   ledger: Ledger | undefined
+  /** Of a process that is joined to the cluster; the rate limit goes over it where it is shared. */
+  link?: Pick<RedisLink, 'run'>
   log: Log
   metrics: Metrics
 }
@@ -26,23 +30,20 @@ type HttpParts = {
 /** The public HTTP face on HOST and PORT. It listens when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, broker, toolBox, ledger, log, metrics }: HttpParts,
+  { form, broker, toolBox, ledger, link, log, metrics }: HttpParts,
 ): Promise<{ url: string; drain(): void; close(deadlineMs: number): Promise<void> }> {
   const basePath = BASE_PATH[form]
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
   const { identify, close: closeIdentify } = await openIdentify(config, log)
+  const { limiter, close: closeLimiter } = await openRateLimiter(config, { link, log })
   const app = createApp({
     basePath,
     broker,
     tools: toolBox.tools,
     ...(ledger && { ledger }),
     identify,
-    ...(config.rateLimitRpm > 0 && { limiter: createMemoryRateLimiter({ perMinute: config.rateLimitRpm }) }),
-    cors: {
-      origins: config.corsOrigins,
-      allowHeaders: config.corsAllowHeaders,
-      exposeHeaders: config.corsExposeHeaders,
-    },
+    ...(limiter && { limiter }),
+    cors: corsOf(config),
     ...(names && { allowedHosts: names }),
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,
@@ -58,7 +59,13 @@ export async function openHttp(
     drain: () => server.drain(),
     async close(deadlineMs) {
       await server.close(deadlineMs)
-      await closeIdentify()
+      await Promise.all([closeIdentify(), closeLimiter()])
     },
   }
 }
+
+const corsOf = (config: Config): CorsRules => ({
+  origins: config.corsOrigins,
+  allowHeaders: config.corsAllowHeaders,
+  exposeHeaders: config.corsExposeHeaders,
+})

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import type { Config } from '../../shared/config.ts'
 import type { Form } from '../../shared/config-fields.ts'
 import type { Log } from '../../shared/log.ts'
@@ -6,8 +7,6 @@ import type { Closer } from '../../shared/shutdown.ts'
 import { checkHost, hostNames } from '../gateway/middleware/host.ts'
 import { logRequests } from '../gateway/middleware/request-log.ts'
 import { createServer, type ServerLimits } from '../gateway/server.ts'
-import { createOpsApp } from '../ops/app.ts'
-import { createExposition } from '../ops/exposition.ts'
 import { type Checks, createReadiness } from '../ops/readiness.ts'
 import { MetricsRegistry } from '../ops/registry.ts'
 
@@ -36,14 +35,20 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const metrics = new MetricsRegistry()
   // ALLOWED_HOSTS names the public listener's hosts: a cluster's probes come by the address of the machine.
   const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
-  const app = createOpsApp({
-    guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // A line per probe would be most of the log.
-    readiness,
-    exposition: createExposition(metrics),
-    token: opsToken,
-    log,
-  })
-  const server = createServer(app, LIMITS)
+  const openApp = async () => {
+    const [{ createOpsApp }, { createExposition }] = await Promise.all([
+      import('../ops/app.ts'),
+      import('../ops/exposition.ts'),
+    ])
+    return createOpsApp({
+      guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // A line per probe would be most of the log.
+      readiness,
+      exposition: createExposition(metrics),
+      token: opsToken,
+      log,
+    })
+  }
+  const server = createServer(openedLater(openApp, log), LIMITS)
   const { address, family, port } = await server.listen(opsPort, host).catch((cause: unknown) => {
     throw isTaken(cause)
       ? new Error(`${host}:${opsPort} is taken: set OPS_PORT to a free port, or to 0 for any`)
@@ -55,6 +60,21 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
     ready: readiness.start,
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },
     close: { name: 'ops', deadlineMs: 2 * CLOSE_MS, close: () => server.close(CLOSE_MS) },
+  }
+}
+
+/** The first request loads what answers it: a start waits for no prober, and most laptops have none. */
+function openedLater(open: () => Promise<RequestListener>, log: Log): RequestListener {
+  let app: Promise<RequestListener> | undefined
+  return (req, res) => {
+    app ??= open()
+    app.then(
+      (handle) => handle(req, res),
+      (cause: unknown) => {
+        log.error('the ops listener cannot answer', { cause })
+        res.destroy()
+      },
+    )
   }
 }
 

@@ -11,7 +11,7 @@ const FILE = 'agent-engine.db'
 
 type StoreConfig = Pick<Config, 'dataDir' | 'mongodbUrl' | 'mongodbDb'>
 
-export type OpenedStore = { ledger: Ledger; memories: MemoryEntries; isAway(): boolean; close(): Promise<void> }
+export type OpenedStore = { ledger: Ledger; memories: MemoryEntries; close(): Promise<void> }
 
 /** What lasts (design §8): a file in DATA_DIR, or in the cluster MongoDB; a cluster without MONGODB_URL keeps nothing. */
 export async function openStore(config: StoreConfig, form: Form, log: Log): Promise<OpenedStore | undefined> {
@@ -20,7 +20,6 @@ export async function openStore(config: StoreConfig, form: Form, log: Log): Prom
   return {
     ledger: createLedger(store),
     memories: createMemoryEntries(store),
-    isAway: () => store.awayMs() > 0,
     close: () => store.close(),
   }
 }

@@ -18,7 +18,7 @@ export function createExitPlanTool(problemWith: (plan: Plan) => string | undefin
       const plan = planOf(input)
       if (!queuePlan) return succeed(`The plan is approved. Carry it out now:\n${outline(plan)}`)
       try {
-        const queued = await queuePlan(plan)
+        const queued = plan.steps.length > 0 ? await queuePlan(plan) : { note: 'the plan has no steps' }
         const output =
           'plan_id' in queued ? `The plan is queued as ${queued.plan_id}.` : `Nothing was queued: ${queued.note}`
         return { output, isError: false, ending: { type: 'plan_queued', ...queued } }

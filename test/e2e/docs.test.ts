@@ -1,18 +1,21 @@
 import { expect } from 'chai'
 import { type Browser, chromium } from 'playwright-core'
-import { type Product, startStandalone } from '../support/product.ts'
+import { inBothForms, type Product } from '../support/product.ts'
 
 const FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ]
 
-describe('the API explorer', () => {
+/** Nobody has to be there: no request of these tests has a token. */
+const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
+
+inBothForms('the API explorer', (startProduct) => {
   let product: Product
   let browser: Browser
   before(async function () {
     this.timeout(60_000)
-    product = await startStandalone({ API_TOKEN: 'secret-token', RATE_LIMIT_RPM: '1' })
+    product = await startProduct({ ...GUARDED, RATE_LIMIT_RPM: '1' })
     browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: FLAGS })
   })
   after(async () => {
@@ -36,10 +39,11 @@ describe('the API explorer', () => {
     expect(operations).to.equal(documented.length)
     expect(new Set(asked)).to.deep.equal(new Set([new URL(product.url).origin]))
     expect(problems).to.deep.equal([])
+    expect((await product.call('GET', '/tools')).status).to.equal(401)
   })
 
   it('api.md Errors: is not there when it is switched off', async () => {
-    const closed = await startStandalone({ API_EXPLORER: 'false' })
+    const closed = await startProduct({ API_EXPLORER: 'false' })
     try {
       expect((await closed.call('GET', '/docs')).status).to.equal(404)
       expect((await closed.call('GET', '/openapi.json')).status).to.equal(404)

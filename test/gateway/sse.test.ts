@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { MetricsRegistry } from '../../services/ops/registry.ts'
 import { renderFrame } from '../../shared/broker/frames.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { DONE, delta, Feed, framesOf, RUN_ID, useGateways } from './setup.ts'
@@ -153,6 +154,31 @@ describe('the relay', () => {
     await feed.left
     expect(await line(({ msg }) => msg === 'request')).to.include({ is_cut: true })
     wire.socket.destroy()
+  })
+
+  it('reliability rule 15: streams are counted while they are open and after, readers that are cut off apart', async () => {
+    const metrics = new MetricsRegistry()
+    const feeds = [new Feed(), new Feed()] as const
+    const rest: Feed[] = [...feeds]
+    const methods = { followRun: async () => rest.shift() ?? framesOf() }
+    const { port, line } = await start({
+      methods,
+      metrics,
+      relay: { keepaliveMs: 15_000, stallMs: 50, farewellMs: 50 },
+    })
+    const [reader, sleeper] = [await Wire.open(port), await Wire.open(port)]
+    await reader.send(FOLLOW).until(/: ok/)
+    await sleeper.send(FOLLOW).until(/: ok/)
+    expect([metrics.counter('streams_opened'), metrics.gaugeValue('streams')]).to.deep.equal([2, 2])
+    sleeper.socket.pause()
+    for (let i = 1; i <= 100; i++) feeds[1].push(MEGABYTE, i)
+    await line(({ msg }) => msg === 'request')
+    expect([metrics.counter('slow_consumers'), metrics.gaugeValue('streams')]).to.deep.equal([1, 1])
+    feeds[0].end()
+    await reader.until(/0\r\n\r\n$/)
+    expect([metrics.counter('streams_opened'), metrics.gaugeValue('streams')]).to.deep.equal([2, 0])
+    expect(metrics.counter('slow_consumers')).to.equal(1)
+    for (const { socket } of [reader, sleeper]) socket.destroy()
   })
 
   it('api.md Events: a keepalive comment comes at its interval, to an idle stream and to a busy one', async () => {

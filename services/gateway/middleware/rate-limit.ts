@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { tooMany } from '../../../shared/errors.ts'
+import type { RateLimiter } from '../../../shared/rate/port.ts'
 import { addressOf, clientKey } from '../client-key.ts'
-import type { RateLimiter } from '../rate-limiter.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). */
 export function limitRate(limiter: RateLimiter | undefined): RequestHandler {

@@ -1,19 +1,8 @@
-export type Taken = {
-  isAllowed: boolean
-  limit: number
-  remaining: number
-  /** Until the oldest counted request leaves the window. */
-  resetSecs: number
-}
-
-/** Counts requests by client. A refused request is not counted. */
-export interface RateLimiter {
-  take(key: string): Taken | Promise<Taken>
-}
+import type { RateLimiter, Taken } from './port.ts'
+import { takenOf, WINDOW_MS } from './window.ts'
 
 export type MemoryRateLimits = { perMinute: number; maxClients?: number }
 
-const WINDOW_MS = 60_000
 const MAX_CLIENTS = 10_000
 
 /** The exact sliding window in this process's memory: the times of each client's last requests, for as many clients as were seen last. */
@@ -52,13 +41,8 @@ class RequestTimes {
     this.#forget(now - WINDOW_MS)
     const isAllowed = this.#times.length - this.#first < limit
     if (isAllowed) this.#times.push(now)
-    const oldest = this.#times[this.#first] ?? now
-    return {
-      isAllowed,
-      limit,
-      remaining: limit - (this.#times.length - this.#first),
-      resetSecs: Math.max(1, Math.ceil((WINDOW_MS - (now - oldest)) / 1000)),
-    }
+    const oldestMs = now - (this.#times[this.#first] ?? now)
+    return takenOf({ isAllowed, limit, count: this.#times.length - this.#first, oldestMs })
   }
 
   #forget(until: number): void {

@@ -1,0 +1,23 @@
+import { freePort } from '../local-services/free-port.ts'
+import type { Slot } from './member.ts'
+
+export type Counts = { gateways: number; workers: number }
+/** Where the ports begin; 0 takes any that are free. */
+export type FirstPorts = { port: number; opsPort: number }
+
+/** The places of a cluster: public ports are consecutive, ops ports too, first the gateways', then the workers' (D1.3). */
+export async function slotsOf({ gateways, workers }: Counts, { port, opsPort }: FirstPorts): Promise<Slot[]> {
+  const ports = await portsFrom(port, gateways)
+  const opsPorts = await portsFrom(opsPort, gateways + workers)
+  const places = [
+    ...ports.map((own, i) => ({ name: `gateway ${i + 1}`, role: 'gateway' as const, port: own })),
+    ...Array.from({ length: workers }, (_, i) => ({ name: `worker ${i + 1}`, role: 'worker' as const, port: null })),
+  ]
+  return places.map((place, i) => ({ ...place, opsPort: opsPorts[i] ?? 0 }))
+}
+
+async function portsFrom(first: number, count: number): Promise<number[]> {
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(first === 0 ? await freePort() : first + ports.size)
+  return [...ports]
+}

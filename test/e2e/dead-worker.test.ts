@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { EventStream } from '../support/event-stream.ts'
+
+type Pending = { run_id: string }
+
+describe('the permission requests of a dead worker', () => {
+  let cluster: Cluster
+  before(async () => {
+    cluster = await startCluster({ MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0' })
+  })
+  after(() => cluster.close())
+
+  const url = (gateway: number) => cluster.urls[gateway % cluster.urls.length] ?? ''
+  async function ask(gateway: number): Promise<EventStream> {
+    const stream = await EventStream.open(`${url(gateway)}/agent/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ prompt: '/tool Write {"path":"a.txt","content":"b"}' }),
+    })
+    await stream.until('permission_request')
+    return stream
+  }
+  async function pending(gateway: number): Promise<string[]> {
+    const { permissions } = (await (await fetch(`${url(gateway)}/permissions`)).json()) as { permissions: Pending[] }
+    return permissions.map(({ run_id }) => run_id)
+  }
+
+  it('D4.12: are listed nowhere once it is known to be dead, those of the others stay', async () => {
+    const [worker] = cluster.workers
+    const id = /"id":"wk_(\d+)"/.exec(worker?.output ?? '')?.[1]
+    const isOf = ({ runId }: EventStream) => Number.parseInt(runId.slice(4, 12), 16) === Number(id)
+    const streams: EventStream[] = []
+    while (!streams.some(isOf) || streams.every(isOf)) streams.push(await ask(streams.length))
+    expect(await pending(0)).to.deep.equal(streams.map(({ runId }) => runId))
+    await worker?.kill('SIGKILL')
+    for (const stream of streams.filter(isOf)) {
+      expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_lost' })
+    }
+    const left = streams.filter((stream) => !isOf(stream)).map(({ runId }) => runId)
+    for (const gateway of [0, 1]) {
+      while ((await pending(gateway)).length > left.length);
+      expect(await pending(gateway)).to.deep.equal(left)
+    }
+    for (const runId of left) await fetch(`${url(0)}/runs/${runId}`, { method: 'DELETE' })
+  })
+})

@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
+import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+
+/** What a client of this address sends, through a proxy that notes where a request came from, with what it makes up before it. */
+const from = (address: string, madeUp: string) => ({ 'x-forwarded-for': `${madeUp}, ${address}` })
+
+const statusesOf = async (calls: Promise<{ status: number }>[]) =>
+  (await Promise.all(calls)).map(({ status }) => status)
+const countOf = (statuses: number[], status: number) => statuses.filter((one) => one === status).length
+
+inBothForms('the rate limit behind a proxy', (startProduct) => {
+  let redis: RedisServer
+  let product: Product
+  before(async () => {
+    redis = await startRedis()
+    const shared = { RATE_LIMIT_STORE: 'redis', REDIS_URL: redis.url }
+    product = await startProduct({ ...shared, RATE_LIMIT_RPM: '10', TRUST_PROXY: '1' })
+  })
+  after(async () => {
+    await product.close()
+    await redis.stop()
+  })
+  const calls = (count: number, headersOf: (i: number) => Record<string, string>) =>
+    Array.from({ length: count }, (_, i) => product.call('GET', '/tools', undefined, headersOf(i)))
+
+  it('RATE_LIMIT_STORE=redis: the limit is one, through however many gateways and whatever a client makes up', async () => {
+    const replies = await Promise.all(calls(30, (i) => from('203.0.113.1', `198.51.100.${i}`)))
+    const statuses = replies.map(({ status }) => status)
+    expect([countOf(statuses, 200), countOf(statuses, 429)]).to.deep.equal([10, 20])
+    for (const { status, headers } of replies) {
+      expect(headers.get('ratelimit-limit')).to.equal('10')
+      expect(Number(headers.get('ratelimit-reset'))).to.be.within(1, 60)
+      if (status === 429) expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
+    }
+    expect(await statusesOf(calls(12, () => from('203.0.113.2', '203.0.113.1')))).to.have.members([
+      ...Array.from({ length: 10 }, () => 200),
+      ...[429, 429],
+    ])
+  })
+})
+
+inBothForms('the rate limit without a proxy, or with named ones', (startProduct) => {
+  async function allowedOf(env: Record<string, string>, headersOf: (i: number) => Record<string, string>) {
+    const redis = await startRedis()
+    const shared = { RATE_LIMIT_STORE: 'redis', REDIS_URL: redis.url }
+    const product = await startProduct({ ...shared, RATE_LIMIT_RPM: '3', ...env })
+    try {
+      const all = Array.from({ length: 8 }, (_, i) => product.call('GET', '/tools', undefined, headersOf(i)))
+      return countOf(await statusesOf(all), 200)
+    } finally {
+      await product.close()
+      await redis.stop()
+    }
+  }
+
+  it('D1.3 TRUST_PROXY: unless a proxy is named, X-Forwarded-For counts for nothing', async () => {
+    expect(await allowedOf({}, (i) => ({ 'x-forwarded-for': `203.0.113.${i}` }))).to.equal(3)
+  })
+
+  it('D1.3 TRUST_PROXY: of a CIDR list the first address from outside counts, from the right', async () => {
+    const headersOf = (i: number) => from(`203.0.113.7, 10.0.0.${i}`, `198.51.100.${i}`)
+    expect(await allowedOf({ TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' }, headersOf)).to.equal(3)
+  })
+})
+
+describe('the rate limit of two standalone processes', () => {
+  it('RATE_LIMIT_STORE=redis: is one where they share a Redis', async () => {
+    const redis = await startRedis()
+    const env = { RATE_LIMIT_STORE: 'redis', REDIS_URL: redis.url, RATE_LIMIT_RPM: '5' }
+    const products = [await startStandalone(env), await startStandalone(env)]
+    try {
+      const all = Array.from({ length: 6 }, () => products.map((product) => product.call('GET', '/tools')))
+      expect(countOf(await statusesOf(all.flat()), 200)).to.equal(5)
+    } finally {
+      for (const product of products) await product.close()
+      await redis.stop()
+    }
+  })
+})

@@ -1,0 +1,95 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
+import { createLog } from '../../shared/log.ts'
+import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
+import type { RateLimiter } from '../../shared/rate/port.ts'
+import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
+import { useRedis } from '../support/redis.ts'
+
+describe('the sliding window in Redis', () => {
+  const redis = useRedis()
+  const links: RedisLink[] = []
+  const lines: string[] = []
+  const log = createLog({ level: 'info', write: (line) => lines.push(line) })
+  afterEach(async () => {
+    lines.length = 0
+    for (const link of links.splice(0)) await link.close()
+  })
+
+  /** The limiter of another gateway. */
+  async function open(perMinute: number, windowMs?: number): Promise<RateLimiter> {
+    const link = await openRedisLink(redis.url)
+    links.push(link)
+    const standIn = createMemoryRateLimiter({ perMinute })
+    return createRedisRateLimiter({ run: link.run, perMinute, standIn, log, ...(windowMs && { windowMs }) })
+  }
+
+  it('api.md Limits: of many requests at once through two gateways exactly the limit is allowed', async () => {
+    const gateways = [await open(7), await open(7)]
+    const all = Array.from({ length: 20 }, () => gateways.map(async (limiter) => limiter.take('a'))).flat()
+    const taken = await Promise.all(all)
+    const allowed = taken.filter(({ isAllowed }) => isAllowed)
+    expect(allowed.map(({ remaining }) => remaining)).to.have.members([6, 5, 4, 3, 2, 1, 0])
+    for (const one of taken) {
+      expect(one.limit).to.equal(7)
+      expect(one.resetSecs).to.be.within(59, 60)
+      if (!one.isAllowed) expect(one.remaining).to.equal(0)
+    }
+  })
+
+  it('api.md Limits: the window slides, and what is refused does not count', async () => {
+    const WINDOW = 400
+    const [limiter, other] = [await open(2, WINDOW), await open(2, WINDOW)]
+    const times: number[] = []
+    while (times.length < 6) {
+      const from = performance.now()
+      const { isAllowed } = await (times.length % 2 ? limiter : other).take('a')
+      if (isAllowed) times.push(from, performance.now())
+    }
+    // Three requests are allowed: the third not before the first has left the window, however often it was refused.
+    const [firstFrom = 0, , , , , thirdBy = 0] = times
+    expect(thirdBy - firstFrom).to.be.at.least(WINDOW - 1)
+  })
+
+  it('clients do not share their counts', async () => {
+    const limiter = await open(1)
+    const taken = await Promise.all(['a', 'b', 'a'].map(async (key) => limiter.take(key)))
+    expect(taken.map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, false])
+  })
+
+  it('design §7.8: a client that is gone leaves nothing in Redis', async () => {
+    const limiter = await open(5, 200)
+    await limiter.take('a')
+    const client = redis.connect()
+    expect(await client.pttl('ae:rate:a')).to.be.within(1, 200)
+    while ((await client.exists('ae:rate:a')) > 0);
+  })
+
+  it('a Redis that hangs costs one request a quarter of a second: each gateway counts for itself, and says so once', async () => {
+    const limiter = await open(3)
+    await limiter.take('a')
+    await redis.server.kill('SIGSTOP')
+    const begun = performance.now()
+    const taken = []
+    for (let i = 0; i < 4; i++) taken.push(await limiter.take('a'))
+    expect(performance.now() - begun).to.be.lessThan(900)
+    expect(taken.map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, true, false])
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.include('each gateway counts the rate limit for itself')
+    await redis.server.kill('SIGCONT')
+    while (lines.length < 2) {
+      await limiter.take('b')
+      await nextTurn()
+    }
+    expect(lines[1]).to.include('across gateways again')
+  })
+
+  it('a Redis that is dead refuses nobody and lets nobody in above the limit', async () => {
+    const limiter = await open(2)
+    await redis.server.kill('SIGKILL')
+    const taken = []
+    for (let i = 0; i < 3; i++) taken.push(await limiter.take('a'))
+    expect(taken.map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, false])
+  })
+})

@@ -1,0 +1,110 @@
+import { watch } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Member } from '../../scripts/local-cluster/member.ts'
+import { freePort } from '../../scripts/local-services/free-port.ts'
+import { Child } from '../support/child.ts'
+
+type ClusterFile = { processes: Member[]; redis_url: string; mongodb_url: string }
+
+const SCRIPT = new URL('../../scripts/run-cluster.ts', import.meta.url).pathname
+
+const lives = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('scripts/run-cluster.ts', () => {
+  let dataDir: string
+  const children: Child[] = []
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-cluster-'))
+  })
+  afterEach(async () => {
+    for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  function start(args: string[], env: Record<string, string> = {}): Child {
+    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir, DRAIN_SECS: '5' }
+    const child = new Child(process.execPath, [SCRIPT, ...args], { ...places, ...env })
+    children.push(child)
+    return child
+  }
+
+  const read = async () => JSON.parse(await readFile(join(dataDir, 'cluster.json'), 'utf8')) as ClusterFile
+
+  /** The file once it fits. Reading fails when it is ever seen half written. */
+  async function fileThat(fits: (file: ClusterFile) => boolean): Promise<ClusterFile> {
+    const { promise, resolve, reject } = Promise.withResolvers<ClusterFile>()
+    const look = () => void read().then((file) => fits(file) && resolve(file), reject)
+    const watcher = watch(dataDir, look)
+    look()
+    return promise.finally(() => watcher.close())
+  }
+
+  it('D1.1, D1.3: cluster.json names every process with its ports, and one that died comes back on its own', async () => {
+    const [port, opsPort] = [await freePort(), await freePort()]
+    const env = { PORT: String(port), OPS_PORT: String(opsPort) }
+    const child = start(['--gateways', '1', '--workers', '2'], env)
+    await child.line(/cluster is ready/)
+    const { processes, redis_url, mongodb_url } = await read()
+    expect(mongodb_url).to.match(/^mongodb:\/\//)
+    expect(redis_url).to.match(/^redis:\/\//)
+    expect(processes.map(({ role, port: own, ops_port }) => [role, own, ops_port])).to.deep.equal([
+      ['gateway', port, opsPort],
+      ['worker', null, opsPort + 1],
+      ['worker', null, opsPort + 2],
+    ])
+    for (const { ops_port } of processes)
+      expect((await fetch(`http://127.0.0.1:${ops_port}/readyz`)).status).to.equal(200)
+
+    const victim = processes[1]?.pid ?? 0
+    process.kill(victim, 'SIGKILL')
+    const without = await fileThat((file) => file.processes.length === 2)
+    expect(without.processes.map(({ pid }) => pid)).not.to.include(victim)
+    const again = await fileThat((file) => file.processes.length === 3)
+    expect(again.processes[1]).to.include({ role: 'worker', ops_port: opsPort + 1 })
+    expect(again.processes[1]?.pid).not.to.equal(victim)
+
+    expect(await child.end()).to.equal(0)
+    expect(again.processes.filter(({ pid }) => lives(pid))).to.deep.equal([])
+    expect(await read().catch(String)).to.include('ENOENT')
+  })
+
+  it('D1.3: a wrong configuration is told once for all processes, nothing is started, and the exit code is 78', async () => {
+    const child = start([], { AUTH_MODE: 'enforced', OPS_PORT: 'http' })
+    expect(await child.exited).to.equal(78)
+    const said = child.lines.join('\n')
+    expect(said.match(/AUTH_MODE=enforced wants OIDC_ISSUER/g)).to.have.length(1)
+    expect(said).to.include('OPS_PORT holds "http"')
+    expect(said).not.to.include('Started Redis')
+  })
+
+  it('a port that is taken is told in the words of the process, and everything else is stopped', async () => {
+    const port = await freePort()
+    const { createServer } = await import('node:http')
+    const holder = createServer().listen(port, '127.0.0.1')
+    const child = start(['--gateways', '1', '--workers', '1'], { OPS_PORT: String(port) })
+    expect(await child.exited).to.equal(1)
+    holder.close()
+    expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is taken`)
+  })
+
+  it('what is no option is told with the usage', async () => {
+    for (const args of [
+      ['--worker', '1'],
+      ['--gateways', '0'],
+      ['--workers', 'two'],
+    ]) {
+      const child = start(args)
+      expect(await child.exited).to.equal(2)
+      expect(child.lines.join('\n')).to.match(/usage: scripts\/cluster/)
+    }
+  })
+})
