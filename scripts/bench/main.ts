@@ -6,6 +6,7 @@ import { coldStart } from './figures/cold-start.ts'
 import { cpu } from './figures/cpu.ts'
 import { firstEvent } from './figures/first-event.ts'
 import { idleMemory } from './figures/idle-memory.ts'
+import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { pacedStreams } from './figures/paced-streams.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
@@ -13,7 +14,17 @@ import { slowReader } from './figures/slow-reader.ts'
 import { Processes } from './processes.ts'
 import { renderTable } from './table.ts'
 
-const FIGURES = [firstEvent, shortRuns, cpu, pacedStreams, sessionGrowth, coldStart, idleMemory, slowReader]
+const FIGURES = [
+  firstEvent,
+  shortRuns,
+  cpu,
+  pacedStreams,
+  sessionGrowth,
+  ledgerGrowth,
+  coldStart,
+  idleMemory,
+  slowReader,
+]
 const NAMES = FIGURES.map(({ name }) => name)
 const FIGURE_WITHIN_MS = 45_000
 const ALL_WITHIN_MS = 230_000

@@ -28,11 +28,13 @@ export async function startMember(command: string, setName: string): Promise<Mon
 /** A mongod of our own. */
 export class MongoMember {
   readonly host: string
+  readonly dir: string
   readonly #home: Home
   #child: Child
 
   constructor(home: Home, child: Child) {
     this.host = `127.0.0.1:${home.port}`
+    this.dir = home.dir
     this.#home = home
     this.#child = child
   }
@@ -60,7 +62,7 @@ export class MongoMember {
   /** At once: nothing of it is kept. */
   async stop(): Promise<void> {
     await this.#child.kill('SIGKILL')
-    await rm(this.#home.dir, { recursive: true, force: true })
+    await rm(this.dir, { recursive: true, force: true })
   }
 }
 

@@ -82,6 +82,6 @@ async function tryDownload(say: (line: string) => void): Promise<Mongod | undefi
 
 /** The last line of what a program wrote tells why it ended. */
 function reasonOf(cause: unknown): string {
-  const text = cause instanceof Error && 'stderr' in cause && cause.stderr ? String(cause.stderr) : String(cause)
-  return text.trim().split('\n').at(-1) ?? ''
+  const said = cause instanceof Error && 'stderr' in cause && typeof cause.stderr === 'string' ? cause.stderr : ''
+  return (said || String(cause)).trim().split('\n').at(-1) ?? ''
 }

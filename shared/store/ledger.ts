@@ -33,7 +33,7 @@ export interface Ledger {
    * `unavailable` when the store is away for 5 s, or the process may no longer write: the entry may then be in it or not.
    */
   append(tenant: TenantId, customerId: string, run: FinishedRun): Promise<number>
-  /** The newest `count` entries, newest first. */
+  /** The newest `count` entries, newest first; fewer when these are very long. */
   last(tenant: TenantId, customerId: string, count: number): Promise<LedgerEntry[]>
   /** Newest first; may hold fewer than `limit` although more follow. Throws `invalid_request` for a cursor that is none. */
   page(tenant: TenantId, customerId: string, query: { limit: number; cursor?: string | undefined }): Promise<LedgerPage>
@@ -62,8 +62,7 @@ export function createLedger(store: Store, { patienceMs = PATIENCE_MS, now = () 
       )
     },
     async last(tenant, customerId, count) {
-      const found = await entries.page(tenant, { where: { customer_id: customerId }, limit: count })
-      return found.map(toEntry)
+      return (await readPage(entries, tenant, { customerId, limit: count })).entries
     },
     page: (tenant, customerId, query) => readPage(entries, tenant, { customerId, ...query }),
   }

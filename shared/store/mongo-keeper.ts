@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, MongoServerError } from 'mongodb'
 import type { Health } from './health.ts'
 import { createDeadline } from './mongo-gate.ts'
@@ -12,6 +13,8 @@ type KeeperDeps = {
 
 const EVERY_MS = 1_000
 const PING_MS = 2_500
+/** A ping that is answered is answered by then. */
+const STOP_MS = 1_000
 
 /** Looks once a second whether a primary answers, so that readiness is known without traffic, and prepares it the first time. */
 export function createKeeper({ db, health, prepare, onProblem }: KeeperDeps) {
@@ -22,6 +25,8 @@ export function createKeeper({ db, health, prepare, onProblem }: KeeperDeps) {
 
   const look = async () => {
     try {
+      // A client whose first connection failed stays closed until it is told to connect again.
+      if (!isReady) await db.client.connect()
       await ping(db)
       if (!isReady) await prepare()
       isReady = true
@@ -37,7 +42,7 @@ export function createKeeper({ db, health, prepare, onProblem }: KeeperDeps) {
     while (!stopping.signal.aborted) {
       await look()
       firstLook.resolve()
-      await pause(EVERY_MS, stopping.signal)
+      await sleep(EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }
   }
   const running = run()
@@ -45,9 +50,13 @@ export function createKeeper({ db, health, prepare, onProblem }: KeeperDeps) {
     isReady: () => isReady,
     /** Resolves when it has been asked once, whatever it said. */
     firstLook: firstLook.promise,
-    stop() {
+    /** Waits for the look that is under way, but for no index that takes its time. */
+    async stop() {
       stopping.abort()
-      return running
+      const patience = new AbortController()
+      const isOver = sleep(STOP_MS, undefined, { signal: patience.signal }).catch(() => {})
+      await Promise.race([running, isOver])
+      patience.abort()
     },
   }
 }
@@ -69,18 +78,3 @@ function problemOf(cause: unknown): string {
 
 /** Says in its message what an operator has to change. */
 export class StoreProblem extends Error {}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, signal.aborted ? 0 : ms)
-    timer.unref()
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
-}

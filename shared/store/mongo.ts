@@ -29,11 +29,11 @@ export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const client = connect(options.url)
   const db = client.db(options.database)
   const health = createHealth()
-  const keeper = createKeeper({ db, health, onProblem, prepare: () => prepare() })
   const prepare = async () => {
     await requireReplicaSet(db)
     await ensureIndexes(db, collections)
   }
+  const keeper = createKeeper({ db, health, onProblem, prepare })
   const gate = createGate(health, keeper.isReady)
   const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, gate, now })]))
   await keeper.firstLook

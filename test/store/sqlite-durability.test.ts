@@ -1,0 +1,136 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createLedger, LEDGER } from '../../shared/store/ledger.ts'
+import { openSqliteStore } from '../../shared/store/sqlite.ts'
+import { createFlush } from '../../shared/store/sqlite-flush.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { Child } from '../support/child.ts'
+
+const WRITER = 'test/store/append-forever.ts'
+const MANY = 300
+
+describe('the SQLite store’s file', () => {
+  let dir: string
+  let file: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-store-'))
+    file = join(dir, 'data', 'agent-engine.db')
+  })
+  afterEach(() => rm(dir, { recursive: true }))
+
+  const open = () => openSqliteStore({ file, collections: COLLECTIONS })
+
+  it('reliability.md rule 6: every entry that was acknowledged before a kill -9 is found after it, once, without a hole', async () => {
+    const acknowledged: string[][] = []
+    for (let round = 1; round <= 2; round++) {
+      const writer = new Child(process.execPath, [WRITER, '--file', file], {})
+      await writer.line(new RegExp(`^acknowledged c\\d run_\\d_\\d+ ${round * MANY}$`))
+      await writer.end('SIGKILL')
+      acknowledged.push(...writer.lines.map((line) => line.split(' ').slice(1)))
+    }
+    await using store = await disposable()
+    const ledger = createLedger(store)
+    for (let c = 0; c < 8; c++) {
+      const own = acknowledged.filter(([customer]) => customer === `c${c}`)
+      const entries = await readAll(ledger, `c${c}`)
+      expect(entries.map(({ seq }) => seq)).to.deep.equal(entries.map((_, i) => i + 1))
+      for (const [, run, seq] of own) expect(entries[Number(seq) - 1]?.run_id).to.equal(run)
+      expect(new Set(entries.map(({ run_id }) => run_id)).size).to.equal(entries.length)
+    }
+  })
+
+  async function disposable() {
+    const store = await open()
+    return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() })
+  }
+
+  it('is its owner’s alone, in a folder that is made', async () => {
+    const store = await open()
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) expect((await stat(name)).mode & 0o777).to.equal(0o600)
+    await store.close()
+  })
+
+  it('that another process holds is 503 within a second, and used again when it is free', async () => {
+    await using store = await disposable()
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const start = performance.now()
+    const entries = store.collection(LEDGER)
+    const doc = { customer_id: 'anna', seq: 1, run_id: 'run_1' }
+    const failure = await entries.insert(DEFAULT_TENANT, doc).catch((cause: unknown) => cause)
+    expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable', status: 503 })
+    expect((failure as AppError).message).to.not.include('database')
+    expect(performance.now() - start).to.be.below(1000)
+    expect(store.awayMs()).to.be.above(0)
+    other.exec('ROLLBACK')
+    other.close()
+    expect(await entries.insert(DEFAULT_TENANT, doc)).to.equal(true)
+    expect(store.awayMs()).to.equal(0)
+  })
+
+  it('that is no database is an error at the start, and left as it is', async () => {
+    await (await open()).close()
+    await writeFile(file, 'not a database at all, but somebody’s notes '.repeat(40))
+    expect(await open().catch(String)).to.include('not a database')
+    expect(await readFile(file, 'utf8')).to.match(/^not a database/)
+  })
+})
+
+describe('the flush of the log', () => {
+  const setUp = () => {
+    const syncs: PromiseWithResolvers<void>[] = []
+    const flush = createFlush(() => {
+      const sync = Promise.withResolvers<void>()
+      syncs.push(sync)
+      return sync.promise
+    })
+    return { syncs, flush }
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('is one for all who wait, and who comes while it runs waits for the next', async () => {
+    const { syncs, flush } = setUp()
+    const ended: string[] = []
+    const first = Promise.all([flush(), flush()]).then(() => ended.push('first'))
+    await turn()
+    const second = flush().then(() => ended.push('second'))
+    await turn()
+    expect(syncs).to.have.length(1)
+    syncs[0]?.resolve()
+    await first
+    await turn()
+    expect({ ended, started: syncs.length }).to.deep.equal({ ended: ['first'], started: 2 })
+    syncs[1]?.resolve()
+    await second
+  })
+
+  it('that fails is told to those who wait for it, and the next one is tried', async () => {
+    const { syncs, flush } = setUp()
+    const first = flush().catch(String)
+    await turn()
+    const second = flush()
+    syncs[0]?.reject(new Error('EIO'))
+    expect(await first).to.include('EIO')
+    await turn()
+    syncs[1]?.resolve()
+    await second
+  })
+})
+
+type Reader = { page: ReturnType<typeof createLedger>['page'] }
+
+async function readAll(ledger: Reader, customer: string) {
+  const entries: Awaited<ReturnType<Reader['page']>>['entries'] = []
+  let cursor: string | null | undefined
+  do {
+    const page = await ledger.page(DEFAULT_TENANT, customer, { limit: 200, ...(cursor && { cursor }) })
+    entries.push(...page.entries)
+    cursor = page.next_cursor
+  } while (cursor !== null)
+  return entries.reverse()
+}
