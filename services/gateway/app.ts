@@ -76,6 +76,7 @@ export function createApp(deps: AppDeps): Express {
   return app
 }
 
+/** What a caller reaches that has come through all of the above. */
 function guardedRoutes({ broker, log, tools, ledger, ...deps }: AppDeps): RouteTable {
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics: deps.metrics ?? NO_METRICS })

@@ -46,7 +46,7 @@ export function createCustomerRuns({ startEngine, lines, fence, log }: CustomerR
           return
         }
         start = { ...start, background, facilities: { ...facilities, recall: held.line } }
-        yield* recorded(execute(run, signal), { run, signal, prompt: request.prompt, line: held.line, fence })
+        yield* recorded(execute(run, signal), { run, signal, prompt: request.prompt, line: held.line, fence, log })
       } finally {
         held?.release()
       }
@@ -57,7 +57,7 @@ export function createCustomerRuns({ startEngine, lines, fence, log }: CustomerR
 /** Neither id holds a NUL. */
 const keyOf = (tenant: TenantId, customerId: string): string => `${tenant}\0${customerId}`
 
-type Recording = { run: Run; signal: AbortSignal; prompt: string; line: CustomerLine; fence: Fence }
+type Recording = { run: Run; signal: AbortSignal; prompt: string; line: CustomerLine; fence: Fence; log: Log }
 
 /** Lets the events through, and the end of a good run only once it is on the line. */
 async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording): AsyncGenerator<AgentEvent, void> {
@@ -73,7 +73,7 @@ async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording
 /** Writes the run's entry. Returns the error that ends the run instead when it could not be written. */
 async function record(
   output: string,
-  { run, signal, prompt, line, fence }: Recording,
+  { run, signal, prompt, line, fence, log }: Recording,
 ): Promise<AgentEvent | undefined> {
   const mayWriteMs = () => (fence.isHeld() && !signal.aborted ? FENCE_SLACK_MS : 0)
   while (true) {
@@ -82,8 +82,10 @@ async function record(
     try {
       await line.record({ run_id: run.id, input: prompt, output, mayWriteMs })
       return undefined
-    } catch {
-      if (mayWriteMs() > 0) return errorEvent('storage_unavailable', 'the run could not be recorded: the store is away')
+    } catch (cause) {
+      if (mayWriteMs() === 0) continue
+      log.warn('a run could not be recorded', { run_id: run.id, cause })
+      return errorEvent('storage_unavailable', 'the run could not be recorded: the store is away')
     }
   }
 }

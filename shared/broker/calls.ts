@@ -46,8 +46,13 @@ export type CallLimits = {
 
 const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, againMs: 250 }
 
-/** `isMovable`: another process can be called instead, so that this one is given up as soon as nobody hears it. */
-type Calling = { epoch: number; send: (id: number) => void; isMovable?: boolean }
+export type Calling = {
+  epoch: number
+  send: (id: number) => void
+  /** Another process can be called instead, so that this one is given up as soon as nobody hears it. */
+  isMovable?: boolean
+  limits?: Partial<CallLimits>
+}
 
 type Waiting = {
   epoch: number
@@ -62,13 +67,14 @@ export class Calls {
   #last = 0
 
   /** Calls the process of this epoch. Throws what the other side refuses with, or `unavailable` when it does not answer. */
-  async make({ epoch, send, isMovable = false }: Calling, limits: CallLimits = CALL_LIMITS): Promise<unknown> {
+  async make({ epoch, send, isMovable = false, limits }: Calling): Promise<unknown> {
+    const { againMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
     const id = ++this.#last
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     this.#waiting.set(id, { epoch, isMovable, resolve, reject })
     send(id)
-    const again = setInterval(() => send(id), limits.againMs)
-    const deadline = setTimeout(() => reject(silent()), limits.deadlineMs)
+    const again = setInterval(() => send(id), againMs)
+    const deadline = setTimeout(() => reject(silent()), deadlineMs)
     try {
       return read(await promise)
     } finally {

@@ -1,5 +1,7 @@
 const FIRST_SLAB_BYTES = 2 * 1024
 const MAX_SLAB_BYTES = 64 * 1024
+/** Of UTF-8, for a UTF-16 unit. */
+const MAX_BYTES_PER_UNIT = 3
 
 /** Frames that lie one behind the other in one buffer. Nothing in it is ever written twice, so views of it stay true. */
 type Slab = { bytes: Buffer; firstSeq: number /** Where each frame ends. */; ends: number[] }
@@ -34,10 +36,9 @@ export class FrameRing {
 
   /** Adds the next frame and returns its size in bytes. */
   push(frame: string): number {
-    const size = Buffer.byteLength(frame)
-    const slab = this.#slabFor(size)
+    const slab = this.#slabFor(frame)
     const start = slab.ends.at(-1) ?? 0
-    slab.bytes.write(frame, start, 'utf8')
+    const size = slab.bytes.write(frame, start, 'utf8')
     slab.ends.push(start + size)
     this.#lastSeq++
     return size
@@ -72,9 +73,12 @@ export class FrameRing {
     return behind.reduce((bytes, slab) => bytes + (slab.ends.at(-1) ?? 0) - startOf(slab, seq + 1), 0)
   }
 
-  #slabFor(size: number): Slab {
+  #slabFor(frame: string): Slab {
     const last = this.#slabs.at(-1)
-    if (last && (last.ends.at(-1) ?? 0) + size <= last.bytes.length) return last
+    const free = last ? last.bytes.length - (last.ends.at(-1) ?? 0) : 0
+    if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // So nearly all frames are measured by writing them.
+    const size = Buffer.byteLength(frame)
+    if (last && size <= free) return last
     const usual = last ? Math.min(last.bytes.length * 2, MAX_SLAB_BYTES) : FIRST_SLAB_BYTES
     const slab = { bytes: Buffer.allocUnsafeSlow(Math.max(size, usual)), firstSeq: this.#lastSeq + 1, ends: [] }
     this.#slabs.push(slab)

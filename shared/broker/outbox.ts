@@ -27,6 +27,7 @@ export class Outbox {
   #sent = 0
   #acked = 0
   #isSending = false
+  #isFlushSoon = false
   /** While it says no, no frame is sent: another may have taken this process's place (design §4.6). Calls and replies go on. */
   mayFlow: () => boolean = () => true
   /** Told how many processes heard a message. */
@@ -42,15 +43,15 @@ export class Outbox {
     return this.#streams.size
   }
 
-  /** Is something under way, or waiting to be? */
+  /** Is something under way, or waiting to be? A stream is until its receiver, who has all of it then, has detached it. */
   get isBusy(): boolean {
-    return this.#isSending || this.#records.length > 0 || this.#dirty.size > 0
+    return this.#isSending || this.#records.length > 0 || this.#streams.size > 0
   }
 
-  /** Sends a record behind what waits already, and before any frames. */
+  /** Sends a record behind what waits already, and before any frames: with those of the same loop turn, in one message. */
   send(each: WireRecord): void {
     this.#records.push(each)
-    this.#flush()
+    this.#flushSoon()
   }
 
   /** Sends what the cursor has and will have, under the receiver's number for it, until it ends or is detached. */
@@ -102,6 +103,15 @@ export class Outbox {
   close(): void {
     for (const stream of [...this.#streams.keys()]) this.detach(stream)
     this.#records = []
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushSoon) return
+    this.#isFlushSoon = true
+    setImmediate(() => {
+      this.#isFlushSoon = false
+      this.#flush()
+    })
   }
 
   #markDirty(stream: number): void {

@@ -27,17 +27,13 @@ export type Head = { epoch: number; position: number }
 const HEAD_BYTES = 12
 const RECORD_BYTES = 16
 
-export const record = (type: RecordType, fields: Partial<Omit<WireRecord, 'type'>> = {}): WireRecord => ({
-  type,
-  stream: 0,
-  seq: 0,
-  count: 0,
-  flags: 0,
-  body: '',
-  ...fields,
-})
+export const record = (
+  type: RecordType,
+  { stream = 0, seq = 0, count = 0, flags = 0, body = '' }: Partial<Omit<WireRecord, 'type'>> = {},
+): WireRecord => ({ type, stream, seq, count, flags, body })
 
-export const sizeOf = ({ body }: WireRecord): number => RECORD_BYTES + Buffer.byteLength(body)
+export const sizeOf = ({ body }: WireRecord): number =>
+  RECORD_BYTES + (typeof body === 'string' ? Buffer.byteLength(body) : body.length)
 
 /** Packs a message, little-endian: epoch u32, position f64; then per record stream u32, seq u32, count u16, type u8, flags u8, length u32, bytes. */
 export function packMessage(epoch: number, sentBefore: number, records: readonly WireRecord[]): Buffer {
@@ -52,10 +48,8 @@ export function packMessage(epoch: number, sentBefore: number, records: readonly
 
 function packRecord(message: Buffer, at: number, { type, stream, seq, count, flags, body }: WireRecord): number {
   const start = at + RECORD_BYTES
-  const length =
-    typeof body === 'string'
-      ? message.write(body, start, 'utf8')
-      : Buffer.from(body.buffer, body.byteOffset, body.byteLength).copy(message, start)
+  const length = typeof body === 'string' ? message.write(body, start, 'utf8') : body.length
+  if (typeof body !== 'string') message.set(body, start)
   message.writeUInt32LE(stream, at)
   message.writeUInt32LE(seq, at + 4)
   message.writeUInt16LE(count, at + 8)

@@ -2,17 +2,17 @@ import { AppError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Metrics } from '../metrics.ts'
 import type { TenantId } from '../tenant.ts'
-import { Calls, packCall } from './calls.ts'
 import type { Member } from './members.ts'
 import { reply } from './permission-reply.ts'
 import { lessLoadedOfTwo } from './placement.ts'
 import type { Broker, OpenedRun, PermissionBook, RunPage, RunSummary, SessionSummary } from './port.ts'
-import { RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
+import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
 import type { Owners } from './redis-owners.ts'
 import { RelayedStreams } from './relayed-streams.ts'
 import { mergePages } from './run-page.ts'
 import { isSilent, noWorker, SessionPlaces } from './session-places.ts'
+import { ACCEPT_MS, type Patience, WorkerCalls } from './worker-calls.ts'
 import { Workers } from './workers.ts'
 
 type BrokerDeps = {
@@ -29,7 +29,7 @@ type Opening = (stream: number) => [method: string, args: unknown[]]
 /** The gateway's end of the relay: finds the worker, calls it, and puts the frames it sends in order. */
 export class RedisBroker {
   readonly #deps: BrokerDeps
-  readonly #calls = new Calls()
+  readonly #calls: WorkerCalls
   readonly #workers = new Workers()
   readonly #places: SessionPlaces
   readonly streams: RelayedStreams
@@ -38,14 +38,16 @@ export class RedisBroker {
 
   constructor(deps: BrokerDeps) {
     this.#deps = deps
+    const send = (epoch: number, each: WireRecord) => deps.node().outbox('worker', epoch).send(each)
+    this.#calls = new WorkerCalls({ workers: this.#workers, send, isAway: deps.isAway })
     this.#places = new SessionPlaces({
       workers: this.#workers,
       owners: deps.owners,
       isNew: (epoch) => this.#isNew(epoch),
-      isWhole: () => deps.node().isWhole(),
+      isWhole: async () => !deps.isAway() && (await deps.node().isWhole()),
     })
     this.streams = new RelayedStreams({
-      send: (epoch, each) => this.#send(epoch, each),
+      send,
       lives: (epoch) => this.#workers.lives(epoch),
       isAway: deps.isAway,
       metrics: deps.metrics,
@@ -64,6 +66,10 @@ export class RedisBroker {
   /** Nobody listens on this worker's channel: it is dead, or on its way back. */
   onUnheard(epoch: number): void {
     this.#calls.unheard(epoch)
+    this.#deps
+      .node()
+      .look() // It may have left, which is on the next list.
+      .catch(() => {})
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
@@ -74,16 +80,16 @@ export class RedisBroker {
   readonly broker: Broker = {
     createSession: (tenant, id = newId('sess')) =>
       this.#places.create(tenant, id, {
-        make: async (epoch) => (await this.#call(epoch, 'createSession', [tenant, id])) as SessionSummary,
-        undo: (epoch) => this.#tell(epoch, 'deleteSession', [tenant, id]),
+        make: async (epoch) => (await this.#calls.call(epoch, 'createSession', [tenant, id])) as SessionSummary,
+        undo: (epoch) => this.#calls.tell(epoch, 'deleteSession', [tenant, id]),
       }),
     getSession: (tenant, id) =>
       this.#places.ask(tenant, id, async (epoch) => {
-        return (await this.#call(epoch, 'getSession', [tenant, id])) as SessionSummary
+        return (await this.#calls.call(epoch, 'getSession', [tenant, id])) as SessionSummary
       }),
     deleteSession: (tenant, id) =>
       this.#places.ask(tenant, id, async (epoch) => {
-        await this.#call(epoch, 'deleteSession', [tenant, id])
+        await this.#calls.call(epoch, 'deleteSession', [tenant, id])
         await this.#deps.owners.release(tenant, id, epoch)
       }),
     startRun: (tenant, request) => this.#startRun(tenant, request),
@@ -94,11 +100,11 @@ export class RedisBroker {
         return this.#open(epoch, { tenant, runId }, (stream) => ['sendMessage', [...args, stream]])
       }),
     listRuns: (tenant, filter) => this.#listRuns(tenant, filter),
-    getRun: async (tenant, runId) => (await this.#callRun(tenant, runId, 'getRun')) as RunSummary,
+    getRun: async (tenant, runId) => (await this.#callRun(runId, 'getRun', [tenant, runId])) as RunSummary,
     followRun: (tenant, runId, after) => this.#followRun(tenant, runId, after),
     // It is acknowledged when the run has been aborted where it lives, which is nowhere else: there is nothing to lose afterwards.
     cancelRun: async (tenant, runId) => {
-      await this.#callRun(tenant, runId, 'cancelRun')
+      await this.#callRun(runId, 'cancelRun', [tenant, runId])
     },
     listPermissions: (tenant, page) =>
       this.#deps.book.list(tenant, page, (runId) => this.#workers.lives(epochOf(runId))),
@@ -107,6 +113,7 @@ export class RedisBroker {
 
   /** Tries the less loaded of two, then the others, before it says that all are full. */
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
+    const until = performance.now() + ACCEPT_MS
     let left = [...this.#workers.takers]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
@@ -117,11 +124,14 @@ export class RedisBroker {
       const runId = runIdOn(epoch)
       try {
         const opening: Opening = (stream) => ['startRun', [tenant, runId, request, stream]]
-        const opened = await this.#open(epoch, { tenant, runId, isMovable: true }, opening)
+        const remainingMs = until - performance.now()
+        const patience = { isMovable: true, deadlineMs: left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs }
+        const opened = await this.#open(epoch, { tenant, runId, patience }, opening)
         worker.load++
         return opened
       } catch (cause) {
-        if (!(cause instanceof AppError) || !TRY_ANOTHER.has(cause.kind) || this.isClosing) throw cause
+        const isFinal = this.isClosing || this.#deps.isAway() || performance.now() > until - LEAST_MS
+        if (isFinal || !(cause instanceof AppError) || !TRY_ANOTHER.has(cause.kind)) throw cause
         refusal = cause
       }
     }
@@ -130,10 +140,9 @@ export class RedisBroker {
 
   async #followRun(tenant: TenantId, runId: string, after: number): Promise<OpenedRun['frames']> {
     this.#refuseWhenClosing()
-    const epoch = await this.#workerOfRun(runId)
-    const { number, stream } = this.streams.open(epoch, after)
+    const { number, stream } = this.streams.open(epochOf(runId), after)
     try {
-      await this.#call(epoch, 'followRun', [tenant, runId, after, number])
+      await this.#callRun(runId, 'followRun', [tenant, runId, after, number])
       return stream
     } catch (cause) {
       await stream.return()
@@ -142,51 +151,41 @@ export class RedisBroker {
   }
 
   async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const calls = Array.from(this.#workers.living, (epoch) => this.#call(epoch, 'listRuns', [tenant, filter]))
+    const calls = Array.from(this.#workers.living, (epoch) =>
+      this.#calls.call(epoch, 'listRuns', [tenant, filter]).catch((cause: unknown) => {
+        if (!this.#calls.hasLeft(epoch, cause)) throw cause
+        return { runs: [], next_cursor: null }
+      }),
+    )
     return mergePages((await Promise.all(calls)) as RunPage[], filter.limit)
   }
 
   /** Opens a new run. One whose fate is not known is cancelled behind the call that may have started it. */
   async #open(
     epoch: number,
-    { tenant, runId, isMovable = false }: { tenant: TenantId; runId: string; isMovable?: boolean },
+    { tenant, runId, patience }: { tenant: TenantId; runId: string; patience?: Patience },
     opening: Opening,
   ): Promise<OpenedRun> {
     this.#refuseWhenClosing()
     const { number, stream } = this.streams.open(epoch, 0)
     try {
-      await this.#call(epoch, ...opening(number), isMovable)
+      await this.#calls.call(epoch, ...opening(number), patience)
       return { runId, frames: stream }
     } catch (cause) {
       await stream.return()
-      if (isSilent(cause)) this.#tell(epoch, 'cancelRun', [tenant, runId])
+      if (isSilent(cause)) this.#calls.tell(epoch, 'cancelRun', [tenant, runId])
       throw cause
     }
   }
 
-  #call(epoch: number, method: string, args: unknown[], isMovable = false): Promise<unknown> {
-    const body = packCall({ method, args })
-    const send = (id: number) => this.#send(epoch, record(RECORD.call, { stream: id, body }))
-    return this.#calls.make({ epoch, send, isMovable })
-  }
-
-  /** Calls without waiting for what comes of it. */
-  #tell(epoch: number, method: string, args: unknown[]): void {
-    this.#call(epoch, method, args).catch(() => {}) // Nobody is there, or it has happened already.
-  }
-
-  #send(epoch: number, each: WireRecord): void {
-    this.#deps.node().outbox('worker', epoch).send(each)
-  }
-
-  async #callRun(tenant: TenantId, runId: string, method: string): Promise<unknown> {
-    return this.#call(await this.#workerOfRun(runId), method, [tenant, runId])
-  }
-
-  async #workerOfRun(runId: string): Promise<number> {
+  async #callRun(runId: string, method: string, args: unknown[]): Promise<unknown> {
     const epoch = epochOf(runId)
-    if (this.#workers.lives(epoch) || (await this.#isNew(epoch))) return epoch
-    throw notFound(`no run ${runId}: it never was, or ended too long ago`)
+    if (!this.#workers.lives(epoch) && !(await this.#isNew(epoch))) throw noRun(runId)
+    try {
+      return await this.#calls.call(epoch, method, args)
+    } catch (cause) {
+      throw this.#calls.hasLeft(epoch, cause) ? noRun(runId) : cause
+    }
   }
 
   async #isNew(epoch: number): Promise<boolean> {
@@ -199,6 +198,13 @@ export class RedisBroker {
     throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
   }
 }
+
+/** How long one worker of several is waited for. */
+const TRY_MS = 500
+/** With less time left there is no sense in asking another. */
+const LEAST_MS = 100
+
+const noRun = (runId: string) => notFound(`no run ${runId}: it never was, or ended too long ago`)
 
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
 

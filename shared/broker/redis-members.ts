@@ -3,13 +3,16 @@ import type { RedisLink, Script } from './redis-link.ts'
 
 const MEMBERS = 'ae:members'
 const EPOCH = 'ae:epoch'
-/** Gone when Redis has restarted empty; who finds it missing has not been judged, but forgotten. */
+/** Another one when Redis has restarted empty; who finds it changed has not been judged, but forgotten. */
 const BOOT = 'ae:boot'
 
 /** A lease ends this long after its last renewal (T_dead). */
 const LEASE_MS = 4_000
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
+
+/** Never the same twice, whoever sets it. */
+const MARK = `redis.call('SET', KEYS[3], t[1] .. '.' .. t[2], 'NX')`
 
 const JOIN: Script = {
   name: 'aeJoin',
@@ -18,7 +21,7 @@ const JOIN: Script = {
   lua: `${NOW}
     redis.call('SET', KEYS[2], t[1], 'NX')
     local epoch = redis.call('INCR', KEYS[2])
-    redis.call('SET', KEYS[3], epoch, 'NX')
+    ${MARK}
     redis.call('HSET', KEYS[1], epoch, cjson.encode({ until_ms = now + ARGV[1], fields = ARGV[2] }))
     return { epoch, redis.call('GET', KEYS[3]) }`,
 }
@@ -30,7 +33,7 @@ const RENEW: Script = {
     local isEmpty = redis.call('GET', KEYS[3]) ~= ARGV[4]
     if isEmpty then
       redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]) or t[1]))
-      redis.call('SET', KEYS[3], ARGV[1], 'NX')
+      ${MARK}
     elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
       return { 'dead', ARGV[4] }
     end

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { ackedPosition, Credit } from './credit.ts'
 import type { Lease } from './lease.ts'
 import type { Member, MemberFields, Members } from './members.ts'
 import { Outbox } from './outbox.ts'
-import { RECORD, type ReceivedRecord, readMessage, record } from './records.ts'
+import { RECORD, type ReceivedRecord, readMessage } from './records.ts'
 import type { RedisLink } from './redis-link.ts'
 
 export type NodeHandlers = {
@@ -31,23 +32,29 @@ export type NodeDeps = {
   metrics: Metrics
 }
 
-const TICK_MS = 500
+export type NodeTimes = {
+  tickMs: number
+  /** A little less than a second, so that it is every other tick; after a failure it is the next. */
+  renewMs: number
+  /** After a loss of everything, so long until all have written again what they hold. */
+  rebuildMs: number
+  /** Leases are judged only by who has had answers for so long, without a pause of its own. */
+  steadyMs: number
+  /** A tick that comes later than this was a pause. */
+  slipMs: number
+}
+
+const TIMES: NodeTimes = { tickMs: 500, renewMs: 900, rebuildMs: 1_500, steadyMs: 4_000, slipMs: 500 }
+
 const FLUSH_MS = 1_000
-/** A little less than a second, so that it is every other tick; after a failure it is the next. */
-const RENEW_MS = 900
-/** After a loss of everything, so long until all have written again what they hold. */
-const REBUILD_MS = 1_500
-/** Leases are judged only by who has had answers for so long, without a pause of its own. */
-const STEADY_MS = 4_000
-const SLIP_MS = 500
-const ACK_BYTES = 256 * 1024
 
 /** A process among the others: its epoch and lease, what it sends each of them, and what comes from them. */
 export class RedisNode {
   readonly #deps: NodeDeps
   readonly #handlers: NodeHandlers
+  readonly #times: NodeTimes
   readonly #outboxes = new Map<number, Outbox>()
-  readonly #received = new Map<number, { position: number; acked: number }>()
+  readonly #credit = new Credit()
   readonly #gone = new Set<number>()
   #epoch = 0
   #timer: NodeJS.Timeout | undefined
@@ -59,8 +66,9 @@ export class RedisNode {
   #listing: Promise<void> | undefined
   #isTicking = false
 
-  constructor(deps: NodeDeps, handlers: NodeHandlers) {
+  constructor(deps: NodeDeps, handlers: NodeHandlers, times: NodeTimes = TIMES) {
     this.#deps = deps
+    this.#times = times
     this.#handlers = handlers
   }
 
@@ -73,8 +81,8 @@ export class RedisNode {
     await this.#enter()
     this.#lastTickAt = performance.now()
     this.#steadySince = this.#lastTickAt
-    await this.#look()
-    this.#timer = setInterval(() => void this.#tick(), TICK_MS)
+    await this.look()
+    this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
 
   /** Tells at once what has changed of this process. */
@@ -84,12 +92,12 @@ export class RedisNode {
 
   /** Looks for a process that somebody has heard of and this one has not: one that is younger than all it knows. */
   async meet(epoch: number): Promise<void> {
-    if (this.#members.every((known) => known.epoch < epoch)) await this.#look()
+    if (this.#members.every((known) => known.epoch < epoch)) await this.look()
   }
 
   /** `false` while what Redis knew is being written again. */
   async isWhole(): Promise<boolean> {
-    return performance.now() - this.#emptyAt > REBUILD_MS && (await this.#deps.members.isRemembered())
+    return performance.now() - this.#emptyAt > this.#times.rebuildMs && (await this.#deps.members.isRemembered())
   }
 
   /** Resolves when everything that can be sent has been, or after a second. */
@@ -139,23 +147,19 @@ export class RedisNode {
       const frames = records.filter(({ type }) => type === RECORD.frames)
       return this.#deps.metrics.count('stale_frames_dropped', sumOf(frames.map(({ count }) => count)))
     }
-    this.#acknowledge(epoch, position)
+    const isBeat = records.some(({ type }) => type === RECORD.beat)
+    const ack = this.#credit.received(epoch, { position, isBeat })
+    if (ack) this.outbox(this.#roleOf(epoch), epoch).send(ack)
     for (const received of records) {
-      if (received.type === RECORD.ack) this.#outboxes.get(epoch)?.acked(received.count * 2 ** 32 + received.seq)
+      if (received.type === RECORD.ack) this.#outboxes.get(epoch)?.acked(ackedPosition(received))
       else this.#handlers.onRecord(epoch, received)
     }
   }
 
-  /** Credit: the sender may have so much under way and no more; a lost message is acknowledged with the next one. */
-  #acknowledge(epoch: number, position: number): void {
-    const known = this.#received.get(epoch) ?? { position: 0, acked: 0 }
-    known.position = Math.max(known.position, position)
-    this.#received.set(epoch, known)
-    if (known.position - known.acked < ACK_BYTES) return
-    known.acked = known.position
-    const role = this.#deps.describe().role === 'gateway' ? 'worker' : 'gateway'
-    const [high, low] = [Math.floor(known.position / 2 ** 32), known.position % 2 ** 32]
-    this.outbox(role, epoch).send(record(RECORD.ack, { seq: low, count: high }))
+  /** Who is not on the list yet has just joined, and workers meet one another only when they leave. */
+  #roleOf(epoch: number): MemberFields['role'] {
+    const known = this.#members.find((member) => member.epoch === epoch)
+    return known?.role ?? (this.#deps.describe().role === 'gateway' ? 'worker' : 'gateway')
   }
 
   async #tick(): Promise<void> {
@@ -163,11 +167,11 @@ export class RedisNode {
     if (this.#isTicking) return
     this.#isTicking = true
     try {
-      if (performance.now() - this.#renewedAt >= RENEW_MS) {
+      if (performance.now() - this.#renewedAt >= this.#times.renewMs) {
         await this.#renew()
         for (const outbox of this.#outboxes.values()) outbox.beat()
       }
-      await this.#look()
+      await this.look()
     } catch {
       this.#steadySince = performance.now()
     } finally {
@@ -178,7 +182,7 @@ export class RedisNode {
   /** A process that was stopped for a while has not seen others renew: it judges nobody by that time. */
   #noticeOwnPause(): void {
     const now = performance.now()
-    if (now - this.#lastTickAt > TICK_MS + SLIP_MS) this.#steadySince = now
+    if (now - this.#lastTickAt > this.#times.tickMs + this.#times.slipMs) this.#steadySince = now
     this.#lastTickAt = now
   }
 
@@ -199,12 +203,13 @@ export class RedisNode {
     this.#deps.log.warn('this process was judged dead; it goes on under a new epoch', { epoch: this.#epoch })
     for (const outbox of this.#outboxes.values()) outbox.close()
     this.#outboxes.clear()
-    this.#received.clear()
+    this.#credit.clear()
     this.#handlers.onJudged()
     await this.#enter()
   }
 
-  async #look(): Promise<void> {
+  /** Lists the members now. */
+  async look(): Promise<void> {
     this.#listing ??= this.#list().finally(() => {
       this.#listing = undefined
     })
@@ -219,7 +224,7 @@ export class RedisNode {
       this.#steadySince = performance.now()
       return
     }
-    const isSteady = performance.now() - Math.max(this.#steadySince, this.#emptyAt) >= STEADY_MS
+    const isSteady = performance.now() - Math.max(this.#steadySince, this.#emptyAt) >= this.#times.steadyMs
     const lapsed = isSteady ? members.filter(({ expiresInMs }) => expiresInMs <= 0) : []
     for (const { epoch } of lapsed) if (await this.#deps.members.judge(epoch)) this.#bury(epoch)
     const listed = new Set(members.map(({ epoch }) => epoch))
@@ -232,7 +237,7 @@ export class RedisNode {
 
   #bury(epoch: number): void {
     this.#gone.add(epoch)
-    this.#received.delete(epoch)
+    this.#credit.forget(epoch)
     this.#outboxes.get(epoch)?.close()
     this.#outboxes.delete(epoch)
     this.#handlers.onGone(epoch)

@@ -3,7 +3,7 @@ import type { RedisLink, Script } from './redis-link.ts'
 
 /** Which worker owns a session, by the worker's epoch: a claim is one compare-and-set, so one of many creators wins (design §4.7). */
 export interface Owners {
-  /** Returns the epoch that the session belongs to now: the one given, or one that had claimed it before. */
+  /** Returns the epoch that the session belongs to now: the one given, or one that had claimed it before. Holds for a day. */
   claim(tenant: TenantId, sessionId: string, epoch: number): Promise<number>
   find(tenant: TenantId, sessionId: string): Promise<number | undefined>
   /** Hands the session to another worker, if it is `from`'s. Returns whether it did. */
@@ -12,10 +12,16 @@ export interface Owners {
   release(tenant: TenantId, sessionId: string, epoch: number): Promise<void>
 }
 
+/** What a dead worker leaves behind goes by itself; a living one claims anew from time to time. */
+const KEEP_SECS = 86_400
+
 const CLAIM: Script = {
   name: 'aeClaim',
   keys: 1,
-  lua: `redis.call('SET', KEYS[1], ARGV[1], 'NX') return redis.call('GET', KEYS[1])`,
+  lua: `redis.call('SET', KEYS[1], ARGV[1], 'NX')
+    local owner = redis.call('GET', KEYS[1])
+    if owner == ARGV[1] then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+    return owner`,
 }
 
 const FIND: Script = { name: 'aeOwner', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
@@ -23,7 +29,9 @@ const FIND: Script = { name: 'aeOwner', keys: 1, lua: `return redis.call('GET', 
 const PASS: Script = {
   name: 'aePass',
   keys: 1,
-  lua: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1`,
+  lua: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+    redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+    return 1`,
 }
 
 const RELEASE: Script = {
@@ -34,13 +42,14 @@ const RELEASE: Script = {
 
 export function createRedisOwners(link: RedisLink): Owners {
   return {
-    claim: async (tenant, sessionId, epoch) => Number(await link.run(CLAIM, [keyOf(tenant, sessionId)], [epoch])),
+    claim: async (tenant, sessionId, epoch) =>
+      Number(await link.run(CLAIM, [keyOf(tenant, sessionId)], [epoch, KEEP_SECS])),
     async find(tenant, sessionId) {
       const epoch = await link.run(FIND, [keyOf(tenant, sessionId)], [])
       return epoch === null ? undefined : Number(epoch)
     },
     pass: async (tenant, sessionId, { from, to }) =>
-      (await link.run(PASS, [keyOf(tenant, sessionId)], [from, to])) === 1,
+      (await link.run(PASS, [keyOf(tenant, sessionId)], [from, to, KEEP_SECS])) === 1,
     async release(tenant, sessionId, epoch) {
       await link.run(RELEASE, [keyOf(tenant, sessionId)], [epoch])
     },

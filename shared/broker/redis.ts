@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { Lease } from './lease.ts'
@@ -10,12 +11,17 @@ import { createRedisInbox } from './redis-inbox.ts'
 import type { RedisLink } from './redis-link.ts'
 import { createRedisMembers } from './redis-members.ts'
 import { type NodeHandlers, RedisNode } from './redis-node.ts'
-import { createRedisOwners } from './redis-owners.ts'
+import { createRedisOwners, type Owners } from './redis-owners.ts'
 import { createRedisPermissionBook } from './redis-permission-book.ts'
 
 /** Redis may be away for so long before what is relayed over it is given up (reliability.md, R rows). */
 const RELAY_PATIENCE_MS = 10_000
 const WATCH_MS = 500
+const CLAIM_ATTEMPTS = 10
+/** Owner keys hold for a day. */
+const REFRESH_MS = 3_600_000
+/** How long a leaving worker waits for another one to be there. */
+const SUCCESSOR_MS = 2_000
 
 type Joining = { pid: number; log: Log; metrics: Metrics }
 
@@ -117,7 +123,10 @@ export async function joinAsWorker<S extends OwnedSession>(
   const owners = createRedisOwners(link)
   const inbox = createRedisInbox(
     worker.inbox,
-    (state) => worker.adopt(state),
+    (state) => {
+      if (worker.isDraining()) throw leavingToo()
+      worker.adopt(state)
+    },
     () => node,
   )
   const handOver = new HandOver(() => node, owners)
@@ -139,11 +148,13 @@ export async function joinAsWorker<S extends OwnedSession>(
       onMembers: (members) => handOver.onMembers(members),
       onGone: (epoch) => handOver.onGone(epoch),
       onJudged: () => worker.abandonAll(),
-      onEmpty() {
-        for (const { tenant, id } of worker.sessions()) owners.claim(tenant, id, node.epoch).catch(report)
-      },
+      onEmpty: () => claimAll(),
     },
   )
+  const claimAll = () => {
+    for (const session of worker.sessions()) void claimAnew(session, { owners, node, worker, report })
+  }
+  const refresh = setInterval(claimAll, REFRESH_MS)
   worker.onSessionRemoved = ({ tenant, id }) => void owners.release(tenant, id, node.epoch).catch(report)
   await node.start()
   return {
@@ -151,7 +162,8 @@ export async function joinAsWorker<S extends OwnedSession>(
     readiness: () => ({ isRedisAway: link.awayMs() > 0, isDraining: worker.isDraining() }),
     async drain(graceMs) {
       const ended = worker.drain(graceMs)
-      await node.announce()
+      await node.announce().catch(report) // Without Redis nobody hears of it, and the runs end all the same.
+      if (!isEmpty(worker.sessions())) await handOver.ready(SUCCESSOR_MS)
       const passAll = Array.from(worker.sessions(), async (session) => {
         await session.settled()
         if (await handOver.pass(session)) worker.letGo(session)
@@ -161,9 +173,38 @@ export async function joinAsWorker<S extends OwnedSession>(
       await ended
       await node.flushed()
     },
-    stop: () => node.stop(),
+    async stop() {
+      clearInterval(refresh)
+      await node.stop()
+    },
   }
 }
+
+type Claimant<S extends OwnedSession> = {
+  owners: Owners
+  node: RedisNode
+  worker: ClusterWorker<S>
+  report(cause: unknown): void
+}
+
+/** Says again whose the session is, until Redis has heard it. Who has been forgotten and comes second lets go (rule 3). */
+async function claimAnew<S extends OwnedSession>(session: S, { owners, node, worker, report }: Claimant<S>) {
+  for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
+    if (attempt > 1 && !Array.from(worker.sessions()).includes(session)) return // It was deleted meanwhile.
+    try {
+      const owner = await owners.claim(session.tenant, session.id, node.epoch)
+      if (owner !== node.epoch) worker.letGo(session)
+      return
+    } catch (cause) {
+      if (attempt === CLAIM_ATTEMPTS) return report(cause)
+      await sleep(WATCH_MS)
+    }
+  }
+}
+
+const leavingToo = () => new AppError('unavailable', 'this worker is leaving too', { code: 'worker_draining' })
+
+const isEmpty = (items: Iterable<unknown>): boolean => items[Symbol.iterator]().next().done === true
 
 const NOTHING: NodeHandlers = {
   onRecord: () => {},

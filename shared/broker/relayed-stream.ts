@@ -13,14 +13,20 @@ export type RelayedStreamHooks = {
 }
 
 export type RelayLimits = {
-  /** Undelivered bytes of one stream: what comes beyond is dropped here and asked for again (design §4.4). */
-  maxPendingBytes: number
+  /**
+   * What one stream may cost here: one write of up to half of it that the reader does not take, and as much behind it. What comes
+   * beyond is dropped and asked for again (design §4.4). A single frame may be larger.
+   */
+  maxHeldBytes: number
   /** How long a hole may stay open (T_gap), and how often it is asked for. */
   gapMs: number
   askAgainMs: number
 }
 
-export const RELAY_LIMITS: RelayLimits = { maxPendingBytes: 256 * 1024, gapMs: 2_000, askAgainMs: 400 }
+export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 256 * 1024, gapMs: 2_000, askAgainMs: 400 }
+
+/** Frames that the reader has not taken yet, up to and including number `lastSeq`. */
+type Pending = { text: Buffer; lastSeq: number }
 
 /** How a stream ends that is not its run's end. */
 export type RelayFailure = Parameters<typeof renderReaderFailure>[1]
@@ -35,8 +41,10 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   readonly #hooks: RelayedStreamHooks
   readonly #limits: RelayLimits
   #seq: number
-  #pending: Buffer[] = []
+  #pending: Pending[] = []
   #pendingBytes = 0
+  /** The reader has taken all that there was, and waits. */
+  #isAwaited = false
   #isBehind = false
   #isLast = false
   #isClosed = false
@@ -65,14 +73,15 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
       this.#missed(true)
       return false
     }
-    if (this.#pendingBytes > this.#limits.maxPendingBytes) {
+    if (!this.#hasRoomFor(body)) {
       this.#isBehind = true
       return false
     }
     this.#repaired()
     this.#seq += count
     this.#isLast = isLast
-    this.#pending.push(body)
+    // What has to wait is copied: a view would keep the whole message that it came in.
+    this.#pending.push({ text: this.#isAwaited ? body : Buffer.from(body), lastSeq: this.#seq })
     this.#pendingBytes += body.length
     this.#wakeSoon()
     return true
@@ -85,7 +94,8 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /** The worker no longer has the next frame. */
   gone(): void {
-    this.fail(this.#isBehind ? 'slow_consumer' : 'stream_gap')
+    const isCatchingUp = this.#gapTimer !== undefined && !this.#isHole
+    this.fail(this.#isBehind || isCatchingUp ? 'slow_consumer' : 'stream_gap')
   }
 
   /** Ends the stream with a terminal frame of the gateway's own, behind what was received. */
@@ -100,6 +110,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   async next(): Promise<IteratorResult<Frames, undefined>> {
     while (this.#pending.length === 0 && !this.#isOver) {
       if (this.#isBehind) this.#catchUp()
+      this.#isAwaited = true
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -131,12 +142,25 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     return this.#isLast || this.#isClosed || this.#failure !== undefined
   }
 
+  /** A reader that waits takes a whole message in its next steps. */
+  #hasRoomFor(body: Buffer): boolean {
+    const { maxHeldBytes } = this.#limits
+    const room = this.#isAwaited ? maxHeldBytes : maxHeldBytes / 2
+    return this.#pendingBytes === 0 || this.#pendingBytes + body.length <= room
+  }
+
+  /** The next write: whole frames, in memory of their own. */
   #take(): Frames {
-    const [first, ...more] = this.#pending
-    const text = first !== undefined && more.length === 0 ? first : Buffer.concat(this.#pending)
-    this.#pending = []
-    this.#pendingBytes = 0
-    return { text, lastSeq: this.#seq }
+    this.#isAwaited = false
+    let bytes = 0
+    const over = this.#pending.findIndex(({ text }, i) => {
+      bytes += text.length
+      return i > 0 && bytes > this.#limits.maxHeldBytes / 2
+    })
+    const taken = this.#pending.splice(0, over < 0 ? this.#pending.length : over)
+    const text = Buffer.concat(taken.map((each) => each.text))
+    this.#pendingBytes -= text.length
+    return { text, lastSeq: taken.at(-1)?.lastSeq ?? this.#seq }
   }
 
   /** The reader has taken all that was kept: the rest is asked for. */

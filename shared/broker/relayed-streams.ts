@@ -63,7 +63,7 @@ export class RelayedStreams {
   }
 
   onRecord(from: number, { type, stream: number, seq, count, flags, body }: ReceivedRecord): void {
-    if (type === RECORD.beat) return this.#onBeat(body)
+    if (type === RECORD.beat) return this.#onBeat(from, body)
     const open = this.#open.get(number)
     if (open?.epoch !== from) return
     if (type === RECORD.gap) return open.stream.gone()
@@ -77,9 +77,13 @@ export class RelayedStreams {
     for (const open of this.#open.values()) if (epoch === undefined || open.epoch === epoch) open.stream.fail(code)
   }
 
-  #onBeat(body: Buffer): void {
+  /** A stream that a worker still sends and nobody here has open was left, and the word of it lost. */
+  #onBeat(from: number, body: Buffer): void {
     for (let at = 0; at + 8 <= body.length; at += 8) {
-      this.#open.get(body.readUInt32LE(at))?.stream.announced(body.readUInt32LE(at + 4))
+      const number = body.readUInt32LE(at)
+      const open = this.#open.get(number)
+      if (open) open.stream.announced(body.readUInt32LE(at + 4))
+      else this.#deps.send(from, record(RECORD.detach, { stream: number }))
     }
   }
 }

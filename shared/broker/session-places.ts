@@ -107,4 +107,5 @@ const rebuilding = () =>
 /** Nobody answered: whether it was done is not known. */
 export const isSilent = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
 
-const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'
+/** It is leaving: it takes nothing new, and hands on what it has. */
+export const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'

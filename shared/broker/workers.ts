@@ -46,8 +46,9 @@ export class Workers {
     this.#living = new Set(this.#all.map(({ epoch }) => epoch))
     this.#remember(before)
     const active = this.#all.filter(({ state }) => state === 'active')
-    const trusted = active.filter(({ epoch }) => this.#isTrusted(epoch))
-    this.#give(trusted.length > 0 ? trusted : active)
+    const renewed = active.filter(({ expiresInMs }) => expiresInMs > 0)
+    const trusted = renewed.filter(({ epoch }) => this.#isTrusted(epoch))
+    this.#give([trusted, renewed].find(({ length }) => length > 0) ?? active)
   }
 
   /** Who is missing without having said that it leaves has died. */

@@ -65,7 +65,7 @@ describe('relayed stream', () => {
   })
 
   it('design §4.4: a reader that does not read costs its bound; what was dropped is asked for once it has read', async () => {
-    const { send, take, asked } = setUp({ maxPendingBytes: 100 })
+    const { send, take, asked } = setUp({ maxHeldBytes: 100 })
     send(1, 1, { body: 'x'.repeat(101) })
     send(2)
     send(3)
@@ -78,13 +78,51 @@ describe('relayed stream', () => {
     expect(await rest).to.equal('2+2 ')
   })
 
+  it('design §4.4: one write takes half of what a stream may cost, and no more than the other half waits behind it', async () => {
+    const { stream, send, take } = setUp({ maxHeldBytes: 100 })
+    const burst = take()
+    for (let seq = 1; seq <= 6; seq++) send(seq, 1, { body: 'x'.repeat(20) })
+    expect(stream.seq).to.equal(5)
+    expect(await burst).to.have.length(40)
+    for (let seq = 6; seq <= 9; seq++) send(seq, 1, { body: 'x'.repeat(20) })
+    expect(stream.seq).to.equal(5)
+    const { value } = await stream.next()
+    expect(value?.lastSeq).to.equal(4)
+    expect(await take()).to.have.length(20)
+  })
+
+  it('design §4.4: frames that wait, or that a reader has got, keep nothing of the message that they came in', async () => {
+    const { stream } = setUp()
+    const message = Buffer.alloc(64 * 1024)
+    const waiting = stream.next()
+    stream.accept({ seq: 1, count: 1, body: message.subarray(0, 10), isLast: false })
+    const { value: taken } = await waiting
+    stream.accept({ seq: 2, count: 1, body: message.subarray(10, 20), isLast: true })
+    const { value: waited } = await stream.next()
+    for (const value of [taken, waited]) expect((value?.text as Buffer).buffer).to.not.equal(message.buffer)
+  })
+
+  it('a frame that is larger than what a stream may cost comes through, behind what was there', async () => {
+    const { send, take, asked } = setUp({ maxHeldBytes: 100 })
+    send(1)
+    send(2, 1, { body: 'x'.repeat(1_000) })
+    expect(await take()).to.equal('1+1 ')
+    const large = take()
+    await new Promise(setImmediate)
+    expect(asked).to.deep.equal([1])
+    send(2, 1, { body: 'x'.repeat(1_000) })
+    expect(await large).to.have.length(1_000)
+  })
+
   it('design §4.4: a reader that fell behind the journal is a slow consumer', async () => {
-    const { stream, send, take } = setUp({ maxPendingBytes: 1 })
+    const { stream, send, take } = setUp({ maxHeldBytes: 1 })
     send(1)
     send(2)
-    stream.gone()
     expect(await take()).to.equal('1+1 ')
-    expect(await take()).to.include('slow_consumer')
+    const rest = take()
+    await new Promise(setImmediate)
+    stream.gone() // The worker's answer to what was asked for.
+    expect(await rest).to.include('slow_consumer')
   })
 
   it('design §4.8: when the worker is lost the stream ends behind what was received', async () => {

@@ -179,7 +179,7 @@ inBothForms('sub-agents', (startProduct) => {
     const frames = await stream.all()
     expect(frames.at(-1)?.event).to.equal('plan_queued')
     expect(frames.at(-1)?.data).to.have.any.keys('plan_id', 'note')
-    expect(dataOf(frames, 'text').map((data) => data['text'])).not.to.include('carried out')
+    expect(dataOf(frames, 'text').map(({ text }) => text)).not.to.include('carried out')
     expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'done' })
   })
 })

@@ -41,10 +41,9 @@ describe('the keepalive wheel', () => {
     const keepalive = createKeepalive(300)
     const [first, second, clock] = [new Stream(), new Stream(), new Stream()]
     const other = createKeepalive(100)
-    other.add(clock)
     keepalive.add(first)
+    other.add(clock) // Begun later, so that when it has turned the other wheel has turned too.
     await clock.times(1)
-    await new Promise(setImmediate) // Both wheels have turned.
     keepalive.add(second)
     await second.times(1)
     expect((second.beats[0] ?? 0) - (first.beats[0] ?? 0)).to.be.greaterThan(50)

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createWorker, type Worker, type WorkerLimits } from '../../services/worker/worker.ts'
+import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionBook } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
@@ -21,7 +21,11 @@ const LIMITS: WorkerLimits = {
 }
 
 /** A worker whose model is the demo and whose one tool, `Ask`, asks for permission. */
-export function createDemoWorker(book: PermissionBook, limits: Partial<WorkerLimits> = {}): Worker {
+export function createDemoWorker(
+  book: PermissionBook,
+  limits: Partial<WorkerLimits> = {},
+  deps: Partial<WorkerDeps> = {},
+): Worker {
   const ask = {
     name: 'Ask',
     description: 'asks',
@@ -43,5 +47,6 @@ export function createDemoWorker(book: PermissionBook, limits: Partial<WorkerLim
     workspaceDir: join(tmpdir(), 'agent-engine-no-workspace'),
     limits: { ...LIMITS, ...limits },
     log: createLog({ level: 'error', write: () => {} }),
+    ...deps,
   })
 }

@@ -2,8 +2,8 @@ type Frame = { id: number; event: string; data: Record<string, unknown> }
 
 const TERMINAL = new Set(['done', 'error', 'plan_queued'])
 
-/** A terminal frame that the gateway makes itself repeats the last number (D4.2). */
-const READER_FAILURES = new Set(['worker_lost', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
+/** A terminal frame that the gateway makes itself repeats the last number (D4.2); a draining worker's is a frame of the run. */
+const READER_FAILURES = new Set(['worker_lost', 'worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
 
 /** Holds a whole stream against api.md "Events" and D4.2–D4.4; throws with what is wrong and where. */
 export function checkStream(frames: readonly Frame[]): void {

@@ -1,0 +1,141 @@
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { EventStream } from '../support/event-stream.ts'
+
+const DRAIN_SECS = 3
+
+describe('gateways and workers as processes of their own', () => {
+  let dataDir: string
+  let cluster: Cluster | undefined
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-cluster-'))
+  })
+  afterEach(async () => {
+    await cluster?.close()
+    cluster = undefined
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  async function start(env: Record<string, string> = {}): Promise<Cluster> {
+    cluster = await startCluster({
+      MODEL_PROVIDER: 'demo',
+      DATA_DIR: dataDir,
+      RATE_LIMIT_RPM: '0',
+      DRAIN_SECS: String(DRAIN_SECS),
+      TOOL_PERMISSIONS: '{"Write":"allow"}',
+      ...env,
+    })
+    return cluster
+  }
+
+  it('T_drain: a gateway that is told to go serves on for a moment, lets its streams run, then sends them elsewhere', async () => {
+    const { gateways, urls } = await start()
+    const [[first, url], otherUrl] = [[at(gateways, 0), at(urls, 0)], at(urls, 1)]
+    const stream = await run(url, '/say one\n/sleep 60000')
+    await stream.until('text')
+    const since = performance.now()
+    await first.kill('SIGTERM')
+    await first.line(/"msg":"signal"/, 5_000)
+
+    const graced = await post(url, '/say still here')
+    expect([graced.status, graced.connection]).to.deep.equal([200, 'close'])
+    let refused = await post(url, '/say too late')
+    while (refused.status === 200) refused = await post(url, '/say too late')
+    expect([refused.status, refused.connection]).to.deep.equal([503, 'close'])
+    expect(refused.body).to.include('unavailable_error')
+    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000) / 6 - 100, DRAIN_SECS * 500)
+
+    const frames = await stream.all()
+    expect(frames.at(-1)?.data).to.include({ code: 'worker_draining', retryable: true })
+    expect(frames.at(-1)?.id).to.equal(frames.at(-2)?.id)
+    expect((await first.exited).code).to.equal(0)
+    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000 * 4) / 6, DRAIN_SECS * 1_000 + 500)
+
+    const resumed = await follow(otherUrl, stream.runId, frames.at(-1)?.id ?? 0)
+    await fetch(`${otherUrl}/runs/${stream.runId}`, { method: 'DELETE' })
+    expect((await resumed.all()).map(({ event, data }) => [event, data['code']])).to.deep.equal([
+      ['error', 'cancelled'],
+    ])
+  })
+
+  it('T_drain: a gateway without streams is gone as soon as its load balancer has looked away', async () => {
+    const { gateways } = await start({ DRAIN_SECS: '6' })
+    const since = performance.now()
+    await at(gateways, 0).kill('SIGTERM')
+    expect((await at(gateways, 0).exited).code).to.equal(0)
+    expect(performance.now() - since).to.be.within(900, 3_000)
+  })
+
+  it('reliability GW kill -9: its clients lose no event, and runs that nobody comes back for end within ten seconds', async () => {
+    const { gateways, urls } = await start({ RUN_RESUME_SECS: '1' })
+    const [url, otherUrl] = [at(urls, 0), at(urls, 1)]
+    const [taken, left] = [await run(url, '/say one\n/sleep 60000'), await run(url, '/say one\n/sleep 60000')]
+    await Promise.all([taken.until('text'), left.until('text')])
+    const since = performance.now()
+    await at(gateways, 0).kill('SIGKILL')
+    const lastId = taken.frames.at(-1)?.id ?? 0
+    await Promise.all([taken.all(), left.all()].map((end) => end.catch(() => {}))) // Cut off without a word.
+    const resumed = await follow(otherUrl, taken.runId, lastId)
+    while ((await fetch(`${otherUrl}/runs/${left.runId}`)).status === 200);
+    expect(performance.now() - since).to.be.within(2_000, 10_000 + 1_000)
+    expect((await fetch(`${otherUrl}/runs/${taken.runId}`)).status).to.equal(200)
+    await fetch(`${otherUrl}/runs/${taken.runId}`, { method: 'DELETE' })
+    expect((await resumed.next())?.id).to.equal(lastId + 1)
+    await resumed.all()
+  })
+
+  it('P2: a worker that was stopped starts no tool when it goes on, and its runs have ended with worker_lost', async () => {
+    const { workers, urls } = await start()
+    const stream = await run(at(urls, 0), '/say one\n/sleep 2500\n/tool Write {"path":"ghost.txt","content":"boo"}')
+    await stream.until('text')
+    for (const worker of workers) await worker.kill('SIGSTOP')
+    const since = performance.now()
+    expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_lost', retryable: true })
+    expect(performance.now() - since).to.be.lessThan(5_000)
+    for (const worker of workers) await worker.kill('SIGCONT')
+    await Promise.all(workers.map((worker) => worker.line(/judged dead/, 5_000)))
+    const writes = '/tool Write {"path":"alive.txt","content":"hello"}'
+    let after = await post(at(urls, 0), writes)
+    while (after.status === 503) after = await post(at(urls, 0), writes)
+    expect(after.body).to.include('event: done')
+    await cluster?.close()
+    const names = await readdir(join(dataDir, 'workspaces'), { recursive: true })
+    expect(names.filter((name) => name.endsWith('.txt')).map((name) => name.split('/').at(-1))).to.deep.equal([
+      'alive.txt',
+    ])
+  })
+})
+
+function at<T>(list: readonly T[], index: number): T {
+  const found = list[index]
+  if (found === undefined) throw new Error(`there are ${list.length}`)
+  return found
+}
+
+const run = (url: string, prompt: string) =>
+  EventStream.open(`${url}/agent/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt }),
+  })
+
+const follow = (url: string, runId: string, after: number) =>
+  EventStream.open(`${url}/runs/${runId}/events`, { headers: { 'last-event-id': String(after) } })
+
+/** `fetch` does not tell what the server says of the connection. */
+async function post(
+  url: string,
+  prompt: string,
+): Promise<{ status: number | undefined; connection: string | undefined; body: string }> {
+  const sent = request(`${url}/agent/run`, { method: 'POST', headers: { 'content-type': 'application/json' } })
+  sent.end(JSON.stringify({ prompt }))
+  const [response] = await once(sent, 'response')
+  let body = ''
+  for await (const chunk of response) body += chunk
+  return { status: response.statusCode, connection: response.headers.connection, body }
+}
