@@ -3,12 +3,12 @@ import { newId } from '../ids.ts'
 import type { Metrics } from '../metrics.ts'
 import type { TenantId } from '../tenant.ts'
 import type { Member } from './members.ts'
+import type { Owners } from './owners.ts'
 import { reply } from './permission-reply.ts'
 import { lessLoadedOfTwo } from './placement.ts'
 import type { Broker, OpenedRun, PermissionBook, RunPage, RunSummary, SessionSummary } from './port.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
-import type { Owners } from './redis-owners.ts'
 import { RelayedStreams } from './relayed-streams.ts'
 import { mergePages } from './run-page.ts'
 import { isSilent, noWorker, SessionPlaces } from './session-places.ts'
@@ -111,13 +111,15 @@ export class RedisBroker {
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.book, { tenant, scopeId, id }, answer),
   }
 
-  /** Tries the less loaded of two, then the others, before it says that all are full. */
+  /** Tries the less loaded of two, of a customer's run the one where the line is (design §4.7), then the others, before it says that all are full. */
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
     const until = performance.now() + ACCEPT_MS
+    const { customer_id: customer } = request
+    const home = customer && this.#workers.ownerOf(`${tenant} ${customer}`)
     let left = [...this.#workers.takers]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
-      const worker = lessLoadedOfTwo(left, Math.random)
+      const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
       if (!worker) break
       const { epoch } = worker
       left = left.filter((other) => other.epoch !== epoch)

@@ -1,9 +1,9 @@
 import type { TenantId } from '../tenant.ts'
 import { type CallLimits, Calls, packCall } from './calls.ts'
 import type { Member } from './members.ts'
+import type { Owners } from './owners.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
-import type { Owners } from './redis-owners.ts'
 import { isDraining, isSilent } from './session-places.ts'
 import { Workers } from './workers.ts'
 

@@ -97,7 +97,8 @@ export class RedisNode {
 
   /** `false` while what Redis knew is being written again. */
   async isWhole(): Promise<boolean> {
-    return performance.now() - this.#emptyAt > this.#times.rebuildMs && (await this.#deps.members.isRemembered())
+    const isRemembered = await this.#deps.members.isRemembered() // First: this process may find out meanwhile.
+    return isRemembered && performance.now() - this.#emptyAt > this.#times.rebuildMs
   }
 
   /** Resolves when everything that can be sent has been, or after a second. */

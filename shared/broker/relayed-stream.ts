@@ -14,16 +14,18 @@ export type RelayedStreamHooks = {
 
 export type RelayLimits = {
   /**
-   * What one stream may cost here: one write of up to half of it that the reader does not take, and as much behind it. What comes
-   * beyond is dropped and asked for again (design §4.4). A single frame may be larger.
+   * What a reader that does not read may cost here: half of it in a write that is not taken, half waiting behind that. Up to
+   * all of it may wait for `burstMs`; what is beyond is dropped and asked for again (design §4.4).
    */
   maxHeldBytes: number
+  burstMs: number
   /** How long a hole may stay open (T_gap), and how often it is asked for. */
   gapMs: number
   askAgainMs: number
 }
 
-export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 256 * 1024, gapMs: 2_000, askAgainMs: 400 }
+/** 256 KiB of a slow reader's are frames and what else stands for its connection. */
+export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 240 * 1024, burstMs: 500, gapMs: 2_000, askAgainMs: 400 }
 
 /** Frames that the reader has not taken yet, up to and including number `lastSeq`. */
 type Pending = { text: Buffer; lastSeq: number }
@@ -52,6 +54,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #gapTimer: NodeJS.Timeout | undefined
   #gapSince = 0
   #isHole = false
+  #burstTimer: NodeJS.Timeout | undefined
   #isWaking = false
   #wake: (() => void) | undefined
 
@@ -73,8 +76,8 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
       this.#missed(true)
       return false
     }
-    if (!this.#hasRoomFor(body)) {
-      this.#isBehind = true
+    if (this.#pendingBytes > this.#limits.maxHeldBytes) {
+      this.#fallBehind()
       return false
     }
     this.#repaired()
@@ -83,6 +86,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     // What has to wait is copied: a view would keep the whole message that it came in.
     this.#pending.push({ text: this.#isAwaited ? body : Buffer.from(body), lastSeq: this.#seq })
     this.#pendingBytes += body.length
+    if (this.#isBurst) this.#burstTimer ??= setTimeout(this.#endBurst, this.#limits.burstMs).unref()
     this.#wakeSoon()
     return true
   }
@@ -127,6 +131,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     if (!this.#isClosed) {
       this.#isClosed = true
       this.#stopAsking()
+      clearTimeout(this.#burstTimer)
       this.#pending = []
       this.#wakeSoon()
       this.#hooks.closed()
@@ -142,16 +147,29 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     return this.#isLast || this.#isClosed || this.#failure !== undefined
   }
 
-  /** A reader that waits takes a whole message in its next steps. */
-  #hasRoomFor(body: Buffer): boolean {
-    const { maxHeldBytes } = this.#limits
-    const room = this.#isAwaited ? maxHeldBytes : maxHeldBytes / 2
-    return this.#pendingBytes === 0 || this.#pendingBytes + body.length <= room
+  get #isBurst(): boolean {
+    return this.#pending.length > 1 && this.#pendingBytes > this.#limits.maxHeldBytes / 2
+  }
+
+  /** The reader has taken nothing of it. Behind a failure nothing could be asked for again. */
+  readonly #endBurst = (): void => {
+    this.#burstTimer = undefined
+    if (this.#isBurst && this.#failure === undefined) this.#fallBehind()
+  }
+
+  #fallBehind(): void {
+    if (this.#isBehind) return
+    this.#isBehind = true
+    this.#isLast = false
+    while (this.#isBurst) this.#pendingBytes -= this.#pending.pop()?.text.length ?? 0
+    this.#seq = this.#pending.at(-1)?.lastSeq ?? this.#seq
   }
 
   /** The next write: whole frames, in memory of their own. */
   #take(): Frames {
     this.#isAwaited = false
+    clearTimeout(this.#burstTimer)
+    this.#burstTimer = undefined
     let bytes = 0
     const over = this.#pending.findIndex(({ text }, i) => {
       bytes += text.length

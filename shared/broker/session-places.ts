@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
-import type { Owners } from './redis-owners.ts'
+import type { Owners } from './owners.ts'
 import type { Workers } from './workers.ts'
 
 export type PlacesDeps = {

@@ -1,20 +1,23 @@
 import { expect } from 'chai'
 import { Journal } from '../../shared/broker/journal.ts'
-import { Lease } from '../../shared/broker/lease.ts'
 import { Outbox } from '../../shared/broker/outbox.ts'
-import { RECORD, type ReceivedRecord, readMessage, record } from '../../shared/broker/records.ts'
+import { RECORD, readMessage, record } from '../../shared/broker/records.ts'
 
-function setUp(lease: Lease) {
-  const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []
-  const outbox = new Outbox(1, async (message) => {
-    readMessage(message, ({ type, seq, count }) => sent.push({ type, seq, count }))
-    return 1
+/** Each message as the types of its records; the reply to a message comes when `heard` is called. */
+function setUp() {
+  const messages: number[][] = []
+  const replies: (() => void)[] = []
+  const outbox = new Outbox(1, (message) => {
+    const types: number[] = []
+    readMessage(message, ({ type }) => types.push(type))
+    messages.push(types)
+    return new Promise((resolve) => replies.push(() => resolve(1)))
   })
-  outbox.mayFlow = () => lease.isHeld()
-  const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
-  outbox.attach(1, journal.follow(0))
-  const say = () => journal.append({ type: 'text_delta', text: 'hi' })
-  return { outbox, sent, say }
+  const heard = async () => {
+    replies.shift()?.()
+    await new Promise(setImmediate)
+  }
+  return { outbox, messages, heard }
 }
 
 /** Time for what was written to be packed and sent. */
@@ -23,30 +26,31 @@ async function turns(): Promise<void> {
 }
 
 describe('outbox', () => {
-  it('design §4.6: whoever may have been replaced sends no frame and no heartbeat, and what it held back follows', async () => {
-    const lease = new Lease(60_000)
-    const { outbox, sent, say } = setUp(lease)
-    say()
-    await turns()
-    outbox.beat()
-    expect(sent).to.deep.equal([])
+  it('design §4.2: what is sent in one loop turn goes in one message, and what gathers meanwhile with the next', async () => {
+    const { outbox, messages, heard } = setUp()
     outbox.send(record(RECORD.reply))
+    outbox.send(record(RECORD.call))
     await turns()
-    expect(sent.map(({ type }) => type)).to.deep.equal([RECORD.reply])
-    say()
-    lease.renewed(performance.now())
-    outbox.resume()
+    expect(messages).to.deep.equal([[RECORD.reply, RECORD.call]])
+    outbox.send(record(RECORD.call))
     await turns()
-    expect(sent.at(-1)).to.deep.equal({ type: RECORD.frames, seq: 1, count: 2 })
+    outbox.send(record(RECORD.ack))
+    await turns()
+    expect(messages).to.have.length(1)
+    await heard()
+    expect(messages.slice(1)).to.deep.equal([[RECORD.call, RECORD.ack]])
   })
 
-  it('P2: nothing is sent by a process that was stopped for longer than its lease, before any timer of it has run', async () => {
-    const lease = new Lease(20)
-    const { sent, say } = setUp(lease)
-    lease.renewed(performance.now())
-    say()
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)
+  it('design §4.8: it is busy until the receiver has let go of its streams, who has all of them then', async () => {
+    const { outbox, heard } = setUp()
+    expect(outbox.isBusy).to.equal(false)
+    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    outbox.attach(1, journal.follow(0))
+    journal.append({ type: 'text_delta', text: 'hi' })
     await turns()
-    expect(sent).to.deep.equal([])
+    await heard()
+    expect(outbox.isBusy).to.equal(true)
+    outbox.detach(1)
+    expect(outbox.isBusy).to.equal(false)
   })
 })

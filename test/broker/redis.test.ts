@@ -1,3 +1,5 @@
+import { expect } from 'chai'
+import type { TenantId } from '../../shared/tenant.ts'
 import { brokerContract } from '../contract/broker.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay } from '../support/relay.ts'
@@ -10,5 +12,20 @@ describe('the broker over Redis', () => {
     for (let i = 0; i < 2; i++) await relay.worker()
     const gateways = [await relay.gateway(), await relay.gateway()] as const
     return { brokers: [gateways[0].broker, gateways[1].broker], close: relay.close }
+  })
+
+  it('design §4.7: the runs of a customer go to one worker through any gateway, those of many to all', async () => {
+    const relay = createTestRelay(() => redis.url)
+    for (let i = 0; i < 3; i++) await relay.worker()
+    const gateways = [await relay.gateway(), await relay.gateway()]
+    const homesOf = async (customers: string[]) => {
+      const opened = customers.map((customer_id, i) =>
+        gateways[i % 2]?.broker.startRun('t_a' as TenantId, { prompt: '/say x', customer_id }),
+      )
+      return new Set((await Promise.all(opened)).map((run) => run?.runId.slice(0, 12)))
+    }
+    expect(await homesOf(Array.from({ length: 10 }, () => 'one'))).to.have.property('size', 1)
+    expect(await homesOf(Array.from({ length: 60 }, (_, i) => `c${i}`))).to.have.property('size', 3)
+    await relay.close()
   })
 })

@@ -48,6 +48,9 @@ const FORMS: Record<Form, (env: Record<string, string>) => Promise<Opened>> = {
 /** Starts the standalone form in this process. */
 export const startStandalone: StartProduct = (env) => startProduct(openInProcess, env)
 
+/** Starts the cluster form, in processes of its own. */
+export const startClustered: StartProduct = (env) => startProduct(openCluster, env)
+
 /** The product, with a model server of its own behind the openai-compatible wire format. */
 async function startProduct(
   open: (env: Record<string, string>) => Promise<Opened>,

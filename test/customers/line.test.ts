@@ -1,0 +1,90 @@
+import { expect } from 'chai'
+import { CustomerLine, type HistoryLimits } from '../../shared/customers/line.ts'
+import type { LedgerEntry } from '../../shared/store/ledger.ts'
+import { DEFAULT_TENANT as tenant } from '../../shared/tenant.ts'
+
+/** A customer whose ledger holds these many entries; `asked` are the counts that it was asked for. */
+function customer(limits: Partial<HistoryLimits> = {}) {
+  const entries: LedgerEntry[] = []
+  const asked: number[] = []
+  const write = (count: number) => {
+    for (let n = 0; n < count; n++) {
+      const seq = entries.length + 1
+      entries.push({ seq, run_id: `run_${seq}`, input: `question ${seq}`, output: `answer ${seq}`, timestamp: 'now' })
+    }
+  }
+  const gate = { opened: Promise.resolve() }
+  const ledger = {
+    append: async () => 0,
+    page: async () => ({ entries: [], next_cursor: null }),
+    async last(_tenant: unknown, _customer: string, count: number) {
+      asked.push(count)
+      const found = entries.slice(-count).reverse()
+      await gate.opened
+      return found
+    },
+  }
+  const memories = { last: async () => [], add: async () => ({ id: '', content: '', created_at: '' }) }
+  const line = new CustomerLine(
+    { ledger, memories },
+    { entries: 3, chars: 4_000, ...limits },
+    { tenant, customerId: 'c' },
+  )
+  return { line, write, asked, gate }
+}
+
+const questions = (background: string) => background.match(/question \d+/g)
+
+describe('the background of a customer’s line', () => {
+  it('api.md Per-customer line: holds the last N entries, oldest first, of a new line and of one that is kept', async () => {
+    const { line, write } = customer()
+    expect(await line.background()).to.match(/first contact/)
+    write(5)
+    expect(questions(await line.background())).to.deep.equal(['question 3', 'question 4', 'question 5'])
+    write(1)
+    expect(questions(await line.background())).to.deep.equal(['question 4', 'question 5', 'question 6'])
+    write(7)
+    expect(questions(await line.background())).to.deep.equal(['question 11', 'question 12', 'question 13'])
+  })
+
+  it('D1.3 CUSTOMER_HISTORY_CHARS: keeps of long entries what is told of them, which is the end of all', async () => {
+    const { line, write } = customer({ chars: 150 })
+    write(2)
+    const background = await line.background()
+    expect(questions(background)).to.deep.equal(['question 1', 'question 2'])
+    write(1)
+    expect(await line.background()).to.match(/answer 2\n\[now\] customer: question 3\n\[now\] answer: answer 3\n<\//)
+    const short = customer({ chars: 3 })
+    short.write(2)
+    for (const _ of [1, 2]) expect(await short.line.background()).to.match(/\nr 2\n<\//)
+  })
+
+  it('issue 5 Speed: reads no more than it has to, and a kept line only what is new', async () => {
+    const { line, write, asked } = customer()
+    write(1_000)
+    for (const fresh of [0, 0, 1, 2]) {
+      write(fresh)
+      await line.background()
+    }
+    expect(asked).to.deep.equal([3, 1, 1, 1, 2])
+  })
+
+  it('D4.14: runs that begin at the same time are each told of every entry once', async () => {
+    const { line, write, gate } = customer()
+    write(2)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate.opened = promise
+    const both = [line.background(), line.background()]
+    resolve()
+    for (const background of await Promise.all(both)) {
+      expect(questions(background)).to.deep.equal(['question 1', 'question 2'])
+    }
+  })
+
+  it('reliability.md M: is given up in time when the store does not tell it', async () => {
+    const { line, gate } = customer({ readMs: 10 })
+    gate.opened = new Promise(() => {})
+    const failure = await line.background().catch((cause: unknown) => cause)
+    expect(failure).to.include({ kind: 'unavailable' })
+  })
+})

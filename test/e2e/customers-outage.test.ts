@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import type { LedgerPage } from '../../shared/store/ledger.ts'
+import { useMongo } from '../support/mongo.ts'
+import { type Product, startClustered } from '../support/product.ts'
+
+/** What is promised, and a little for this machine. */
+const PROMISED_MS = 3_000 + 300
+/** Nobody has waited. */
+const AT_ONCE_MS = 500
+/** Until every process has noticed that the store is away, or back. */
+const NOTICED_WITHIN_MS = 15_000
+/** So many in a row meet every worker and every gateway. */
+const ALL = 8
+
+describe('customers while the store is away', function () {
+  this.timeout(60_000)
+  const mongo = useMongo()
+  let product: Product
+  before(async () => {
+    product = await startClustered({ MONGODB_URL: mongo.url })
+  })
+  after(() => product.close())
+  beforeEach(async () => {
+    await always(async () => (await ledgerOf('healthy')).status === 200)
+    await always(async () => !(await ask('healthy')).isStateless)
+  })
+  afterEach(() => signal('SIGCONT'))
+
+  const signal = async (name: NodeJS.Signals) => {
+    for (const member of mongo.set.members) await member.kill(name)
+  }
+  const ledgerOf = (customer: string) => product.call('GET', `/customers/${customer}/ledger`)
+  const runIds = async (customer: string) =>
+    ((await ledgerOf(customer)).body as LedgerPage).entries.map(({ run_id }) => run_id)
+
+  /** `waitedMs` is from the request to the model's first turn. */
+  async function ask(customer_id: string) {
+    product.model.answer('fine')
+    const from = performance.now()
+    const stream = await product.run({ prompt: 'hello', customer_id })
+    await stream.until('turn_start')
+    const waitedMs = performance.now() - from
+    const frames = await stream.all()
+    const isStateless = frames.some(({ data }) => data['code'] === 'customer_scope_fallback')
+    return { runId: stream.runId, waitedMs, isStateless, end: frames.at(-1)?.event }
+  }
+
+  async function always(isSo: () => Promise<boolean>): Promise<void> {
+    const end = performance.now() + NOTICED_WITHIN_MS
+    for (let times = 0; times < ALL; times = (await isSo()) ? times + 1 : 0) {
+      if (performance.now() > end) expect.fail(`it was not so ${ALL} times in a row within ${NOTICED_WITHIN_MS} ms`)
+    }
+  }
+
+  it('api.md Per-customer line: a run begins within 3 s, says that it is stateless, and is not recorded', async () => {
+    const before = await ask('c-1')
+    await signal('SIGSTOP')
+    const { waitedMs, isStateless, end, runId } = await ask('c-1')
+    expect(waitedMs).to.be.below(PROMISED_MS)
+    expect(isStateless).to.equal(true)
+    expect(JSON.stringify(product.model.requests.at(-1)?.body['messages'])).to.not.include('customer_background')
+    expect(end).to.equal('done')
+    await signal('SIGCONT')
+    await always(async () => !(await ask('c-1')).isStateless)
+    expect(await runIds('c-1'))
+      .to.include(before.runId)
+      .and.not.include(runId)
+  })
+
+  it('… and at once when the store is known to be away', async () => {
+    await signal('SIGSTOP')
+    await always(async () => {
+      const { isStateless, waitedMs } = await ask('c-2')
+      expect(isStateless).to.equal(true)
+      expect(waitedMs).to.be.below(PROMISED_MS)
+      return waitedMs < AT_ONCE_MS
+    })
+  })
+
+  it('design §8: a ledger is 503 within 3 s, and what needs no store goes on', async () => {
+    await signal('SIGSTOP')
+    const from = performance.now()
+    const { status, headers, body } = await ledgerOf('c-3')
+    expect(performance.now() - from).to.be.below(PROMISED_MS)
+    expect(status).to.equal(503)
+    expect(headers.get('retry-after')).to.match(/^\d+$/)
+    expect(JSON.stringify(body)).to.not.match(/mongo|127\.0\.0\.1/i)
+    expect((await ask('')).waitedMs).to.be.below(AT_ONCE_MS)
+  })
+
+  it('issue 5.4: a store that is lost before the entry is written is waited for, and then told', async () => {
+    product.model.answer({ steps: [{ text: 'one' }, { wait: 500 }, { text: 'two' }] })
+    const stream = await product.run({ prompt: 'hello', customer_id: 'c-4' })
+    await stream.until('text_delta')
+    await signal('SIGSTOP')
+    const end = (await stream.all()).at(-1)
+    expect(end?.event).to.equal('error')
+    expect(end?.data).to.include({ code: 'storage_unavailable', retryable: true })
+  })
+})

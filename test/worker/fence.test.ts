@@ -1,0 +1,74 @@
+import { expect } from 'chai'
+import { CursorStream } from '../../shared/broker/frame-stream.ts'
+import { Lease } from '../../shared/broker/lease.ts'
+import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { newId } from '../../shared/ids.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { succeed, type Tool } from '../../shared/tools/port.ts'
+import { createDemoWorker } from '../support/demo-worker.ts'
+
+/** A worker whose lease has lapsed, and a run of it that is about to start a tool. */
+async function setUp() {
+  const lease = new Lease()
+  const starts: string[] = []
+  const counted: string[] = []
+  const refused = Promise.withResolvers<void>()
+  const tool: Tool = {
+    name: 'Act',
+    description: 'acts',
+    inputSchema: {},
+    defaultPolicy: 'allow',
+    describe: () => 'Act wants to run',
+    async run() {
+      starts.push('Act')
+      return succeed('done')
+    },
+  }
+  const count = (name: string) => {
+    counted.push(name)
+    if (name === 'fence_refusals') refused.resolve()
+  }
+  const worker = createDemoWorker(
+    createMemoryPermissionBook(),
+    {},
+    {
+      fence: lease,
+      metrics: { ...NO_METRICS, count },
+      toolBox: { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: () => undefined },
+    },
+  )
+  const runId = newId('run')
+  worker.inbox.startRun(DEFAULT_TENANT, runId, { prompt: '/tool Act {}' })
+  const reading = textOf(new CursorStream(worker.inbox.followRun(DEFAULT_TENANT, runId, 0)))
+  await refused.promise
+  const refusals = () => counted.filter((name) => name === 'fence_refusals').length
+  return { lease, worker, starts, reading, refusals }
+}
+
+async function textOf(frames: CursorStream): Promise<string> {
+  let text = ''
+  for await (const chunk of frames) text += Buffer.from(chunk.text)
+  return text
+}
+
+describe('a worker that may have been replaced', () => {
+  it('design §4.6: starts a tool only when its lease is renewed, and goes on then', async () => {
+    const { lease, starts, reading, refusals } = await setUp()
+    expect(starts).to.deep.equal([])
+    lease.renewed(performance.now())
+    expect(await reading)
+      .to.include('"output":"done"')
+      .and.include('event: done')
+    expect(starts).to.deep.equal(['Act'])
+    expect(refusals()).to.equal(1)
+  })
+
+  it('P2: starts none when it was judged dead, and its runs end with worker_lost', async () => {
+    const { lease, worker, starts, reading } = await setUp()
+    worker.abandonAll()
+    lease.renewed(performance.now()) // It has entered again, under another epoch.
+    expect(await reading).to.match(/event: error\ndata: .*"code":"worker_lost"/)
+    expect(starts).to.deep.equal([])
+  })
+})
