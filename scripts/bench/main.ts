@@ -5,12 +5,14 @@ import type { Figure, Row } from './figure.ts'
 import { coldStart } from './figures/cold-start.ts'
 import { cpu } from './figures/cpu.ts'
 import { firstEvent } from './figures/first-event.ts'
+import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { pacedStreams } from './figures/paced-streams.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
 import { slowReader } from './figures/slow-reader.ts'
+import { team } from './figures/team.ts'
 import { Processes } from './processes.ts'
 import { renderTable } from './table.ts'
 
@@ -21,8 +23,10 @@ const FIGURES = [
   pacedStreams,
   sessionGrowth,
   ledgerGrowth,
+  team,
   coldStart,
   idleMemory,
+  idleCustomers,
   slowReader,
 ]
 const NAMES = FIGURES.map(({ name }) => name)

@@ -46,12 +46,22 @@ export type Frame = {
   /** Of an `error` or a `warning`. */
   code?: string
   isTerminal?: boolean
+  /** It has the number of the frame before it in its stream. */
+  repeats?: boolean
   /** Of what the frame says, or of the frames so far: the same for everybody who sees this number of this run. */
   digest?: string
 }
 
 /** How a stream ended: by the server's orderly end, by a broken connection, or because the client wanted no more. */
-export type Closed = { kind: 'closed'; t: number; run: string; stream?: string; how: 'ended' | 'reset' | 'left' }
+export type Closed = {
+  kind: 'closed'
+  t: number
+  run: string
+  stream?: string
+  how: 'ended' | 'reset' | 'left'
+  /** The last bytes were no whole frame. */
+  isCut?: boolean
+}
 
 /** A frame as its engine produced it. */
 export type Produced = { kind: 'produced'; t: number; run: string; seq: number; event: string; digest?: string }
@@ -65,8 +75,8 @@ export type Tool = { kind: 'tool'; t: number; run: string; epoch: number; call?:
 export type Killed = { kind: 'killed'; t: number; what: string; signal: string }
 export type Exited = { kind: 'exited'; t: number; what: string; code: number | null; signal: string | null }
 
-/** An entry of a customer's ledger, as the store has it in the end. */
-export type Ledger = { kind: 'ledger'; t: number; customer: string; seq: number; run: string }
+/** An entry of a customer's ledger, as the store has it in the end. `absentAt` is when it was looked for and not there. */
+export type Ledger = { kind: 'ledger'; t: number; customer: string; seq: number; run: string; absentAt?: number }
 
 /** The answer to a permission reply. */
 export type Reply = { kind: 'reply'; t: number; run: string; request: string; isAllow: boolean; status: number }
@@ -113,8 +123,12 @@ export const ofKind = <K extends Entry['kind']>(history: readonly Entry[], kind:
   history.filter((entry): entry is Extract<Entry, { kind: K }> => entry.kind === kind)
 
 /** An error that a gateway makes itself: it repeats the last number, and the run may go on behind it (D4.2). */
-export const isGatewayMade = ({ event, code = '' }: Frame): boolean =>
-  event === 'error' && ['worker_lost', 'relay_unavailable', 'stream_gap', 'slow_consumer'].includes(code)
+export const isGatewayMade = ({ event, code = '', repeats = false }: Frame): boolean =>
+  event === 'error' && (READER_FAILURES.has(code) || (repeats && EITHER_SIDES.has(code)))
+
+const READER_FAILURES = new Set(['worker_lost', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
+/** A run ends with these too; then they have numbers of their own. */
+const EITHER_SIDES = new Set(['worker_draining', 'internal'])
 
 /** The time of an entry. Within a process it never goes backwards; processes of one machine agree on it when they start. */
 export const now = (): number => performance.timeOrigin + performance.now()

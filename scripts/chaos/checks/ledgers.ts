@@ -1,29 +1,71 @@
-import { type Entry, type Ledger, ofKind, type Violation } from '../history.ts'
+import { type Entry, type Frame, isGatewayMade, type Ledger, ofKind, type Violation } from '../history.ts'
+import type { Limits } from '../limits.ts'
 
-/** N2: `done` of a customer's run means exactly one ledger entry; a ledger's numbers are 1 to n. */
-export function checkLedgers(history: readonly Entry[]): Violation[] {
+/**
+ * N2: `done` of a customer's run means exactly one ledger entry, no entry is of a run that ended otherwise, and a ledger's numbers
+ * are 1 to n. N3: nothing is written for a run after its worker was lost.
+ */
+export function checkLedgers(history: readonly Entry[], limits: Limits): Violation[] {
   const ledger = ofKind(history, 'ledger')
+  const runs = runsIn(history)
   return [
-    ...checkDone(
-      history,
-      Map.groupBy(ledger, ({ run }) => run),
-    ),
+    ...checkDone(runs, new Set(ledger.map(({ run }) => run))),
+    ...ledger.flatMap((entry) => checkEntry(entry, runs.get(entry.run), limits)),
+    ...checkOnce(Map.groupBy(ledger, ({ run }) => run)),
     ...checkNumbers(ledger),
   ]
 }
 
-function checkDone(history: readonly Entry[], byRun: ReadonlyMap<string, readonly Ledger[]>): Violation[] {
-  const frames = ofKind(history, 'frame')
-  const owed = new Set(ofKind(history, 'opened').flatMap(({ run, customer }) => (customer ? [run] : [])))
-  for (const { run, code } of frames) if (code === 'customer_scope_fallback') owed.delete(run)
+/** A customer's run: whether it said that it is not recorded, and what its streams ended with. */
+type CustomerRun = { isStateless: boolean; ends: Frame[] }
+
+function runsIn(history: readonly Entry[]): Map<string, CustomerRun> {
+  const runs = new Map<string, CustomerRun>()
+  for (const { run, customer } of ofKind(history, 'opened')) {
+    if (customer) runs.set(run, { isStateless: false, ends: [] })
+  }
+  for (const frame of ofKind(history, 'frame')) {
+    const known = runs.get(frame.run)
+    if (known && frame.code === 'customer_scope_fallback') known.isStateless = true
+    if (known && frame.isTerminal) known.ends.push(frame)
+  }
+  return runs
+}
+
+const isGood = ({ event }: Frame) => event !== 'error'
+
+function checkDone(runs: ReadonlyMap<string, CustomerRun>, recorded: ReadonlySet<string>): Violation[] {
+  return [...runs].flatMap(([run, { isStateless, ends }]): Violation[] => {
+    const end = ends.find(isGood)
+    if (!end || isStateless || recorded.has(run)) return []
+    return [{ rule: 'N2', what: `${run}: ${end.event}, but not in the ledger`, evidence: [end] }]
+  })
+}
+
+/** What a run may end with although it is in the ledger: its stream was cut before it could be told. */
+const CUT = new Set(['worker_lost', 'worker_draining', 'storage_unavailable'])
+const isCut = (end: Frame) => isGatewayMade(end) || CUT.has(end.code ?? '')
+
+function checkEntry(entry: Ledger, run: CustomerRun | undefined, { slackMs }: Limits): Violation[] {
+  if (!run) return []
   const found: Violation[] = []
-  const say = (what: string, evidence: Entry[]) => void found.push({ rule: 'N2', what, evidence })
-  const done = new Map(frames.filter(({ event }) => event === 'done').map((frame) => [frame.run, frame]))
-  for (const [run, frame] of done)
-    if (owed.has(run) && !byRun.has(run)) say(`${run}: done, but not in the ledger`, [frame])
-  for (const [run, entries] of byRun)
-    if (entries.length > 1) say(`${run}: ${entries.length} ledger entries`, [...entries])
+  const say = (rule: 'N2' | 'N3', what: string, ...evidence: Entry[]) =>
+    void found.push({ rule, what: `${entry.run}: ${what}`, evidence: [...evidence, entry] })
+  const { isStateless, ends } = run
+  if (isStateless) say('N2', 'in the ledger, though it said that it is not recorded')
+  const failed = ends.some(isGood) ? undefined : ends.find((end) => !isCut(end))
+  if (failed) say('N2', `in the ledger, though it ended with ${failed.code}`, failed)
+  const lost = ends.find(({ code }) => code === 'worker_lost')
+  if (lost && (entry.absentAt ?? 0) > lost.t + slackMs) say('N3', 'written after its worker was lost', lost)
   return found
+}
+
+function checkOnce(byRun: ReadonlyMap<string, readonly Ledger[]>): Violation[] {
+  return [...byRun].flatMap(([run, entries]): Violation[] =>
+    entries.length > 1
+      ? [{ rule: 'N2', what: `${run}: ${entries.length} ledger entries`, evidence: [...entries] }]
+      : [],
+  )
 }
 
 function checkNumbers(ledger: readonly Ledger[]): Violation[] {

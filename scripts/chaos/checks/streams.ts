@@ -1,14 +1,24 @@
-import { type Entry, type Frame, isGatewayMade, type Violation } from '../history.ts'
+import {
+  type Closed,
+  type Entry,
+  type Frame,
+  isGatewayMade,
+  type Killed,
+  type Opened,
+  ofKind,
+  type Violation,
+} from '../history.ts'
 import type { Limits } from '../limits.ts'
 import { type Stream, streamsOf } from './stream.ts'
 
 /** N1, N5 and I1, stream by stream: every one ends, with one terminal event, and has no hole, no duplicate, no reordering. */
 export function checkStreams(history: readonly Entry[], limits: Limits): Violation[] {
-  const kills = history.filter(({ kind }) => kind === 'killed')
+  const kills = ofKind(history, 'killed')
   return [...streamsOf(history).values()].flatMap((stream) => [
     ...checkNumbers(stream),
     ...checkTerminal(stream),
     ...checkEnd(stream, kills, limits),
+    ...checkLastBytes(stream),
   ])
 }
 
@@ -37,7 +47,7 @@ function checkTerminal({ name, frames }: Stream): Violation[] {
   return [{ rule: 'I1', what: `${name}: a frame after the terminal event`, evidence: frames.slice(at) }]
 }
 
-function checkEnd({ name, opened, frames, closed }: Stream, kills: readonly Entry[], limits: Limits): Violation[] {
+function checkEnd({ name, opened, frames, closed }: Stream, kills: readonly Killed[], limits: Limits): Violation[] {
   const terminal = frames.find(({ isTerminal }) => isTerminal)
   const say = (what: string): Violation[] => [
     { rule: 'N1', what: `${name}: ${what}`, evidence: [opened, frames.at(-1), closed].filter((entry) => !!entry) },
@@ -46,8 +56,21 @@ function checkEnd({ name, opened, frames, closed }: Stream, kills: readonly Entr
   if (!closed) return say('no terminal event at the end of the history')
   if (closed.how === 'ended') return say('closed without a terminal event')
   if (closed.how === 'left') return []
-  const isExcused = kills.some(({ t }) => t <= closed.t + limits.slackMs && t >= closed.t - limits.termMs)
+  const isExcused = kills.some((kill) => excuses(kill, closed, limits) && hasCut(kill, opened))
   return isExcused ? [] : say('reset, and nothing had been killed')
+}
+
+/** Who is asked to end says goodbye: only a kill breaks connections. */
+const excuses = ({ t, signal }: Killed, closed: Closed, { slackMs, termMs }: Limits) =>
+  signal === 'SIGKILL' && t <= closed.t + slackMs && t >= closed.t - termMs
+
+const hasCut = ({ what }: Killed, opened: Opened | undefined) =>
+  opened?.gateway === undefined || opened.gateway === what
+
+/** A stream that is closed in an orderly way holds whole frames only. */
+function checkLastBytes({ name, closed }: Stream): Violation[] {
+  if (closed?.how !== 'ended' || !closed.isCut) return []
+  return [{ rule: 'N5', what: `${name}: ends within a frame`, evidence: [closed] }]
 }
 
 const isLate = ({ t }: Frame, closed: { t: number } | undefined, { closeMs }: Limits) =>

@@ -69,6 +69,24 @@ const CLEAN: Record<string, Entry[]> = {
     killed('SIGKILL', { what: 'gw1' }),
     closed('reset'),
   ],
+  'a run that goes on behind a gateway that drains': [
+    opened({ stream: 'a', gateway: 'gw1' }),
+    delta(1, { stream: 'a' }),
+    killed('SIGTERM', { what: 'gw1' }),
+    failed(1, 'worker_draining', { stream: 'a', repeats: true }),
+    closed('ended', { stream: 'a' }),
+    opened({ stream: 'b', gateway: 'gw2', after: 1 }),
+    delta(2, { stream: 'b' }),
+    tool(1),
+    failed(3, 'worker_draining', { stream: 'b' }),
+    closed('ended', { stream: 'b' }),
+  ],
+  'half a frame at a kill': [
+    opened({ gateway: 'gw1' }),
+    delta(1),
+    killed('SIGKILL', { what: 'gw1' }),
+    closed('reset', { isCut: true }),
+  ],
   'a worker’s death told in time': [
     opened({ t: 0 }),
     owned('wk1', { t: 0 }),
@@ -115,6 +133,12 @@ const BROKEN: [Rule, string, Entry[]][] = [
   ['N1', 'is not closed after it', [opened(), done(1)]],
   ['N1', 'is closed long after it', [opened({ t: 0 }), done(1, { t: 0 }), closed('ended', { t: 1500 })]],
   ['N1', 'is reset though nothing was killed', [opened(), delta(1), closed('reset')]],
+  ['N1', 'is reset by a process that was asked to end', [opened(), delta(1), killed('SIGTERM'), closed('reset')]],
+  [
+    'N1',
+    'is reset though another process was killed',
+    [opened({ gateway: 'gw1' }), delta(1), killed('SIGKILL', { what: 'gw2' }), closed('reset')],
+  ],
   [
     'N1',
     'outlives its worker by more than 5 s',
@@ -158,6 +182,12 @@ const BROKEN: [Rule, string, Entry[]][] = [
   ['N5', 'has a duplicate', [delta(1), delta(1), done(2)]],
   ['N5', 'hides a hole behind an entry of many frames', [delta(1, { lastSeq: 10 }), done(12)]],
   ['N5', 'resumes too late', [opened({ after: 2 }), done(4), closed()]],
+  ['N5', 'ends within a frame', [opened(), done(1), closed('ended', { isCut: true })]],
+  [
+    'N5',
+    'repeats a number with the run’s own end',
+    [opened({ after: 1 }), failed(1, 'timeout', { repeats: true }), closed()],
+  ],
   ['N5', 'has a gateway’s error of another number', [delta(1), failed(2, 'worker_lost')]],
   [
     'N5',

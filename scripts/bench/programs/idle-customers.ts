@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStandalone } from '../../../services/standalone/standalone.mts'
+import { openStore } from '../../../services/wiring/store.ts'
+import { loadConfig } from '../../../shared/config.ts'
+import { createLog } from '../../../shared/log.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+
+// The standalone form in this process, to look into its heap (--expose-gc): says what it holds before, and after, so many
+// customers with long histories have had a run each and are idle in the cache. Arguments: customers, runs of each before.
+const [customers = 0, history = 0] = process.argv.slice(2).map(Number)
+const PROMPT_CHARS = 20_000
+const AT_ONCE = 16
+const MIB = 2 ** 20
+
+const dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-bench-'))
+process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
+const config = loadConfig(
+  { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0', RATE_LIMIT_RPM: '0', RUN_RESUME_SECS: '0', MODEL_PROVIDER: 'demo' },
+  'standalone',
+)
+const log = createLog({ level: 'error', secrets: [], write: () => {} })
+
+await remember()
+const { url, closers } = await openStandalone(config, log)
+await runAll(() => undefined) // What any run leaves behind is no customer's.
+const none = await heapMiB()
+await runAll(nameOf)
+const idle = await heapMiB()
+process.stdout.write(`${JSON.stringify({ none, idle })}\n`)
+for (const closer of closers) await closer.close()
+process.exit(0)
+
+function nameOf(n: number): string {
+  return `customer-${n}`
+}
+
+async function remember(): Promise<void> {
+  const store = await openStore(config, 'standalone', log)
+  await each(async (n) => {
+    for (let past = 0; past < history; past++) {
+      const input = `${n} ${past} ${'a long question '.repeat(PROMPT_CHARS / 16)}`
+      await store?.ledger.append(DEFAULT_TENANT, nameOf(n), { run_id: `run_${n}_${past}`, input, output: input })
+    }
+  })
+  await store?.close()
+}
+
+async function runAll(customerOf: (n: number) => string | undefined): Promise<void> {
+  await each(async (n) => {
+    const response = await fetch(`${url}/agent/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ prompt: '/say hello', customer_id: customerOf(n) }),
+    })
+    const text = await response.text()
+    if (!text.includes('\nevent: done\n') || text.includes('customer_scope_fallback')) throw new Error(text)
+  })
+}
+
+/** For each customer, some at a time. */
+async function each(act: (n: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const work = async () => {
+    while (next < customers) await act(next++)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+}
+
+/** Once the runs are forgotten. */
+async function heapMiB(): Promise<number> {
+  while (((await (await fetch(`${url}/runs`)).json()) as { runs: unknown[] }).runs.length > 0);
+  globalThis.gc?.()
+  globalThis.gc?.()
+  return process.memoryUsage().heapUsed / MIB
+}

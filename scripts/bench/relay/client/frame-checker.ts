@@ -1,0 +1,78 @@
+import { FRAME_BYTES } from '../source/prepared-events.ts'
+
+const [LF, COLON, LETTER_I, ZERO] = [10, 58, 105, 48]
+const ID_AT = 'id: '.length
+const PIECE_BYTES = 512
+
+/** Where a whole event lies, and how many digits its number has. */
+export type OnEvent = (bytes: Buffer, at: number, digits: number) => void
+
+/**
+ * Reads one stream's frames, counts its events, and sees by their numbers whether each came once and in order. Events of the
+ * usual size are read in place; whatever the network cut, or is no such event, is put together as text.
+ */
+export class FrameChecker {
+  events = 0
+  lost = 0
+  /** Came twice, or behind a later one. */
+  repeated = 0
+  /** Name of the last event that was no text. */
+  lastEvent = ''
+  onEvent: OnEvent | undefined
+  #expected = 1
+  #rest = ''
+
+  read(bytes: Buffer, from: number, to: number): void {
+    let at = from
+    while (at < to)
+      at = this.#rest === '' && isWhole(bytes, at, to) ? this.#readEvent(bytes, at) : this.#piece(bytes, at, to)
+  }
+
+  #readEvent(bytes: Buffer, at: number): number {
+    let seq = 0
+    let digits = 0
+    for (let byte = bytes[at + ID_AT] ?? LF; byte !== LF; byte = bytes[at + ID_AT + digits] ?? LF) {
+      seq = seq * 10 + byte - ZERO
+      digits++
+    }
+    this.#count(seq)
+    this.onEvent?.(bytes, at, digits)
+    return at + FRAME_BYTES
+  }
+
+  #piece(bytes: Buffer, at: number, to: number): number {
+    const known = this.#rest.length
+    const text = this.#rest + bytes.toString('latin1', at, Math.min(to, at + PIECE_BYTES))
+    const end = text.indexOf('\n\n')
+    if (end < 0) {
+      this.#rest = text
+      return at + text.length - known
+    }
+    this.#rest = ''
+    if (text.charCodeAt(0) !== COLON) this.#readText(text.slice(0, end))
+    return at + end + 2 - known
+  }
+
+  #readText(frame: string): void {
+    const [, id, event = ''] = /^id: (\d+)\nevent: (\w+)\n/.exec(frame) ?? []
+    if (event !== 'text_delta') this.lastEvent = event
+    // The gateway's own word to a slow reader repeats the number of the last event delivered.
+    if (event !== 'error') this.#count(Number(id))
+  }
+
+  #count(seq: number): void {
+    this.events++
+    if (seq === this.#expected) {
+      this.#expected++
+    } else if (seq > this.#expected) {
+      this.lost += seq - this.#expected
+      this.#expected = seq + 1
+    } else this.repeated++
+  }
+}
+
+const isWhole = (bytes: Buffer, at: number, to: number): boolean =>
+  to - at >= FRAME_BYTES &&
+  bytes[at] === LETTER_I &&
+  bytes[at + FRAME_BYTES - 1] === LF &&
+  bytes[at + FRAME_BYTES - 2] === LF

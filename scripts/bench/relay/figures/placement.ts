@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Ring } from '../../../../shared/broker/placement.ts'
+import { cpuMs } from '../../proc.ts'
+import { median } from '../../statistics.ts'
+import type { RelayBench } from '../relay-bench.ts'
+import type { Row } from '../row.ts'
+import { floodOf, untilFlowing } from '../source/script.ts'
+import { format } from '../table.ts'
+import { BARE_PATH } from '../target.ts'
+
+const WORKERS = 1_000
+const BALANCED_WORKERS = 100
+const KEYS = 100_000
+const LOOKUP_ROUNDS = 7
+const CHANGES = 8
+/** So many that each writes one event a loop turn: what one socket gets within a turn, node:http writes together. */
+const WRITERS = 500
+
+/** Where sessions are placed among 1,000 workers: what a lookup costs, what a change moves, how even it is (G12). */
+export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
+  const keys = Array.from(
+    { length: KEYS },
+    (_, i) => `t_default sess_${(i * 2_654_435_761).toString(16).padStart(16, '0')}`,
+  )
+  const members = Array.from({ length: WORKERS }, (_, i) => 1_700_000_000 + i)
+  const ring = Ring.of(members)
+  const us = lookupUs(ring, keys)
+  const writeUs = await socketWriteUs(bench)
+  const { moved, needless } = changes(ring, members, keys)
+  const even = imbalance(Ring.of(members.slice(0, BALANCED_WORKERS)), keys)
+  const write = `a socket write ${format(writeUs)} us`
+  return [
+    { goal: 'G12', what: 'lookup, 1,000 workers', value: us, bound: { atMost: 0.3 }, unit: ' us', detail: '' },
+    {
+      goal: 'G12',
+      what: 'lookup / one socket write',
+      value: us / writeUs,
+      bound: { atMost: 0.03 },
+      unit: 'x',
+      detail: write,
+    },
+    {
+      goal: 'G12',
+      what: 'keys moved by join, leave / ideal',
+      value: moved,
+      bound: { atMost: 1.2 },
+      unit: 'x',
+      detail: `the mean of ${CHANGES} of each`,
+    },
+    {
+      goal: 'G12',
+      what: 'keys moved needlessly',
+      value: needless,
+      bound: { atMost: 0 },
+      unit: '',
+      detail: `of ${KEYS} keys`,
+    },
+    { goal: 'G12', what: 'max / mean load, 100 workers', value: even, bound: { atMost: 1.35 }, unit: 'x', detail: '' },
+  ]
+}
+
+function lookupUs(ring: Ring, keys: readonly string[]): number {
+  const rounds = Array.from({ length: LOOKUP_ROUNDS }, () => {
+    const before = process.threadCpuUsage().user // CPU: others' work on this machine is not the ring's.
+    for (const key of keys) ring.ownerOf(key)
+    return (process.threadCpuUsage().user - before) / keys.length
+  })
+  return median(rounds.slice(1))
+}
+
+/** CPU of one event that is written by itself. */
+async function socketWriteUs(bench: RelayBench): Promise<number> {
+  const load = await bench.load()
+  const { pid } = await bench.direct()
+  const script = floodOf(WRITERS)
+  await load.open({ target: await bench.directTarget(BARE_PATH), streams: WRITERS, script })
+  await sleep(untilFlowing(script, bench.pick(500, 300)))
+  const before = cpuMs(pid)
+  const { events } = await load.count(bench.pick(1_500, 700))
+  const us = ((cpuMs(pid) - before) * 1000) / events
+  await load.close()
+  return us
+}
+
+/** One worker joins, or leaves: how many keys change their owner beside those that have to, and how many that need not. */
+function changes(ring: Ring, members: readonly number[], keys: readonly string[]): { moved: number; needless: number } {
+  const before = keys.map((key) => ring.ownerOf(key))
+  const ratios: number[] = []
+  let needless = 0
+  for (let i = 0; i < CHANGES; i++) {
+    const joining = 1_800_000_000 + i
+    const leaving = members[i * 97] ?? 0
+    for (const [after, member, size] of [
+      [ring.join(joining), joining, WORKERS + 1],
+      [ring.leave(leaving), leaving, WORKERS],
+    ] as const) {
+      const owners = keys.map((key) => after.ownerOf(key))
+      const isMoved = (owner: number | undefined, at: number) => owner !== before[at]
+      ratios.push(owners.filter(isMoved).length / (keys.length / size))
+      needless += owners.filter((owner, at) => isMoved(owner, at) && owner !== member && before[at] !== member).length
+    }
+  }
+  return { moved: ratios.reduce((sum, each) => sum + each, 0) / ratios.length, needless }
+}
+
+function imbalance(ring: Ring, keys: readonly string[]): number {
+  const loads = new Map<number, number>()
+  for (const key of keys) {
+    const owner = ring.ownerOf(key) ?? 0
+    loads.set(owner, (loads.get(owner) ?? 0) + 1)
+  }
+  return (Math.max(...loads.values()) * loads.size) / keys.length
+}

@@ -1,0 +1,22 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+const RESOLUTION_MS = 1
+const NS_PER_MS = 1e6
+
+/** The longest time for which this process's event loop did nothing else. */
+export class LoopDelay {
+  #histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
+
+  start(): void {
+    this.#histogram ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+    this.#histogram.enable()
+    this.#histogram.reset()
+  }
+
+  /** Since `start`, or the last time that it was asked for. */
+  maxMs(): number {
+    const ns = this.#histogram?.max ?? 0
+    this.#histogram?.reset()
+    return Math.max(0, ns / NS_PER_MS - RESOLUTION_MS)
+  }
+}

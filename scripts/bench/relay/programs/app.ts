@@ -1,0 +1,19 @@
+import { createApp } from '../../../../services/gateway/app.ts'
+import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
+import type { Broker } from '../../../../shared/broker/port.ts'
+import { createLog } from '../../../../shared/log.ts'
+import { BASE_PATH, TOKEN } from '../target.ts'
+
+/** The product's whole HTTP face on a broker: routing, authentication, checked bodies, SSE. */
+export const appOn = (broker: Broker, keepaliveMs: number) =>
+  createApp({
+    basePath: BASE_PATH,
+    broker,
+    tools: [],
+    identify: createTokenIdentify(TOKEN),
+    cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
+    trustProxy: false,
+    hasExplorer: false,
+    log: createLog({ level: 'error' }),
+    relay: { keepaliveMs },
+  })

@@ -1,0 +1,11 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** What any SSE server does with a request: reads its body, sends the head. Resolves with the prompt. */
+export async function openBare(req: IncomingMessage, res: ServerResponse): Promise<string> {
+  let body = ''
+  req.setEncoding('utf8')
+  for await (const chunk of req) body += String(chunk)
+  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  res.flushHeaders()
+  return (JSON.parse(body) as { prompt: string }).prompt
+}

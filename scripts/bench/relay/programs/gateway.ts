@@ -1,0 +1,19 @@
+import { createServer } from '../../../../services/gateway/server.ts'
+import { joinAsGateway } from '../../../../shared/broker/redis.ts'
+import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
+import { createLog } from '../../../../shared/log.ts'
+import { NO_METRICS } from '../../../../shared/metrics.ts'
+import { LoopDelay } from '../loop-delay.ts'
+import { answerCalls, readOptions } from './answer.ts'
+import { appOn } from './app.ts'
+
+/** The product's gateway. */
+const { redisUrl, keepaliveMs } = readOptions()
+const relay = await joinAsGateway(await openRedisLink(redisUrl), {
+  pid: process.pid,
+  log: createLog({ level: 'error' }),
+  metrics: NO_METRICS,
+})
+const { port } = await createServer(appOn(relay.broker, keepaliveMs)).listen(0, '127.0.0.1')
+const delay = new LoopDelay()
+answerCalls({ port }, { watchLoop: () => delay.start(), maxLoopDelayMs: () => delay.maxMs() })

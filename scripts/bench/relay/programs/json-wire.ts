@@ -1,0 +1,12 @@
+import type { AgentEvent } from '../../../../shared/events.ts'
+
+export const TO_GATEWAY = 'bench:gw'
+export const TO_WORKER = 'bench:wk'
+
+export type JsonCommand =
+  | { type: 'start'; stream: number; prompt: string }
+  | { type: 'stop'; stream: number }
+  /** How many events the gateway has seen. */
+  | { type: 'credit'; count: number }
+
+export type JsonEvent = { stream: number; seq: number; event: AgentEvent }

@@ -1,0 +1,57 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { type Beating, createKeepalive } from '../../../../services/gateway/keepalive.ts'
+import { renderFrame } from '../../../../shared/broker/frames.ts'
+import { LoopDelay } from '../loop-delay.ts'
+import { TURN_START } from '../source/prepared-events.ts'
+import { answerCalls, readOptions } from './answer.ts'
+import { openBare } from './bare.ts'
+
+const KEEPALIVE = Buffer.from(': keepalive\n\n')
+
+class Idle implements Beating {
+  readonly #res: ServerResponse
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+  }
+
+  beat(): void {
+    this.#res.write(KEEPALIVE)
+  }
+}
+
+/** Plain node:http that holds idle streams on a wheel of keepalives (performance.md, `http/wheel`). */
+const { keepaliveMs } = readOptions()
+const wheel = createKeepalive(keepaliveMs)
+const streams = new Set<Idle>()
+const delay = new LoopDelay()
+
+const server = createServer((req, res) => {
+  const stream = new Idle(res)
+  res.once('close', () => {
+    wheel.delete(stream)
+    streams.delete(stream)
+  })
+  void openBare(req, res).then(() => {
+    res.write(renderFrame(1, TURN_START))
+    wheel.add(stream)
+    streams.add(stream)
+  })
+})
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {
+  const address = server.address()
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  answerCalls(
+    { port },
+    {
+      watchLoop: () => delay.start(),
+      maxLoopDelayMs: () => delay.maxMs(),
+      /** The design without a wheel: one timer for all of them. */
+      beatAll: () => {
+        setTimeout(() => {
+          for (const stream of streams) stream.beat()
+        })
+      },
+    },
+  )
+})

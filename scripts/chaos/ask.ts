@@ -1,0 +1,41 @@
+import { now } from './history.ts'
+
+export type Asked = {
+  method?: string
+  path: string
+  body?: unknown
+  headers?: Record<string, string>
+  withinMs?: number
+}
+
+/** The answer to a request; status 0 where none came. */
+export type Answered = { status: number; ms: number; body: unknown; headers: Headers | undefined }
+
+/** Asks something that is answered at once. Never throws. */
+export async function ask(
+  url: string,
+  { method, path, body, headers = {}, withinMs = 15_000 }: Asked,
+): Promise<Answered> {
+  const from = now()
+  const hasBody = body !== undefined
+  try {
+    const response = await fetch(url + path, {
+      method: method ?? (hasBody ? 'POST' : 'GET'),
+      headers: { ...(hasBody && { 'content-type': 'application/json' }), ...headers },
+      ...(hasBody && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(withinMs),
+    })
+    const text = await response.text()
+    return { status: response.status, ms: now() - from, body: parse(text), headers: response.headers }
+  } catch {
+    return { status: 0, ms: now() - from, body: undefined, headers: undefined }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

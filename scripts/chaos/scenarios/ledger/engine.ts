@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Entry } from '../../history.ts'
+import { type Proc, Procs } from '../../procs.ts'
+import { StreamClient } from '../../stream-client.ts'
+import type { Door } from './customer-load.ts'
+
+/** The standalone form as a process, which can be killed and started again on what it had stored. */
+export class Engine implements Door, AsyncDisposable {
+  readonly history: Entry[] = []
+  url = ''
+  readonly #dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
+  readonly #procs = new Procs((entry) => this.history.push(entry))
+  #proc: Proc | undefined
+  #starts = 0
+
+  constructor() {
+    process.once('exit', this.#clean)
+  }
+
+  async start(): Promise<void> {
+    this.#proc = await this.#procs.start({
+      name: `engine ${++this.#starts}`,
+      args: ['services/standalone/main.ts'],
+      env: this.#env(),
+      ready: /^\{.*"msg":"listening".*\}$/m,
+    })
+    this.url = (JSON.parse(this.#proc.ready[0]) as { url: string }).url
+  }
+
+  async kill(): Promise<void> {
+    await this.#proc?.kill('SIGKILL')
+  }
+
+  open(_n: number, { customer, prompt }: { customer: string; prompt: string }): StreamClient {
+    const body = { prompt, customer_id: customer }
+    const gateway = this.#proc?.name ?? ''
+    const record = (entry: Entry) => void this.history.push(entry)
+    return new StreamClient({ url: this.url, gateway, path: '/agent/run', body, customer }, { record })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#procs[Symbol.asyncDispose]()
+    process.off('exit', this.#clean)
+    this.#clean()
+  }
+
+  #env(): Record<string, string> {
+    return {
+      MODEL_PROVIDER: 'demo',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      OPS_PORT: '0',
+      RATE_LIMIT_RPM: '0',
+      DATA_DIR: this.#dataDir,
+      NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
+    }
+  }
+
+  readonly #clean = (): void => rmSync(this.#dataDir, { recursive: true, force: true })
+}

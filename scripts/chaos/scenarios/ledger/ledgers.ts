@@ -1,0 +1,53 @@
+import type { LedgerEntry, LedgerPage } from '../../../../shared/store/ledger.ts'
+import { type Entry, now } from '../../history.ts'
+import type { CustomerRun } from './customer-load.ts'
+
+export type CustomerEntry = LedgerEntry & { customer: string }
+
+/** All entries of these customers, as the API tells them. Throws when it does not. */
+export async function readLedgers(url: string, customers: readonly string[]): Promise<CustomerEntry[]> {
+  const ledgers = await Promise.all(customers.map((customer) => readLedger(url, customer)))
+  return ledgers.flat()
+}
+
+const WITHIN_MS = 10_000
+
+async function readLedger(url: string, customer: string): Promise<CustomerEntry[]> {
+  const entries: CustomerEntry[] = []
+  let cursor: string | null = null
+  do {
+    const query = cursor === null ? '' : `&cursor=${cursor}`
+    const path = `/customers/${customer}/ledger?limit=200${query}`
+    const response: Response = await fetch(url + path, { signal: AbortSignal.timeout(WITHIN_MS) })
+    if (!response.ok) throw new Error(`the ledger of ${customer} was refused with ${response.status}`)
+    const page = (await response.json()) as LedgerPage
+    entries.push(...page.entries.map((entry) => ({ ...entry, customer })))
+    cursor = page.next_cursor
+  } while (cursor !== null)
+  return entries
+}
+
+/** What the ledgers hold in the end, for the history; `before` is what they held at an earlier time. */
+export function toHistory(
+  entries: readonly CustomerEntry[],
+  before?: { at: number; entries: readonly CustomerEntry[] },
+): Entry[] {
+  const known = new Set(before?.entries.map(({ run_id }) => run_id))
+  return entries.map(({ customer, seq, run_id: run }) => ({
+    ...{ kind: 'ledger', t: now(), customer, seq, run },
+    ...(before && !known.has(run) && { absentAt: before.at }),
+  }))
+}
+
+/** Entries that no run accounts for: of another prompt, of a second run for one prompt, or of another customer. */
+export function strays(entries: readonly CustomerEntry[], runs: readonly CustomerRun[]): CustomerEntry[] {
+  const byPrompt = new Map(runs.map((run) => [run.prompt, run]))
+  const seen = new Set<string>()
+  return entries.filter(({ input, customer, run_id }) => {
+    const run = byPrompt.get(input)
+    const isOurs = run?.customer === customer && (run.stream.run === run_id || run.stream.run === '')
+    const isFirst = !seen.has(input)
+    seen.add(input)
+    return !isOurs || !isFirst
+  })
+}

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { now } from '../../history.ts'
+import type { Member, World } from '../../world.ts'
+import { ChainReader } from './chain-reader.ts'
+
+export type Chained = {
+  name: string
+  /** Which gateway is the first. */
+  first: number
+  count: number
+  /** So many pieces at a time, so many milliseconds apart. */
+  pieces: number
+  everyMs: number
+}
+
+const CONNECTIONS = 10
+const AGAIN_MS = 100
+
+/** A client that reads one chain to its end: where a stream is cut it comes back, with what it has, through the next gateway. */
+export class ChainClient {
+  readonly reader: ChainReader
+  /** What ended the attempts that were not the last: a `code`, a refusal's status, or `reset`. */
+  readonly cuts: string[] = []
+  connections = 0
+  readonly #world: World
+  readonly #chained: Chained
+  #run = ''
+  #refusal = ''
+
+  constructor(world: World, chained: Chained) {
+    this.#world = world
+    this.#chained = chained
+    this.reader = new ChainReader(chained.name, chained.count)
+  }
+
+  async read(): Promise<void> {
+    const { gateways } = this.#world
+    while (this.connections < CONNECTIONS) {
+      const gateway = gateways[(this.#chained.first + this.connections++) % gateways.length]
+      if (gateway) await this.#readThrough(gateway)
+      if (this.reader.terminal?.event === 'done') return
+      this.cuts.push(this.reader.terminal?.code ?? (this.#refusal || 'reset'))
+      await sleep(AGAIN_MS)
+    }
+  }
+
+  async #readThrough({ name: gateway, url }: Member): Promise<void> {
+    const stream = `${this.#chained.name} ${this.connections}`
+    const after = this.reader.lastSeq
+    this.reader.resume()
+    try {
+      const res = await this.#open(url)
+      if (!res) return
+      const isAgain = this.#run !== ''
+      this.#run ||= String(res.headers['x-run-id'])
+      this.#record({ kind: 'opened', stream, gateway, ...(isAgain && { after }) })
+      res.setEncoding('latin1').on('data', (text: string) => this.reader.read(text))
+      const isEnded = await once(res, 'end').then(
+        () => true,
+        () => false,
+      )
+      this.#recordFrames(stream, after)
+      this.#record({ kind: 'closed', stream, how: isEnded ? 'ended' : 'reset' })
+    } catch {
+      // There was no answer: the next gateway is asked.
+    }
+  }
+
+  async #open(url: string): Promise<IncomingMessage | undefined> {
+    const { name, count, pieces, everyMs } = this.#chained
+    const body = JSON.stringify({ prompt: `/chain ${name} ${count} ${pieces} ${everyMs}` })
+    const req = this.#run
+      ? request(`${url}/runs/${this.#run}/events`, { agent: false, headers: { 'last-event-id': this.reader.lastSeq } })
+      : request(`${url}/agent/run`, { agent: false, method: 'POST', headers: JSON_TYPE })
+    req.end(this.#run ? undefined : body)
+    const [res]: IncomingMessage[] = await once(req, 'response')
+    this.#refusal = res?.statusCode === 200 ? '' : `status ${res?.statusCode}`
+    if (res?.statusCode === 200) return res
+    res?.resume()
+    return undefined
+  }
+
+  /** One entry for all frames of a connection: the reader has seen them one by one. */
+  #recordFrames(stream: string, after: number): void {
+    const { lastSeq, terminal } = this.reader
+    const upTo = terminal ? Math.min(lastSeq, terminal.seq - 1) : lastSeq
+    if (upTo > after) this.#record({ kind: 'frame', stream, seq: after + 1, lastSeq: upTo, event: 'many' })
+    if (!terminal) return
+    const { seq, event, code } = terminal
+    this.#record({ kind: 'frame', stream, seq, event, isTerminal: true, ...(code && { code }) })
+  }
+
+  #record(entry: object): void {
+    this.#world.record({ t: now(), run: this.#run, ...entry } as Parameters<World['record']>[0])
+  }
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+
+/** A frame as it came; `digest` is of all its bytes. */
+export type SseFrame = { seq: number; event: string; data: Record<string, unknown>; digest: string }
+
+const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
+
+/** Cuts a stream's bytes into frames (D4.2). Strict: what is neither a frame nor a comment throws. */
+export class SseReader {
+  #rest = ''
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
+  comments = 0
+
+  /** Is a frame begun and not ended? */
+  get isWithin(): boolean {
+    return this.#rest !== ''
+  }
+
+  take(bytes: Uint8Array): SseFrame[] {
+    const blocks = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split('\n\n')
+    this.#rest = blocks.pop() ?? ''
+    return blocks.flatMap((block) => this.#read(block))
+  }
+
+  #read(block: string): SseFrame[] {
+    if (block.startsWith(': ')) {
+      this.comments++
+      return []
+    }
+    const [, id, event, data] = FRAME.exec(block) ?? []
+    if (!id || !event || !data) throw new Error(`not a frame: ${block.slice(0, 200)}`)
+    return [{ seq: Number(id), event, data: JSON.parse(data) as SseFrame['data'], digest: digestOf(block) }]
+  }
+}
+
+const DIGEST_CHARS = 12
+
+const digestOf = (block: string) => createHash('sha1').update(block).digest('base64url').slice(0, DIGEST_CHARS)
