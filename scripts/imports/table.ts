@@ -61,6 +61,7 @@ export const FENCES: Record<string, readonly string[]> = {
   yaml: ['shared/api/**', 'shared/tools/skills{,-*}.ts'],
   re2js: ['shared/tools/**', 'shared/flows/**'],
   picomatch: ['shared/tools/**'],
+  'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/{broker,queue,store}/redis{,-*}.ts'],
   'jwks-rsa': ['shared/auth/**'],
   jsonwebtoken: ['shared/auth/**'],

@@ -1,7 +1,17 @@
 import type { FrameCursor, Frames } from './port.ts'
 
+/** How far behind a reader may be before the producer waits: so a reader that reads never falls off the ring's end. */
+export type BehindLimits = {
+  maxBehindEvents: number
+  maxBehindBytes: number
+  /** The same for what was sent on and not confirmed: what is under way is within it. */
+  maxUnconfirmedEvents: number
+  maxUnconfirmedBytes: number
+}
+
 /** What a cursor needs of the journal it stands in. */
 export type JournalSource = {
+  readonly limits: BehindLimits
   readonly isEnded: boolean
   readonly lastSeq: number
   /** The frames after number `seq`, merged; `undefined` when the next one is no longer kept. */
@@ -20,6 +30,8 @@ export class JournalCursor implements FrameCursor {
   readonly #journal: JournalSource
   #seq: number
   #behindBytes: number
+  /** What the reader is known to have, where that is not what was taken. */
+  #confirmed: { seq: number; behindBytes: number } | undefined
   #isClosed = false
   #isTelling = false
   onNews: () => void = () => {}
@@ -34,8 +46,17 @@ export class JournalCursor implements FrameCursor {
     return this.#seq
   }
 
-  get behindBytes(): number {
-    return this.#behindBytes
+  /** Number of the last frame that the reader is known to have. */
+  get readSeq(): number {
+    return this.#confirmed?.seq ?? this.#seq
+  }
+
+  get isWaitedFor(): boolean {
+    const { limits, lastSeq } = this.#journal
+    if (this.#behindBytes > limits.maxBehindBytes || lastSeq - this.#seq > limits.maxBehindEvents) return true
+    if (!this.#confirmed) return false
+    const { seq, behindBytes } = this.#confirmed
+    return behindBytes > limits.maxUnconfirmedBytes || lastSeq - seq > limits.maxUnconfirmedEvents
   }
 
   get state(): 'waiting' | 'ready' | 'ended' {
@@ -59,6 +80,12 @@ export class JournalCursor implements FrameCursor {
     this.added(0)
   }
 
+  confirm(seq: number): void {
+    const highest = Math.max(this.#confirmed?.seq ?? 0, Math.min(seq, this.#journal.lastSeq))
+    this.#confirmed = { seq: highest, behindBytes: this.#journal.bytesAfter(highest) }
+    this.#journal.advanced()
+  }
+
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -69,6 +96,7 @@ export class JournalCursor implements FrameCursor {
   /** Called by the journal when it has grown. */
   added(bytes: number): void {
     this.#behindBytes += bytes
+    if (this.#confirmed) this.#confirmed.behindBytes += bytes
     if (this.#isTelling) return
     this.#isTelling = true
     setImmediate(this.#tell)

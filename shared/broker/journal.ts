@@ -1,18 +1,15 @@
 import { type AgentEvent, isTerminal } from '../events.ts'
 import { FrameRing } from './frame-ring.ts'
 import { renderFrame } from './frames.ts'
-import { JournalCursor, type JournalSource } from './journal-cursor.ts'
+import { type BehindLimits, JournalCursor, type JournalSource } from './journal-cursor.ts'
 import type { Frames } from './port.ts'
 
 /** Bounds of what is kept of one run (design §4.1). */
-export type JournalLimits = {
+export type JournalLimits = BehindLimits & {
   maxEvents: number
   maxBytes: number
   /** What one journal may always keep, however full the process is. */
   floorBytes: number
-  /** The producer waits while a reader is further behind than this, so that a live reader never falls off the ring's end. */
-  maxBehindEvents: number
-  maxBehindBytes: number
 }
 
 export const JOURNAL_LIMITS: JournalLimits = {
@@ -21,6 +18,8 @@ export const JOURNAL_LIMITS: JournalLimits = {
   floorBytes: 256 * 1024,
   maxBehindEvents: 1024,
   maxBehindBytes: 128 * 1024,
+  maxUnconfirmedEvents: 3072,
+  maxUnconfirmedBytes: 192 * 1024,
 }
 
 /** Bytes that all journals of a process hold together, and how many they should. */
@@ -32,7 +31,7 @@ export type JournalBudget = { bytes: number; readonly maxBytes: number }
  */
 export class Journal implements JournalSource {
   readonly #budget: JournalBudget
-  readonly #limits: JournalLimits
+  readonly limits: JournalLimits
   readonly #ring = new FrameRing()
   readonly #readers = new Set<JournalCursor>()
   #isEnded = false
@@ -42,7 +41,7 @@ export class Journal implements JournalSource {
 
   constructor(budget: JournalBudget, limits: JournalLimits = JOURNAL_LIMITS) {
     this.#budget = budget
-    this.#limits = limits
+    this.limits = limits
   }
 
   get lastSeq(): number {
@@ -64,15 +63,13 @@ export class Journal implements JournalSource {
     const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))
     this.#budget.bytes += this.#ring.bytes - before
     this.#isEnded = isTerminal(event)
-    while (this.#isOver()) this.#dropOldest()
+    while (this.#isOver() && !this.#isWanted(this.#ring.firstSeq)) this.#dropOldest()
     for (const reader of this.#readers) reader.added(size)
   }
 
   /** Is a reader so far behind that the producer should wait for `room`? */
   get isCrowded(): boolean {
-    for (const { seq, behindBytes } of this.#readers) {
-      if (behindBytes > this.#limits.maxBehindBytes || this.lastSeq - seq > this.#limits.maxBehindEvents) return true
-    }
+    for (const reader of this.#readers) if (reader.isWaitedFor) return true
     return false
   }
 
@@ -126,8 +123,14 @@ export class Journal implements JournalSource {
     this.#budget.bytes += this.#ring.bytes - before
   }
 
+  /** A reader is yet to get it. The producer waits for those that are behind, so there are never many such frames, however large. */
+  #isWanted(seq: number): boolean {
+    for (const { readSeq } of this.#readers) if (readSeq < seq) return true
+    return false
+  }
+
   #isOver(): boolean {
-    const { maxEvents, maxBytes, floorBytes } = this.#limits
+    const { maxEvents, maxBytes, floorBytes } = this.limits
     const { length, bytes } = this.#ring
     if (length <= 1) return false
     return length > maxEvents || bytes > maxBytes || (this.#budget.bytes > this.#budget.maxBytes && bytes > floorBytes)

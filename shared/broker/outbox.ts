@@ -58,6 +58,7 @@ export class Outbox {
   attach(stream: number, cursor: FrameCursor): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
+    cursor.confirm(cursor.seq)
     cursor.onNews = () => this.#markDirty(stream)
     this.#markDirty(stream)
   }
@@ -68,6 +69,11 @@ export class Outbox {
     if (!cursor) return this.send(record(RECORD.gap, { stream }))
     cursor.seek(seq)
     this.#markDirty(stream)
+  }
+
+  /** The stream's reader has everything up to frame `seq`. */
+  taken(stream: number, seq: number): void {
+    this.#streams.get(stream)?.confirm(seq)
   }
 
   detach(stream: number): void {
@@ -87,12 +93,16 @@ export class Outbox {
     this.#flush()
   }
 
-  /** The heartbeat: for each stream the last frame that was packed, so that a loss at the very end shows. */
+  /**
+   * The heartbeat: for each stream the last frame that was packed, so that a loss at the very end shows. Where a run waits for
+   * its reader, the word that it has read on may have been lost.
+   */
   beat(): void {
     if (this.#streams.size === 0 || !this.mayFlow()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
-    for (const [stream, { seq }] of this.#streams) {
+    for (const [stream, { seq, isWaitedFor }] of this.#streams) {
+      if (isWaitedFor) this.send(record(RECORD.ask, { stream }))
       body.writeUInt32LE(stream, at)
       at = body.writeUInt32LE(seq, at + 4)
     }

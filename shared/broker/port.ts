@@ -74,6 +74,13 @@ export interface FrameCursor {
   take(): Frames | undefined
   /** Goes back, or on, to after frame `seq`. */
   seek(seq: number): void
+  /**
+   * The reader has everything up to `seq`. Who takes frames on a reader's behalf says so, from before the first one on; with
+   * everybody else what is taken is read.
+   */
+  confirm(seq: number): void
+  /** The run waits for this reader. */
+  readonly isWaitedFor: boolean
   /** The reader has gone. */
   close(): void
 }

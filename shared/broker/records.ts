@@ -1,5 +1,18 @@
 /** What a record carries. A frames record's bytes are ready SSE text, which nobody on the way parses. */
-export const RECORD = { frames: 0, gap: 1, beat: 2, call: 3, reply: 4, ack: 5, resend: 6, detach: 7 } as const
+export const RECORD = {
+  frames: 0,
+  gap: 1,
+  beat: 2,
+  call: 3,
+  reply: 4,
+  ack: 5,
+  resend: 6,
+  detach: 7,
+  /** The stream's reader has everything up to `seq`. */
+  taken: 8,
+  /** How far is the stream's reader? */
+  ask: 9,
+} as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 
 /** The last frames of a run. */

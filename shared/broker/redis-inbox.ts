@@ -63,6 +63,7 @@ export function createRedisInbox(inbox: Inbox, adopt: AdoptSession, node: () => 
       const { type, stream, seq } = received
       if (type === RECORD.call) void answer(from, received)
       if (type === RECORD.resend) node().outbox('gateway', from).resend(stream, seq)
+      if (type === RECORD.taken) node().outbox('gateway', from).taken(stream, seq)
       if (type === RECORD.detach) node().outbox('gateway', from).detach(stream)
     },
   }

@@ -4,6 +4,8 @@ import type { Frames } from './port.ts'
 export type RelayedStreamHooks = {
   /** Asks the run's worker to send on from after frame `seq`; `false` when nobody can be asked now, which stops the clock. */
   resend(seq: number): boolean
+  /** The reader has everything up to `seq`: the run may go on. */
+  taken?(seq: number): void
   /** Nobody reads this stream any more. */
   closed(): void
   /** A hole was found, or is no more. */
@@ -27,6 +29,10 @@ export type RelayLimits = {
 /** 256 KiB of a slow reader's are frames and what else stands for its connection. */
 export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 240 * 1024, burstMs: 500, gapMs: 2_000, askAgainMs: 400 }
 
+/** The run's worker is told so often how far the reader is: well before it would wait for the word (journal.ts). */
+const TELL_EVENTS = 512
+const TELL_BYTES = 48 * 1024
+
 /** Frames that the reader has not taken yet, up to and including number `lastSeq`. */
 type Pending = { text: Buffer; lastSeq: number }
 
@@ -47,6 +53,9 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #pendingBytes = 0
   /** The reader has taken all that there was, and waits. */
   #isAwaited = false
+  #takenSeq: number
+  #toldSeq: number
+  #untoldBytes = 0
   #isBehind = false
   #isLast = false
   #isClosed = false
@@ -60,6 +69,8 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   constructor(seq: number, hooks: RelayedStreamHooks, limits: RelayLimits = RELAY_LIMITS) {
     this.#seq = seq
+    this.#takenSeq = seq
+    this.#toldSeq = seq
     this.#hooks = hooks
     this.#limits = limits
   }
@@ -94,6 +105,13 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   /** The run has frames up to `seq`: what never came is missing too, even when nothing follows it. */
   announced(seq: number): void {
     if (seq > this.#seq) this.#missed(true)
+  }
+
+  /** Says how far the reader is. */
+  tellTaken(): void {
+    this.#toldSeq = this.#takenSeq
+    this.#untoldBytes = 0
+    this.#hooks.taken?.(this.#takenSeq)
   }
 
   /** The worker no longer has the next frame. */
@@ -178,7 +196,10 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     const taken = this.#pending.splice(0, over < 0 ? this.#pending.length : over)
     const text = Buffer.concat(taken.map((each) => each.text))
     this.#pendingBytes -= text.length
-    return { text, lastSeq: taken.at(-1)?.lastSeq ?? this.#seq }
+    this.#takenSeq = taken.at(-1)?.lastSeq ?? this.#seq
+    this.#untoldBytes += text.length
+    if (this.#takenSeq - this.#toldSeq >= TELL_EVENTS || this.#untoldBytes >= TELL_BYTES) this.tellTaken()
+    return { text, lastSeq: this.#takenSeq }
   }
 
   /** The reader has taken all that was kept: the rest is asked for. */

@@ -37,6 +37,7 @@ export class RelayedStreams {
         send(epoch, record(RECORD.resend, { stream: number, seq }))
         return true
       },
+      taken: (seq) => send(epoch, record(RECORD.taken, { stream: number, seq })),
       closed: () => {
         this.#open.delete(number)
         if (this.#open.size === 0) this.#onEmpty()
@@ -67,6 +68,7 @@ export class RelayedStreams {
     const open = this.#open.get(number)
     if (open?.epoch !== from) return
     if (type === RECORD.gap) return open.stream.gone()
+    if (type === RECORD.ask) return open.stream.tellTaken()
     if (type !== RECORD.frames) return
     const isTaken = open.stream.accept({ seq, count, body, isLast: (flags & LAST) > 0 })
     if (isTaken) this.#deps.metrics.count('frames_relayed', count)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Journal } from '../../shared/broker/journal.ts'
+import { JOURNAL_LIMITS, Journal } from '../../shared/broker/journal.ts'
 import { Outbox } from '../../shared/broker/outbox.ts'
 import { RECORD, readMessage, record } from '../../shared/broker/records.ts'
 
@@ -39,6 +39,25 @@ describe('outbox', () => {
     expect(messages).to.have.length(1)
     await heard()
     expect(messages.slice(1)).to.deep.equal([[RECORD.call, RECORD.ack]])
+  })
+
+  it('design §7.2: a run waits for its reader’s word, and the heartbeat asks for one that may have been lost', async () => {
+    const { outbox, messages, heard } = setUp()
+    const journal = new Journal({ bytes: 0, maxBytes: 1e6 }, { ...JOURNAL_LIMITS, maxUnconfirmedEvents: 1 })
+    outbox.attach(1, journal.follow(0))
+    for (const text of ['a', 'b']) journal.append({ type: 'text_delta', text })
+    await turns()
+    expect([messages, journal.isCrowded]).to.deep.equal([[[RECORD.frames]], true])
+    await heard()
+    outbox.beat()
+    await turns()
+    expect(messages.at(-1)).to.have.members([RECORD.ask, RECORD.beat])
+    outbox.taken(1, 2)
+    expect(journal.isCrowded).to.equal(false)
+    await heard()
+    outbox.beat()
+    await turns()
+    expect(messages.at(-1)).to.deep.equal([RECORD.beat])
   })
 
   it('design §4.8: it is busy until the receiver has let go of its streams, who has all of them then', async () => {

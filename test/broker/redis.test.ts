@@ -25,7 +25,9 @@ describe('the broker over Redis', () => {
       return new Set((await Promise.all(opened)).map((run) => run?.runId.slice(0, 12)))
     }
     expect(await homesOf(Array.from({ length: 10 }, () => 'one'))).to.have.property('size', 1)
-    expect(await homesOf(Array.from({ length: 60 }, (_, i) => `c${i}`))).to.have.property('size').above(1)
+    expect(await homesOf(Array.from({ length: 60 }, (_, i) => `c${i}`)))
+      .to.have.property('size')
+      .above(1)
     await relay.close()
   })
 })

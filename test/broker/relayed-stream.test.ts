@@ -4,12 +4,17 @@ import { RELAY_LIMITS, RelayedStream, type RelayLimits } from '../../shared/brok
 function setUp(limits: Partial<RelayLimits> = {}, after = 0) {
   const asked: number[] = []
   let closes = 0
-  const hooks = { resend: (seq: number) => asked.push(seq) > 0, closed: () => closes++ }
+  const told: number[] = []
+  const hooks = {
+    resend: (seq: number) => asked.push(seq) > 0,
+    closed: () => closes++,
+    taken: (seq: number) => told.push(seq),
+  }
   const stream = new RelayedStream(after, hooks, { ...RELAY_LIMITS, ...limits })
   const send = (seq: number, count = 1, fields: { body?: string; isLast?: boolean } = {}) =>
     stream.accept({ seq, count, body: Buffer.from(fields.body ?? `${seq}+${count} `), isLast: fields.isLast ?? false })
   const take = async () => String((await stream.next()).value?.text ?? 'END')
-  return { stream, asked, send, take, closes: () => closes }
+  return { stream, asked, told, send, take, closes: () => closes }
 }
 
 describe('relayed stream', () => {
@@ -22,6 +27,24 @@ describe('relayed stream', () => {
     send(5, 1, { isLast: true })
     expect(await take()).to.equal('5+1 ')
     expect(await take()).to.equal('END')
+  })
+
+  it('design §7.2: the worker is told how far the reader is, every 512 frames or 48 KiB, and when it asks', async () => {
+    const { stream, send, take, told } = setUp()
+    send(1, 511)
+    await take()
+    expect(told).to.deep.equal([])
+    send(512)
+    send(513)
+    expect(told).to.deep.equal([])
+    await take()
+    expect(told).to.deep.equal([513])
+    send(514, 1, { body: 'x'.repeat(48 * 1024) })
+    await take()
+    expect(told).to.deep.equal([513, 514])
+    send(515)
+    stream.tellTaken()
+    expect(told).to.deep.equal([513, 514, 514])
   })
 
   it('design §4.3: a hole is asked for once, nothing behind it is handed on, and it goes on where it was', async () => {

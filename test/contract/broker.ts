@@ -59,6 +59,21 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await other.getRun(TENANT, runId)).to.include({ status: 'done', event_count: idsOf(text).length })
   })
 
+  it('design §7.2: a run that is faster than its reader waits, and the reader gets all of it', async () => {
+    const prompt = `/say ${'word '.repeat(20_000)}`
+    const { runId, frames } = await first.startRun(TENANT, { prompt })
+    let text = ''
+    for await (const chunk of frames) {
+      text += String(chunk.text)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    const ids = idsOf(text)
+    expect(eventsOf(text).at(-1)).to.equal('done')
+    expect(ids.length).to.be.above(20_000)
+    expect(ids.every((id, i) => id === i + 1)).to.equal(true)
+    expect(await other.getRun(TENANT, runId)).to.include({ event_count: ids.length })
+  })
+
   it('many runs at once each get their own frames', async () => {
     const opened = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 ? first : other).startRun(TENANT, { prompt: `/say number ${i}!` })),

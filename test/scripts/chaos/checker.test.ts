@@ -106,6 +106,13 @@ const CLEAN: Record<string, Entry[]> = {
   ],
   'an orderly end, and a life after it': [killed('SIGTERM'), exited(0), killed('SIGKILL'), exited(null, 'SIGKILL')],
   'tools of rising epochs': [tool(1, { call: 'a' }), tool(1, { call: 'b' }), tool(2, { call: 'c' })],
+  'a tool that was told of, frozen, and acted when thawed': [
+    delta(1, { event: 'tool_use', t: 0 }),
+    tool(1, { call: 'a', t: 1 }),
+    delta(2, { event: 'tool_use', t: 2 }),
+    failed(2, 'worker_lost', { t: 3 }),
+    tool(1, { call: 'b', t: 900 }),
+  ],
   'a done customer run and its ledger': [opened({ customer: 'c' }), done(1), closed(), ledger(1), ledger(2, 'r2')],
   'a customer run that said it fell back': [
     opened({ customer: 'c' }),
@@ -171,6 +178,16 @@ const BROKEN: [Rule, string, Entry[]][] = [
     'N3',
     'is acted for after its worker was lost',
     [delta(1, { t: 0 }), failed(1, 'worker_lost', { t: 1 }), tool(1, { t: 200 })],
+  ],
+  [
+    'N3',
+    'is acted for by a ghost that nobody was told of',
+    [
+      delta(1, { event: 'tool_use', t: 0 }),
+      failed(1, 'worker_lost', { t: 3 }),
+      tool(1, { call: 'a', t: 900 }),
+      tool(1, { call: 'b', t: 901 }),
+    ],
   ],
   ['N3', 'is acted for after its end', [done(1, { t: 0 }), tool(1, { t: 200 })]],
   ['N3', 'starts a step twice', [step('running'), step('running')]],

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { check } from '../../../scripts/chaos/checker.ts'
 import type { Entry, Frame } from '../../../scripts/chaos/history.ts'
+import type { CustomerRun } from '../../../scripts/chaos/scenarios/ledger/customer-load.ts'
+import { type CustomerEntry, strays, toHistory } from '../../../scripts/chaos/scenarios/ledger/ledgers.ts'
 
 const RUN = { run: 'r', stream: 's' }
 const opened: Entry = { kind: 'opened', t: 0, ...RUN, customer: 'c' }
@@ -57,4 +59,30 @@ describe('the checker of ledgers', () => {
       expect(found.map((violation) => violation.rule)).to.deep.equal([rule])
       expect(found[0]?.evidence).to.not.have.lengthOf(0)
     })
+})
+
+describe('the entries of a load', () => {
+  const sent = (prompt: string, run: string) => ({ customer: 'c', prompt, stream: { run } }) as CustomerRun
+  const found = (input: string, run_id: string, customer = 'c') =>
+    ({ customer, seq: 1, run_id, input }) as CustomerEntry
+  const runs = [sent('one', 'r1'), sent('two', '')]
+
+  it('are of its runs, or of a prompt whose client had no answer', () => {
+    expect(strays([found('one', 'r1'), found('two', 'r2')], runs)).to.deep.equal([])
+  })
+
+  const STRAYS: Record<string, CustomerEntry[]> = {
+    'of a prompt that nobody sent': [found('three', 'r3')],
+    'of another run than the client was given': [found('one', 'r9')],
+    'of another customer': [found('one', 'r1', 'd')],
+    'the second of one prompt': [found('two', 'r2'), found('two', 'r3')],
+  }
+  for (const [name, entries] of Object.entries(STRAYS))
+    it(`are told when one is ${name}`, () => expect(strays(entries, runs)).to.deep.equal(entries.slice(-1)))
+
+  it('are said to have been absent when they were not there before', () => {
+    const before = { at: 7, entries: [found('one', 'r1')] }
+    const entries = toHistory([found('one', 'r1'), found('two', 'r2')], before)
+    expect(entries.map((each) => 'absentAt' in each && each.absentAt)).to.deep.equal([false, 7])
+  })
 })
