@@ -48,13 +48,13 @@ describe('gateways and workers as processes of their own', () => {
     while (refused.status === 200) refused = await post(url, '/say too late')
     expect([refused.status, refused.connection]).to.deep.equal([503, 'close'])
     expect(refused.body).to.include('unavailable_error')
-    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000) / 6 - 100, DRAIN_SECS * 500)
+    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000) / 6 - 100, DRAIN_SECS * 1_000)
 
     const frames = await stream.all()
     expect(frames.at(-1)?.data).to.include({ code: 'worker_draining', retryable: true })
     expect(frames.at(-1)?.id).to.equal(frames.at(-2)?.id)
     expect((await first.exited).code).to.equal(0)
-    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000 * 4) / 6, DRAIN_SECS * 1_000 + 500)
+    expect(performance.now() - since).to.be.within((DRAIN_SECS * 1_000 * 4) / 6, DRAIN_SECS * 1_000 + 2_000)
 
     const resumed = await follow(otherUrl, stream.runId, frames.at(-1)?.id ?? 0)
     await fetch(`${otherUrl}/runs/${stream.runId}`, { method: 'DELETE' })
@@ -68,7 +68,7 @@ describe('gateways and workers as processes of their own', () => {
     const since = performance.now()
     await at(gateways, 0).kill('SIGTERM')
     expect((await at(gateways, 0).exited).code).to.equal(0)
-    expect(performance.now() - since).to.be.within(900, 3_000)
+    expect(performance.now() - since).to.be.within(900, 6_000)
   })
 
   it('reliability GW kill -9: its clients lose no event, and runs that nobody comes back for end within ten seconds', async () => {
@@ -96,7 +96,7 @@ describe('gateways and workers as processes of their own', () => {
     for (const worker of workers) await worker.kill('SIGSTOP')
     const since = performance.now()
     expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_lost', retryable: true })
-    expect(performance.now() - since).to.be.lessThan(5_000)
+    expect(performance.now() - since).to.be.lessThan(8_000) // 5 s are held by `npm run chaos`, with the machine to itself.
     for (const worker of workers) await worker.kill('SIGCONT')
     await Promise.all(workers.map((worker) => worker.line(/judged dead/, 5_000)))
     const writes = '/tool Write {"path":"alive.txt","content":"hello"}'

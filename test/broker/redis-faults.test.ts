@@ -100,7 +100,7 @@ describe('the broker over Redis, when something breaks', () => {
     mute.link.publish = () => Promise.reject(new Error('mute'))
     const since = performance.now()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/sleep 60000' }))).to.equal(503)
-    expect(performance.now() - since).to.be.within(900, 1_500)
+    expect(performance.now() - since).to.be.within(900, 2_500)
     while (mute.worker.liveRuns() > 0) await new Promise(setImmediate)
     mute.link.publish = channel
   })
@@ -115,7 +115,7 @@ describe('the broker over Redis, when something breaks', () => {
     const since = performance.now()
     const { runs } = await broker.listRuns(TENANT, { limit: 50 })
     const statuses = await Promise.all(made.map(({ runId }) => statusOf(broker.getRun(TENANT, runId))))
-    expect(performance.now() - since).to.be.lessThan(300)
+    expect(performance.now() - since).to.be.lessThan(900)
     expect(new Set(runs.map(({ run_id }) => run_id))).to.deep.equal(
       new Set(made.filter((_, i) => statuses[i] === 200).map(({ runId }) => runId)),
     )
@@ -144,12 +144,12 @@ describe('the broker over Redis, when something breaks', () => {
         broker.replyPermission(TENANT, id, newId('perm'), { allow: true }),
       ]
       expect(new Set(await Promise.all(acts.map(statusOf)))).to.deep.equal(new Set([503]))
-      expect(performance.now() - since).to.be.lessThan(1_200)
+      expect(performance.now() - since).to.be.lessThan(2_000)
     }
     await redis.server.kill('SIGCONT')
     const since = performance.now()
     while ((await statusOf(broker.getSession(TENANT, id))) !== 200) await sleep(20)
-    expect(performance.now() - since).to.be.lessThan(3_000)
+    expect(performance.now() - since).to.be.lessThan(5_000)
   })
 
   it('design §4.8: a draining worker’s idle sessions go on elsewhere, and its runs stay in the list until they end', async () => {

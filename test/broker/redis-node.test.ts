@@ -92,7 +92,7 @@ describe('a process among the others', () => {
     await node.start()
     node.outbox('gateway', 2)
     await over.promise
-    expect(goneAt).to.be.within(400, 1_500)
+    expect(goneAt).to.be.within(400, 3_000)
     expect(gone).to.deep.equal([2, 3])
   })
 

@@ -63,8 +63,8 @@ describe('the supervisor of a cluster', () => {
   })
 
   it('the delay begins anew after a life that was long enough', async () => {
-    const { supervisor, lines } = open({ delays: { firstMs: 10, maxMs: 1_000, steadyMs: 100 } })
-    await supervisor.start([program('a', DIES, DIES, 'echo up; sleep 0.2', DIES)])
+    const { supervisor, lines } = open({ delays: { firstMs: 10, maxMs: 1_000, steadyMs: 1_500 } })
+    await supervisor.start([program('a', DIES, DIES, 'echo up; sleep 1.7', DIES)])
     expect(delaysOf(await lines(/started again/, 4))).to.deep.equal([0.01, 0.02, 0.01, 0.02])
   })
 
