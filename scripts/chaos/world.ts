@@ -143,13 +143,15 @@ export class World implements AsyncDisposable {
 
   /** Processes get new epochs when they were judged dead: whose runs are whose is looked up in Redis. */
   async learnEpochs(): Promise<void> {
-    const entries = await this.withRedis((redis) => redis.hgetall('ae:members'))
-    for (const [epoch, text] of Object.entries(entries)) {
-      const { fields } = JSON.parse(text) as { fields: string }
-      const { pid } = JSON.parse(fields) as { pid: number }
+    for (const { epoch, pid } of await this.#listed()) {
       const member = [...this.workers, ...this.gateways].find(({ proc }) => proc.pid === pid)
-      if (member) this.#byEpoch.set(Number(epoch), member)
+      if (member) this.#byEpoch.set(epoch, member)
     }
+  }
+
+  /** Does the cluster count it as one of its own? Not while it is judged dead. */
+  async isMember({ proc }: Member): Promise<boolean> {
+    return (await this.#listed()).some(({ pid }) => pid === proc.pid)
   }
 
   /** The worker that has, or had, the run; its id says so. */
@@ -187,6 +189,14 @@ export class World implements AsyncDisposable {
     await this.redis.stop()
     process.off('exit', this.#clean)
     this.#clean()
+  }
+
+  async #listed(): Promise<{ epoch: number; pid: number }[]> {
+    const entries = await this.withRedis((redis) => redis.hgetall('ae:members'))
+    return Object.entries(entries).map(([epoch, text]) => {
+      const { fields } = JSON.parse(text) as { fields: string }
+      return { epoch: Number(epoch), pid: (JSON.parse(fields) as { pid: number }).pid }
+    })
   }
 
   #envOf(redisUrl: string): Record<string, string> {

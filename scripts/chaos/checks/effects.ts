@@ -8,6 +8,7 @@ export function checkEffects(history: readonly Entry[], limits: Limits): Violati
 
 function checkTools(history: readonly Entry[], limits: Limits): Violation[] {
   const ends = new Map(endsIn(history).map((frame) => [frame.run, frame]))
+  const announced = announcedIn(history)
   const latest = new Map<string, Tool>()
   const calls = new Map<string, Tool>()
   return ofKind(history, 'tool').flatMap((tool) => {
@@ -19,11 +20,24 @@ function checkTools(history: readonly Entry[], limits: Limits): Violation[] {
     const end = ends.get(tool.run)
     if (call) say('a tool call was started twice', call)
     if (newer && newer.epoch > tool.epoch) say('a tool was started by an older epoch', newer)
-    if (end && tool.t > end.t + limits.slackMs) say('a tool was started after the run had ended', end)
+    const left = (announced.get(tool.run) ?? 0) - 1
+    announced.set(tool.run, left)
+    if (end && tool.t > end.t + limits.slackMs && left < 0) say('a tool was started after the run had ended', end)
     if (tool.call) calls.set(`${tool.run} ${tool.call}`, tool)
     if (!newer || newer.epoch < tool.epoch) latest.set(tool.run, tool)
     return found
   })
+}
+
+/**
+ * How many starts the clients of each run were told of. One that was told and had not acted yet may have been frozen between
+ * its start and its effect: no worker can take that back (reliability.md L4).
+ */
+function announcedIn(history: readonly Entry[]): Map<string, number> {
+  const told = new Map<string, Set<number>>()
+  for (const { run, seq, event } of ofKind(history, 'frame'))
+    if (event === 'tool_use') told.set(run, (told.get(run) ?? new Set()).add(seq))
+  return new Map([...told].map(([run, seqs]) => [run, seqs.size]))
 }
 
 /** `worker_lost` ends its run although a gateway says it; behind the other errors of a gateway the run may go on. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Promised } from '../../abuse/promise.ts'
 import { EFFECTS_ENV, type Effects, startEffects } from '../effects.ts'
@@ -24,7 +25,7 @@ const ACTS_EVERY = 3
 /** Runs outlast the freeze by this: a ghost would have something to say and to do. */
 const OUTLAST_MS = 3_000
 const MAX_ACTS = 180
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 30_000
 const BACK_WITHIN_MS = 5_000
 
 /** Two workers are frozen at a time: one for so long that it is dead, and comes back as a ghost, and one for less. */
@@ -55,7 +56,7 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Promis
 }
 
 const fullDeaths = (random: Random) =>
-  Array.from({ length: 24 }, (_, n) => {
+  Array.from({ length: 16 }, (_, n) => {
     const [least, most] = n % 6 === 5 ? LONG_DEATH_MS : DEATH_MS
     return random.between(least, most)
   })
@@ -65,66 +66,67 @@ type Plan = { deathMs: number; napMs: number; random: Random }
 async function freezeTwo(world: World, effects: Effects, { deathMs, napMs, random }: Plan): Promise<Round> {
   await world.learnEpochs()
   const streams = await openLoad(world, effects, deathMs + OUTLAST_MS)
+  const patienceMs = deathMs + PATIENCE_MS
   const [first, second] = random.shuffle(world.workers)
   if (!first || !second) throw new Error('two workers are needed')
   const [dead, napped] = await Promise.all([
-    freezeToDeath(world, { member: first, forMs: deathMs, streams: streamsOf(world, first, streams) }),
-    freeze({ member: second, forMs: napMs, streams: streamsOf(world, second, streams) }),
+    freezeToDeath(world, { member: first, forMs: deathMs, streams: streamsOf(world, first, streams), patienceMs }),
+    freeze({ member: second, forMs: napMs, streams: streamsOf(world, second, streams), patienceMs }),
   ])
   const others = streams.filter(({ run }) => world.ownerOf(run) !== first && world.ownerOf(run) !== second)
-  return { dead, napped, others: await endsOf(others, PATIENCE_MS) }
+  return { dead, napped, others: await endsOf(others, patienceMs) }
 }
 
 const streamsOf = (world: World, member: Member, streams: readonly StreamClient[]) =>
   streams.filter(({ run, isOver }) => !isOver && world.ownerOf(run) === member)
 
 async function openLoad(world: World, effects: Effects, forMs: number): Promise<StreamClient[]> {
-  const mark = (n: number) => `${effects.count}-${n}`
   const acts = Math.min(MAX_ACTS, Math.ceil(forMs / 150))
-  const marks = Array.from({ length: STREAMS }, (_, n) => mark(n))
-  const streams = await openRuns(world, STREAMS, (n) =>
-    n % ACTS_EVERY === 0
-      ? acting({ tool: 'WebFetch', inputs: effects.inputs(marks[n] ?? '', acts), everyMs: forMs / acts })
-      : paced({ count: Math.ceil(forMs / 100), everyMs: 100 }),
-  )
-  for (const [n, stream] of streams.entries()) effects.belong(marks[n] ?? '', stream)
+  const marks = new Map<number, string>()
+  const streams = await openRuns(world, STREAMS, (n) => {
+    if (n % ACTS_EVERY > 0) return paced({ count: Math.ceil(forMs / 100), everyMs: 100 })
+    const mark = randomUUID() // Another one when it is sent again: a run that was refused late may have acted already.
+    marks.set(n, mark)
+    return acting({ tool: 'WebFetch', inputs: effects.inputs(mark, acts), everyMs: forMs / acts })
+  })
+  for (const [n, stream] of streams.entries()) effects.belong(marks.get(n) ?? '', stream)
   return streams
 }
 
-type Freezing = { member: Member; forMs: number; streams: readonly StreamClient[] }
+type Freezing = { member: Member; forMs: number; streams: readonly StreamClient[]; patienceMs: number }
 type Frozen = { name: string; forMs: number; frozenAt: number; thawedAt: number; ends: (Ended | undefined)[] }
 
-async function freeze({ member, forMs, streams }: Freezing): Promise<Frozen> {
+async function freeze({ member, forMs, streams, patienceMs }: Freezing): Promise<Frozen> {
   const frozenAt = now()
   await member.proc.kill('SIGSTOP')
   await sleep(forMs)
   await member.proc.kill('SIGCONT')
   const thawedAt = now()
-  return { name: member.name, forMs, frozenAt, thawedAt, ends: await endsOf(streams, PATIENCE_MS) }
+  return { name: member.name, forMs, frozenAt, thawedAt, ends: await endsOf(streams, patienceMs) }
 }
 
 /** `followed` are the answers to those who ask for its runs afterwards. */
 type Death = Frozen & { backInMs: number; followed: number[] }
 
 async function freezeToDeath(world: World, freezing: Freezing): Promise<Death> {
-  const frozen = await freeze(freezing)
-  const backInMs = await untilBack(world, freezing.member, frozen.thawedAt)
+  const isFrozen = freeze(freezing)
+  await sleep(freezing.forMs)
+  const backInMs = await untilBack(world, freezing.member)
+  const frozen = await isFrozen
   const followed = await Promise.all(
     freezing.streams.slice(0, 10).map(async ({ run }, n) => {
       return (await world.ask(gatewayFor(world, n), { path: `/runs/${run}/events` })).status
     }),
   )
-  await sleep(Math.max(0, OUTLAST_MS - backInMs)) // The time for a ghost to act.
+  await sleep(OUTLAST_MS) // The time for a ghost to act.
   return { ...frozen, backInMs, followed }
 }
 
-/** Until it takes a run again, under its new epoch. */
-async function untilBack(world: World, member: Member, since: number): Promise<number> {
-  while (now() - since < BACK_WITHIN_MS) {
-    await world.learnEpochs()
-    const stream = world.run(gatewayFor(world, 0), { prompt: '/say hello' })
-    await stream.ended
-    if (world.ownerOf(stream.run) === member) return now() - since
+/** Until the thawed has found out, and is a member again under a new epoch. */
+async function untilBack(world: World, member: Member): Promise<number> {
+  const since = now()
+  while (now() - since < 2 * BACK_WITHIN_MS) {
+    if (await world.isMember(member)) return now() - since
     await sleep(50)
   }
   return Number.POSITIVE_INFINITY
@@ -146,7 +148,7 @@ function judge(rounds: readonly Round[], world: World, effects: Effects): Promis
     none('tools started by ghosts', ghosts, `of ${effects.count} calls`),
     allOf('runs of ghosts that are 404', followed.filter((status) => status === 404).length, followed.length),
     slowest(
-      'until the thawed takes new runs, longest',
+      'until the thawed is a member again, longest',
       rounds.map(({ dead }) => dead.backInMs),
       BACK_WITHIN_MS,
     ),

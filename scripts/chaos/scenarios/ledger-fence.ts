@@ -10,6 +10,7 @@ import type { Random } from '../seed.ts'
 import { gatewayFor } from '../sessions.ts'
 import type { Ended, StreamClient } from '../stream-client.ts'
 import { type Member, World } from '../world.ts'
+import { openRun, openRuns } from './ledger/crowd.ts'
 import { type CustomerEntry, readLedgers, toHistory } from './ledger/ledgers.ts'
 
 type Size = { rounds: number; frozenMs: number }
@@ -20,10 +21,8 @@ const FULL: Size = { rounds: 8, frozenMs: 10_000 }
 const RUNS = 200
 const CUSTOMERS = 12
 const WORKERS = 3
-/** When the runs have begun, the freeze comes so much later ... */
+/** When the runs have begun, the freeze comes so much later. */
 const UNTIL_FREEZE_MS = 1_000
-/** ... into the ends of a third of them: some are being recorded. The others are to end while nobody moves, or after it. */
-const CROWD = { part: 1 / 3, fromMs: 850, toMs: 1_150 }
 /** The ghost does not hear at once that it is one: only its own clock can tell it. */
 const UNHEARD_MS = 1_500
 const OUTLAST_MS = 1_000
@@ -65,11 +64,11 @@ type Round = {
   ledgers: string
 }
 
-async function freezeOne(world: World, plan: Plan): Promise<Round> {
+async function freezeOne(world: World, { size, random, name }: Plan): Promise<Round> {
+  const { frozenMs } = size
   await world.learnEpochs()
-  const { frozenMs } = plan.size
-  const customers = Array.from({ length: CUSTOMERS }, (_, n) => `${plan.name}-${n}`)
-  const streams = await openRuns(world, customers, plan)
+  const customers = Array.from({ length: CUSTOMERS }, (_, n) => `${name}-${n}`)
+  const streams = await openRuns(world, { runs: RUNS, customers, crowdMs: UNTIL_FREEZE_MS, longMs: frozenMs, random })
   await sleep(UNTIL_FREEZE_MS)
   const victim = busiest(world, streams)
   const isLost = isLiveOn(world, victim)
@@ -82,7 +81,7 @@ async function freezeOne(world: World, plan: Plan): Promise<Round> {
   await thaw(victim)
   const otherEnds = await endsOf(others, PATIENCE_MS)
   await sleep(OUTLAST_MS) // The time for a ghost to write.
-  const later = await Promise.all(customers.map((customer, n) => once(world, { n, customer }).ended))
+  const later = await Promise.all(customers.map(async (customer, n) => (await openRun(world, { n, customer })).ended))
   const entries = await read(world, customers)
   world.history.push(...toHistory(entries, before))
   const ledgers = `${before.entries.length} entries before the thaw, ${entries.length} in the end`
@@ -98,22 +97,6 @@ async function thaw({ proc, proxy }: Member): Promise<void> {
 
 const read = (world: World, customers: readonly string[]): Promise<CustomerEntry[]> =>
   readLedgers(gatewayFor(world, 0).url, customers)
-
-async function openRuns(world: World, customers: readonly string[], { size, random }: Plan): Promise<StreamClient[]> {
-  const streams = Array.from({ length: RUNS }, (_, n) => {
-    const { part, fromMs, toMs } = CROWD
-    const isCrowd = n < RUNS * part
-    const forMs = isCrowd ? random.between(fromMs, toMs) : random.between(toMs, toMs + size.frozenMs)
-    return once(world, { n, customer: random.pick(customers), forMs })
-  })
-  await Promise.all(streams.map((stream) => stream.atLeast(1)))
-  return streams
-}
-
-function once(world: World, { n, customer, forMs = 0 }: { n: number; customer: string; forMs?: number }): StreamClient {
-  const body = { prompt: `/sleep ${forMs}\n/say answer ${n}`, customer_id: customer }
-  return world.stream(gatewayFor(world, n), { path: '/agent/run', body, customer })
-}
 
 const isLiveOn = (world: World, member: Member) => (stream: StreamClient) =>
   !stream.isOver && world.ownerOf(stream.run) === member

@@ -9,16 +9,16 @@ import { type Kind, type Raced, replyAtEdge, replyWithoutBell, twoReplies } from
 
 type Size = { pairs: number; edges: number; bells: number }
 
-const SHORT: Size = { pairs: 400, edges: 300, bells: 300 }
-const FULL: Size = { pairs: 4_000, edges: 3_000, bells: 3_000 }
+const SHORT: Size = { pairs: 500, edges: 300, bells: 200 }
+const FULL: Size = { pairs: 5_000, edges: 3_000, bells: 2_000 }
 /**
  * So few at once that it is not this machine's load that is measured; those that wait for long start one after the other, or
  * all of them would do everything in the same moment.
  */
 const WAYS = {
-  pairs: { atOnce: 4, spreadMs: 0 },
+  pairs: { atOnce: 3, spreadMs: 0 },
   edges: { atOnce: 60, spreadMs: 1_000 },
-  bells: { atOnce: 25, spreadMs: 500 },
+  bells: { atOnce: 16, spreadMs: 500 },
 }
 const TIMEOUT_SECS = 1
 /** Of each side, how many races at the edge it must win for it to have been one. */
