@@ -17,12 +17,12 @@ describe('the broker over Redis', () => {
   it('design §4.7: the runs of a customer go to one worker through any gateway, those of many to all', async () => {
     const relay = createTestRelay(() => redis.url)
     for (let i = 0; i < 3; i++) await relay.worker()
-    const gateways = [await relay.gateway(), await relay.gateway()]
+    const brokers = [(await relay.gateway()).broker, (await relay.gateway()).broker] as const
     const homesOf = async (customers: string[]) => {
       const opened = customers.map((customer_id, i) =>
-        gateways[i % 2]?.broker.startRun('t_a' as TenantId, { prompt: '/say x', customer_id }),
+        brokers[i % 2 ? 0 : 1].startRun('t_a' as TenantId, { prompt: '/say x', customer_id }),
       )
-      return new Set((await Promise.all(opened)).map((run) => run?.runId.slice(0, 12)))
+      return new Set((await Promise.all(opened)).map(({ runId }) => runId.slice(0, 12)))
     }
     expect(await homesOf(Array.from({ length: 10 }, () => 'one'))).to.have.property('size', 1)
     expect(await homesOf(Array.from({ length: 60 }, (_, i) => `c${i}`)))

@@ -33,7 +33,9 @@ describe('plan', () => {
     const plans = fc
       .integer({ min: 1, max: 20 })
       .chain((size) =>
-        fc.tuple(...Array.from({ length: size }, (_, i) => fc.subarray(Array.from({ length: i }, (_, j) => `s${j}`)))),
+        fc.tuple(
+          ...Array.from({ length: size }, (_, i) => fc.subarray(Array.from({ length: i }, (_step, j) => `s${j}`))),
+        ),
       )
     fc.assert(
       fc.property(plans, (dependencies) => {
