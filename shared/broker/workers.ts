@@ -48,7 +48,9 @@ export class Workers {
     const active = this.#all.filter(({ state }) => state === 'active')
     const renewed = active.filter(({ expiresInMs }) => expiresInMs > 0)
     const trusted = renewed.filter(({ epoch }) => this.#isTrusted(epoch))
-    this.#give([trusted, renewed].find(({ length }) => length > 0) ?? active)
+    // After a restart of most workers the old ones alone would be too few: then nobody is kept waiting.
+    const takers = trusted.length * 2 >= renewed.length ? trusted : renewed
+    this.#give(takers.length > 0 ? takers : active)
   }
 
   /** Who is missing without having said that it leaves has died. */

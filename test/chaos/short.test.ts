@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 
 const MAIN = fileURLToPath(new URL('../../scripts/chaos/main.ts', import.meta.url))
-const WITHIN_MS = 200_000
+/** Three minutes on a machine of its own. */
+const WITHIN_MS = 260_000
 
 /** Resolves with the exit code, -1 for a script that had to be ended, and all that was printed. */
 function runChaos(...args: string[]): Promise<{ code: number; printed: string }> {

@@ -24,6 +24,7 @@ const STREAMS = 120
 const ACTS_EVERY = 3
 /** Runs outlast the freeze by this: a ghost would have something to say and to do. */
 const OUTLAST_MS = 3_000
+const GHOST_MS = 1_500
 const MAX_ACTS = 180
 const PATIENCE_MS = 30_000
 const BACK_WITHIN_MS = 5_000
@@ -118,7 +119,7 @@ async function freezeToDeath(world: World, freezing: Freezing): Promise<Death> {
       return (await world.ask(gatewayFor(world, n), { path: `/runs/${run}/events` })).status
     }),
   )
-  await sleep(OUTLAST_MS) // The time for a ghost to act.
+  await sleep(GHOST_MS) // The time for a ghost to act.
   return { ...frozen, backInMs, followed }
 }
 

@@ -12,7 +12,7 @@ type Size = { slow: number; ticking: Ticking }
 
 const SHORT: Size = { slow: 40, ticking: { readers: 40, ticks: 40, everyMs: 50 } }
 const FULL: Size = { slow: 500, ticking: { readers: 200, ticks: 50, everyMs: 100 } }
-/** 5.5 MiB, of which the network takes some 4: the rest is more than a gateway may hold. */
+/** 5.5 MiB, of which the network takes some 4: for the rest the run waits. */
 const TOO_MUCH = '/blocks 44'
 const WINDOWS = { alone: 3, beside: 5 }
 const GROWTH_MIB = 300
@@ -50,7 +50,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]
   const alone = await latencies(gateway, WINDOWS.alone, size.ticking)
   const heap = await heapKiB(gateway)
   using memory = new MemoryWatch(world)
-  using crowd = await Crowd.open(world, gateway, { count: size.slow, prompt: TOO_MUCH })
+  using crowd = await Crowd.open(gateway, { count: size.slow, prompt: TOO_MUCH })
   await crowd.filled()
   say(`full after ${crowd.filledInSecs.toFixed(1)} s`)
   const heldKiB = ((await heapKiB(gateway)) - heap) / size.slow

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { now } from '../../history.ts'
-import type { Member, World } from '../../world.ts'
+import type { Member } from '../../world.ts'
 import { counted } from '../counters.ts'
 import { NeverReader } from './readers.ts'
 
 const LOOK_EVERY_MS = 200
-const FILLED_WITHIN_MS = 120_000
+const FILLED_WITHIN_MS = 25_000
+/** Nothing has moved for so long. */
+const STILL_MS = 1_500
 const CUT_WITHIN_MS = 45_000
 
 export type Cut = { atLeast: number; atMost: number }
@@ -15,26 +17,24 @@ type Opened = { readers: readonly NeverReader[]; openedAt: number; cutBefore: nu
 
 /** Clients that never read, all on one gateway. Disposing of it lets them leave. */
 export class Crowd implements Disposable {
-  readonly #world: World
   readonly #gateway: Member
   readonly #readers: readonly NeverReader[]
   readonly #openedAt: number
   readonly #cutBefore: number
   #filledAt = 0
 
-  private constructor(world: World, gateway: Member, { readers, openedAt, cutBefore }: Opened) {
-    this.#world = world
+  private constructor(gateway: Member, { readers, openedAt, cutBefore }: Opened) {
     this.#gateway = gateway
     this.#readers = readers
     this.#openedAt = openedAt
     this.#cutBefore = cutBefore
   }
 
-  static async open(world: World, gateway: Member, { count, prompt }: Shape): Promise<Crowd> {
+  static async open(gateway: Member, { count, prompt }: Shape): Promise<Crowd> {
     const cutBefore = await counted([gateway], 'slow_consumers')
     const openedAt = now()
     const readers = await Promise.all(Array.from({ length: count }, () => NeverReader.open(gateway.url, prompt)))
-    return new Crowd(world, gateway, { readers, openedAt, cutBefore })
+    return new Crowd(gateway, { readers, openedAt, cutBefore })
   }
 
   /** How long that took. */
@@ -42,10 +42,19 @@ export class Crowd implements Disposable {
     return (this.#filledAt - this.#openedAt) / 1000
   }
 
-  /** Resolves when the model has said all to everyone: from then on nobody takes anything any more. */
+  /** Resolves when the gateway gets nothing more for anyone: the network is full, and the runs wait for their readers. */
   async filled(): Promise<void> {
-    for (const { runId } of this.#readers) await this.#ended(runId)
-    this.#filledAt = now()
+    const end = now() + FILLED_WITHIN_MS
+    let relayed = -1
+    let stillSince = now()
+    while (now() - stillSince < STILL_MS) {
+      if (now() > end) throw new Error('the clients that do not read are never full')
+      await sleep(LOOK_EVERY_MS)
+      const count = await counted([this.#gateway], 'frames_relayed')
+      if (count !== relayed) stillSince = now()
+      relayed = count
+    }
+    this.#filledAt = stillSince
   }
 
   /**
@@ -74,16 +83,5 @@ export class Crowd implements Disposable {
 
   [Symbol.dispose](): void {
     for (const reader of this.#readers) reader.leave()
-  }
-
-  async #ended(run: string): Promise<void> {
-    const end = now() + FILLED_WITHIN_MS
-    while (now() < end) {
-      const { body } = await this.#world.ask(this.#gateway, { path: `/runs/${run}` })
-      const { status } = body as { status?: string }
-      if (status !== 'running') return
-      await sleep(LOOK_EVERY_MS)
-    }
-    throw new Error(`the run ${run} does not end`)
   }
 }
