@@ -26,8 +26,8 @@ export type RelayLimits = {
   askAgainMs: number
 }
 
-/** 256 KiB of a slow reader's are frames and what else stands for its connection. */
-export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 240 * 1024, burstMs: 500, gapMs: 2_000, askAgainMs: 400 }
+/** With what else stands for its connection a slow reader costs 256 KiB. */
+export const RELAY_LIMITS: RelayLimits = { maxHeldBytes: 192 * 1024, burstMs: 500, gapMs: 2_000, askAgainMs: 400 }
 
 /** The run's worker is told so often how far the reader is: well before it would wait for the word (journal.ts). */
 const TELL_EVENTS = 512
