@@ -4,17 +4,16 @@ import { type CustomerIdentity, CustomerLine, type LineStore } from '../../share
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
-import { removeWorkspace, workspacePath } from '../../shared/tools/workspace.ts'
 import { createCustomerRuns } from './customers.ts'
-import { createStartEngine } from './engine.ts'
+import { createStartEngine, type StartEngine } from './engine.ts'
 import { createInbox } from './inbox.ts'
 import { createOneShots, type PlanQueue } from './one-shots.ts'
 import { createPermissionDesk } from './permission-desk.ts'
 import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
+import { createWorkspaces, type Workspaces } from './workspaces.ts'
 
 export type WorkerLimits = {
   runsPerWorker: number
@@ -69,50 +68,14 @@ const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 export function createWorker(deps: WorkerDeps): Worker {
-  const { book, limits, log, metrics } = deps
+  const { limits, metrics } = deps
   const workspaces = createWorkspaces(deps.workspaceDir)
-  const settle = (work: Promise<void>) => {
-    work.catch((cause: unknown) => log.error('what was left of a run or session was not removed', { cause }))
-  }
-
-  const runs = new Runs(
-    { maxLive: limits.runsPerWorker, resumeMs: limits.runResumeMs, maxJournalBytes: MAX_JOURNAL_BYTES },
-    {
-      onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
-      onEvent: () => metrics.count('events'),
-      onForgotten(run) {
-        settle(book.forget(run.tenant, run.scopeId, run.id))
-        if (run.sessionId === undefined) settle(workspaces.remove(run.tenant, run.id))
-      },
-    },
-  )
-  const sessions = new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
-    worker.onSessionRemoved(session)
-    settle(book.forget(session.tenant, session.id))
-    settle(workspaces.remove(session.tenant, session.id))
-  })
+  const { runs, sessions } = openScopes(deps, workspaces, (session) => worker.onSessionRemoved(session))
   metrics.gauge('runs', () => runs.countByStatus())
   metrics.gauge('sessions', () => sessions.count)
-  const startEngine = createStartEngine({
-    primary: deps.primary,
-    ...(deps.fallback && { fallback: deps.fallback }),
-    toolBox: deps.toolBox,
-    priceOf: deps.priceOf,
-    ...(deps.windowOf && { windowOf: deps.windowOf }),
-    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs, metrics),
-    mayAct: createMayAct(deps.fence, metrics),
-    workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
-    maxTurns: limits.maxTurns,
-    maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
-    onToolBug: (run, toolName, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool: toolName, cause }),
-  })
-
-  const customers = createCustomerRuns({
-    startEngine,
-    lines: openLines(deps.lineStore, limits),
-    fence: deps.fence,
-    log,
-  })
+  const startEngine = openEngine(deps, workspaces)
+  const lines = openLines(deps.lineStore, limits)
+  const customers = createCustomerRuns({ startEngine, lines, fence: deps.fence, log: deps.log })
   const startOneShot = createOneShots({ startEngine, customers, planQueue: deps.planQueue })
 
   let isDraining = false
@@ -126,6 +89,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     liveRuns: () => runs.live.size,
     sessions: () => sessions.all(),
     adopt(state) {
+      workspaces.open(state.tenant, state.id) // Its folder is where the worker before left it.
       sessions.adopt(state)
     },
     letGo: (session) => sessions.letGo(session),
@@ -136,6 +100,51 @@ export function createWorker(deps: WorkerDeps): Worker {
     onSessionRemoved: () => {},
   }
   return worker
+}
+
+/** Runs and sessions, which take what is left of them along when they go. */
+function openScopes(
+  { book, limits, log, metrics }: WorkerDeps,
+  workspaces: Workspaces,
+  onSessionRemoved: (session: Session) => void,
+): { runs: Runs; sessions: Sessions } {
+  const settle = (work: Promise<void>) => {
+    work.catch((cause: unknown) => log.error('what was left of a run or session was not removed', { cause }))
+  }
+  const runs = new Runs(
+    { maxLive: limits.runsPerWorker, resumeMs: limits.runResumeMs, maxJournalBytes: MAX_JOURNAL_BYTES },
+    {
+      onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
+      onEvent: () => metrics.count('events'),
+      onForgotten(run) {
+        settle(book.forget(run.tenant, run.scopeId, run.id))
+        if (run.sessionId === undefined) settle(workspaces.remove(run.tenant, run.id))
+      },
+    },
+  )
+  const sessions = new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
+    onSessionRemoved(session)
+    settle(book.forget(session.tenant, session.id))
+    settle(workspaces.remove(session.tenant, session.id))
+  })
+  return { runs, sessions }
+}
+
+function openEngine(deps: WorkerDeps, workspaces: Workspaces): StartEngine {
+  const { book, limits, log, metrics } = deps
+  return createStartEngine({
+    primary: deps.primary,
+    ...(deps.fallback && { fallback: deps.fallback }),
+    toolBox: deps.toolBox,
+    priceOf: deps.priceOf,
+    ...(deps.windowOf && { windowOf: deps.windowOf }),
+    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs, metrics),
+    mayAct: createMayAct(deps.fence, metrics),
+    workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
+    maxTurns: limits.maxTurns,
+    maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
+    onToolBug: (run, toolName, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool: toolName, cause }),
+  })
 }
 
 function openLines(
@@ -156,21 +165,6 @@ function createMayAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => 
       await fence.whenHeld(signal)
     }
     return !signal.aborted
-  }
-}
-
-/** Most runs touch no file: only the folders that a tool was given are looked for when they are to go. */
-function createWorkspaces(root: string) {
-  const opened = new Set<string>()
-  return {
-    open(tenant: TenantId, scopeId: string): string {
-      const path = workspacePath(root, tenant, scopeId)
-      opened.add(path)
-      return path
-    },
-    async remove(tenant: TenantId, scopeId: string): Promise<void> {
-      if (opened.delete(workspacePath(root, tenant, scopeId))) await removeWorkspace(root, tenant, scopeId)
-    },
   }
 }
 

@@ -1,0 +1,28 @@
+import { access, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { workspacePath } from '../../shared/tools/workspace.ts'
+import { createDemoWorker } from '../support/demo-worker.ts'
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+describe('workspaces', () => {
+  it('D1.3 WORKSPACE_DIR: the folder of a session goes with it, also when the session came from another worker', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
+    const { inbox, adopt } = createDemoWorker(createMemoryPermissionBook(), {}, { workspaceDir: root })
+    const folder = workspacePath(root, DEFAULT_TENANT, 'moved')
+    await mkdir(folder, { recursive: true })
+    adopt({ id: 'moved', tenant: DEFAULT_TENANT, createdAt: new Date().toISOString(), messages: [] })
+    expect(await isThere(folder)).to.equal(true)
+    await inbox.deleteSession(DEFAULT_TENANT, 'moved')
+    while (await isThere(folder)) await new Promise(setImmediate)
+    await rm(root, { recursive: true })
+  })
+})
