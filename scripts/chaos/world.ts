@@ -94,7 +94,7 @@ export class World implements AsyncDisposable {
     if (proxy) this.#proxies.push(proxy)
     const proc = await this.#procs.start({
       name,
-      args: ['--max-semi-space-size=4', '--heap-growing-percent=50', `services/${role}/main.ts`],
+      args: ['--max-semi-space-size=16', `services/${role}/main.ts`],
       env: this.#envOf(proxy?.url ?? this.redis.url),
       ready: /^\{.*"msg":"listening".*\}$/m,
     })

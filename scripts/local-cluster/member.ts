@@ -25,7 +25,7 @@ export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>)
     PORT: String(port ?? 0),
     OPS_PORT: String(opsPort),
   }
-  const args = ['--max-semi-space-size=4', '--heap-growing-percent=50', `${ROOT}services/${role}/main.ts`]
+  const args = ['--max-semi-space-size=16', `${ROOT}services/${role}/main.ts`]
   return {
     name,
     spawn: () => spawnChild({ name, command: process.execPath, args, env: own }),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 /** What scripts/run-cluster.ts starts gateways and workers with; the baselines have the same. */
-const SERVER_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50']
+const SERVER_FLAGS = ['--max-semi-space-size=16']
 const START_WITHIN_MS = 20_000
 const CALL_WITHIN_MS = 60_000
 const STOP_WITHIN_MS = 3_000
