@@ -10,7 +10,6 @@ export const COUNTERS = {
   slow_consumers: 'Readers that were cut off because they did not read',
   stale_frames_dropped: 'Frames of processes that had been judged dead',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
-  permission_replies_lost: 'Permission replies that came after the decision',
 } as const
 
 /** Each with the upper bounds of its buckets; what is above the last is counted too. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Child, spawnChild } from './child.ts'
 import { freePort } from './free-port.ts'
+import { LocalServer } from './local-server.ts'
 
 const STARTS = 3
 const START_WITHIN_MS = 20_000
@@ -25,43 +26,20 @@ export async function startMember(command: string, setName: string): Promise<Mon
   }
 }
 
-/** A mongod of our own. */
-export class MongoMember {
+/** A mongod of our own: after a restart it has what it had stored. */
+export class MongoMember extends LocalServer {
   readonly host: string
   readonly dir: string
-  readonly #home: Home
-  #child: Child
 
   constructor(home: Home, child: Child) {
+    super(child, () => launch(home))
     this.host = `127.0.0.1:${home.port}`
     this.dir = home.dir
-    this.#home = home
-    this.#child = child
-  }
-
-  /** Changes with every restart. */
-  get pid(): number {
-    return this.#child.pid
-  }
-
-  get isRunning(): boolean {
-    return this.#child.isRunning
-  }
-
-  /** Resolves once the signal is sent; SIGKILL, once it is dead. */
-  kill(signal: NodeJS.Signals): Promise<void> {
-    return this.#child.kill(signal)
-  }
-
-  /** Starts it again on the same port with what it had stored; one that still runs is killed first. */
-  async restart(): Promise<void> {
-    await this.#child.kill('SIGKILL')
-    this.#child = await launch(this.#home)
   }
 
   /** At once: nothing of it is kept. */
   async stop(): Promise<void> {
-    await this.#child.kill('SIGKILL')
+    await this.kill('SIGKILL')
     await rm(this.dir, { recursive: true, force: true })
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Child, spawnChild } from './child.ts'
 import { freePort } from './free-port.ts'
+import { LocalServer } from './local-server.ts'
 import { checkRedis } from './redis-facts.ts'
 import { ensureRedisServer, requireRedisServer } from './redis-server.ts'
 
@@ -61,47 +62,21 @@ type Home = { port: number; dir: string; ownDir: string | undefined; args: reado
 
 const STOP_WITHIN_MS = 2000
 
-/** A redis-server of our own. */
-export class RedisServer implements AsyncDisposable {
+/** A redis-server of our own: after a restart it is empty unless its `args` say otherwise. */
+export class RedisServer extends LocalServer implements AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly #home: Home
-  #child: Child
 
   constructor(home: Home, child: Child) {
+    super(child, () => launch(home))
     this.port = home.port
     this.url = urlOf(home)
     this.#home = home
-    this.#child = child
-  }
-
-  /** Changes with every restart. */
-  get pid(): number {
-    return this.#child.pid
-  }
-
-  get isRunning(): boolean {
-    return this.#child.isRunning
-  }
-
-  /** The end of what it wrote, for error messages. */
-  get output(): string {
-    return this.#child.output
-  }
-
-  /** Resolves once the signal is sent; SIGKILL, once the server is dead. */
-  kill(signal: NodeJS.Signals): Promise<void> {
-    return this.#child.kill(signal)
-  }
-
-  /** Starts it again on the same port, empty unless `args` say otherwise; a server that still runs is killed first. */
-  async restart(): Promise<void> {
-    await this.#child.kill('SIGKILL')
-    this.#child = await launch(this.#home)
   }
 
   async stop(): Promise<void> {
-    await this.#child.stop(STOP_WITHIN_MS)
+    await this.end(STOP_WITHIN_MS)
     if (this.#home.ownDir !== undefined) await rm(this.#home.ownDir, { recursive: true, force: true })
   }
 

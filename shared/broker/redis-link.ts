@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { AppError } from '../errors.ts'
+import { createHealth, type Health } from '../health.ts'
 
 /** Scripts run in Redis as one step; each is named once, with its source. */
 export type Script = { name: string; keys: number; lua: string }
@@ -52,20 +53,20 @@ export async function openRedisLink(url: string): Promise<RedisLink> {
   const health = createHealth()
   const defined = new Map<string, (...args: (string | number)[]) => Promise<unknown>>()
   return {
-    publish: (channel, message) => health.watch(commands.publish(channel, message)),
+    publish: (channel, message) => watched(health, commands.publish(channel, message)),
     async listen(channel, onMessage) {
       handlers.set(channel, onMessage)
-      await health.watch(listener.subscribe(channel))
+      await watched(health, listener.subscribe(channel))
     },
     async unlisten(channel) {
       handlers.delete(channel)
-      await health.watch(listener.unsubscribe(channel))
+      await watched(health, listener.unsubscribe(channel))
     },
     async run(script, keys, args) {
       const command = defined.get(script.name) ?? define(commands, script)
       defined.set(script.name, command)
       try {
-        return await health.watch(command(...keys, ...args))
+        return await watched(health, command(...keys, ...args))
       } catch (cause) {
         throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
           retryAfterSecs: RETRY_SECS,
@@ -97,20 +98,14 @@ function define(commands: Redis, { name, keys, lua }: Script): (...args: (string
   return command.bind(commands)
 }
 
-/** Redis is away from the first failure until the next answer. */
-function createHealth() {
-  let awaySince: number | undefined
-  return {
-    async watch<T>(answer: Promise<T>): Promise<T> {
-      try {
-        const value = await answer
-        awaySince = undefined
-        return value
-      } catch (cause) {
-        awaySince ??= performance.now()
-        throw cause
-      }
-    },
-    awayMs: () => (awaySince === undefined ? 0 : performance.now() - awaySince),
+/** Lets an answer through, and notes whether there was one. */
+async function watched<T>(health: Health, answer: Promise<T>): Promise<T> {
+  try {
+    const value = await answer
+    health.answered()
+    return value
+  } catch (cause) {
+    health.failed()
+    throw cause
   }
 }

@@ -1,5 +1,5 @@
 import { MongoError, MongoServerError } from 'mongodb'
-import type { Health } from './health.ts'
+import type { Health } from '../health.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 /** Runs an operation of the driver under a deadline: whatever keeps it from an answer is `unavailable`. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, MongoServerError } from 'mongodb'
-import type { Health } from './health.ts'
+import type { Health } from '../health.ts'
 import { createDeadline } from './mongo-gate.ts'
 
 type KeeperDeps = {

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb'
+import { createHealth } from '../health.ts'
 import { checkSpec } from './document.ts'
-import { createHealth } from './health.ts'
 import { MongoCollection } from './mongo-collection.ts'
 import { createGate } from './mongo-gate.ts'
 import { createKeeper } from './mongo-keeper.ts'

@@ -1,4 +1,4 @@
-import type { Health } from './health.ts'
+import type { Health } from '../health.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 /** SQLite's result codes for a file that is locked, gone, full, read-only or broken. */

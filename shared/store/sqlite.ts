@@ -1,7 +1,7 @@
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createHealth } from './health.ts'
+import { createHealth } from '../health.ts'
 import type { CollectionSpec, Store } from './port.ts'
 import { SqliteCollection } from './sqlite-collection.ts'
 import { createGuard } from './sqlite-errors.ts'

@@ -1,4 +1,4 @@
-/** Whether a database answers: it is away from the first failure until the next answer. */
+/** Whether a server answers: it is away from the first failure until the next answer. */
 export type Health = { answered(): void; failed(): void; awayMs(): number }
 
 export function createHealth(): Health {
