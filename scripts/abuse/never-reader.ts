@@ -1,8 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { GATEWAY } from '../bench/dialect.ts'
-
-const TAIL_CHARS = 2_000
-const LAST_CHUNK = '\r\n0\r\n\r\n'
+import { readTail } from './read-tail.ts'
 
 /** A client that asks for a run of so many KiB, reads up to the run's id and then nothing more, unless it is told to. */
 export class NeverReader {
@@ -28,17 +26,8 @@ export class NeverReader {
   }
 
   /** Reads what there is after all, to the end of the stream or of the connection, and tells the last of it. */
-  async readOn(): Promise<string> {
-    const ended = Promise.withResolvers<void>()
-    let tail = ''
-    this.#socket.on('data', (chunk: string) => {
-      tail = (tail + chunk).slice(-TAIL_CHARS)
-      if (tail.endsWith(LAST_CHUNK)) this.#socket.destroy()
-    })
-    this.#socket.once('close', () => ended.resolve())
-    this.#socket.resume()
-    await ended.promise
-    return tail
+  readOn(): Promise<string> {
+    return readTail(this.#socket)
   }
 
   leave(): void {

@@ -97,3 +97,10 @@ function checkScalar({ name }: CollectionSpec, field: string, value: unknown): S
   if (value.isWellFormed() && !value.includes('\0')) return value
   throw invalidRequest(`${field} holds a character that is none: send it as valid Unicode without NUL`)
 }
+
+/** One of the collections that a store was opened with. */
+export function openedAs<C>(name: string, opened: ReadonlyMap<string, C>): C {
+  const collection = opened.get(name)
+  if (!collection) throw new Error(`the store was not opened with ${name}`)
+  return collection
+}

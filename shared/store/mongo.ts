@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { createHealth } from '../health.ts'
-import { checkSpec } from './document.ts'
+import { checkSpec, openedAs } from './document.ts'
 import { MongoCollection } from './mongo-collection.ts'
 import { createGate } from './mongo-gate.ts'
 import { createKeeper } from './mongo-keeper.ts'
@@ -38,11 +38,7 @@ export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, gate, now })]))
   await keeper.firstLook
   return {
-    collection({ name }) {
-      const collection = opened.get(name)
-      if (!collection) throw new Error(`the store was not opened with ${name}`)
-      return collection
-    },
+    collection: ({ name }) => openedAs(name, opened),
     awayMs: health.awayMs,
     async close() {
       await keeper.stop()

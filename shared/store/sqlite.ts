@@ -2,6 +2,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createHealth } from '../health.ts'
+import { openedAs } from './document.ts'
 import type { CollectionSpec, Store } from './port.ts'
 import { SqliteCollection } from './sqlite-collection.ts'
 import { createGuard } from './sqlite-errors.ts'
@@ -39,11 +40,7 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
   const parts = { db, guard: createGuard(health), flush: createFlush(() => log.datasync()), now }
   const opened = new Map(collections.map((spec) => [spec.name, new SqliteCollection(spec, parts)]))
   return {
-    collection({ name }) {
-      const collection = opened.get(name)
-      if (!collection) throw new Error(`the store was not opened with ${name}`)
-      return collection
-    },
+    collection: ({ name }) => openedAs(name, opened),
     awayMs: health.awayMs,
     async close() {
       if (!db.isOpen) return

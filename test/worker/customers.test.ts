@@ -9,16 +9,7 @@ import type { AgentEvent } from '../../shared/events.ts'
 import { createLog } from '../../shared/log.ts'
 import type { FinishedRun } from '../../shared/store/ledger.ts'
 import { DEFAULT_TENANT as tenant } from '../../shared/tenant.ts'
-
-const DONE: AgentEvent = {
-  type: 'done',
-  total_input_tokens: 0,
-  total_output_tokens: 0,
-  total_tokens: 0,
-  cost_usd: 0,
-  turn_count: 1,
-  stop_reason: 'end_turn',
-}
+import { DONE } from './events.ts'
 
 /** A run of one customer on a worker with this lease; `append` is what the store does. */
 function setUp({ lease = new Lease(), append = async (_run: FinishedRun) => {} } = {}) {

@@ -5,19 +5,10 @@ import { Runs } from '../../services/worker/runs.ts'
 import { CursorStream } from '../../shared/broker/frame-stream.ts'
 import type { FrameCursor, RunStatus } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
-import { type AgentEvent, errorEvent } from '../../shared/events.ts'
+import { errorEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
-
-const DONE: AgentEvent = {
-  type: 'done',
-  total_input_tokens: 0,
-  total_output_tokens: 0,
-  total_tokens: 0,
-  cost_usd: 0,
-  turn_count: 1,
-  stop_reason: 'end_turn',
-}
+import { DONE } from './events.ts'
 
 const say: Execute = async function* () {
   yield { type: 'text_delta', text: 'hi' }

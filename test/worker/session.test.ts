@@ -4,19 +4,9 @@ import { Runs } from '../../services/worker/runs.ts'
 import type { Session } from '../../services/worker/session.ts'
 import { Sessions } from '../../services/worker/sessions.ts'
 import { CursorStream } from '../../shared/broker/frame-stream.ts'
-import type { AgentEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
-
-const DONE: AgentEvent = {
-  type: 'done',
-  total_input_tokens: 0,
-  total_output_tokens: 0,
-  total_tokens: 0,
-  cost_usd: 0,
-  turn_count: 1,
-  stop_reason: 'end_turn',
-}
+import { DONE } from './events.ts'
 
 const runs = () =>
   new Runs(

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readTail } from '../../../abuse/read-tail.ts'
 import { now } from '../../history.ts'
 
 const TICK = /event: text_delta\ndata: {"text":"(\d+\.?\d*) "/g
@@ -9,8 +10,6 @@ const TICK = /event: text_delta\ndata: {"text":"(\d+\.?\d*) "/g
 const TRIES = 5
 const AGAIN_MS = 1_000
 const WITHIN_MS = 20_000
-const TAIL_CHARS = 2_000
-const LAST_CHUNK = '\r\n0\r\n\r\n'
 
 export type Ticking = { readers: number; ticks: number; everyMs: number }
 
@@ -88,18 +87,9 @@ export class NeverReader {
   }
 
   /** Reads what there is after all, to the end of the stream or of the connection, and tells the last of it. */
-  async readOn(): Promise<string> {
-    const ended = Promise.withResolvers<void>()
-    let tail = ''
-    this.#socket.on('data', (chunk: string) => {
-      tail = (tail + chunk).slice(-TAIL_CHARS)
-      if (tail.endsWith(LAST_CHUNK)) this.#socket.destroy()
-    })
-    this.#socket.once('close', () => ended.resolve())
+  readOn(): Promise<string> {
     this.#socket.setTimeout(WITHIN_MS, () => this.#socket.destroy())
-    this.#socket.resume()
-    await ended.promise
-    return tail
+    return readTail(this.#socket)
   }
 
   leave(): void {
