@@ -1,7 +1,7 @@
 import { matchesGlob, posix } from 'node:path'
 import type { FileFacts } from './read-file.ts'
 import { isFile, type Tree, targetOf } from './read-tree.ts'
-import { ENTRIES, FENCES, GLOBALS, LAYERS, LAZY, MAY_IMPORT, SIDEWAYS } from './table.ts'
+import { ENTRIES, FENCES, GLOBALS, LAYERS, LAZY, type Layer, MAY_IMPORT, SIDEWAYS } from './table.ts'
 
 export type Violation = { file: string; line: number; rule: string }
 
@@ -22,12 +22,12 @@ type Say = (line: number, rule: string) => void
 
 function checkEdges(file: string, { imports }: FileFacts, say: Say): void {
   const from = layerOf(file)
-  if (from === 'outside') return
+  const isOurs = !isTooling(from)
   for (const { specifier, line, isDynamic } of imports) {
     const target = targetOf(file, specifier)
-    const refusal = isFile(target) ? refuseFile(file, target) : refusePackage(file, target)
+    const refusal = isFile(target) ? refuseFile(file, target) : isOurs && refusePackage(file, target)
     if (refusal) say(line, refusal)
-    if (isDynamic && !LAZY.some(([who, what]) => is(file, who) && is(target, what)))
+    if (isOurs && isDynamic && !LAZY.some(([who, what]) => is(file, who) && is(target, what)))
       say(line, `import('${specifier}') is not among the lazy imports of the table`)
   }
 }
@@ -54,7 +54,11 @@ const folderOf = (file: string) => file.split('/')[1] ?? ''
 
 const TECHNOLOGIES = ['memory', 'redis', 'bullmq', 'mongo', 'sqlite', 'ai-sdk', 'chat', 'demo', 'mcp']
 
-const technologyOf = (file: string) => TECHNOLOGIES.find((name) => posix.basename(file).startsWith(name))
+/** Told by the file's name or by a folder above it. */
+const technologyOf = (file: string) =>
+  TECHNOLOGIES.find((name) => file.split('/').some((part, depth) => depth > 1 && part.startsWith(name)))
+
+const isTooling = (layer: Layer | undefined) => layer === 'script' || layer === 'test'
 
 function refusePackage(file: string, target: string): string | undefined {
   if (target.startsWith('.')) return undefined // A file that is no code, such as package.json.
@@ -64,7 +68,7 @@ function refusePackage(file: string, target: string): string | undefined {
 }
 
 function checkGlobals(file: string, { mentions, bound }: FileFacts, say: Say): void {
-  if (layerOf(file) === 'outside') return
+  if (isTooling(layerOf(file))) return
   for (const { name, line } of mentions) {
     const fence = Object.hasOwn(GLOBALS, name) && !bound.has(name) ? GLOBALS[name] : undefined
     if (fence && !isIn(file, fence)) say(line, `the global ${name} is for ${fence.join(', ')} only`)

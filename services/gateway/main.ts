@@ -1,11 +1,11 @@
-import { joinAsGateway } from '../../shared/broker/redis.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
-import { openHttp } from '../wiring/http.ts'
-import { openOps } from '../wiring/ops.ts'
+import { joinAsGateway } from '../../shared/broker/relay/redis.ts'
+import { openOps } from '../ops/open-ops.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
 import { openTools } from '../wiring/tools.ts'
 import { drainGateway } from './drain.ts'
+import { openHttp } from './open-http.ts'
 
 const CLOSE_MS = 5_000
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
-import { renderReaderFailure } from '../../shared/broker/frames.ts'
+import { renderReaderFailure } from '../../shared/broker/journal/frames.ts'
 import type { FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'

@@ -1,13 +1,13 @@
 import { createMemoryBroker, createMemoryPermissionBook } from '../../shared/broker/memory.ts'
 import { ALWAYS_HELD } from '../../shared/broker/port.ts'
-import type { Config } from '../../shared/config.ts'
+import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Closer } from '../../shared/shutdown.ts'
-import { openHttp } from '../wiring/http.ts'
-import { openOps } from '../wiring/ops.ts'
+import { openHttp } from '../gateway/open-http.ts'
+import { openOps } from '../ops/open-ops.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
-import { openWorker } from '../wiring/worker.ts'
+import { openWorker } from '../worker/open-worker.ts'
 
 /** After DRAIN_SECS: for streams to deliver their last frames, and for what the tools have open. */
 const STREAMS_MS = 3_000

@@ -1,6 +1,6 @@
 import { flushCompileCache } from 'node:module'
-import { type Config, ConfigError, loadConfig } from '../../shared/config.ts'
-import type { Form } from '../../shared/config-fields.ts'
+import { type Config, ConfigError, loadConfig } from '../../shared/config/config.ts'
+import type { Form } from '../../shared/config/fields.ts'
 import { createLog, type Log, type LogFields } from '../../shared/log.ts'
 import { type Closer, createShutdown } from '../../shared/shutdown.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Config } from '../../shared/config.ts'
-import type { Form } from '../../shared/config-fields.ts'
+import type { Config } from '../../shared/config/config.ts'
+import type { Form } from '../../shared/config/fields.ts'
 import type { Log } from '../../shared/log.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
@@ -25,7 +25,7 @@ export async function openStore(config: StoreConfig, form: Form, log: Log): Prom
 }
 
 async function openFile({ dataDir }: StoreConfig): Promise<Store> {
-  const { openSqliteStore } = await import('../../shared/store/sqlite.ts')
+  const { openSqliteStore } = await import('../../shared/store/sqlite/sqlite.ts')
   return openSqliteStore({ file: join(dataDir, FILE), collections: COLLECTIONS })
 }
 
@@ -34,7 +34,7 @@ async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Prom
     log.warn('no store is configured: customers are not remembered; set MONGODB_URL')
     return undefined
   }
-  const { openMongoStore } = await import('../../shared/store/mongo.ts')
+  const { openMongoStore } = await import('../../shared/store/mongo/mongo.ts')
   const onProblem = (line: string) => log.error(line)
   return openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
 }

@@ -1,18 +1,18 @@
-import type { Config } from '../../shared/config.ts'
+import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Egress } from '../../shared/net/egress.ts'
 import { planProblem } from '../../shared/plans/plan.ts'
-import type { Egress } from '../../shared/providers/egress.ts'
-import { createAgentTools } from '../../shared/tools/agents.ts'
+import { createAgentTools } from '../../shared/tools/agents/agents.ts'
+import { createDreamTool } from '../../shared/tools/agents/dream.ts'
+import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
 import { createBashTool } from '../../shared/tools/bash.ts'
-import { createDreamTool } from '../../shared/tools/dream.ts'
 import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
-import { createFileTools } from '../../shared/tools/files.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
-import { createSearchTools } from '../../shared/tools/search.ts'
-import { createSkillTool, type Skill } from '../../shared/tools/skill.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
+import { createFileTools } from '../../shared/tools/workspace/files.ts'
+import { createSearchTools } from '../../shared/tools/workspace/search.ts'
 
 type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'>
 
@@ -47,7 +47,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
 function openEgress(allowPrivate: boolean) {
   let egress: Promise<Egress> | undefined
   const open = () => {
-    egress ??= import('../../shared/providers/egress.ts').then(({ createEgress }) => createEgress({ allowPrivate }))
+    egress ??= import('../../shared/net/egress.ts').then(({ createEgress }) => createEgress({ allowPrivate }))
     return egress
   }
   return { open, close: async () => (await egress)?.close() }
@@ -56,14 +56,14 @@ function openEgress(allowPrivate: boolean) {
 /** The MCP client is loaded only where there is a server to talk to. */
 async function openMcp(configFile: string | undefined, log: Log) {
   if (configFile === undefined) return { tools: [], close: async () => {} }
-  const { openMcpServers } = await import('../../shared/tools/mcp.ts')
+  const { openMcpServers } = await import('../../shared/tools/mcp/mcp.ts')
   return openMcpServers({ configFile, onProblem: (line: string) => log.warn(line) })
 }
 
 /** What reads skills is loaded only where there are some. */
 async function openSkills(dir: string | undefined, log: Log): Promise<Skill[]> {
   if (dir === undefined) return []
-  const { loadSkills } = await import('../../shared/tools/skills.ts')
+  const { loadSkills } = await import('../../shared/tools/agents/skills.ts')
   const { skills, problems } = await loadSkills(dir)
   for (const line of problems) log.warn(line)
   return skills

@@ -7,7 +7,7 @@ import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../.
 import type { Log } from '../../shared/log.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { RunFacilities } from '../../shared/tools/port.ts'
-import type { Start, StartEngine } from './engine.ts'
+import type { Start, StartEngine } from './prepare-run.ts'
 import type { Execute, Run } from './run.ts'
 
 export type CustomerRunDeps = {

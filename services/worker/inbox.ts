@@ -1,7 +1,7 @@
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { StartEngine } from './engine.ts'
 import type { StartOneShot } from './one-shots.ts'
+import type { StartEngine } from './prepare-run.ts'
 import type { Runs } from './runs.ts'
 import type { Sessions } from './sessions.ts'
 

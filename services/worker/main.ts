@@ -1,10 +1,10 @@
-import { Lease } from '../../shared/broker/lease.ts'
-import { joinAsWorker, openWorkerBook } from '../../shared/broker/redis.ts'
+import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
-import { openOps } from '../wiring/ops.ts'
+import { joinAsWorker, openWorkerBook } from '../../shared/broker/relay/redis.ts'
+import { openOps } from '../ops/open-ops.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
-import { openWorker } from '../wiring/worker.ts'
+import { openWorker } from './open-worker.ts'
 
 const CLOSE_MS = 5_000
 

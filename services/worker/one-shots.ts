@@ -3,7 +3,7 @@ import { Conversation } from '../../shared/engine/conversation.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { QueuePlan, RunFacilities } from '../../shared/tools/port.ts'
 import type { CustomerRuns } from './customers.ts'
-import type { StartEngine } from './engine.ts'
+import type { StartEngine } from './prepare-run.ts'
 import type { Execute } from './run.ts'
 
 /** Puts a tenant's approved plan into the plan queue, or says why not. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
-import type { Journal } from '../../shared/broker/journal.ts'
+import type { Journal } from '../../shared/broker/journal/journal.ts'
 import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
 import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'

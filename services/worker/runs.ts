@@ -1,4 +1,4 @@
-import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal.ts'
+import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal/journal.ts'
 import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
 import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'

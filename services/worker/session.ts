@@ -2,7 +2,7 @@ import type { SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
 import { tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import type { Start } from './engine.ts'
+import type { Start } from './prepare-run.ts'
 import type { CancelCode, Execute, Run } from './run.ts'
 import { SessionMemory } from './session-memory.ts'
 

@@ -1,5 +1,5 @@
 import type { TenantId } from '../../shared/tenant.ts'
-import { removeWorkspace, workspacePath } from '../../shared/tools/workspace.ts'
+import { removeWorkspace, workspacePath } from '../../shared/tools/workspace/workspace.ts'
 
 /** The folders of this worker's sessions and runs. */
 export type Workspaces = {

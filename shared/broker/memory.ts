@@ -1,8 +1,8 @@
 import { newId } from '../ids.ts'
 import type { TenantId } from '../tenant.ts'
-import { CursorStream } from './frame-stream.ts'
-import { MAX_PAGE_BYTES, readPlace, writePlace } from './permission-page.ts'
-import { reply } from './permission-reply.ts'
+import { CursorStream } from './journal/cursor-stream.ts'
+import { MAX_PAGE_BYTES, readPlace, writePlace } from './permissions/page.ts'
+import { reply } from './permissions/reply.ts'
 import type {
   Broker,
   Inbox,

@@ -1,5 +1,5 @@
 import type { Message } from '../providers/port.ts'
-import { charsOf, type Measure } from './context-size.ts'
+import { charsOf, type Measure } from './context/size.ts'
 
 /** What a conversation goes on from. */
 export type ConversationState = {

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '../events.ts'
+import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
-import type { CallPart } from '../providers/retry.ts'
 import { StopMatcher } from './stop.ts'
 
 export type ToolCall = Extract<ModelPart, { type: 'tool_call' }>

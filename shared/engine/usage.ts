@@ -1,6 +1,6 @@
 import type { DoneEvent, TurnEndEvent } from '../events.ts'
 import type { Usage } from '../providers/port.ts'
-import { tokensOf } from './context-size.ts'
+import { tokensOf } from './context/size.ts'
 
 /** What a run has used so far. */
 export type Totals = { usage: Usage; costUsd: number; turns: number; isPriceUnknown: boolean }

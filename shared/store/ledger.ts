@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
 import { readCursor, toCursor } from './cursor.ts'
-import { createLines } from './lines.ts'
+import { createLines } from './keyed-queue.ts'
 import type { Collection, CollectionSpec, Store, Stored } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 

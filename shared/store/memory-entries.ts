@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
-import { createLines } from './lines.ts'
+import { createLines } from './keyed-queue.ts'
 import type { CollectionSpec, Store, Stored } from './port.ts'
 
 export const MEMORY_ENTRIES: CollectionSpec = {

@@ -7,7 +7,7 @@ import { clip } from './clip.ts'
 import { OutputCap } from './output-cap.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from './port.ts'
 import { endProcessGroup } from './process-group.ts'
-import { makeWorkspace } from './workspace.ts'
+import { makeWorkspace } from './workspace/workspace.ts'
 
 export type BashOptions = {
   /** PATH of the commands. Of the server's own environment they are given nothing. */

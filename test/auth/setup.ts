@@ -2,7 +2,7 @@ import { createOidcIdentify, type OidcOptions } from '../../shared/auth/oidc.ts'
 import type { Identify, Identity } from '../../shared/auth/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createLog } from '../../shared/log.ts'
-import { createEgress } from '../../shared/providers/egress.ts'
+import { createEgress } from '../../shared/net/egress.ts'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { newSigner, type Signer } from '../support/issuer/signer.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { createRedisMembers } from '../../shared/broker/placement/redis-members.ts'
 import type { Broker, FrameStream } from '../../shared/broker/port.ts'
-import { createRedisMembers } from '../../shared/broker/redis-members.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { reply } from '../../shared/broker/permission-reply.ts'
+import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PageRequest, PermissionBook } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { MetricsRegistry } from '../../services/ops/registry.ts'
-import { renderFrame } from '../../shared/broker/frames.ts'
+import { renderFrame } from '../../shared/broker/journal/frames.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { DONE, delta, Feed, framesOf, RUN_ID, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'

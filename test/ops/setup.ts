@@ -1,5 +1,5 @@
-import { type Ops, type OpsConfig, openOps } from '../../services/wiring/ops.ts'
-import type { Form } from '../../shared/config-fields.ts'
+import { type Ops, type OpsConfig, openOps } from '../../services/ops/open-ops.ts'
+import type { Form } from '../../shared/config/fields.ts'
 import { createLog } from '../../shared/log.ts'
 
 export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }

@@ -11,7 +11,7 @@ describe('import table (style.md 2.1)', () => {
         'shared/errors.ts': X,
         'shared/tools/port.ts': `${use('../errors.ts')}export type Tool = string\n`,
         'shared/tools/clip.ts': X,
-        'shared/tools/files.ts': `${use('./clip.ts')}import type { Tool } from './port.ts'\nconst t: Tool = ''\n`,
+        'shared/tools/workspace/files.ts': `${use('./clip.ts')}import type { Tool } from './port.ts'\nconst t: Tool = ''\n`,
       },
     ],
     [
@@ -25,9 +25,9 @@ describe('import table (style.md 2.1)', () => {
     [
       'an adapter imports its own other files, and what its folder has once for all adapters',
       {
-        'shared/broker/frames.ts': X,
+        'shared/broker/journal/frames.ts': X,
         'shared/broker/redis-lua.ts': X,
-        'shared/broker/redis.ts': `import { Redis } from 'ioredis'\nimport { x as y } from './redis-lua.ts'\n${use('./frames.ts')}y(Redis)\n`,
+        'shared/broker/relay/redis.ts': `import { Redis } from 'ioredis'\nimport { x as y } from './redis-lua.ts'\n${use('./frames.ts')}y(Redis)\n`,
       },
     ],
     [
@@ -86,13 +86,13 @@ describe('import table (style.md 2.1)', () => {
     ],
     [
       'an adapter imports another adapter',
-      { 'shared/store/mongo.ts': X, 'shared/store/sqlite.ts': use('./mongo.ts') },
+      { 'shared/store/mongo/mongo.ts': X, 'shared/store/sqlite/sqlite.ts': use('./mongo.ts') },
       /^shared\/store\/sqlite.ts:1 shared\/store may not import its neighbour/,
     ],
     [
       'a service imports an adapter',
-      { 'shared/store/sqlite.ts': X, 'services/gateway/app.ts': use('../../shared/store/sqlite.ts') },
-      'services/gateway/app.ts:1 service files may not import adapter files (shared/store/sqlite.ts)',
+      { 'shared/store/sqlite/sqlite.ts': X, 'services/gateway/app.ts': use('../../shared/store/sqlite/sqlite.ts') },
+      'services/gateway/app.ts:1 service files may not import adapter files (shared/store/sqlite/sqlite.ts)',
     ],
     [
       'a service imports its sibling',
@@ -150,7 +150,7 @@ describe('import table (style.md 2.1)', () => {
     ],
     [
       'a scoped package in another adapter',
-      { 'shared/providers/demo.ts': `import '@ai-sdk/openai'` },
+      { 'shared/providers/demo/demo.ts': `import '@ai-sdk/openai'` },
       /:1 @ai-sdk\/openai is for shared\/providers\/ai-sdk/,
     ],
     [

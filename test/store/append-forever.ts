@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger } from '../../shared/store/ledger.ts'
-import { openSqliteStore } from '../../shared/store/sqlite.ts'
+import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
 // Appends runs of some customers to the ledger of --file until it is killed, and says a line for each that was acknowledged.

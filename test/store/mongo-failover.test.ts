@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
-import { openMongoStore } from '../../shared/store/mongo.ts'
+import { openMongoStore } from '../../shared/store/mongo/mongo.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
 import { useMongo } from '../support/mongo.ts'
 

@@ -1,4 +1,4 @@
-import { openMongoStore } from '../../shared/store/mongo.ts'
+import { openMongoStore } from '../../shared/store/mongo/mongo.ts'
 import { ledgerContract } from '../contract/ledger.ts'
 import { storeContract } from '../contract/store.ts'
 import { useMongo } from '../support/mongo.ts'

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../shared/store/sqlite.ts'
+import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import { ledgerContract } from '../contract/ledger.ts'
 import { storeContract } from '../contract/store.ts'
 

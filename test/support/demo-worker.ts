@@ -4,7 +4,7 @@ import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '.
 import { ALWAYS_HELD, type PermissionBook } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
-import { createDemoProvider } from '../../shared/providers/demo.ts'
+import { createDemoProvider } from '../../shared/providers/demo/demo.ts'
 import { succeed } from '../../shared/tools/port.ts'
 
 const LIMITS: WorkerLimits = {

@@ -1,13 +1,13 @@
 import type { Worker } from '../../services/worker/worker.ts'
-import { Lease } from '../../shared/broker/lease.ts'
+import { Lease } from '../../shared/broker/placement/lease.ts'
+import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
 import {
   type GatewayRelay,
   joinAsGateway,
   joinAsWorker,
   openWorkerBook,
   type WorkerRelay,
-} from '../../shared/broker/redis.ts'
-import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
+} from '../../shared/broker/relay/redis.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { createDemoWorker } from './demo-worker.ts'

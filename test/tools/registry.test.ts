@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../shared/events.ts'
 import { createBashTool } from '../../shared/tools/bash.ts'
-import { createFileTools } from '../../shared/tools/files.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
-import { createSearchTools } from '../../shared/tools/search.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
+import { createFileTools } from '../../shared/tools/workspace/files.ts'
+import { createSearchTools } from '../../shared/tools/workspace/search.ts'
 
 const tool = (name: string, inputSchema: JsonObject = { type: 'object' }): Tool => ({
   name,

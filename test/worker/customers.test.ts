@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCustomerRuns } from '../../services/worker/customers.ts'
 import type { Run } from '../../services/worker/run.ts'
-import { Lease } from '../../shared/broker/lease.ts'
+import { Lease } from '../../shared/broker/placement/lease.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'
 import { AppError } from '../../shared/errors.ts'

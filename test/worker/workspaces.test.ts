@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
-import { workspacePath } from '../../shared/tools/workspace.ts'
+import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 
 const isThere = (path: string) =>

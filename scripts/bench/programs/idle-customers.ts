@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStandalone } from '../../../services/standalone/standalone.mts'
 import { openStore } from '../../../services/wiring/store.ts'
-import { loadConfig } from '../../../shared/config.ts'
+import { loadConfig } from '../../../shared/config/config.ts'
 import { createLog } from '../../../shared/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 

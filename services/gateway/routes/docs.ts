@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { RequestHandler } from 'express'
 import { readDocument } from '../../../shared/api/document.ts'
 import { notFound } from '../../../shared/errors.ts'
-import type { RouteTable } from '../routes.ts'
+import type { RouteTable } from '../../http/routes.ts'
 
 /** The explorer needs its own files and this API, nothing from elsewhere; swagger-ui sets styles on elements. */
 const PAGE_POLICY = [

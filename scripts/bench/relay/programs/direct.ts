@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import express, { type Request, type Response } from 'express'
-import { renderFrame } from '../../../../shared/broker/frames.ts'
+import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
 import { createMemoryBroker, createMemoryPermissionBook } from '../../../../shared/broker/memory.ts'
 import { type AgentEvent, isTerminal } from '../../../../shared/events.ts'
 import { Player, type Sink } from '../source/player.ts'

@@ -1,6 +1,6 @@
-import { createServer } from '../../../../services/gateway/server.ts'
-import { joinAsGateway } from '../../../../shared/broker/redis.ts'
+import { createServer } from '../../../../services/http/server.ts'
 import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
+import { joinAsGateway } from '../../../../shared/broker/relay/redis.ts'
 import { createLog } from '../../../../shared/log.ts'
 import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { LoopDelay } from '../loop-delay.ts'

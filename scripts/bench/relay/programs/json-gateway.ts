@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import express, { type Response } from 'express'
 import { Redis } from 'ioredis'
-import { renderFrame } from '../../../../shared/broker/frames.ts'
+import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
 import { isTerminal } from '../../../../shared/events.ts'
 import { BARE_PATH } from '../target.ts'
 import { answerCalls, readOptions } from './answer.ts'

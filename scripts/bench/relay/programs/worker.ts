@@ -1,6 +1,6 @@
-import { Lease } from '../../../../shared/broker/lease.ts'
-import { type ClusterWorker, joinAsWorker } from '../../../../shared/broker/redis.ts'
+import { Lease } from '../../../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
+import { type ClusterWorker, joinAsWorker } from '../../../../shared/broker/relay/redis.ts'
 import { createLog } from '../../../../shared/log.ts'
 import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { createSyntheticInbox } from '../source/synthetic-inbox.ts'

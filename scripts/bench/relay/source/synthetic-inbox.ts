@@ -1,4 +1,4 @@
-import { JOURNAL_LIMITS, Journal } from '../../../../shared/broker/journal.ts'
+import { JOURNAL_LIMITS, Journal } from '../../../../shared/broker/journal/journal.ts'
 import type { Inbox } from '../../../../shared/broker/port.ts'
 import { Player } from './player.ts'
 import { readScript } from './script.ts'

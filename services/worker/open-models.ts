@@ -1,0 +1,16 @@
+import type { Config } from '../../shared/config/config.ts'
+import type { ModelTarget } from '../../shared/config/model.ts'
+import type { ModelRoute } from '../../shared/providers/port.ts'
+import { openProvider } from './open-provider.ts'
+
+/** The server's own model and its fallback (D1.3); the cluster form may have none (D1.4). */
+export async function openModels({
+  model,
+  fallback,
+}: Pick<Config, 'model' | 'fallback'>): Promise<{ primary: ModelRoute | undefined; fallback: ModelRoute | undefined }> {
+  return { primary: model && (await openRoute(model)), fallback: fallback && (await openRoute(fallback)) }
+}
+
+async function openRoute({ provider: type, model, ...address }: ModelTarget): Promise<ModelRoute> {
+  return { provider: await openProvider({ type, ...address }), model }
+}

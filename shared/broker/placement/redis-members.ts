@@ -1,0 +1,99 @@
+import type { RedisLink, Script } from '../redis-link.ts'
+import type { Member, MemberFields, Members, Renewal } from './members.ts'
+
+const MEMBERS = 'ae:members'
+const EPOCH = 'ae:epoch'
+/** Another one when Redis has restarted empty; who finds it changed has not been judged, but forgotten. */
+const BOOT = 'ae:boot'
+
+/** A lease ends this long after its last renewal (T_dead). */
+const LEASE_MS = 4_000
+
+const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
+
+/** Never the same twice, whoever sets it. */
+const MARK = `redis.call('SET', KEYS[3], t[1] .. '.' .. t[2], 'NX')`
+
+const JOIN: Script = {
+  name: 'aeJoin',
+  keys: 3,
+  // Counting on from the clock: epochs rise also over an empty restart.
+  lua: `${NOW}
+    redis.call('SET', KEYS[2], t[1], 'NX')
+    local epoch = redis.call('INCR', KEYS[2])
+    ${MARK}
+    redis.call('HSET', KEYS[1], epoch, cjson.encode({ until_ms = now + ARGV[1], fields = ARGV[2] }))
+    return { epoch, redis.call('GET', KEYS[3]) }`,
+}
+
+const RENEW: Script = {
+  name: 'aeRenew',
+  keys: 3,
+  lua: `${NOW}
+    local isEmpty = redis.call('GET', KEYS[3]) ~= ARGV[4]
+    if isEmpty then
+      redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]) or t[1]))
+      ${MARK}
+    elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+      return { 'dead', ARGV[4] }
+    end
+    redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ until_ms = now + ARGV[2], fields = ARGV[3] }))
+    return { isEmpty and 'empty' or 'renewed', redis.call('GET', KEYS[3]) }`,
+}
+
+const LIST: Script = {
+  name: 'aeMembers',
+  keys: 1,
+  lua: `${NOW} return { now, redis.call('HGETALL', KEYS[1]) }`,
+}
+
+const JUDGE: Script = {
+  name: 'aeJudge',
+  keys: 1,
+  lua: `${NOW}
+    local found = redis.call('HGET', KEYS[1], ARGV[1])
+    if not found then return 1 end
+    if cjson.decode(found).until_ms > now then return 0 end
+    redis.call('HDEL', KEYS[1], ARGV[1])
+    return 1`,
+}
+
+const BOOTED: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+
+const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
+
+export function createRedisMembers(link: RedisLink): Members {
+  let boot = ''
+  return {
+    async join(fields) {
+      const answer = await link.run(JOIN, [MEMBERS, EPOCH, BOOT], [LEASE_MS, JSON.stringify(fields)])
+      const [epoch, marker] = answer as [number, string]
+      boot = marker
+      return epoch
+    },
+    async renew(epoch, fields) {
+      const args = [epoch, LEASE_MS, JSON.stringify(fields), boot]
+      const [outcome, marker] = (await link.run(RENEW, [MEMBERS, EPOCH, BOOT], args)) as [Renewal, string]
+      boot = marker
+      return outcome
+    },
+    async leave(epoch) {
+      await link.run(LEAVE, [MEMBERS], [epoch])
+    },
+    async list() {
+      const [now, entries] = (await link.run(LIST, [MEMBERS], [])) as [number, string[]]
+      return membersOf(now, entries)
+    },
+    isRemembered: async () => (await link.run(BOOTED, [BOOT], [])) === boot,
+    judge: async (epoch) => (await link.run(JUDGE, [MEMBERS], [epoch])) === 1,
+  }
+}
+
+function membersOf(now: number, entries: readonly string[]): Member[] {
+  const members: Member[] = []
+  for (let i = 0; i + 1 < entries.length; i += 2) {
+    const { until_ms, fields } = JSON.parse(entries[i + 1] ?? '') as { until_ms: number; fields: string }
+    members.push({ ...(JSON.parse(fields) as MemberFields), epoch: Number(entries[i]), expiresInMs: until_ms - now })
+  }
+  return members
+}

@@ -1,0 +1,110 @@
+import type { FailureCode } from '../port.ts'
+
+/** One thing the demo model does. */
+export type Act =
+  | { do: 'say' | 'think'; text: string }
+  /** The input is the JSON text of an object. */
+  | { do: 'call'; toolName: string; input: string }
+  | { do: 'fail'; code: FailureCode }
+  | { do: 'sleep'; ms: number }
+
+const FAILURE_CODES: Record<FailureCode, true> = {
+  provider_auth: true,
+  provider_rate_limited: true,
+  provider_unavailable: true,
+  provider_rejected: true,
+  context_too_long: true,
+  content_filtered: true,
+  timeout: true,
+}
+
+/** A run lives no longer than its longest turn may. */
+const MAX_SLEEP_MS = 600_000
+
+const DIRECTIVES =
+  'The demo model knows, one a line: /tool NAME {json}, /think TEXT, /say TEXT, /plan {json}, /sleep MS, ' +
+  `/fail CODE (${Object.keys(FAILURE_CODES).join(', ')}).`
+
+/**
+ * What a prompt makes the demo model do, turn by turn (D1.4): each turn takes the lines up to its first tool call, and the last
+ * one those that are left, if there are any.
+ */
+export function turnsOf(prompt: string): Act[][] {
+  const turns: Act[][] = [[]]
+  for (const act of actsOf(prompt)) {
+    turns.at(-1)?.push(act)
+    if (act.do === 'call') turns.push([])
+  }
+  return turns
+}
+
+/** Lines without a directive are echoed, those that follow one another together. */
+function actsOf(prompt: string): Act[] {
+  const acts: Act[] = []
+  let plain: string[] = []
+  const echo = () => {
+    const text = plain.join('\n').trim()
+    if (text !== '') acts.push({ do: 'say', text: `You wrote: ${text}` })
+    plain = []
+  }
+  for (const line of prompt.split(/\r?\n/)) {
+    const [, name, rest = ''] = /^\/([A-Za-z]+)(?:\s+(.*))?$/.exec(line.trim()) ?? []
+    if (name === undefined) plain.push(line)
+    else {
+      echo()
+      acts.push(actOf(name, rest))
+    }
+  }
+  echo()
+  return acts
+}
+
+function actOf(name: string, rest: string): Act {
+  switch (name) {
+    case 'say':
+    case 'think':
+      return rest === '' ? misunderstood(`/${name} wants a text`) : { do: name, text: rest }
+    case 'tool':
+      return toolCall(rest)
+    case 'plan':
+      return call('ExitPlanMode', rest)
+    case 'fail':
+      return isFailureCode(rest) ? { do: 'fail', code: rest } : misunderstood(`/fail does not know the code "${rest}"`)
+    case 'sleep':
+      return sleep(rest)
+    default:
+      return misunderstood(`there is no directive /${name}`)
+  }
+}
+
+const isFailureCode = (code: string): code is FailureCode => Object.hasOwn(FAILURE_CODES, code)
+
+function toolCall(rest: string): Act {
+  const [, toolName, json = ''] = /^(\S+)\s*(.*)$/.exec(rest) ?? []
+  return toolName === undefined ? misunderstood('/tool wants the name of a tool') : call(toolName, json)
+}
+
+function call(toolName: string, json: string): Act {
+  const input = json === '' ? '{}' : json
+  return isObject(input)
+    ? { do: 'call', toolName, input }
+    : misunderstood(`the input for ${toolName} is not a JSON object`)
+}
+
+function isObject(json: string): boolean {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false // Whoever wrote it is told.
+  }
+}
+
+function sleep(rest: string): Act {
+  const ms = rest === '' ? Number.NaN : Number(rest)
+  return ms >= 0 && ms <= MAX_SLEEP_MS
+    ? { do: 'sleep', ms }
+    : misunderstood(`/sleep wants milliseconds from 0 to ${MAX_SLEEP_MS}`)
+}
+
+const misunderstood = (problem: string): Act => ({ do: 'say', text: `Not understood: ${problem}. ${DIRECTIVES}` })

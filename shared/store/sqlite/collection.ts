@@ -1,0 +1,147 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { JsonObject } from '../../events.ts'
+import type { TenantId } from '../../tenant.ts'
+import { type Bound, checkQuery, groupOf, pick, toText } from '../document.ts'
+import type { Collection, CollectionSpec, Fields, PageQuery, Stored, WriteOptions } from '../port.ts'
+import { storeUnavailable } from '../unavailable.ts'
+import { type Guard, isDuplicate } from './errors.ts'
+
+type Parts = { db: DatabaseSync; guard: Guard; flush: () => Promise<void>; now: () => number }
+
+/** Documents that have expired leave with the inserts that follow, so many at a time that none of these is slow. */
+const SWEPT = 100
+
+/** One table. Statements run at once, on this thread; a write is acknowledged when it is on the disk. */
+export class SqliteCollection implements Collection {
+  readonly #spec: CollectionSpec
+  readonly #parts: Parts
+  /** As many as there are shapes of queries in the code. */
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(spec: CollectionSpec, parts: Parts) {
+    this.#spec = spec
+    this.#parts = parts
+  }
+
+  async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
+    const group = groupOf(this.#spec, fields)
+    const values = pick(this.#spec, group, fields)
+    const [row] = this.#all(`SELECT doc, version FROM ${this.#alive(group)}`, [tenant, ...this.#clock(), ...values])
+    return row && toStored(row)
+  }
+
+  async insert(tenant: TenantId, doc: JsonObject, { withinMs = Infinity }: WriteOptions = {}): Promise<boolean> {
+    const { name, ttlSecs } = this.#spec
+    const text = toText(this.#spec, doc)
+    if (withinMs <= 0) throw storeUnavailable('too late')
+    const expiresAt = ttlSecs === undefined ? null : this.#parts.now() + 1000 * ttlSecs
+    if (ttlSecs !== undefined) this.#sweep(tenant, doc)
+    const sql = `INSERT INTO ${name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
+    try {
+      this.#run(sql, [tenant, expiresAt, text])
+    } catch (cause) {
+      if (isDuplicate(cause)) return false
+      throw cause
+    }
+    return this.#flushed(true)
+  }
+
+  async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
+    const text = toText(this.#spec, doc)
+    const key = this.#keyOf(doc)
+    const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(this.#spec.key)} AND version = ?`
+    try {
+      return await this.#flushed(this.#run(sql, [text, tenant, ...this.#clock(), ...key, version]) === 1)
+    } catch (cause) {
+      if (isDuplicate(cause)) return false
+      throw cause
+    }
+  }
+
+  async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
+    const values = pick(this.#spec, this.#spec.key, key)
+    const sql = `DELETE FROM ${this.#alive(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
+    const parameters = [tenant, ...this.#clock(), ...values, ...(version === undefined ? [] : [version])]
+    return this.#flushed(this.#run(sql, parameters) === 1)
+  }
+
+  async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
+    const { where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
+    const conditions = bounds.map(toCondition)
+    const order = by.map((field) => `${field} ${isDescending ? 'DESC' : 'ASC'}`).join(', ')
+    const from = [this.#alive(where.map(([field]) => field)), ...conditions].join(' AND ')
+    const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
+    const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
+    return this.#all(sql, [tenant, ...this.#clock(), ...values]).map(toStored)
+  }
+
+  #keyOf(doc: JsonObject) {
+    return pick(
+      this.#spec,
+      this.#spec.key,
+      Object.fromEntries(this.#spec.key.map((name) => [name, doc[name] as string])),
+    )
+  }
+
+  #alive(fields: readonly string[]): string {
+    return `${this.#spec.name} WHERE ${this.#where(fields)}`
+  }
+
+  #where(fields: readonly string[]): string {
+    const expiry = this.#spec.ttlSecs === undefined ? [] : ['expires_at > ?']
+    return ['tenant = ?', ...expiry, ...fields.map((field) => `${field} = ?`)].join(' AND ')
+  }
+
+  /** The value for the `?` of the expiry. */
+  #clock(): number[] {
+    return this.#spec.ttlSecs === undefined ? [] : [this.#parts.now()]
+  }
+
+  /** Makes room: what has expired counts as gone, this document's forerunner first of all. */
+  #sweep(tenant: TenantId, doc: JsonObject): void {
+    const { name, key } = this.#spec
+    const now = this.#parts.now()
+    const same = key.map((field) => `${field} = ?`).join(' AND ')
+    this.#run(`DELETE FROM ${name} WHERE tenant = ? AND ${same} AND expires_at <= ?`, [
+      tenant,
+      ...this.#keyOf(doc),
+      now,
+    ])
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${SWEPT})`, [
+      now,
+    ])
+  }
+
+  #run(sql: string, parameters: SQLInputValue[]): number {
+    return this.#parts.guard(() => Number(this.#prepare(sql).run(...parameters).changes))
+  }
+
+  #all(sql: string, parameters: SQLInputValue[]): Row[] {
+    return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as Row[]
+  }
+
+  #prepare(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.#parts.db.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  async #flushed(isWritten: boolean): Promise<boolean> {
+    if (!isWritten) return false
+    try {
+      await this.#parts.flush()
+      return true
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
+  }
+}
+
+type Row = { doc: string; version: number }
+
+const toStored = ({ doc, version }: Row): Stored => ({ doc: JSON.parse(doc) as JsonObject, version })
+
+function toCondition({ names, values, isLower, isInclusive }: Bound): string {
+  const operator = `${isLower ? '>' : '<'}${isInclusive ? '=' : ''}`
+  return `(${names.join(', ')}) ${operator} (${values.map(() => '?').join(', ')})`
+}

@@ -1,0 +1,59 @@
+import { cp, lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fail, type Tool } from '../port.ts'
+import { makeWorkspace } from '../workspace/workspace.ts'
+import { runAgent } from './agents.ts'
+
+/** A skill in the open Agent Skills format: instructions for one kind of task, and the files that belong to it. */
+export type Skill = { name: string; description: string; instructions: string; folder: string }
+
+/** `Skill` (D5.3): a sub-agent works by the skill's instructions, with the skill's files in the workspace. */
+export function createSkillTool(skills: readonly Skill[]): Tool {
+  const byName = new Map(skills.map((skill) => [skill.name, skill]))
+  const names = [...byName.keys()].join(', ')
+  return {
+    name: 'Skill',
+    description: describeAll(skills),
+    inputSchema: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', maxLength: 64, description: "The skill's name." },
+        input: { type: 'string', maxLength: 100_000, description: 'What the skill is to be applied to.' },
+      },
+      required: ['name'],
+    },
+    defaultPolicy: 'allow',
+    describe: (input) => `Use the skill ${String(input['name'])}`,
+    problemWith({ name }) {
+      if (byName.has(String(name))) return undefined
+      return names === ''
+        ? 'No skills are installed on this server.'
+        : `There is no skill ${String(name)}. The skills are: ${names}.`
+    },
+    async run({ name, input }, context) {
+      const skill = byName.get(String(name))
+      if (!skill) return fail(`There is no skill ${String(name)}.`)
+      await copyFiles(skill, context.workspace)
+      const prompt = typeof input === 'string' && input !== '' ? input : 'Carry out the skill.'
+      return runAgent({ description: `Skill ${skill.name}`, prompt, system: systemOf(skill) }, context)
+    },
+  }
+}
+
+function describeAll(skills: readonly Skill[]): string {
+  const lines = skills.map(({ name, description }) => `- ${name}: ${description}`)
+  const list = lines.length > 0 ? `The skills are:\n${lines.join('\n')}` : 'No skills are installed on this server.'
+  return `Has a sub-agent work by the instructions of a skill, and returns its final answer. ${list}`
+}
+
+const placeOf = ({ name }: Skill) => `.skills/${name}`
+
+const systemOf = (skill: Skill) =>
+  `${skill.instructions}\n\n(You work by the skill ${skill.name}. The files that it names lie under ${placeOf(skill)}/ in your workspace; your last message is all that your caller reads.)`
+
+/** Where the tools that read files find them; symbolic links are left out, since they may lead anywhere. */
+async function copyFiles(skill: Skill, workspace: string): Promise<void> {
+  await makeWorkspace(workspace)
+  const isWanted = async (path: string) => !(await lstat(path)).isSymbolicLink()
+  await cp(skill.folder, join(workspace, placeOf(skill)), { recursive: true, force: true, filter: isWanted })
+}

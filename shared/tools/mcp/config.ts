@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises'
+import { invalidRequest } from '../../errors.ts'
+
+export type StdioServer = { name: string; command: string; args: string[]; env: Record<string, string> }
+export type HttpServer = { name: string; url: URL; headers: Record<string, string> }
+export type McpServerConfig = StdioServer | HttpServer
+
+const MAX_SERVERS = 64
+const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
+
+/**
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?} | {url, headers?}}}`; further fields are
+ * ignored, servers with `"disabled": true` left out. Throws `invalid_request` that names the file and every problem in it.
+ */
+export async function readMcpConfig(file: string): Promise<McpServerConfig[]> {
+  const root = parse(file, await contentOf(file))
+  const servers = isRecord(root) ? root['mcpServers'] : undefined
+  if (!isRecord(servers)) throw problem(file, 'it must be an object with the object "mcpServers" in it')
+  if (Object.keys(servers).length > MAX_SERVERS) throw problem(file, `it names more than ${MAX_SERVERS} servers`)
+  const entries = Object.entries(servers).filter(([, entry]) => !(isRecord(entry) && entry['disabled'] === true))
+  const problems = entries.flatMap(([name, entry]) => problemsOf(entry).map((text) => `mcpServers.${name}${text}`))
+  if (problems.length > 0) throw problem(file, problems.join('; '))
+  return entries.map(([name, entry]) => toServer(name, entry as Entry))
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw problem(
+      file,
+      `it cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'})`,
+    )
+  }
+}
+
+function parse(file: string, content: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch (cause) {
+    // Not the whole message: it quotes the file, which may hold keys.
+    const [place = ''] = / \(line \d+ column \d+\)/.exec(String(cause)) ?? []
+    throw problem(file, `it is not valid JSON${place}`)
+  }
+}
+
+const problem = (file: string, text: string) => invalidRequest(`MCP_CONFIG ${file}: ${text}.`)
+
+type Entry = {
+  type?: string
+  command?: string
+  args?: string[]
+  env?: Record<string, string>
+  url?: string
+  headers?: Record<string, string>
+}
+
+function toServer(name: string, { command, args = [], env = {}, url, headers = {} }: Entry): McpServerConfig {
+  return command === undefined ? { name, url: new URL(String(url)), headers } : { name, command, args, env }
+}
+
+/** Each problem begins with the field's path below the entry. */
+function problemsOf(entry: unknown): string[] {
+  if (!isRecord(entry)) return [' must be an object']
+  const { type, command, args, env, url, headers } = entry
+  if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
+  if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
+  const wantedTypes = command === undefined ? HTTP_TYPES : ['stdio']
+  return [
+    ...complaint(
+      type === undefined || wantedTypes.some((wanted) => wanted === type),
+      `.type must be ${wantedTypes.join(' or ')}`,
+    ),
+    ...complaint(command === undefined || isText(command), '.command must be a text'),
+    ...complaint(args === undefined || (Array.isArray(args) && args.every(isString)), '.args must be a list of texts'),
+    ...complaint(env === undefined || isTexts(env), '.env must be an object of texts'),
+    ...complaint(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
+    ...complaint(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
+  ]
+}
+
+const complaint = (isFine: boolean, text: string): string[] => (isFine ? [] : [text])
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isString = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
+const isText = (value: unknown): boolean => isString(value) && value !== ''
+const isTexts = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isString)
+const isHttpUrl = (value: unknown): boolean =>
+  isString(value) && ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { TextDecoder } from 'node:util'
+import { invalidRequest, notFound } from '../../errors.ts'
+import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
+
+/** No tool reads a file into memory or writes one above this (bytes). */
+export const FILE_MAX_BYTES = 10 * 1024 * 1024
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
+
+/** Opens a regular file of the workspace for reading. The caller closes it. */
+export async function openFile(workspace: string, path: string): Promise<FileHandle> {
+  const place = await locate(workspace, path)
+  if (!place.exists) throw notFound(`${path}: no such file.`)
+  assertFile(await lstat(place.path), path)
+  // O_NONBLOCK: should a FIFO have taken the file's place just now, open must not wait for its writer.
+  const handle = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    assertFile(await handle.stat(), path)
+    await assertInside(handle, place)
+    return handle
+  } catch (cause) {
+    await handle.close()
+    throw cause
+  }
+}
+
+/** A whole file as text, bytes kept as they are (a byte order mark too). Throws `invalid_request` for a large or binary one. */
+export async function readText(workspace: string, path: string): Promise<string> {
+  const handle = await openFile(workspace, path)
+  try {
+    const bytes = await readUpTo(handle, FILE_MAX_BYTES + 1)
+    if (bytes.length > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file is larger than ${FILE_MAX_BYTES} bytes.`)
+    return decodeText(bytes, path)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The file's first `maxBytes`, or all of it; a file that grows meanwhile is read no further. */
+export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(Math.min((await handle.stat()).size, maxBytes))
+  let length = 0
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return buffer.subarray(0, length)
+}
+
+/** Replaces or creates a file in one step: a reader sees the old content or the new, never half of it. */
+export async function writeText(workspace: string, path: string, content: string): Promise<void> {
+  const bytes = Buffer.from(content)
+  if (bytes.length > FILE_MAX_BYTES)
+    throw invalidRequest(`${path}: more than ${FILE_MAX_BYTES} bytes cannot be written.`)
+  await makeWorkspace(workspace)
+  const place = await locate(workspace, path)
+  const before = place.exists ? await lstat(place.path) : undefined
+  if (before !== undefined) assertFile(before, path)
+  await mkdir(dirname(place.path), { recursive: true })
+  const temporary = join(dirname(place.path), `.${randomBytes(8).toString('hex')}.tmp`)
+  try {
+    await writeNew({ ...place, path: temporary }, bytes, before && before.mode & 0o777)
+    await rename(temporary, place.path)
+  } catch (cause) {
+    await rm(temporary, { force: true })
+    throw cause
+  }
+}
+
+/** The random name makes the rename safe: it can only succeed in the very folder that was checked here. */
+async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): Promise<void> {
+  const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  try {
+    await assertInside(handle, place)
+    await handle.writeFile(bytes)
+    if (mode !== undefined) await handle.chmod(mode)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A folder on the way may have been swapped for a link since `locate`: what was opened must itself lie inside. */
+async function assertInside(handle: FileHandle, place: Place): Promise<void> {
+  if (isInside(place.root, await openedPath(handle, place.path))) return
+  throw invalidRequest('The path was changed while it was being opened. Try again.')
+}
+
+/** Where the opened file lies. Linux knows for sure; elsewhere its path is followed once more. */
+async function openedPath(handle: FileHandle, path: string): Promise<string> {
+  try {
+    return await readlink(`/proc/self/fd/${handle.fd}`)
+  } catch (cause) {
+    if (isAbsent(cause)) return realpath(path)
+    throw cause
+  }
+}
+
+function assertFile(stats: Stats, path: string): void {
+  if (stats.isFile()) return
+  if (stats.isDirectory()) throw invalidRequest(`${path}: this is a folder, not a file.`)
+  throw invalidRequest(`${path}: this is a device, pipe or socket, not a regular file.`)
+}
+
+function decodeText(bytes: Uint8Array, path: string): string {
+  try {
+    return textDecoder(bytes.subarray(0, 8_192), path).decode(bytes)
+  } catch (cause) {
+    throw cause instanceof TypeError ? binaryFile(path) : cause
+  }
+}
+
+/** A strict UTF-8 decoder for the file that starts with `head`; a zero byte there means that it is no text. */
+export function textDecoder(head: Uint8Array, path: string): TextDecoder {
+  if (head.includes(0)) throw binaryFile(path)
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+}
+
+export const binaryFile = (path: string) =>
+  invalidRequest(`${path}: this is a binary file or not UTF-8 text; it cannot be shown or edited as text.`)

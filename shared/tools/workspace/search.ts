@@ -1,0 +1,180 @@
+import { lstat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { AppError, notFound } from '../../errors.ts'
+import { attempt } from '../attempt.ts'
+import { createBreather } from '../breather.ts'
+import { clip } from '../clip.ts'
+import { succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { openFile, readUpTo } from './file.ts'
+import { compileGlob, compileRegex, type LinePattern } from './pattern.ts'
+import { type Budget, isOvertime, startBudget, walk } from './walk.ts'
+import { isAbsent, isUnreadable, locate } from './workspace.ts'
+
+export type SearchLimits = {
+  /** Files and folders looked at. */
+  entries: number
+  wallMs: number
+  /** Paths that Glob, lines that Grep reports. */
+  matches: number
+  /** Grep reads no more of one file. */
+  fileBytes: number
+}
+
+const DEFAULT_LIMITS: SearchLimits = { entries: 50_000, wallMs: 10_000, matches: 500, fileBytes: 2 * 1024 * 1024 }
+const LINE_CHARS = 300
+const FOLDER = {
+  type: 'string',
+  minLength: 1,
+  description: 'Where to search, relative to the workspace. Default: all of it.',
+}
+
+/** `Glob` and `Grep` (D5.1): bounded in files, matches, bytes and time, on a linear-time engine, never long on the event loop. */
+export function createSearchTools(limits: SearchLimits = DEFAULT_LIMITS): Tool[] {
+  return [globTool(limits), grepTool(limits)]
+}
+
+function globTool(limits: SearchLimits): Tool {
+  return {
+    name: 'Glob',
+    description: `Lists the files of the workspace whose path fits a glob, such as **/*.ts or src/*.{js,ts}, sorted, at most ${limits.matches}. Without **/ only the given folder itself is searched. Symbolic links, .git and node_modules are left out.`,
+    inputSchema: {
+      type: 'object',
+      properties: { pattern: { type: 'string', minLength: 1, description: 'The glob.' }, path: FOLDER },
+      required: ['pattern'],
+    },
+    defaultPolicy: 'allow',
+    describe: ({ pattern }) => `List the files that fit ${clip(String(pattern), 200)}.`,
+    run(input, context) {
+      const { pattern, path = '.' } = input as { pattern: string; path?: string }
+      return attempt({ subject: path, signal: context.signal }, async () => {
+        const fits = await compileGlob(pattern)
+        return searchFiles({ path, context, limits }, async ({ file, inFolder }) => (fits(inFolder) ? [file] : []))
+      })
+    },
+  }
+}
+
+function grepTool(limits: SearchLimits): Tool {
+  return {
+    name: 'Grep',
+    description: `Searches the text files of the workspace, line by line, for a regular expression in RE2 syntax ((?i) ignores case; no lookaround). Each match is path:line:text, at most ${limits.matches}. path may be a folder or a file; glob narrows the files (*.ts fits at any depth). Symbolic links, binary files, .git and node_modules are left out, and what follows the first ${limits.fileBytes / 1024 / 1024} MiB of a file.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, description: 'The regular expression.' },
+        path: FOLDER,
+        glob: { type: 'string', minLength: 1, description: 'Search only the files that fit this glob.' },
+      },
+      required: ['pattern'],
+    },
+    defaultPolicy: 'allow',
+    describe: ({ pattern }) => `Search the files for ${clip(String(pattern), 200)}.`,
+    run(input, context) {
+      const { pattern, path = '.', glob } = input as { pattern: string; path?: string; glob?: string }
+      return attempt({ subject: path, signal: context.signal }, async () => {
+        const regex = await compileRegex(pattern)
+        const fits = glob === undefined ? () => true : await compileGlob(glob.includes('/') ? glob : `**/${glob}`)
+        return searchFiles({ path, context, limits }, async ({ file, inFolder, budget }) =>
+          fits(inFolder) ? matchingLines({ file, regex, budget }, { context, limits }) : [],
+        )
+      })
+    },
+  }
+}
+
+type Search = { path: string; context: ToolContext; limits: SearchLimits }
+
+/** A file met: its path from the workspace, its path from the folder searched, and what the search may still use. */
+type Found = { file: string; inFolder: string; budget: Budget }
+
+/** Asks `look` for the matches of each file, and says in the answer when a limit ended the search. */
+async function searchFiles(search: Search, look: (found: Found) => Promise<string[]>): Promise<ToolOutcome> {
+  const { limits, context } = search
+  const budget = startBudget(limits, context.signal)
+  const breathe = createBreather()
+  const hits: { file: string; matches: string[] }[] = []
+  let left = limits.matches
+  for await (const found of files(search, budget)) {
+    const matches = await look(found)
+    if (matches.length > 0) hits.push({ file: found.file, matches: matches.slice(0, left) })
+    if (matches.length > left) budget.stopped ??= `there are more than ${limits.matches} matches`
+    left -= matches.length
+    if (budget.stopped !== undefined) break
+    await breathe()
+  }
+  const sorted = hits.toSorted((one, other) => (one.file < other.file ? -1 : 1))
+  const text = sorted.flatMap(({ matches }) => matches).join('\n') || 'No matches.'
+  if (budget.stopped === undefined) return succeed(text)
+  return succeed(`${text}\n\n[The search ended early because ${budget.stopped}. Narrow the pattern or the path.]`)
+}
+
+async function* files({ path, context }: Search, budget: Budget): AsyncGenerator<Found> {
+  const place = await locateIfThere(context.workspace, path)
+  if (place === undefined) return
+  const prefix = place.path.slice(place.root.length + 1)
+  if ((await lstat(place.path)).isFile()) {
+    yield { file: prefix, inFolder: basename(prefix), budget }
+    return
+  }
+  for await (const inFolder of walk(place.path, budget)) {
+    yield { file: prefix === '' ? inFolder : `${prefix}/${inFolder}`, inFolder, budget }
+  }
+}
+
+/** A workspace that nobody has written to yet is an empty one; a folder that is missing in it is an error. */
+async function locateIfThere(workspace: string, path: string) {
+  try {
+    await lstat(workspace)
+  } catch (cause) {
+    if (isAbsent(cause)) return undefined
+    throw cause
+  }
+  const place = await locate(workspace, path)
+  if (!place.exists) throw notFound(`${path}: no such file or folder.`)
+  return place
+}
+
+type LineSearch = { file: string; regex: LinePattern; budget: Budget }
+
+async function matchingLines(
+  { file, regex, budget }: LineSearch,
+  { context, limits }: Omit<Search, 'path'>,
+): Promise<string[]> {
+  const text = await textOf(context.workspace, file, limits.fileBytes)
+  const fits = createLineTest(regex, budget)
+  const matches: string[] = []
+  for (const [index, line] of text.split('\n').entries()) {
+    if (await fits(line)) matches.push(`${file}:${index + 1}:${clip(line.trimEnd(), LINE_CHARS)}`)
+    if (matches.length > limits.matches || budget.stopped !== undefined) break
+  }
+  return matches
+}
+
+/** A line longer than the engine may take at once is tested in pieces that overlap by half. */
+function createLineTest(regex: LinePattern, budget: Budget): (line: string) => Promise<boolean> {
+  const breathe = createBreather()
+  return async (line) => {
+    for (let start = 0; !isOvertime(budget); start += Math.ceil(regex.pieceChars / 2)) {
+      await breathe()
+      if (regex.test(line.slice(start, start + regex.pieceChars))) return true
+      if (start + regex.pieceChars >= line.length) return false
+    }
+    return false
+  }
+}
+
+/** Nothing for a binary file, and for one that vanished or may not be read. */
+async function textOf(workspace: string, file: string, maxBytes: number): Promise<string> {
+  try {
+    const handle = await openFile(workspace, file)
+    try {
+      const bytes = await readUpTo(handle, maxBytes)
+      return bytes.subarray(0, 8_192).includes(0) ? '' : bytes.toString('utf8')
+    } finally {
+      await handle.close()
+    }
+  } catch (cause) {
+    if (cause instanceof AppError || isUnreadable(cause)) return ''
+    throw cause
+  }
+}

@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { Journal } from '../../../shared/broker/journal/journal.ts'
+import { Lease } from '../../../shared/broker/placement/lease.ts'
+import { Outbox } from '../../../shared/broker/relay/outbox.ts'
+import { RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
+
+function setUp(lease: Lease) {
+  const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []
+  const outbox = new Outbox(1, async (message) => {
+    readMessage(message, ({ type, seq, count }) => sent.push({ type, seq, count }))
+    return 1
+  })
+  outbox.mayFlow = () => lease.isHeld()
+  const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+  outbox.attach(1, journal.follow(0))
+  const say = () => journal.append({ type: 'text_delta', text: 'hi' })
+  return { outbox, sent, say }
+}
+
+/** Time for what was written to be packed and sent. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+describe('outbox behind a fence', () => {
+  it('design §4.6: whoever may have been replaced sends no frame and no heartbeat, and what it held back follows', async () => {
+    const lease = new Lease(60_000)
+    const { outbox, sent, say } = setUp(lease)
+    say()
+    await turns()
+    outbox.beat()
+    expect(sent).to.deep.equal([])
+    outbox.send(record(RECORD.reply))
+    await turns()
+    expect(sent.map(({ type }) => type)).to.deep.equal([RECORD.reply])
+    say()
+    lease.renewed(performance.now())
+    outbox.resume()
+    await turns()
+    expect(sent.at(-1)).to.deep.equal({ type: RECORD.frames, seq: 1, count: 2 })
+  })
+
+  it('P2: nothing is sent by a process that was stopped for longer than its lease, before any timer of it has run', async () => {
+    const lease = new Lease(20)
+    const { sent, say } = setUp(lease)
+    lease.renewed(performance.now())
+    say()
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)
+    await turns()
+    expect(sent).to.deep.equal([])
+  })
+})

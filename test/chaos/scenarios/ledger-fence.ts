@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
+import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
+import type { Promised } from '../../harness/guarantee.ts'
+import type { Random } from '../../harness/seed.ts'
+import { allOf, none, slowest, violations } from '../figures.ts'
+import { now } from '../history.ts'
+import { endsOf, tally, wordsFor } from '../load.ts'
+import type { Scenario, ScenarioOptions } from '../scenario.ts'
+import { gatewayFor } from '../sessions.ts'
+import type { Ended, StreamClient } from '../stream-client.ts'
+import { type Member, World } from '../world.ts'
+import { openRun, openRuns } from './ledger/crowd.ts'
+import { type CustomerEntry, readLedgers, toHistory } from './ledger/ledgers.ts'
+
+type Size = { rounds: number; frozenMs: number }
+
+const SHORT: Size = { rounds: 1, frozenMs: 6_000 }
+const FULL: Size = { rounds: 8, frozenMs: 10_000 }
+
+const RUNS = 200
+const CUSTOMERS = 12
+const WORKERS = 3
+/** When the runs have begun, the freeze comes so much later. */
+const UNTIL_FREEZE_MS = 1_000
+/** The ghost does not hear at once that it is one: only its own clock can tell it. */
+const UNHEARD_MS = 1_500
+const OUTLAST_MS = 1_000
+/** `worker_lost` is told within 5 s. */
+const TOLD_MS = 5_000
+const PATIENCE_MS = 15_000
+
+/** A worker is frozen while it records customers' runs, until others have taken its place, and thawed. */
+export const ledgerFence: Scenario = {
+  id: 'P2',
+  promise: 'the ghost of a frozen worker writes nothing into a ledger',
+  run,
+}
+
+async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+  const size = isFull ? FULL : SHORT
+  await ensureMongod(say)
+  await using set = await startMongoSet()
+  await using world = await World.open({ random, workers: WORKERS, hasProxies: true, env: { MONGODB_URL: set.url } })
+  const rounds: Round[] = []
+  for (let n = 1; n <= size.rounds; n++) {
+    const round = await freezeOne(world, { size, random: random.fork(`round ${n}`), name: `fence-${n}` })
+    rounds.push(round)
+    say(
+      `${round.victim} frozen: its streams: ${tally(round.lost)}; the others': ${tally(round.others)}; ${round.ledgers}`,
+    )
+  }
+  return judge(rounds, world)
+}
+
+type Plan = { size: Size; random: Random; name: string }
+type Round = {
+  victim: string
+  frozenAt: number
+  lost: (Ended | undefined)[]
+  others: (Ended | undefined)[]
+  later: Ended[]
+  /** In few words. */
+  ledgers: string
+}
+
+async function freezeOne(world: World, { size, random, name }: Plan): Promise<Round> {
+  const { frozenMs } = size
+  await world.learnEpochs()
+  const customers = Array.from({ length: CUSTOMERS }, (_, n) => `${name}-${n}`)
+  const streams = await openRuns(world, { runs: RUNS, customers, crowdMs: UNTIL_FREEZE_MS, longMs: frozenMs, random })
+  await sleep(UNTIL_FREEZE_MS)
+  const victim = busiest(world, streams)
+  const isLost = isLiveOn(world, victim)
+  const { lost = [], others = [] } = Object.groupBy(streams, (stream) => (isLost(stream) ? 'lost' : 'others'))
+  const frozenAt = now()
+  await victim.proc.kill('SIGSTOP')
+  const lostEnds = await endsOf(lost, TOLD_MS)
+  await sleep(Math.max(0, frozenAt + frozenMs - now()))
+  const before = { at: now(), entries: await read(world, customers) }
+  await thaw(victim)
+  const otherEnds = await endsOf(others, PATIENCE_MS)
+  await sleep(OUTLAST_MS) // The time for a ghost to write.
+  const later = await Promise.all(customers.map(async (customer, n) => (await openRun(world, { n, customer })).ended))
+  const entries = await read(world, customers)
+  world.history.push(...toHistory(entries, before))
+  const ledgers = `${before.entries.length} entries before the thaw, ${entries.length} in the end`
+  return { victim: victim.name, frozenAt, lost: lostEnds, others: otherEnds, later, ledgers }
+}
+
+async function thaw({ proc, proxy }: Member): Promise<void> {
+  await proxy?.mode({ blackhole: 'both' })
+  await proc.kill('SIGCONT')
+  await sleep(UNHEARD_MS)
+  await proxy?.mode()
+}
+
+const read = (world: World, customers: readonly string[]): Promise<CustomerEntry[]> =>
+  readLedgers(gatewayFor(world, 0).url, customers)
+
+const isLiveOn = (world: World, member: Member) => (stream: StreamClient) =>
+  !stream.isOver && world.ownerOf(stream.run) === member
+
+/** The worker with the most runs. */
+function busiest(world: World, streams: readonly StreamClient[]): Member {
+  const load = (member: Member) => streams.filter(isLiveOn(world, member)).length
+  const [most] = world.workers.toSorted((a, b) => load(b) - load(a))
+  if (!most) throw new Error('there is no worker')
+  return most
+}
+
+function judge(rounds: readonly Round[], world: World): Promised[] {
+  const lost = rounds.flatMap((round) => round.lost)
+  const told = rounds.flatMap(({ lost: ends, frozenAt }) => timesOf(ends, frozenAt))
+  // What the frozen had sent was still on its way to them.
+  const sent = lost.filter(isDone).length
+  const others = rounds.flatMap((round) => [...round.others, ...round.later])
+  const found = world.check()
+  return [
+    allOf('streams of the frozen told worker_lost', told.length, lost.length - sent),
+    slowest('from the freeze to worker_lost, longest', told, TOLD_MS),
+    allOf('streams of the others, and those after it, done', others.filter(isDone).length, others.length),
+    none('entries written by ghosts', found.filter(({ rule }) => rule === 'N3').length),
+    violations(found),
+  ]
+}
+
+const isDone = (ended: Ended | undefined) => ended !== undefined && wordsFor(ended) === 'done'
+
+const timesOf = (ends: readonly (Ended | undefined)[], from: number): number[] =>
+  ends.flatMap((ended) => (ended?.terminal?.code === 'worker_lost' ? [ended.terminal.t - from] : []))

@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DEFAULT_TENANT } from '../../../../shared/tenant.ts'
+import { workspacePath } from '../../../../shared/tools/workspace/workspace.ts'
+import { EventStream } from '../../../support/event-stream.ts'
+import { type Entry, now } from '../../history.ts'
+import type { Member, World } from '../../world.ts'
+
+export type Reply = { isAllow: boolean; status: number }
+
+/** A run that waits for a permission, and what becomes of it. */
+export class Race {
+  /** When the client saw the request. */
+  readonly askedAt = now()
+  #repliedAt = 0
+  readonly #world: World
+  readonly #stream: EventStream
+  /** Its id. */
+  readonly request: string
+
+  private constructor(world: World, stream: EventStream, request: string) {
+    this.#world = world
+    this.#stream = stream
+    this.request = request
+  }
+
+  /** Resolves once the client has been asked whether a file may be written. */
+  static async start(world: World, gateway: Member): Promise<Race> {
+    const body = JSON.stringify({ prompt: '/tool Write {"path":"acted","content":"yes"}' })
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    const stream = await openWhenTaken(`${gateway.url}/agent/run`, init)
+    world.record({ kind: 'opened', t: now(), run: stream.runId, gateway: gateway.name })
+    const { data } = await stream.until('permission_request')
+    return new Race(world, stream, String(data['id']))
+  }
+
+  /** Replies through this gateway. */
+  async reply(gateway: Member, isAllow: boolean): Promise<Reply> {
+    this.#repliedAt ||= now()
+    const path = `/sessions/${this.#stream.runId}/permissions/${this.request}`
+    const { status } = await this.#world.ask(gateway, { path, body: { allow: isAllow } })
+    this.#record({ kind: 'reply', request: this.request, isAllow, status })
+    return { isAllow, status }
+  }
+
+  /** What the engine did, by its own word and by the file; and how long after the first reply. */
+  async outcome(): Promise<{ isAllowed: boolean; hasActed: boolean; resumedInMs: number }> {
+    const { data } = await this.#stream.until('tool_result')
+    const resumedInMs = now() - this.#repliedAt
+    const folder = workspacePath(join(this.#world.dataDir, 'workspaces'), DEFAULT_TENANT, this.#stream.runId)
+    const hasActed = existsSync(join(folder, 'acted'))
+    const isAllowed = data['is_error'] === false
+    this.#record({ kind: 'decision', request: this.request, isAllow: hasActed })
+    await this.#end()
+    return { isAllowed, hasActed, resumedInMs }
+  }
+
+  async #end(): Promise<void> {
+    for (const { id: seq, event } of await this.#stream.all())
+      this.#record({ kind: 'frame', seq, event, ...(event === 'done' && { isTerminal: true }) })
+    this.#record({ kind: 'closed', how: 'ended' })
+  }
+
+  #record(entry: object): void {
+    this.#world.record({ t: now(), run: this.#stream.runId, ...entry } as Entry)
+  }
+}
+
+const TRIES = 5
+const AGAIN_MS = 1_000
+
+/** A machine that is busy with other things makes workers miss their second: then nothing has begun, and it is tried again. */
+async function openWhenTaken(url: string, init: RequestInit): Promise<EventStream> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await EventStream.open(url, init)
+    } catch (cause) {
+      if (tries === TRIES || !String(cause).includes('no stream: 503')) throw cause
+      await sleep(AGAIN_MS)
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { MessageFilter } from '../proxy/message-filter.ts'
+import { bulk, chunkSizes, cut, list, messageFrame, reply, subscribedFrame } from './replies.ts'
+
+type Seen = { forwarded: Buffer[]; channels: string[]; subscribed: number; unreadable: number }
+
+/** Sends chunks through a filter that loses the messages of channel `lost`. */
+function filter(chunks: readonly Buffer[]): Seen {
+  const seen: Seen = { forwarded: [], channels: [], subscribed: 0, unreadable: 0 }
+  const through = new MessageFilter({
+    keep({ channel }) {
+      seen.channels.push(channel)
+      return channel !== 'lost'
+    },
+    onSubscribed: () => void seen.subscribed++,
+    onUnreadable: () => void seen.unreadable++,
+    forward: (bytes) => void seen.forwarded.push(bytes),
+  })
+  for (const chunk of chunks) through.take(chunk)
+  return seen
+}
+
+const LONG = Buffer.alloc(500, 'x')
+
+describe('the message filter', () => {
+  it('takes out the lost messages and nothing else, however the stream is cut', () => {
+    const message = fc
+      .tuple(fc.boolean(), fc.uint8Array({ maxLength: 60 }))
+      .map(([isLost, payload]) => ({ isLost, bytes: messageFrame('>', isLost ? 'lost' : 'kept', payload) }))
+    const other = reply().map((bytes) => ({ isLost: false, bytes }))
+    const stream = fc.array(fc.oneof(message, other), { minLength: 1, maxLength: 20 })
+    fc.assert(
+      fc.property(stream, chunkSizes(), (frames, sizes) => {
+        const { forwarded } = filter(cut(Buffer.concat(frames.map(({ bytes }) => bytes)), sizes))
+        const kept = frames.filter(({ isLost }) => !isLost).map(({ bytes }) => bytes)
+        expect(Buffer.concat(forwarded).toString('hex')).to.equal(Buffer.concat(kept).toString('hex'))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('copies nothing: kept bytes go through as views of what came, neighbours as one', () => {
+    const stream = ['a', 'b', 'lost', 'c', 'd'].map((channel) => messageFrame('>', channel, LONG))
+    const chunk = Buffer.concat(stream)
+    const { forwarded } = filter([chunk])
+    expect(forwarded.map(({ length }) => length)).to.deep.equal(
+      [stream, stream].map(() => 2 * (stream[0]?.length ?? 0)),
+    )
+    for (const bytes of forwarded) expect(bytes.buffer).to.equal(chunk.buffer)
+  })
+
+  it('holds back nothing but what may be a message: an unfinished answer goes through as it comes', () => {
+    const { forwarded } = filter([Buffer.from('$10\r\n12')])
+    expect(Buffer.concat(forwarded).toString()).to.equal('$10\r\n12')
+    expect(filter([Buffer.from('>3\r\n$7\r\nmess')]).forwarded).to.deep.equal([])
+  })
+
+  it('in RESP 2 an answer that looks like a message is none until the connection is a subscriber’s', () => {
+    const look = list('*', [bulk('message'), bulk('lost'), bulk('a')])
+    expect(filter([look]).channels).to.deep.equal([])
+    const { channels, forwarded, subscribed } = filter([subscribedFrame('*', 'lost'), look])
+    expect([channels, forwarded.length, subscribed]).to.deep.equal([['lost'], 1, 1])
+  })
+
+  it('bytes that are no RESP go through untouched, what was held before them first', () => {
+    const chunks = [Buffer.from('+OK\r\n*2\r\n:1\r\n'), Buffer.from('garbage'), messageFrame('>', 'lost', LONG)]
+    const { forwarded, unreadable } = filter(chunks)
+    expect(Buffer.concat(forwarded).equals(Buffer.concat(chunks))).to.equal(true)
+    expect(unreadable).to.equal(1)
+  })
+})

@@ -1,0 +1,205 @@
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import type { Form } from '../../shared/config/fields.ts'
+import { CLUSTER, cluster, type Env, KEY, problems, standalone } from './load.ts'
+
+const OIDC = { OIDC_ISSUER: 'https://i/realm', OIDC_AUDIENCE: 'urn:ae' }
+
+describe('config: defaults', () => {
+  it('D1.3: an empty environment gives the standalone form the defaults of the table', () => {
+    expect(standalone()).to.deep.include({
+      host: '127.0.0.1',
+      port: 8080,
+      opsPort: 9090,
+      opsToken: undefined,
+      apiToken: undefined,
+      authMode: 'legacy',
+      tenantClaim: 'tenant_id',
+      rateLimitRpm: 60,
+      rateLimitStore: 'memory',
+      trustProxy: false,
+      corsOrigins: [],
+      allowedHosts: [],
+      hasExplorer: true,
+      keepaliveMs: 15_000,
+      permissionTimeoutMs: 300_000,
+      sessionsPerWorker: 10_000,
+      sessionIdleMs: 3_600_000,
+      runsPerWorker: 256,
+      runResumeMs: 30_000,
+      maxTurns: 32,
+      isBashEnabled: false,
+      allowsPrivateUrls: true,
+      drainMs: 30_000,
+      logLevel: 'info',
+    })
+  })
+
+  it('api.md Limits and D1.3: the rows for later versions have their defaults too', () => {
+    expect(standalone()).to.deep.include({
+      customerEngines: 256,
+      customerIdleMs: 1_800_000,
+      customerHistoryEntries: 10,
+      customerHistoryChars: 4000,
+      mongodbDb: 'agent_engine',
+      masterKey: undefined,
+      hasPlanQueue: true,
+      hasDispatchStore: true,
+    })
+  })
+
+  it('D1.3: the cluster form listens everywhere, hides the explorer and keeps tenants out of private addresses', () => {
+    expect(cluster()).to.include({ host: '0.0.0.0', hasExplorer: false, allowsPrivateUrls: false })
+  })
+
+  it('D1.3: DATA_DIR is ./data and WORKSPACE_DIR lies in it; both become absolute', () => {
+    expect(standalone()).to.include({ dataDir: resolve('data'), workspaceDir: resolve('data/workspaces') })
+    expect(standalone({ DATA_DIR: '/srv/ae' }).workspaceDir).to.equal('/srv/ae/workspaces')
+    expect(standalone({ WORKSPACE_DIR: 'w' }).workspaceDir).to.equal(resolve('w'))
+  })
+
+  it('D1.3: an empty variable is an unset one', () => {
+    expect(standalone({ PORT: '', MODEL: '', AUTH_MODE: '' })).to.include({ port: 8080, authMode: 'legacy' })
+  })
+
+  it('the configuration is frozen, its lists and its models too', () => {
+    const config = standalone({ MODEL: 'm', MODEL_PROVIDER: 'ollama', CORS_ORIGINS: '*' })
+    for (const part of [config, config.model, config.corsOrigins, config.secrets]) expect(part).to.be.frozen
+  })
+})
+
+describe('config: pairs and forms', () => {
+  const refused: [string, Env, Form, string[]][] = [
+    [
+      'D3.3: AUTH_MODE=soft without OIDC_ISSUER',
+      { AUTH_MODE: 'soft' },
+      'standalone',
+      ['AUTH_MODE=soft wants OIDC_ISSUER'],
+    ],
+    [
+      'D3.3: AUTH_MODE=enforced without OIDC_ISSUER',
+      { ...CLUSTER, AUTH_MODE: 'enforced' },
+      'cluster',
+      ['AUTH_MODE=enforced wants'],
+    ],
+    [
+      'D3.3: API_TOKEN in the cluster form',
+      { ...CLUSTER, API_TOKEN: 'secret-1' },
+      'cluster',
+      ['API_TOKEN is for the standalone'],
+    ],
+    [
+      'D3.3: API_TOKEN with OIDC_ISSUER',
+      { ...OIDC, API_TOKEN: 'secret-1' },
+      'standalone',
+      ['API_TOKEN and OIDC_ISSUER exclude'],
+    ],
+    [
+      'D1.3: OIDC_ISSUER without OIDC_AUDIENCE',
+      { AUTH_MODE: 'enforced', OIDC_ISSUER: 'https://i' },
+      'standalone',
+      ['OIDC_AUDIENCE is not set, but OIDC_ISSUER is'],
+    ],
+    [
+      'D1.3: OIDC_AUDIENCE and OIDC_JWKS_URI without OIDC_ISSUER',
+      { ...CLUSTER, OIDC_AUDIENCE: 'a', OIDC_JWKS_URI: 'https://i' },
+      'cluster',
+      ['OIDC_AUDIENCE wants OIDC_ISSUER', 'OIDC_JWKS_URI wants OIDC_ISSUER'],
+    ],
+    [
+      'RATE_LIMIT_STORE=redis without REDIS_URL',
+      { RATE_LIMIT_STORE: 'redis' },
+      'standalone',
+      ['REDIS_URL is not set, but RATE_LIMIT_STORE=redis'],
+    ],
+    [
+      'MASTER_KEY_PREVIOUS without MASTER_KEY',
+      { MASTER_KEY_PREVIOUS: KEY },
+      'standalone',
+      ['MASTER_KEY_PREVIOUS wants MASTER_KEY'],
+    ],
+    ['one port for both listeners', { PORT: '9090' }, 'standalone', ['OPS_PORT is 9090 like PORT']],
+    ['the cluster form without Redis', {}, 'cluster', ['REDIS_URL is not set']],
+    ['a REDIS_URL of another scheme', { ...CLUSTER, REDIS_URL: 'http://x' }, 'cluster', ['REDIS_URL does not fit']],
+  ]
+  for (const [name, env, form, starts] of refused) {
+    it(`${name} stops the start`, () => {
+      const found = problems(env, form)
+      expect(found).to.have.length(starts.length)
+      for (const [index, start] of starts.entries())
+        expect(found[index]?.startsWith(start), found[index]).to.equal(true)
+    })
+  }
+
+  it('port 0 may stand for both listeners: each gets a free one', () => {
+    expect(problems({ PORT: '0', OPS_PORT: '0' })).to.deep.equal([])
+  })
+
+  it('RATE_LIMIT_STORE=redis fits both forms where there is a REDIS_URL', () => {
+    expect(cluster({ RATE_LIMIT_STORE: 'redis' }).rateLimitStore).to.equal('redis')
+    expect(standalone({ RATE_LIMIT_STORE: 'redis', REDIS_URL: 'redis://r' }).rateLimitStore).to.equal('redis')
+  })
+
+  it('D3.3: OIDC fits both forms, in every mode', () => {
+    const oidc = { oidcIssuer: 'https://i/realm', oidcAudience: 'urn:ae', oidcJwksUri: undefined }
+    for (const mode of ['', 'legacy', 'soft', 'enforced'])
+      for (const load of [standalone, cluster]) {
+        expect(load({ ...OIDC, AUTH_MODE: mode })).to.include({ ...oidc, authMode: mode || 'legacy' })
+      }
+    expect(cluster({ ...OIDC, OIDC_JWKS_URI: 'https://k/keys' }).oidcJwksUri).to.equal('https://k/keys')
+  })
+
+  it('development mode beyond this machine is worth a warning', () => {
+    const env = { HOST: '0.0.0.0', MODEL_PROVIDER: 'demo' }
+    expect(standalone(env).warnings.join()).to.include('HOST=0.0.0.0 without API_TOKEN')
+    expect(cluster(env).warnings.join()).to.include('HOST=0.0.0.0 without OIDC_ISSUER')
+    expect(standalone({ ...env, API_TOKEN: 'token-1' }).warnings).to.deep.equal([])
+    expect(standalone({ ...env, HOST: '127.0.0.2' }).warnings).to.deep.equal([])
+    for (const load of [standalone, cluster]) expect(load({ ...env, ...OIDC }).warnings).to.deep.equal([])
+  })
+})
+
+describe('config: secrets (design 7.5)', () => {
+  it('a wrong secret is named and not shown', () => {
+    const canary = 'canary secret'
+    const names = [
+      'OPS_TOKEN',
+      'API_TOKEN',
+      'MASTER_KEY',
+      'MODEL_API_KEY',
+      'FALLBACK_MODEL_API_KEY',
+      'REDIS_URL',
+      'MONGODB_URL',
+    ]
+    const found = problems(Object.fromEntries(names.map((name) => [name, canary])))
+    for (const name of names)
+      expect(found.some((line) => line.startsWith(`${name} does not fit: wanted `))).to.equal(true)
+    expect(found.join()).not.to.include('canary')
+  })
+
+  it('the user name and the query of a wrong address are not shown', () => {
+    const [problem] = problems({
+      MODEL: 'm',
+      MODEL_PROVIDER: 'ollama',
+      MODEL_BASE_URL: 'https://me:canary@x/v1?key=canary',
+    })
+    expect(problem).to.include('MODEL_BASE_URL holds "https://').and.not.to.include('canary')
+  })
+
+  it('a long value is shown by its beginning', () => {
+    expect(problems({ MODEL_PRICES: `{${'x'.repeat(5000)}` })[0]).to.have.length.below(300)
+  })
+
+  it('`secrets` holds what the log must not show: tokens, keys, and the passwords inside addresses', () => {
+    const { secrets } = cluster({
+      OPS_TOKEN: 'ops-1',
+      MASTER_KEY: KEY,
+      MODEL: 'm',
+      MODEL_PROVIDER: 'openai',
+      OPENAI_API_KEY: 'usual-1',
+      REDIS_URL: 'redis://:p%2Fw@r:6379',
+      MONGODB_URL: 'mongodb://u:pass@a:1,b:2/?replicaSet=rs',
+    })
+    expect(secrets).to.include.members(['ops-1', KEY, 'usual-1', 'p%2Fw', 'p/w', 'pass'])
+  })
+})

@@ -1,0 +1,127 @@
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import { type Config, ConfigError } from '../../shared/config/config.ts'
+import { KEY, problems, standalone } from './load.ts'
+
+describe('config: values', () => {
+  it('D1.3: every problem is told at once, one line each', () => {
+    const found = problems({ PORT: 'http', KEEPALIVE_SECS: '0', ENABLE_BASH: 'yes', MODEL: 'm', LOG_LEVEL: 'a\nb' })
+    const names = ['PORT', 'KEEPALIVE_SECS', 'LOG_LEVEL', 'ENABLE_BASH', 'MODEL_PROVIDER']
+    expect(found.map((line) => line.split(' ')[0])).to.have.members(names)
+    expect(new ConfigError(found).message.split('\n')).to.have.length(5)
+    expect(found).to.include('ENABLE_BASH holds "yes": wanted `true` or `false`')
+  })
+
+  const fits: [string, string, keyof Config, unknown][] = [
+    ['PORT', '0', 'port', 0],
+    ['PORT', '65535', 'port', 65_535],
+    ['HOST', '::1', 'host', '::1'],
+    ['KEEPALIVE_SECS', '2147483', 'keepaliveMs', 2_147_483_000],
+    ['RUN_RESUME_SECS', '0', 'runResumeMs', 0],
+    ['CUSTOMER_IDLE_SECS', '-1', 'customerIdleMs', -1000],
+    ['RATE_LIMIT_RPM', '0', 'rateLimitRpm', 0],
+    ['MAX_TURNS', '200', 'maxTurns', 200],
+    ['TRUST_PROXY', 'false', 'trustProxy', false],
+    ['TRUST_PROXY', '2', 'trustProxy', 2],
+    ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8', 'trustProxy', ['loopback', '10.0.0.0/8', 'fd00::/8']],
+    ['CORS_ORIGINS', '*', 'corsOrigins', ['*']],
+    [
+      'CORS_ORIGINS',
+      'https://App.example:443, http://localhost:3000,',
+      'corsOrigins',
+      ['https://app.example', 'http://localhost:3000'],
+    ],
+    ['CORS_EXPOSE_HEADERS', 'X-Run-ID', 'corsExposeHeaders', ['X-Run-ID']],
+    ['ALLOWED_HOSTS', 'Engine.internal, [::1],fe80::1', 'allowedHosts', ['engine.internal', '[::1]', '[fe80::1]']],
+    ['AUTH_MODE', 'legacy', 'authMode', 'legacy'],
+    ['TENANT_CLAIM', 'https://x.example/tenant', 'tenantClaim', 'https://x.example/tenant'],
+    [
+      'TOOL_PERMISSIONS',
+      '{"Write":"allow","mcp__a__b":"deny"}',
+      'toolPermissions',
+      new Map([
+        ['Write', 'allow'],
+        ['mcp__a__b', 'deny'],
+      ]),
+    ],
+    [
+      'MODEL_PRICES',
+      '{"m":{"input":1.5,"output":0,"cache_read":0.1}}',
+      'modelPrices',
+      new Map([['m', { input: 1.5, output: 0, cache_read: 0.1 }]]),
+    ],
+    ['SKILLS_DIR', 'skills', 'skillsDir', resolve('skills')],
+    ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
+  ]
+  for (const [name, raw, field, value] of fits) {
+    it(`D1.3: ${name}=${raw} fits`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
+  }
+
+  const misfits: [string, string[]][] = [
+    ['PORT', ['65536', '-1', '80a', '0x50', ' 80', '8e3', '1.5']],
+    ['HOST', ['[::1]', 'a b', 'http://x']],
+    ['KEEPALIVE_SECS', ['0', '-1', '2147484', '15s', '99999999999999999999']],
+    ['PERMISSION_TIMEOUT_SECS', ['0']],
+    ['CUSTOMER_IDLE_SECS', ['-x']],
+    ['RUNS_PER_WORKER', ['0']],
+    ['MAX_TURNS', ['0', '201']],
+    ['RATE_LIMIT_RPM', ['-1']],
+    ['API_EXPLORER', ['TRUE', '1', 'on']],
+    ['ENABLE_BASH', ['yes']],
+    ['AUTH_MODE', ['strict']],
+    ['LOG_LEVEL', ['verbose', 'INFO']],
+    ['RATE_LIMIT_STORE', ['disk']],
+    ['TRUST_PROXY', ['true', '10.0.0.0/33', '10.0.0.0/8/8', '::/129', 'proxy.example', '-1']],
+    [
+      'CORS_ORIGINS',
+      ['app.example', 'https://app.example/', 'https://u@app.example', 'https://a b', 'null', 'https://x,y'],
+    ],
+    ['CORS_ALLOW_HEADERS', ['X Y', 'X:Y', 'é']],
+    ['ALLOWED_HOSTS', ['engine:8080', 'http://engine', '*']],
+    ['MODEL_BASE_URL', ['ftp://x', 'api.example', 'https://', 'https://user@x']],
+    ['FALLBACK_MODEL_PROVIDER', ['OpenAI']],
+    ['MODEL', [' m', 'a\tb', 'm'.repeat(257)]],
+    ['TENANT_CLAIM', ['tenant id']],
+    ['MONGODB_DB', ['a.b', 'a/b']],
+    ['TOOL_PERMISSIONS', ['{', '[]', 'null', '{"Write":"maybe"}', '{"Write":true}']],
+    ['PLAN_PERMISSIONS', ['{"Write":"ask"}']],
+    [
+      'MODEL_PRICES',
+      [
+        '{"m":1}',
+        '{"m":{"input":1}}',
+        '{"m":{"input":-1,"output":1}}',
+        '{"m":{"input":"1","output":1}}',
+        '{"m":{"input":1e999,"output":1}}',
+        '{"m":{"input":1,"output":1,"cached":1}}',
+      ],
+    ],
+  ]
+  for (const [name, values] of misfits) {
+    for (const raw of values) {
+      it(`D1.3: ${name}=${JSON.stringify(raw.slice(0, 60))} stops the start`, () => {
+        const own = problems({ [name]: raw }).filter((line) => line.startsWith(`${name} holds `))
+        expect(own).to.have.length(1)
+        expect(own[0]).to.match(/^[^\n]+: wanted [^\n]+$/)
+      })
+    }
+  }
+
+  it('a model or a tool named like a part of every object finds nothing', () => {
+    const { modelPrices, toolPermissions } = standalone({ MODEL_PRICES: '{}', TOOL_PERMISSIONS: '{}' })
+    expect(modelPrices.get('constructor')).to.equal(undefined)
+    expect(toolPermissions.get('__proto__')).to.equal(undefined)
+  })
+
+  it('D1.3 MASTER_KEY: 32 bytes in base64, and nothing else', () => {
+    expect(standalone({ MASTER_KEY: KEY }).masterKey).to.deep.equal(Buffer.alloc(32, 7))
+    expect(standalone({ MASTER_KEY: KEY, MASTER_KEY_PREVIOUS: `${KEY}, ${KEY}` }).masterKeysPrevious).to.have.length(2)
+    for (const raw of [
+      Buffer.alloc(31).toString('base64'),
+      KEY.slice(0, -1),
+      `${KEY}A`,
+      Buffer.alloc(32).toString('hex'),
+    ])
+      expect(problems({ MASTER_KEY: raw })).to.have.length(1)
+  })
+})

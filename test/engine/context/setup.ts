@@ -1,0 +1,95 @@
+import { Conversation } from '../../../shared/engine/conversation.ts'
+import { type EngineDeps, type EngineInput, run } from '../../../shared/engine/run.ts'
+import type { AgentEvent, DoneEvent, WarningEvent } from '../../../shared/events.ts'
+import { failure } from '../../../shared/providers/failures/failures.ts'
+import type { Message, ModelPart, ModelProvider, ModelRequest, Usage } from '../../../shared/providers/port.ts'
+import { succeed, type Tool } from '../../../shared/tools/port.ts'
+
+export const user = (text: string): Message => ({ role: 'user', text })
+export const says = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
+export const calls = (id: string): Message => ({
+  role: 'assistant',
+  blocks: [{ type: 'tool_use', id, toolName: 'Dig', input: {} }],
+})
+export const gives = (id: string, output: string): Message => ({
+  role: 'tool',
+  results: [{ id, toolName: 'Dig', output, isError: false }],
+})
+
+/** A conversation of `count` prompts with their answers, 2,000 characters a pair. */
+export const talk = (count: number): Message[] =>
+  Array.from({ length: count }, (_, i) => [
+    user(`prompt ${i} `.padEnd(1_000, 'p')),
+    says(`answer ${i} `.padEnd(1_000, 'a')),
+  ]).flat()
+
+export const USAGE: Usage = { input: 100, cacheRead: 0, cacheWrite: 0, output: 10 }
+
+export const says200 = (text: string, usage = USAGE): ModelPart[] => [
+  { type: 'text_delta', text },
+  { type: 'text_end' },
+  { type: 'finish', reason: 'end_turn', usage },
+]
+
+export const digs = (id: string, usage = USAGE): ModelPart[] => [
+  { type: 'tool_call', id, toolName: 'Dig', input: '{}' },
+  { type: 'finish', reason: 'tool_use', usage },
+]
+
+export const TOO_LONG: ModelPart[] = [
+  { type: 'failure', failure: failure('context_too_long', 'context_too_long', 'the conversation is too long for m') },
+]
+
+type Answer = ModelPart[] | ((signal: AbortSignal) => ModelPart[])
+
+/** Gives one list of parts for each request, and keeps the requests. */
+export function scripted(...answers: Answer[]): ModelProvider & { requests: ModelRequest[] } {
+  const requests: ModelRequest[] = []
+  async function* stream(request: ModelRequest, signal: AbortSignal) {
+    requests.push(request)
+    const answer = answers[requests.length - 1] ?? says200('ok')
+    const parts = typeof answer === 'function' ? answer(signal) : answer
+    if (!signal.aborted) yield* parts
+  }
+  return { type: 'scripted', requests, stream }
+}
+
+/** What a request for a summary is known by: the system prompt is not the run's. */
+export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes('shorten the conversation')
+
+export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
+
+type Setup = Partial<EngineInput> & Partial<EngineDeps> & { messages?: Message[]; output?: string }
+
+/** Runs to the end; the model's one tool digs `output` up. */
+export async function play(provider: ModelProvider, { messages = [], output = '', ...setup }: Setup) {
+  const dig: Tool = {
+    name: 'Dig',
+    description: 'digs',
+    inputSchema: {},
+    defaultPolicy: 'allow',
+    describe: () => 'Dig wants to run',
+    run: async () => succeed(output),
+  }
+  const conversation = setup.conversation ?? new Conversation({ messages })
+  const events: AgentEvent[] = []
+  const input: EngineInput = { prompt: 'and now?', maxTurns: 8, stopSequences: [], warnings: [], ...setup }
+  const deps: EngineDeps = {
+    primary: { provider, model: 'm' },
+    priceOf: (_type, _model, usage) => usage.input + usage.output,
+    toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
+    openAsk: () => Promise.reject(new Error('nothing asks')),
+    workspace: () => '/nowhere',
+    facilities: {},
+    signal: new AbortController().signal,
+    mayAct: async () => true,
+    maxOutputChars: 100_000,
+    onToolBug: () => {},
+    ...setup,
+    conversation,
+  }
+  for await (const event of run(input, deps)) events.push(event)
+  const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
+  const done = events.find((event): event is DoneEvent => event.type === 'done')
+  return { events, warnings, done, last: events.at(-1), conversation, types: events.map(({ type }) => type) }
+}

@@ -1,0 +1,78 @@
+import type { Random } from '../harness/seed.ts'
+import { type Headers, request } from './request.ts'
+
+/** A request in parts that can be spoiled one by one. */
+export type Draft = {
+  method: string
+  segments: readonly string[]
+  query: readonly (readonly [string, string])[]
+  headers: Headers
+  /** Sent as JSON, unless it is bytes. */
+  body?: unknown
+  /** What becomes of the whole request's bytes at last. */
+  wire: readonly ((bytes: Buffer) => Buffer)[]
+  /** The body ends where the server believes it does, so that another request may follow on this connection. */
+  isFramed: boolean
+}
+
+/** What generated requests may do with as they like. */
+export type Victims = { session: string; run: string; asking: string; permission: string }
+
+type Plain = { method: string; path: string; query?: Draft['query']; headers?: Headers; body?: unknown }
+
+const PROMPT = '/say a'
+
+/** One good request for every route of the API, with all its fields. */
+function plainRequests({ session, run, asking, permission }: Victims): readonly Plain[] {
+  const everything = {
+    prompt: PROMPT,
+    model: 'm',
+    system_prompt: 's',
+    max_turns: 2,
+    stop_sequences: ['END'],
+    stream: true,
+    tools: ['Read'],
+    customer_id: 'c',
+    auto_queue_plan: false,
+  }
+  return [
+    { method: 'GET', path: 'v1/health' },
+    { method: 'POST', path: 'v1/agent/run', body: everything },
+    { method: 'POST', path: 'v1/agent/run', body: { prompt: PROMPT } },
+    { method: 'POST', path: 'v1/sessions', body: { session_id: `s-${session}` } },
+    { method: 'POST', path: 'v1/sessions' },
+    { method: 'GET', path: `v1/sessions/${session}` },
+    { method: 'DELETE', path: `v1/sessions/${session}` },
+    { method: 'POST', path: `v1/sessions/${session}/messages`, body: { prompt: PROMPT, model: 'm' } },
+    { method: 'POST', path: `v1/sessions/${asking}/permissions/${permission}`, body: { allow: false, reason: 'no' } },
+    { method: 'GET', path: 'v1/tools' },
+    {
+      method: 'GET',
+      path: 'v1/runs',
+      query: [
+        ['limit', '2'],
+        ['status', 'running'],
+      ],
+    },
+    { method: 'GET', path: `v1/runs/${run}` },
+    { method: 'DELETE', path: `v1/runs/${run}` },
+    { method: 'GET', path: `v1/runs/${run}/events`, headers: { 'Last-Event-ID': '1' } },
+    { method: 'GET', path: `v1/runs/${run}/events`, query: [['last_event_id', '1']] },
+    { method: 'GET', path: 'v1/openapi.json' },
+    { method: 'GET', path: 'v1/docs' },
+    { method: 'GET', path: 'v1/docs/start.js' },
+    { method: 'GET', path: 'v1/docs/favicon-32x32.png' },
+    { method: 'OPTIONS', path: 'v1/agent/run', headers: { Origin: 'https://app.example' } },
+  ]
+}
+
+export function pickDraft(victims: Victims, random: Random): Draft {
+  const { method, path, query = [], headers = {}, body } = random.pick(plainRequests(victims))
+  return { method, segments: path.split('/'), query, headers, body, wire: [], isFramed: true }
+}
+
+export function encode({ method, segments, query, headers, body, wire }: Draft): Buffer {
+  const search = query.map(([name, value]) => `${name}=${value}`).join('&')
+  const path = `/${segments.join('/')}${search === '' ? '' : `?${search}`}`
+  return wire.reduce((bytes, spoil) => spoil(bytes), request({ method, path, headers, body }))
+}

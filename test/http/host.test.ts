@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { hostNames } from '../../services/http/host.ts'
+import { type Refusal, useGateways } from '../gateway/setup.ts'
+import { request, Wire } from '../gateway/wire.ts'
+
+const statusFor = async (port: number, host: string, head = 'GET /v1/health HTTP/1.1') => {
+  const wire = await Wire.open(port)
+  const text = await wire.send(request(head, { Host: host, Connection: 'close' })).end
+  return Number(text.split(' ')[1])
+}
+
+describe('the Host header', () => {
+  const start = useGateways()
+
+  it('D2.10: on a loopback address the standalone form answers to localhost, 127.0.0.1 and [::1] only', async () => {
+    const allowedHosts = hostNames({ host: '127.0.0.1', isStandalone: true, allowedHosts: [] }) ?? []
+    const { port } = await start({ allowedHosts })
+    for (const host of ['localhost', 'localhost:8080', 'LOCALHOST', '127.0.0.1:1', '[::1]', '[::1]:8080']) {
+      expect(await statusFor(port, host), host).to.equal(200)
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.2',
+      '::1',
+      'localhost.',
+      'localhost:x',
+      '',
+    ]) {
+      expect(await statusFor(port, host), host).to.equal(403)
+    }
+  })
+
+  it('D2.10: the refusal is 403 permission_error, for a preflight too', async () => {
+    const { port } = await start({ allowedHosts: ['localhost'] })
+    const text = await (await Wire.open(port)).send(
+      request('OPTIONS /v1/agent/run HTTP/1.1', { Host: 'evil.example', Connection: 'close' }),
+    ).end
+    expect(text).to.match(/^HTTP\/1.1 403 /)
+    expect((JSON.parse(text.split('\r\n\r\n')[1] ?? '') as Refusal).error.type).to.equal('permission_error')
+  })
+
+  it('D2.10: ALLOWED_HOSTS extends the list, and switches the check on for other addresses', () => {
+    const loopback = ['localhost', '127.0.0.1', '[::1]']
+    for (const [host, isStandalone, allowedHosts, names] of [
+      ['127.0.0.1', true, [], loopback],
+      ['127.0.0.53', true, [], loopback],
+      ['localhost', true, [], loopback],
+      ['::1', true, ['my.box'], [...loopback, 'my.box']],
+      ['0.0.0.0', true, [], undefined],
+      ['127.0.0.1', false, [], undefined],
+      ['0.0.0.0', false, ['api.example'], ['api.example']],
+    ] as const) {
+      expect(hostNames({ host, isStandalone, allowedHosts }), host).to.deep.equal(names)
+    }
+  })
+
+  it('without a list any host is answered, but HTTP/1.1 without one is 400 in the envelope', async () => {
+    const { port } = await start()
+    expect(await statusFor(port, 'anything.example')).to.equal(200)
+    const wire = await Wire.open(port)
+    const text = await wire.send('GET /v1/health HTTP/1.1', 'Connection: close', '', '').end
+    expect(text).to.match(/^HTTP\/1.1 400 /)
+    expect(text).to.match(/X-Request-ID: req_/)
+    expect(text).to.include('"type":"invalid_request_error"')
+  })
+})

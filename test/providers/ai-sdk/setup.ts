@@ -1,0 +1,67 @@
+import { openProvider, type ProviderSettings } from '../../../services/worker/open-provider.ts'
+import type { ModelLimits } from '../../../shared/providers/limits.ts'
+import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../shared/providers/port.ts'
+import type { ModelServer } from '../../support/model-server/model-server.ts'
+
+/** Each wire format by the name of the configuration that leads to it. */
+export const DIALECTS = [
+  'openai-compatible',
+  'ollama',
+  'openai behind a gateway',
+  'openai',
+  'anthropic',
+  'google',
+] as const
+export type Dialect = (typeof DIALECTS)[number]
+
+/** OpenAI at its own address, whose requests are led to the server. */
+const redirected =
+  (server: ModelServer): typeof globalThis.fetch =>
+  (input, init) =>
+    fetch(typeof input === 'string' ? input.replace('https://api.openai.com/v1', server.url) : input, init)
+
+function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
+  if (dialect === 'openai') return { type: 'openai', fetch: redirected(server) }
+  if (dialect === 'google') return { type: 'google', baseUrl: server.googleUrl }
+  if (dialect === 'openai behind a gateway') return { type: 'openai', baseUrl: server.url }
+  return { type: dialect, baseUrl: server.url }
+}
+
+export const KEY = 'sk-test-0123456789'
+
+export const connect = (dialect: Dialect, server: ModelServer, limits: Partial<ModelLimits> = {}) =>
+  openProvider({ apiKey: KEY, ...settingsFor(dialect, server), limits })
+
+export const request = (fields: Partial<ModelRequest> = {}): ModelRequest => ({
+  model: 'test-model',
+  messages: [{ role: 'user', text: 'hi' }],
+  tools: [],
+  stopSequences: [],
+  ...fields,
+})
+
+export const never = () => new AbortController().signal
+
+/** The whole answer. */
+export async function ask(provider: ModelProvider, asked = request(), signal = never()): Promise<ModelPart[]> {
+  const parts: ModelPart[] = []
+  for await (const part of provider.stream(asked, signal)) parts.push(part)
+  return parts
+}
+
+/** The failure an answer ended with. */
+export async function failureOf(provider: ModelProvider, asked = request()): Promise<Failure> {
+  const last = (await ask(provider, asked)).at(-1)
+  if (last?.type !== 'failure') throw new Error(`no failure but ${JSON.stringify(last)}`)
+  return last.failure
+}
+
+export type PartOf<Type extends ModelPart['type']> = Extract<ModelPart, { type: Type }>
+
+export const partsOf = <Type extends ModelPart['type']>(parts: ModelPart[], type: Type): PartOf<Type>[] =>
+  parts.filter((part): part is PartOf<Type> => part.type === type)
+
+export const textOf = (parts: ModelPart[], type: 'text_delta' | 'thinking_delta' = 'text_delta') =>
+  partsOf(parts, type)
+    .map(({ text }) => text)
+    .join('')

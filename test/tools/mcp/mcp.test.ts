@@ -1,0 +1,202 @@
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { JsonObject } from '../../../shared/events.ts'
+import { openMcpServers } from '../../../shared/tools/mcp/mcp.ts'
+import type { ToolContext } from '../../../shared/tools/port.ts'
+import { createToolRegistry } from '../../../shared/tools/registry.ts'
+import { type HttpServer, startHttpServer } from '../../support/mcp-server/http.ts'
+import { type Caller, callerOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
+
+const STDIO = {
+  command: process.execPath,
+  args: [join(import.meta.dirname, '../../support/mcp-server/stdio.ts')],
+  env: { GIVEN: 'by the config' },
+}
+
+type Opened = Awaited<ReturnType<typeof openMcpServers>> & { call: Caller; problems: string[] }
+
+describe('MCP servers', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close()
+    await removeFolders()
+  })
+
+  async function open(
+    mcpServers: JsonObject,
+    timeouts: { callTimeoutMs?: number; connectTimeoutMs?: number } = {},
+  ): Promise<Opened> {
+    const configFile = join(await makeFolder(), 'mcp.json')
+    await writeFile(configFile, JSON.stringify({ mcpServers }))
+    const problems: string[] = []
+    const onProblem = (problem: string) => void problems.push(problem)
+    const opened = await openMcpServers({ configFile, onProblem, connectTimeoutMs: 10_000, ...timeouts })
+    closing.push(opened.close)
+    return { ...opened, call: callerOf(opened.tools, '/nowhere'), problems }
+  }
+
+  async function serve(hasSessions: boolean): Promise<HttpServer> {
+    const server = await startHttpServer({ hasSessions })
+    closing.push(() => server.close())
+    return server
+  }
+
+  const KINDS: [string, () => Promise<JsonObject>][] = [
+    ['stdio', async () => STDIO],
+    ['streamable HTTP', async () => ({ url: (await serve(false)).url })],
+    ['streamable HTTP with sessions, of 2025', async () => ({ url: (await serve(true)).url })],
+  ]
+
+  for (const [kind, start] of KINDS) {
+    describe(`over ${kind}`, () => {
+      it('D5.1: its tools are offered as mcp__<server>__<tool>, ask, and answer', async () => {
+        const { tools, call } = await open({ one: await start() })
+        const echo = tools.find(({ name }) => name === 'mcp__one__echo')
+        expect([echo?.defaultPolicy, echo?.description]).to.deep.equal(['ask', 'Says it again.'])
+        expect(echo?.describe({})).to.equal('Call the tool echo of the MCP server one.')
+        expect(createToolRegistry({ tools, permissions: new Map() }).leftOut).to.deep.equal([])
+        expect(await call('mcp__one__echo', { text: 'hé' })).to.deep.equal({ output: 'hé', isError: false })
+      })
+
+      it('what a tool refuses and what the server refuses is told to the model', async () => {
+        const { call } = await open({ one: await start() })
+        expect(await call('mcp__one__refuse', {})).to.deep.equal({ output: 'not today', isError: true })
+        const wrong = await call('mcp__one__echo', { text: 5 })
+        expect(wrong.isError).to.equal(true)
+        expect(wrong.output).to.include('expected string')
+      })
+
+      it('content that is no text is named', async () => {
+        const { call } = await open({ one: await start() })
+        const { output } = await call('mcp__one__picture', {})
+        expect(output).to.equal('[image of type image/png, not shown]\n[resource page: file:///page]\nthe note')
+      })
+
+      it('progress is reported, and abort reaches the server', async () => {
+        const { call } = await open({ one: await start() })
+        const run = new AbortController()
+        const reports: unknown[] = []
+        const report: ToolContext['report'] = (...args) => void reports.push(args)
+        const hanging = call('mcp__one__hang', {}, { signal: run.signal, report })
+        await call('mcp__one__wait_for', { event: 'hanging' })
+        run.abort()
+        expect((await hanging).output).to.equal('The call was stopped because the run ended.')
+        expect((await call('mcp__one__wait_for', { event: 'cancelled' })).isError).to.equal(false)
+        expect(reports).to.deep.equal([[0.25, 'a quarter']])
+      })
+
+      it('a timeout is a tool error and reaches the server', async () => {
+        const { call } = await open({ one: await start() }, { callTimeoutMs: 300 })
+        const outcome = await call('mcp__one__hang', {})
+        expect(outcome).to.deep.equal({ output: 'The MCP server one did not answer within 300 ms.', isError: true })
+        expect((await call('mcp__one__wait_for', { event: 'cancelled' })).isError).to.equal(false)
+      })
+    })
+  }
+
+  it('names are made fit for every model API, and no two become one', async () => {
+    const { tools } = await open({ 'my server.1': STDIO })
+    const names = tools.map(({ name }) => name)
+    expect(new Set(names).size).to.equal(names.length)
+    expect(names.filter((name) => !/^[A-Za-z0-9_-]{1,64}$/.test(name))).to.deep.equal([])
+    expect(names).to.include('mcp__my_server_1__echo')
+    expect(names.filter((name) => name.startsWith('mcp__my_server_1__dotted_name'))).to.have.length(2)
+  })
+
+  it('a server that cannot be reached is reported and left out, and the start goes on', async () => {
+    const { tools, problems } = await open({
+      refused: { url: 'http://127.0.0.1:1/mcp' },
+      absent: { command: '/nonexistent/server' },
+      quits: { command: '/bin/sh', args: ['-c', 'echo no licence >&2; exit 3'] },
+      good: STDIO,
+    })
+    expect(new Set(tools.map(({ name }) => name.split('__')[1]))).to.deep.equal(new Set(['good']))
+    expect(problems.map((line) => /^The MCP server (\w+) is left out: /.exec(line)?.[1])).to.have.members([
+      'absent',
+      'quits',
+      'refused',
+    ])
+    expect(problems.join()).to.include('no licence')
+  })
+
+  it('a server that says nothing is given up after the connect timeout, its process ended', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const pidFile = join(await makeFolder(), 'pid')
+    const mute = { command: '/bin/sh', args: ['-c', `echo $$ > ${pidFile}; exec sleep 1000`] }
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/mcp`
+    const { tools, problems } = await open({ mute, silent: { url } }, { connectTimeoutMs: 300 })
+    silent.close()
+    expect([tools.length, problems.length]).to.deep.equal([0, 2])
+    expect(isRunning(Number(await readFile(pidFile, 'utf8')))).to.equal(false)
+  })
+
+  it('a stdio server that crashed is a clear tool error, and is started again by the next call', async () => {
+    const { call } = await open({ one: STDIO })
+    expect(await call('mcp__one__crash', {})).to.deep.equal({
+      output: 'The MCP server one ended during the call. It is started again when it is called again.',
+      isError: true,
+    })
+    const both = await Promise.all([call('mcp__one__pids', {}), call('mcp__one__pids', {})])
+    const [first, second] = both.map(({ output }) => output.split(' ')[0])
+    expect(first).to.match(/^\d+$/).and.to.equal(second) // One new server, not two.
+  })
+
+  it('an HTTP server that forgot the session is asked again with a new one', async () => {
+    const server = await serve(true)
+    const { call } = await open({ one: { url: server.url } })
+    await call('mcp__one__echo', { text: 'a' })
+    server.forget()
+    expect(await call('mcp__one__echo', { text: 'b' })).to.deep.equal({ output: 'b', isError: false })
+  })
+
+  it('an HTTP server that went away is a clear tool error', async () => {
+    const server = await startHttpServer({ hasSessions: false })
+    const { call } = await open({ one: { url: server.url } })
+    await server.close()
+    const { output, isError } = await call('mcp__one__echo', { text: 'a' })
+    expect([output, isError]).to.deep.equal([
+      'The MCP server one could not answer the call. Try again later, or go on without it.',
+      true,
+    ])
+  })
+
+  it('the headers of the config go with every request', async () => {
+    const server = await serve(true)
+    const { call } = await open({ one: { url: server.url, headers: { 'X-Key': 'k1' } } })
+    await call('mcp__one__echo', { text: 'a' })
+    expect(new Set(server.requests.map((headers) => headers.get('x-key')))).to.deep.equal(new Set(['k1']))
+  })
+
+  it("a stdio server is given the config's environment and nothing of the server's secrets", async () => {
+    process.env['SECRET_OF_THE_TEST'] = 'hunter2'
+    try {
+      const { call } = await open({ one: STDIO })
+      const names = (await call('mcp__one__environment', {})).output.split(' ')
+      expect(names).to.include('GIVEN').and.to.include('PATH').and.not.to.include('SECRET_OF_THE_TEST')
+    } finally {
+      delete process.env['SECRET_OF_THE_TEST']
+    }
+  })
+
+  it('close ends the servers with all they started, whatever ignores the end, and calls after it fail in words', async () => {
+    const { call, close } = await open({ one: STDIO })
+    const pids = (await call('mcp__one__pids', {})).output.split(' ').map(Number)
+    expect(pids.filter(isRunning)).to.have.length(2)
+    await close()
+    expect(pids.filter(isRunning)).to.deep.equal([])
+    expect((await call('mcp__one__echo', { text: 'a' })).output).to.include('cannot be reached')
+  })
+
+  it('a run that ends while the server is being started again does not wait for it', async () => {
+    const { call } = await open({ one: STDIO })
+    await call('mcp__one__crash', {})
+    const run = new AbortController()
+    const calling = call('mcp__one__echo', { text: 'a' }, { signal: run.signal })
+    run.abort()
+    expect((await calling).output).to.equal('The call was stopped because the run ended.')
+  })
+})
