@@ -4,7 +4,7 @@ import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
-import type { ToolOffer } from '../../shared/providers/port.ts'
+import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { notFound, recover } from '../http/errors.ts'
@@ -31,7 +31,7 @@ export type AppDeps = {
   /** `/v1` standalone, `/api/v1` in the cluster (api.md). */
   basePath: string
   broker: Broker
-  tools: readonly ToolOffer[]
+  tools: readonly ToolDefinition[]
   /** Absent: this server keeps none. */
   ledger?: Ledger
   identify: Identify

@@ -1,11 +1,11 @@
 /** An open stream that is told from time to time to show that it lives. */
-export interface Beating {
+export interface KeepaliveTarget {
   beat(): void
 }
 
 export interface Keepalive {
-  add(stream: Beating): void
-  delete(stream: Beating): void
+  add(stream: KeepaliveTarget): void
+  delete(stream: KeepaliveTarget): void
 }
 
 const SLOT_MS = 100
@@ -15,8 +15,8 @@ const SLOT_MS = 100
  * current when they opened, so that their beats are as spread as their openings; without streams the timer rests.
  */
 export function createKeepalive(intervalMs: number): Keepalive {
-  const wheel = Array.from({ length: Math.max(1, Math.round(intervalMs / SLOT_MS)) }, () => new Set<Beating>())
-  const slots = new Map<Beating, Set<Beating>>()
+  const wheel = Array.from({ length: Math.max(1, Math.round(intervalMs / SLOT_MS)) }, () => new Set<KeepaliveTarget>())
+  const slots = new Map<KeepaliveTarget, Set<KeepaliveTarget>>()
   let current = 0
   let timer: NodeJS.Timeout | undefined
 

@@ -4,7 +4,7 @@ import { renderReaderFailure } from '../../shared/broker/journal/frames.ts'
 import type { FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import { type Beating, createKeepalive, type Keepalive } from './keepalive.ts'
+import { createKeepalive, type Keepalive, type KeepaliveTarget } from './keepalive.ts'
 
 export type RelayLimits = {
   keepaliveMs: number
@@ -80,7 +80,7 @@ type Terms = { stallMs: number; farewellMs: number; onSlow: () => void; onEnd: (
 type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; terms: Terms }
 
 /** open -> ended (frames over) | cut (reader stalled, or the frames failed) | left (the reader went away). */
-class Stream implements Beating {
+class Stream implements KeepaliveTarget {
   readonly #res: ServerResponse
   readonly #frames: AsyncIterator<Frames>
   readonly #terms: Terms

@@ -1,4 +1,4 @@
-import { createMemoryBroker, createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { createMemoryBroker, createMemoryPermissionStore } from '../../shared/broker/memory.ts'
 import { ALWAYS_HELD } from '../../shared/broker/port.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
@@ -25,7 +25,7 @@ export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 export async function openStandalone(config: Config, log: Log): Promise<Standalone> {
   const ops = await openOps(config, { form: 'standalone', log })
   const { metrics } = ops
-  const book = createMemoryPermissionBook()
+  const book = createMemoryPermissionStore()
   const store = await openStore(config, 'standalone', log)
   const parts = { book, fence: ALWAYS_HELD, lineStore: store, metrics }
   const { worker, toolBox, close: closeTools } = await openWorker(config, log, parts)

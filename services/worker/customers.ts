@@ -6,22 +6,22 @@ import { abortEvent } from '../../shared/engine/run.ts'
 import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../../shared/events.ts'
 import type { Log } from '../../shared/log.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import type { RunFacilities } from '../../shared/tools/port.ts'
-import type { Start, StartEngine } from './prepare-run.ts'
-import type { Execute, Run } from './run.ts'
+import type { ToolServices } from '../../shared/tools/port.ts'
+import type { PrepareRun, RunStart } from './prepare-run.ts'
+import type { Run, RunExecutor } from './run.ts'
 
 export type CustomerRunDeps = {
-  startEngine: StartEngine
+  startEngine: PrepareRun
   /** Missing: this server has no store, and every run falls back. */
   lines: LineCache<CustomerLine, CustomerIdentity> | undefined
   fence: Fence
   log: Log
 }
 
-export type OfCustomer = { tenant: TenantId; customerId: string; facilities: RunFacilities }
+export type OfCustomer = { tenant: TenantId; customerId: string; facilities: ToolServices }
 
 /** Makes of a request what a run on the customer's line executes (api.md "Per-customer line"). */
-export type CustomerRuns = (request: RunRequest, of: OfCustomer) => Execute
+export type CustomerRuns = (request: RunRequest, of: OfCustomer) => RunExecutor
 
 /** Nobody takes a worker's place sooner than this after its fence closes: a write that was let pass has left by then. */
 const FENCE_SLACK_MS = 1_000
@@ -32,7 +32,7 @@ const FENCE_SLACK_MS = 1_000
  */
 export function createCustomerRuns({ startEngine, lines, fence, log }: CustomerRunDeps): CustomerRuns {
   return (request, { tenant, customerId, facilities }) => {
-    let start: Start = { conversation: new Conversation(), facilities }
+    let start: RunStart = { conversation: new Conversation(), facilities }
     const execute = startEngine(request, () => start)
     return async function* (run, signal) {
       const held = lines?.hold(keyOf(tenant, customerId), { tenant, customerId })

@@ -1,14 +1,14 @@
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { StartOneShot } from './one-shots.ts'
-import type { StartEngine } from './prepare-run.ts'
+import type { PrepareRun } from './prepare-run.ts'
 import type { Runs } from './runs.ts'
 import type { Sessions } from './sessions.ts'
 
 export type InboxDeps = {
   runs: Runs
   sessions: Sessions
-  startEngine: StartEngine
+  startEngine: PrepareRun
   startOneShot: StartOneShot
   isDraining: () => boolean
 }

@@ -1,6 +1,6 @@
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
-import { joinAsWorker, openWorkerBook } from '../../shared/broker/relay/redis.ts'
+import { joinAsWorker, openWorkerPermissions } from '../../shared/broker/relay/redis.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
@@ -14,7 +14,7 @@ await runProcess('cluster', async (config, log) => {
   const { metrics } = ops
   const lease = new Lease()
   const link = await openRedisLink(config.redisUrl ?? '')
-  const book = await openWorkerBook(link, process.pid)
+  const book = await openWorkerPermissions(link, process.pid)
   const store = await openStore(config, 'cluster', log)
   const parts = { book, fence: lease, lineStore: store, metrics }
   const { worker, close: closeTools } = await openWorker(config, log, parts)

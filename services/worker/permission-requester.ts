@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PendingPermission, PermissionBook, PermissionDecision } from '../../shared/broker/port.ts'
+import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/port.ts'
 import type { OpenAsk, Verdict } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'
@@ -9,7 +9,11 @@ import type { Run } from './run.ts'
  * Asks a run's client for permission: the request is decided by the first of a reply, the timeout and the end of the run
  * (api.md "Permission request"). Fails closed: without a decision the answer is no.
  */
-export function createPermissionDesk(book: PermissionBook, timeoutMs: number, metrics: Metrics): (run: Run) => OpenAsk {
+export function createPermissionRequester(
+  book: PermissionStore,
+  timeoutMs: number,
+  metrics: Metrics,
+): (run: Run) => OpenAsk {
   let pendingCount = 0
   metrics.gauge('permissions_pending', () => pendingCount)
   const timed = async (verdict: Promise<Verdict>) => {
@@ -56,7 +60,7 @@ function requestOf(
   }
 }
 
-type Wait = { book: PermissionBook; timeoutMs: number; signal: AbortSignal }
+type Wait = { book: PermissionStore; timeoutMs: number; signal: AbortSignal }
 
 async function awaitVerdict(request: PendingPermission, { book, timeoutMs, signal }: Wait): Promise<Verdict> {
   const close = (state: 'expired' | 'withdrawn') => void decideSurely(book, request, state)
@@ -76,7 +80,7 @@ const DECIDE_AGAIN_MS = 500
 
 /** Until the book has answered: a decision that it did not take, or whose fate is not known, is taken again. Never rejects. */
 async function decideSurely(
-  book: PermissionBook,
+  book: PermissionStore,
   request: PendingPermission,
   state: 'expired' | 'withdrawn',
 ): Promise<void> {

@@ -5,8 +5,8 @@ import { run as runEngine } from '../../shared/engine/run.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WarningEvent } from '../../shared/events.ts'
 import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
-import type { RunFacilities, ToolBox } from '../../shared/tools/port.ts'
-import type { Execute, Run } from './run.ts'
+import type { ToolBox, ToolServices } from '../../shared/tools/port.ts'
+import type { Run, RunExecutor } from './run.ts'
 
 export type EngineParts = {
   /** The cluster may have no model of its own (D1.4). */
@@ -16,7 +16,7 @@ export type EngineParts = {
   priceOf: PriceOf
   windowOf?: WindowOf
   openAskFor: (run: Run) => OpenAsk
-  mayAct: (signal: AbortSignal) => Promise<boolean>
+  canAct: (signal: AbortSignal) => Promise<boolean>
   workspaceOf: (run: Run) => string
   /** Default of `max_turns`. */
   maxTurns: number
@@ -25,21 +25,21 @@ export type EngineParts = {
 }
 
 /** What a run starts from besides its request. */
-export type Start = {
+export type RunStart = {
   conversation: Conversation
   background?: string
   warnings?: readonly WarningEvent[]
-  facilities?: RunFacilities
+  facilities?: ToolServices
 }
 
 /**
  * Makes of a request what a run executes; `start` is asked when its turn has come. Throws `unavailable` when there is no model
  * for it.
  */
-export type StartEngine = (request: RunRequest, start: () => Start) => Execute
+export type PrepareRun = (request: RunRequest, start: () => RunStart) => RunExecutor
 
 /** One engine for one-shot runs and sessions alike: only the history they start from differs (D5.7). */
-export function createStartEngine(parts: EngineParts): StartEngine {
+export function createPrepareRun(parts: EngineParts): PrepareRun {
   const { primary, openAskFor, workspaceOf, maxTurns, maxToolOutputChars, onToolBug, ...shared } = parts
   return (request, start) => {
     if (!primary) throw noModel()

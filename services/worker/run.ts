@@ -16,7 +16,7 @@ export type RunHooks = {
 }
 
 /** Makes a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
-export type Execute = (run: Run, signal: AbortSignal) => AsyncIterable<AgentEvent>
+export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<AgentEvent>
 
 const EVENTS_PER_LOOP_TURN = 64
 
@@ -89,7 +89,7 @@ export class Run {
   }
 
   /** Runs to the terminal event; never rejects. A run that was cancelled before has ended already. */
-  async execute(execute: Execute): Promise<void> {
+  async execute(execute: RunExecutor): Promise<void> {
     if (this.isEnded) return
     this.#hasStarted = true
     try {
@@ -114,7 +114,7 @@ export class Run {
       this.#append(event)
       // A model that never waits for the network must not keep readers from theirs.
       if (++count % EVENTS_PER_LOOP_TURN === 0) await nextLoopTurn()
-      if (this.journal.isCrowded) await this.journal.room(this.#abort.signal)
+      if (this.journal.isBackpressured) await this.journal.waitForDrain(this.#abort.signal)
     }
   }
 

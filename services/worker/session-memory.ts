@@ -1,11 +1,11 @@
 import type { Conversation } from '../../shared/engine/conversation.ts'
 import { transcriptOf } from '../../shared/engine/transcript.ts'
-import type { Recall } from '../../shared/tools/port.ts'
+import type { MemorySource } from '../../shared/tools/port.ts'
 
 const MAX_ENTRIES = 100
 
 /** What Dream has distilled of one session (D5.3): it lives and goes with the session. */
-export class SessionMemory implements Recall {
+export class SessionMemory implements MemorySource {
   readonly #conversation: Conversation
   #entries: readonly string[]
 

@@ -2,8 +2,8 @@ import type { SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
 import { tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import type { Start } from './prepare-run.ts'
-import type { CancelCode, Execute, Run } from './run.ts'
+import type { RunStart } from './prepare-run.ts'
+import type { CancelCode, Run, RunExecutor } from './run.ts'
 import { SessionMemory } from './session-memory.ts'
 
 const MAX_WAITING = 8
@@ -57,7 +57,7 @@ export class Session {
   }
 
   /** What its next message starts from. */
-  get start(): Start {
+  get start(): RunStart {
     const { background } = this.#memory
     return {
       conversation: this.conversation,
@@ -82,7 +82,7 @@ export class Session {
   }
 
   /** Runs after everything that was posted before. */
-  post(run: Run, execute: Execute): void {
+  post(run: Run, execute: RunExecutor): void {
     this.#runs.add(run)
     clearTimeout(this.#idleTimer)
     this.#tail = this.#tail.then(() => run.execute(execute))

@@ -46,13 +46,13 @@ export class Sessions {
   }
 
   /** Forgets one that another worker has now. */
-  letGo({ tenant, id }: SessionIdentity): void {
+  release({ tenant, id }: SessionIdentity): void {
     this.#sessions.get(keyOf(tenant, id))?.retire()
     this.#sessions.delete(keyOf(tenant, id))
   }
 
   /** Forgets all sessions without ending anything of them: another worker has them, or nobody. */
-  dropAll(): void {
+  releaseAll(): void {
     for (const session of this.#sessions.values()) session.retire()
     this.#sessions.clear()
   }

@@ -1,4 +1,4 @@
-import type { Fence, Inbox, PermissionBook } from '../../shared/broker/port.ts'
+import type { Fence, Inbox, PermissionStore } from '../../shared/broker/port.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
 import type { Log } from '../../shared/log.ts'
@@ -8,8 +8,8 @@ import type { ToolBox } from '../../shared/tools/port.ts'
 import { createCustomerRuns } from './customers.ts'
 import { createInbox } from './inbox.ts'
 import { createOneShots, type PlanQueue } from './one-shots.ts'
-import { createPermissionDesk } from './permission-requester.ts'
-import { createStartEngine, type StartEngine } from './prepare-run.ts'
+import { createPermissionRequester } from './permission-requester.ts'
+import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
@@ -35,7 +35,7 @@ export type WorkerDeps = {
   toolBox: ToolBox
   priceOf: PriceOf
   windowOf?: WindowOf
-  book: PermissionBook
+  book: PermissionStore
   /** Missing: this server keeps no customers' lines. */
   lineStore: LineStore | undefined
   planQueue: PlanQueue
@@ -57,9 +57,9 @@ export type Worker = {
   /** Takes over a session of another worker, with its conversation. */
   adopt(state: SessionState): void
   /** The session is another worker's now. */
-  letGo(session: Session): void
+  release(session: Session): void
   /** Ends everything at once: it is another's, or nobody's. */
-  abandonAll(): void
+  abortAll(): void
   /** Told of each session that is gone, however it went. */
   onSessionRemoved: (session: Session) => void
 }
@@ -92,10 +92,10 @@ export function createWorker(deps: WorkerDeps): Worker {
       workspaces.open(state.tenant, state.id) // Its folder is where the worker before left it.
       sessions.adopt(state)
     },
-    letGo: (session) => sessions.letGo(session),
-    abandonAll() {
+    release: (session) => sessions.release(session),
+    abortAll() {
       for (const run of runs.live) run.cancel('worker_lost')
-      sessions.dropAll()
+      sessions.releaseAll()
     },
     onSessionRemoved: () => {},
   }
@@ -130,16 +130,16 @@ function openScopes(
   return { runs, sessions }
 }
 
-function openEngine(deps: WorkerDeps, workspaces: Workspaces): StartEngine {
+function openEngine(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
   const { book, limits, log, metrics } = deps
-  return createStartEngine({
+  return createPrepareRun({
     primary: deps.primary,
     ...(deps.fallback && { fallback: deps.fallback }),
     toolBox: deps.toolBox,
     priceOf: deps.priceOf,
     ...(deps.windowOf && { windowOf: deps.windowOf }),
-    openAskFor: createPermissionDesk(book, limits.permissionTimeoutMs, metrics),
-    mayAct: createMayAct(deps.fence, metrics),
+    openAskFor: createPermissionRequester(book, limits.permissionTimeoutMs, metrics),
+    canAct: createCanAct(deps.fence, metrics),
     workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
     maxTurns: limits.maxTurns,
     maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
@@ -158,7 +158,7 @@ function openLines(
 }
 
 /** Whoever may have been replaced waits until it knows: either the lease is renewed, or its runs are ended (design §4.6). */
-function createMayAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => Promise<boolean> {
+function createCanAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => Promise<boolean> {
   return async (signal) => {
     while (!fence.isHeld() && !signal.aborted) {
       metrics.count('fence_refusals')

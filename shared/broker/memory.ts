@@ -8,15 +8,15 @@ import type {
   Inbox,
   PageRequest,
   PendingPermission,
-  PermissionBook,
   PermissionDecision,
   PermissionKey,
   PermissionPage,
+  PermissionStore,
   PermissionSummary,
 } from './port.ts'
 
 /** The broker of the standalone form: gateway and worker are one process, so a command is a call. */
-export function createMemoryBroker(inbox: Inbox, book: PermissionBook): Broker {
+export function createMemoryBroker(inbox: Inbox, book: PermissionStore): Broker {
   return {
     createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess')),
     getSession: async (tenant, sessionId) => inbox.getSession(tenant, sessionId),
@@ -48,7 +48,7 @@ type Entry = {
 }
 
 /** Decisions within one process: between a look and a set nothing else runs, which is all that a compare-and-set needs. */
-export function createMemoryPermissionBook(): PermissionBook {
+export function createMemoryPermissionStore(): PermissionStore {
   const scopes = new Map<string, Map<string, Entry>>()
   const pending = new PendingList()
   const scopeOf = (tenant: TenantId, scopeId: string) => scopes.get(`${tenant} ${scopeId}`)

@@ -139,7 +139,7 @@ export type PermissionDecision = { state: 'allowed' | 'denied' | 'expired' | 'wi
  * Where permission requests are decided: every decision is one compare-and-set from pending, so that replies, the timeout and
  * the end of the run have one winner between them (design §4.9).
  */
-export interface PermissionBook {
+export interface PermissionStore {
   open(request: PendingPermission): Promise<void>
   /** Returns whether this call decided; if not, how it had been decided before (`undefined`: never opened, or forgotten). */
   decide(

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { authProblems, openDoorWarning } from './auth.ts'
 import { FIELDS, type Field, type Form, targetFields, type ValuesOf } from './fields.ts'
 import { type Env, type IsSet, keyWarning, type ModelTarget, targetProblems, toTarget } from './model.ts'
-import { Wanted } from './values.ts'
+import { InvalidValue } from './values.ts'
 
 type Values = ValuesOf<typeof FIELDS>
 
@@ -69,7 +69,7 @@ function createReader(env: Env, form: Form) {
     if (raw === undefined) return undefined
     secrets.push(...(parts?.(raw) ?? []))
     const value = parse(raw)
-    if (!(value instanceof Wanted)) return value
+    if (!(value instanceof InvalidValue)) return value
     problems.push(`${name} ${parts ? 'does not fit' : `holds ${show(raw)}`}: wanted ${value.text}`)
     return undefined
   }

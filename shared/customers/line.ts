@@ -2,7 +2,7 @@ import type { FinishedRun, Ledger } from '../store/ledger.ts'
 import type { MemoryEntries } from '../store/memory-entries.ts'
 import { storeUnavailable } from '../store/unavailable.ts'
 import type { TenantId } from '../tenant.ts'
-import type { Recall } from '../tools/port.ts'
+import type { MemorySource } from '../tools/port.ts'
 import { type PastRun, renderBackground } from './background.ts'
 
 export type LineStore = { ledger: Ledger; memories: MemoryEntries }
@@ -22,7 +22,7 @@ const READ_MS = 2_800
  * One customer's line: what is known of the customer from before, and the record of what comes (api.md "Per-customer line").
  * It keeps what it has read, as far as a run is ever told of it, and reads what is new: other processes may write as well.
  */
-export class CustomerLine implements Recall {
+export class CustomerLine implements MemorySource {
   readonly #store: LineStore
   readonly #limits: HistoryLimits
   readonly #who: CustomerIdentity

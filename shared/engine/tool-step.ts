@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { fail, type RunFacilities, type SubAgents, type ToolBox, type ToolOutcome } from '../tools/port.ts'
+import { fail, type SubAgents, type ToolBox, type ToolOutcome, type ToolServices } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { OpenAsk } from './permissions.ts'
 import type { Emit } from './sub-agents.ts'
@@ -14,9 +14,9 @@ export type ToolStepDeps = {
   workspace: () => string
   signal: AbortSignal
   /** Asked right before each tool starts; `false` when the run has ended. It may take its time (design §4.6). */
-  mayAct(signal: AbortSignal): Promise<boolean>
+  canAct(signal: AbortSignal): Promise<boolean>
   maxOutputChars: number
-  facilities: RunFacilities
+  facilities: ToolServices
   /** The sub-agents that this step's tools may start; `emit` is this step's way to the stream. */
   agentsFor(emit: Emit): SubAgents
   /** Told of a tool that threw, which is a bug of the tool. */
@@ -104,7 +104,7 @@ async function outcomeOf(call: ToolCall, deps: CallDeps): Promise<ToolOutcome> {
     const refusal = await askFor(call, { input, message: tool.describe(input) }, deps)
     if (refusal) return refusal
   }
-  if (!(await deps.mayAct(deps.signal)) || deps.signal.aborted) return fail('The run has ended.')
+  if (!(await deps.canAct(deps.signal)) || deps.signal.aborted) return fail('The run has ended.')
   try {
     return await tool.run(input, {
       workspace: deps.workspace(),

@@ -17,13 +17,13 @@ export type Message =
   | { role: 'tool'; results: ToolResultBlock[] }
 
 /** A tool as the model sees it. */
-export type ToolOffer = { name: string; description: string; inputSchema: JsonObject }
+export type ToolDefinition = { name: string; description: string; inputSchema: JsonObject }
 
 export type ModelRequest = {
   model: string
   system?: string
   messages: readonly Message[]
-  tools: readonly ToolOffer[]
+  tools: readonly ToolDefinition[]
   stopSequences: readonly string[]
 }
 

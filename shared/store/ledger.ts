@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
 import { readCursor, toCursor } from './cursor.ts'
-import { createLines } from './keyed-queue.ts'
+import { createKeyedQueue } from './keyed-queue.ts'
 import type { Collection, CollectionSpec, Store, Stored } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
@@ -52,7 +52,7 @@ const MAX_PAGE_CHARS = 2_000_000
 export function createLedger(store: Store, { patienceMs = PATIENCE_MS, now = () => new Date() } = {}): Ledger {
   const entries = store.collection(LEDGER)
   // Within a process nobody races for the next number.
-  const inLine = createLines()
+  const inLine = createKeyedQueue()
   return {
     append(tenant, customerId, run) {
       const deadline = performance.now() + patienceMs

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
-import { createLines } from './keyed-queue.ts'
+import { createKeyedQueue } from './keyed-queue.ts'
 import type { CollectionSpec, Store, Stored } from './port.ts'
 
 export const MEMORY_ENTRIES: CollectionSpec = {
@@ -28,7 +28,7 @@ const KEPT = 100
 
 export function createMemoryEntries(store: Store, { now = () => new Date() } = {}): MemoryEntries {
   const entries = store.collection(MEMORY_ENTRIES)
-  const inLine = createLines()
+  const inLine = createKeyedQueue()
   return {
     async add(tenant, customerId, { content, run_id }) {
       checkContent(content)

@@ -32,7 +32,7 @@ export interface SubAgents {
 }
 
 /** The history that Dream distils, and where its entries go (D5.3): a session's, or a customer's. */
-export interface Recall {
+export interface MemorySource {
   history(): Promise<string>
   keep(entries: readonly string[]): Promise<void>
 }
@@ -53,14 +53,14 @@ export type Plan = { title?: string; steps: PlanStep[]; parallel?: boolean }
 export type QueuePlan = (plan: Plan) => Promise<{ plan_id: string } | { note: string }>
 
 /** What a run has for its tools besides its workspace; who starts it decides. */
-export type RunFacilities = {
+export type ToolServices = {
   /** Absent: there is nothing to dream of. */
-  recall?: Recall
+  recall?: MemorySource
   /** Present: an approved plan is queued and ends the run (`auto_queue_plan`). */
   queuePlan?: QueuePlan
 }
 
-export type ToolContext = RunFacilities & {
+export type ToolContext = ToolServices & {
   /** Absolute path of the run's own folder. It may not exist yet: whoever writes makes it. */
   workspace: string
   /** Aborted when the run ends early; the tool then stops what it does, child processes and connections included. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { isKept, type Promised, renderPromises } from '../harness/guarantee.ts'
+import { type Guarantee, isKept, renderPromises } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
 import { measureNeverRead } from './never-read.ts'
 import { measureSlowloris } from './slowloris.ts'
@@ -22,7 +22,7 @@ const promises = await report('slow writers (P10)', measureSlowloris(slowness, r
 if (isFull) promises.push(...(await report('readers that never read (P9)', measureNeverRead())))
 process.exit(promises.every(isKept) ? 0 : 1)
 
-async function report(title: string, measuring: Promise<Promised[]>): Promise<Promised[]> {
+async function report(title: string, measuring: Promise<Guarantee[]>): Promise<Guarantee[]> {
   const measured = await measuring
   process.stdout.write(`\n${title}\n${renderPromises(measured)}\n`)
   return measured

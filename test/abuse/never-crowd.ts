@@ -1,4 +1,4 @@
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import { countOf } from '../harness/guarantees.ts'
 import { NeverReader } from '../harness/never-reader.ts'
 import { StallWatch } from './stall-watch.ts'
@@ -28,7 +28,7 @@ export class NeverCrowd implements Disposable {
   }
 
   /** Every second reader reads on once it has been cut off, and learns why; the others never do. */
-  async cutOff(): Promise<Promised[]> {
+  async cutOff(): Promise<Guarantee[]> {
     const over = new AbortController()
     const watching = this.#watch.run(over.signal)
     const cuts = await Promise.all(this.#readers.map((reader, i) => this.#awaitCut(reader, i % 2 === 0)))

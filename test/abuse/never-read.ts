@@ -2,9 +2,9 @@ import { Client } from '../../scripts/bench/client.ts'
 import { GATEWAY } from '../../scripts/bench/dialect.ts'
 import { rssMiB } from '../../scripts/bench/proc.ts'
 import { median } from '../../scripts/bench/statistics.ts'
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import { countOf, healthPromises, leftBehind, startHealth } from '../harness/guarantees.ts'
-import { INSIDE, Insider } from '../harness/loop-probe.ts'
+import { INSIDE, LoopProbe } from '../harness/loop-probe.ts'
 import { Product, startHelper } from '../harness/product.ts'
 import { NeverCrowd } from './never-crowd.ts'
 
@@ -19,7 +19,7 @@ const ALL_WITHIN_MS = 180_000
 const MODEL = new URL('big-model.ts', import.meta.url)
 
 /** P9 in short: clients that never read cost bounded memory, are cut off after 30 s, and nobody else notices. */
-export async function measureNeverRead(): Promise<Promised[]> {
+export async function measureNeverRead(): Promise<Guarantee[]> {
   await using model = await startHelper(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url, RUN_RESUME_SECS: '0' }
   await using product = await Product.start({ env, preload: INSIDE })
@@ -50,7 +50,7 @@ async function serve(client: Client): Promise<number[]> {
   return settled.flatMap((run) => (run.status === 'fulfilled' ? [run.value.totalMs] : []))
 }
 
-function servedPromises(alone: number[], meanwhile: number[]): Promised[] {
+function servedPromises(alone: number[], meanwhile: number[]): Guarantee[] {
   const [before, after] = [median(alone), median(meanwhile)]
   const detail = `${before.toFixed(0)} ms alone, ${after.toFixed(0)} ms meanwhile`
   return [
@@ -59,8 +59,8 @@ function servedPromises(alone: number[], meanwhile: number[]): Promised[] {
   ]
 }
 
-async function startMemory(product: Product): Promise<() => Promise<Promised>> {
-  const insider = new Insider(product)
+async function startMemory(product: Product): Promise<() => Promise<Guarantee>> {
+  const insider = new LoopProbe(product)
   const [heap, rss] = [await insider.heapMiB(), rssMiB(product.pid)]
   return async () => {
     const grownRss = rssMiB(product.pid) - rss

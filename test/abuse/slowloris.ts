@@ -1,4 +1,4 @@
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import { countOf, healthPromises, leftBehind, startHealth } from '../harness/guarantees.ts'
 import { problemsOf } from '../harness/judge.ts'
 import { INSIDE } from '../harness/loop-probe.ts'
@@ -21,11 +21,11 @@ const UPLOADS_WITHIN_MS = 61_000
 const CLOSED_WITHIN_MS = 3_000
 
 /** P10: slow writers cannot hurt. They hold their sockets and nothing else, and are answered 408 in time. */
-export async function measureSlowloris(slowness: Slowness, random: Random): Promise<Promised[]> {
+export async function measureSlowloris(slowness: Slowness, random: Random): Promise<Guarantee[]> {
   await using product = await Product.start({ preload: INSIDE })
   const rest = await leftBehind(product)
   const health = startHealth(product)
-  const promises: Promised[] = []
+  const promises: Guarantee[] = []
   {
     using headers = new SlowCrowd(
       product.port,
@@ -48,7 +48,7 @@ export async function measureSlowloris(slowness: Slowness, random: Random): Prom
 
 const some = (length: number, pick: () => Trickle): Trickle[] => Array.from({ length }, pick)
 
-function refusals(who: string, sockets: readonly SlowSocket[], withinMs: number): Promised[] {
+function refusals(who: string, sockets: readonly SlowSocket[], withinMs: number): Guarantee[] {
   const answers = sockets.map(({ answer }) => answer)
   const good = answers.filter((answer) => answer?.status === 408 && answer.isWhole && problemsOf(answer).length === 0)
   const times = sockets.map(({ answeredMs }) => answeredMs ?? Number.POSITIVE_INFINITY)

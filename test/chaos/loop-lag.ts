@@ -4,7 +4,7 @@ const RESOLUTION_MS = 10
 const NS_PER_MS = 1e6
 
 /** How late this process's own timers were: what the measured times may be too long by. */
-export class OwnSlip implements Disposable {
+export class LoopLag implements Disposable {
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 
   constructor() {

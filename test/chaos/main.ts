@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { isKept, type Promised, renderPromises } from '../harness/guarantee.ts'
+import { type Guarantee, isKept, renderPromises } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
-import { OwnSlip } from './loop-lag.ts'
+import { LoopLag } from './loop-lag.ts'
 import type { Scenario } from './scenario.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
 import { killWorker } from './scenarios/kill-worker.ts'
@@ -61,7 +61,7 @@ function choose(only: string | undefined): readonly (readonly Scenario[])[] {
 
 /** Runs a scenario and shows its figures. Returns whether all that it promises was kept. */
 async function report({ id, promise, run }: Scenario): Promise<boolean> {
-  using slip = new OwnSlip()
+  using slip = new LoopLag()
   const from = performance.now()
   say(`${id} begins`)
   const tell = (line: string) => say(`${id}   ${line}`)
@@ -72,11 +72,11 @@ async function report({ id, promise, run }: Scenario): Promise<boolean> {
 }
 
 /** What is counted, in no unit, is judged on any machine. */
-function isJudged({ unit }: Promised): boolean {
+function isJudged({ unit }: Guarantee): boolean {
   return !options.untimed || unit === ''
 }
 
-function failed(cause: unknown): Promised[] {
+function failed(cause: unknown): Guarantee[] {
   const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
   return [{ title: 'could not be measured', value: 1, unit: '', goal: { atMost: 0 }, detail }]
 }

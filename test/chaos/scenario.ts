@@ -1,4 +1,4 @@
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import type { Random } from '../harness/seed.ts'
 
 export type ScenarioOptions = {
@@ -16,5 +16,5 @@ export type Scenario = {
   id: string
   promise: string
   /** Throws when it could not be measured; a promise that is broken is no error. */
-  run(options: ScenarioOptions): Promise<Promised[]>
+  run(options: ScenarioOptions): Promise<Guarantee[]>
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PageRequest, PermissionBook } from '../../shared/broker/port.ts'
+import type { PageRequest, PermissionStore } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
@@ -9,8 +9,8 @@ import { newRequest } from './pending-permission.ts'
 const ALL: PageRequest = { limit: 200 }
 
 /** What every permission book promises of its list (D4.12); `open` gives a fresh one. */
-export function permissionListContract(open: () => Promise<PermissionBook>): void {
-  let book: PermissionBook
+export function permissionListContract(open: () => Promise<PermissionStore>): void {
+  let book: PermissionStore
   beforeEach(async () => {
     book = await open()
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PendingPermission, PermissionBook } from '../../shared/broker/port.ts'
+import type { PendingPermission, PermissionStore } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
@@ -17,8 +17,8 @@ async function statusOf(act: Promise<unknown>): Promise<number> {
 }
 
 /** What every permission book promises; `open` gives a fresh one. */
-export function permissionBookContract(open: () => Promise<PermissionBook>): void {
-  let book: PermissionBook
+export function permissionBookContract(open: () => Promise<PermissionStore>): void {
+  let book: PermissionStore
   const opened = async (fields: Partial<PendingPermission> = {}) => {
     const pending = newRequest(fields)
     await book.open(pending)

@@ -32,7 +32,7 @@ function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): Tool
     openAsk: async () => ({ id: 'perm_1', verdict: Promise.resolve({ isAllowed: true, reason: '' }) }),
     workspace: () => '/nowhere',
     signal: new AbortController().signal,
-    mayAct: async () => true,
+    canAct: async () => true,
     maxOutputChars: 1000,
     facilities: {},
     agentsFor: () => NO_AGENTS,
@@ -150,11 +150,11 @@ describe('tool step', () => {
       starts.push('Write')
       return succeed('')
     })
-    const mayAct = () => {
+    const canAct = () => {
       asked.resolve()
       return fence.promise
     }
-    const collected = collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', mayAct }))
+    const collected = collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', canAct }))
     await asked.promise
     await new Promise(setImmediate)
     expect(starts).to.deep.equal([])
@@ -167,7 +167,7 @@ describe('tool step', () => {
     const write = tool('Write', () => expect.fail('it ran'))
     const deps = depsOf({
       tools: [write],
-      mayAct: async () => false,
+      canAct: async () => false,
       onToolBug: (_name, cause) => expect.fail(String(cause)),
     })
     expect((await collect([call('c1', 'Write')], deps)).results[0]?.isError).to.equal(true)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import { errorsIn, noneOf } from '../harness/guarantees.ts'
-import { INSIDE, Insider } from '../harness/loop-probe.ts'
+import { INSIDE, LoopProbe } from '../harness/loop-probe.ts'
 import { Prober } from '../harness/prober.ts'
 import { Product } from '../harness/product.ts'
 import type { Finding } from './finding.ts'
@@ -17,7 +17,7 @@ export type Order = {
   isFull: boolean
 }
 
-export type Fuzzed = { promises: Promised[]; findings: Finding[]; port: number }
+export type Fuzzed = { promises: Guarantee[]; findings: Finding[]; port: number }
 
 /** Several large bodies at a time take several seconds. */
 const SMALL = 1024 * 1024
@@ -47,7 +47,7 @@ export async function fuzz(order: Order): Promise<Fuzzed> {
 async function fuzzProduct(product: Product, { seed, count, isFull }: Order): Promise<Omit<Fuzzed, 'port'>> {
   const { port } = product
   using range = await Range.open(product, seed)
-  const insider = new Insider(product)
+  const insider = new LoopProbe(product)
   const before = { seen: await range.look(), heapMiB: await insider.heapMiB() }
   const mark = insider.mark()
   const prober = new Prober(port)

@@ -1,5 +1,5 @@
 import { quantile } from '../../scripts/bench/statistics.ts'
-import type { Promised } from '../harness/guarantee.ts'
+import type { Guarantee } from '../harness/guarantee.ts'
 import { noneOf } from '../harness/guarantees.ts'
 import type { Stall } from '../harness/loop-probe.ts'
 import type { Probed } from '../harness/prober.ts'
@@ -9,7 +9,7 @@ import { MAX_STALL_MS } from './stalls.ts'
 
 const GROWTH_MIB = 16
 
-export function playedPromises(title: string, { findings, spans, statuses }: Played): Promised[] {
+export function playedPromises(title: string, { findings, spans, statuses }: Played): Guarantee[] {
   const tally = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
   const fives = [...statuses].reduce((sum, [status, count]) => (status >= 500 ? sum + count : sum), 0)
   return [
@@ -30,7 +30,7 @@ export function playedPromises(title: string, { findings, spans, statuses }: Pla
   ]
 }
 
-export function stallPromises(stalls: readonly Stall[], { times, failures }: Probed): Promised[] {
+export function stallPromises(stalls: readonly Stall[], { times, failures }: Probed): Guarantee[] {
   const busy = Math.max(0, ...stalls.map(({ busyMs }) => busyMs))
   // What the loop's thread did not compute itself went to the others on this machine, this script among them.
   const pause = Math.max(0, ...stalls.map(({ ms, busyMs }) => ms - busyMs))
@@ -53,7 +53,7 @@ export function stallPromises(stalls: readonly Stall[], { times, failures }: Pro
 
 type Look = { seen: readonly string[]; heapMiB: number }
 
-export function restPromises(before: Look, after: Look): Promised[] {
+export function restPromises(before: Look, after: Look): Guarantee[] {
   const changed = after.seen.filter((line, i) => line !== before.seen[i])
   const grown = after.heapMiB - before.heapMiB
   const detail = `${before.heapMiB.toFixed(1)} to ${after.heapMiB.toFixed(1)} MiB`
@@ -63,7 +63,7 @@ export function restPromises(before: Look, after: Look): Promised[] {
   ]
 }
 
-export async function stopPromises(product: Product): Promise<Promised[]> {
+export async function stopPromises(product: Product): Promise<Guarantee[]> {
   const code = await product.stop()
   return [noneOf('ends other than with code 0', code === 0 ? [] : [`code ${code}`])]
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Insider, Stall } from '../harness/loop-probe.ts'
+import type { LoopProbe, Stall } from '../harness/loop-probe.ts'
 import { Connection } from './connection.ts'
 import type { Finding } from './finding.ts'
 import type { Played } from './play.ts'
@@ -12,7 +12,7 @@ export const MAX_STALL_MS = 250
 const TELL_MS = 60
 const MAX_SUSPECTS = 20
 
-export type Witness = { port: number; insider: Insider }
+export type Witness = { port: number; insider: LoopProbe }
 
 /** Who held the event loop up: those who were under way are asked once more, one by one. */
 export async function findCulprits(played: Played, stalls: readonly Stall[], witness: Witness): Promise<Finding[]> {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { type Beating, createKeepalive } from '../../services/gateway/keepalive.ts'
+import { createKeepalive, type KeepaliveTarget } from '../../services/gateway/keepalive.ts'
 
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 /** A stream that remembers when it was told to beat. */
-class Stream implements Beating {
+class Stream implements KeepaliveTarget {
   readonly beats: number[] = []
   #wanted = 0
   #done: (() => void) | undefined

@@ -1,8 +1,13 @@
 import { expect } from 'chai'
-import { isKept, type Promised, renderPromises } from './guarantee.ts'
+import { type Guarantee, isKept, renderPromises } from './guarantee.ts'
 import { withMissed } from './prober.ts'
 
-const promised = (value: number, goal: Promised['goal'], title = 'p'): Promised => ({ title, value, unit: ' ms', goal })
+const promised = (value: number, goal: Guarantee['goal'], title = 'p'): Guarantee => ({
+  title,
+  value,
+  unit: ' ms',
+  goal,
+})
 
 describe('the abuse’s arithmetic', () => {
   it('a slow answer counts once for every request that was due meanwhile, each with its own wait', () => {

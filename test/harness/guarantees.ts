@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rssMiB } from '../../scripts/bench/proc.ts'
 import { quantile } from '../../scripts/bench/statistics.ts'
-import type { Promised } from './guarantee.ts'
-import { Insider } from './loop-probe.ts'
+import type { Guarantee } from './guarantee.ts'
+import { LoopProbe } from './loop-probe.ts'
 import { type Probed, Prober } from './prober.ts'
 import type { Product } from './product.ts'
 
@@ -12,7 +12,7 @@ const SETTLE_MS = 500
 const WARM_UPS = 200
 
 /** All of them. */
-export const countOf = (title: string, value: number, wanted: number): Promised => ({
+export const countOf = (title: string, value: number, wanted: number): Guarantee => ({
   title,
   value,
   unit: '',
@@ -20,7 +20,7 @@ export const countOf = (title: string, value: number, wanted: number): Promised 
   detail: `of ${wanted}`,
 })
 
-export const noneOf = (title: string, found: readonly string[]): Promised => ({
+export const noneOf = (title: string, found: readonly string[]): Guarantee => ({
   title,
   value: found.length,
   unit: '',
@@ -37,7 +37,7 @@ export function startHealth({ port }: Product): { stop(): Promise<Health> } {
   return { stop: async () => ({ kept: await kept.stop(), fresh: await fresh.stop() }) }
 }
 
-export function healthPromises({ kept, fresh }: Health): Promised[] {
+export function healthPromises({ kept, fresh }: Health): Guarantee[] {
   return [
     healthPromise('/health p99 meanwhile', kept),
     healthPromise('/health p99 meanwhile, new connections', fresh),
@@ -45,13 +45,13 @@ export function healthPromises({ kept, fresh }: Health): Promised[] {
   ]
 }
 
-function healthPromise(title: string, { times }: Probed): Promised {
+function healthPromise(title: string, { times }: Probed): Guarantee {
   const detail = `median ${quantile(times, 0.5).toFixed(1)}, longest ${Math.max(...times).toFixed(0)} ms of ${times.length}`
   return { title, value: quantile(times, 0.99), unit: ' ms', goal: { atMost: HEALTH_P99_MS }, detail }
 }
 
 /** Looks at a process at rest; what is returned looks again, once it rests again, and tells what was left behind. */
-export async function leftBehind(product: Product): Promise<() => Promise<Promised[]>> {
+export async function leftBehind(product: Product): Promise<() => Promise<Guarantee[]>> {
   await warmUp(product)
   const before = await lookAt(product)
   return async () => {
@@ -79,7 +79,7 @@ export async function leftBehind(product: Product): Promise<() => Promise<Promis
 
 async function lookAt(product: Product): Promise<{ heap: number; rss: number; files: number }> {
   await sleep(SETTLE_MS)
-  const heap = await new Insider(product).heapMiB()
+  const heap = await new LoopProbe(product).heapMiB()
   return { heap, rss: rssMiB(product.pid), files: product.openFiles }
 }
 

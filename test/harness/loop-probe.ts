@@ -15,7 +15,7 @@ const BYTES_PER_MIB = 1024 * 1024
 const HEAP_WITHIN_MS = 5_000
 
 /** What `inside.ts` tells of the process that it was loaded into. */
-export class Insider {
+export class LoopProbe {
   readonly #product: Product
 
   constructor(product: Product) {

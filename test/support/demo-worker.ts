@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
-import { ALWAYS_HELD, type PermissionBook } from '../../shared/broker/port.ts'
+import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { createDemoProvider } from '../../shared/providers/demo/demo.ts'
@@ -22,7 +22,7 @@ const LIMITS: WorkerLimits = {
 
 /** A worker whose model is the demo and whose one tool, `Ask`, asks for permission. */
 export function createDemoWorker(
-  book: PermissionBook,
+  book: PermissionStore,
   limits: Partial<WorkerLimits> = {},
   deps: Partial<WorkerDeps> = {},
 ): Worker {

@@ -5,7 +5,7 @@ import {
   type GatewayRelay,
   joinAsGateway,
   joinAsWorker,
-  openWorkerBook,
+  openWorkerPermissions,
   type WorkerRelay,
 } from '../../shared/broker/relay/redis.ts'
 import { createLog } from '../../shared/log.ts'
@@ -42,7 +42,7 @@ export function createTestRelay(urlOf: () => string): TestRelay {
     },
     async worker(...parts) {
       const link = await openRedisLink(urlOf())
-      const worker = createDemoWorker(await openWorkerBook(link, ++pid), ...parts)
+      const worker = createDemoWorker(await openWorkerPermissions(link, ++pid), ...parts)
       const relay = await joinAsWorker(link, worker, { pid, lease: new Lease(), log, metrics: NO_METRICS })
       const leave = async () => {
         await worker.drain(0)

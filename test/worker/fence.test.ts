@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
-import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/memory.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { newId } from '../../shared/ids.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
@@ -30,7 +30,7 @@ async function setUp() {
     if (name === 'fence_refusals') refused.resolve()
   }
   const worker = createDemoWorker(
-    createMemoryPermissionBook(),
+    createMemoryPermissionStore(),
     {},
     {
       fence: lease,
@@ -66,7 +66,7 @@ describe('a worker that may have been replaced', () => {
 
   it('P2: starts none when it was judged dead, and its runs end with worker_lost', async () => {
     const { lease, worker, starts, reading } = await setUp()
-    worker.abandonAll()
+    worker.abortAll()
     lease.renewed(performance.now()) // It has entered again, under another epoch.
     expect(await reading).to.match(/event: error\ndata: .*"code":"worker_lost"/)
     expect(starts).to.deep.equal([])

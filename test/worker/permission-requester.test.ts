@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { createPermissionDesk } from '../../services/worker/permission-requester.ts'
+import { createPermissionRequester } from '../../services/worker/permission-requester.ts'
 import { Runs } from '../../services/worker/runs.ts'
-import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/memory.ts'
 import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PermissionBook } from '../../shared/broker/port.ts'
+import type { PermissionStore } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
@@ -17,8 +17,8 @@ function setUp(timeoutMs: number) {
     { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
   )
   const run = runs.open({ id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined })
-  const book = createMemoryPermissionBook()
-  return { run, book, open: createPermissionDesk(book, timeoutMs, NO_METRICS)(run) }
+  const book = createMemoryPermissionStore()
+  return { run, book, open: createPermissionRequester(book, timeoutMs, NO_METRICS)(run) }
 }
 
 describe('permission desk', () => {
@@ -56,7 +56,7 @@ describe('permission desk', () => {
   it('reliability rule 5: the timeout is decided as soon as the book answers again, and until then nothing is', async () => {
     const { book, run } = setUp(0)
     const failing = flaky(book)
-    const ask = await createPermissionDesk(failing.book, 20, NO_METRICS)(run)(question)
+    const ask = await createPermissionRequester(failing.book, 20, NO_METRICS)(run)(question)
     failing.isAway = true
     await failing.refused
     failing.isAway = false
@@ -72,7 +72,11 @@ describe('permission desk', () => {
       opened.resolve(request.id)
       throw new AppError('unavailable', 'no answer within a second')
     }
-    const error = await createPermissionDesk(failing.book, 60_000, NO_METRICS)(run)(question).catch((cause) => cause)
+    const error = await createPermissionRequester(
+      failing.book,
+      60_000,
+      NO_METRICS,
+    )(run)(question).catch((cause) => cause)
     expect(error).to.include({ kind: 'unavailable' })
     const request = { tenant: run.tenant, scopeId: run.id, id: await opened.promise }
     await book.decision(request)
@@ -82,14 +86,14 @@ describe('permission desk', () => {
 })
 
 /** A book that does not answer while it is away. */
-function flaky(real: PermissionBook) {
+function flaky(real: PermissionStore) {
   const refused = Promise.withResolvers<void>()
   const state = {
     isAway: false,
     refused: refused.promise,
     book: {
       ...real,
-      decide: async (...args: Parameters<PermissionBook['decide']>) => {
+      decide: async (...args: Parameters<PermissionStore['decide']>) => {
         if (!state.isAway) return real.decide(...args)
         refused.resolve()
         throw new AppError('unavailable', 'Redis is away')

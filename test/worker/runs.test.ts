@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import type { CancelCode, Execute, Run } from '../../services/worker/run.ts'
+import type { CancelCode, Run, RunExecutor } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import type { FrameCursor, RunStatus } from '../../shared/broker/port.ts'
@@ -10,13 +10,13 @@ import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { DONE } from './events.ts'
 
-const say: Execute = async function* () {
+const say: RunExecutor = async function* () {
   yield { type: 'text_delta', text: 'hi' }
   yield DONE
 }
 
 /** Runs until it is cancelled, as the engine does. */
-const untilCancelled: Execute = async function* (_run, signal) {
+const untilCancelled: RunExecutor = async function* (_run, signal) {
   yield { type: 'text_delta', text: 'hi' }
   if (!signal.aborted) await once(signal, 'abort')
   yield errorEvent(signal.reason as CancelCode, 'ended')
@@ -182,7 +182,7 @@ describe('runs', () => {
   it('design §4.1: over the process’s bytes the oldest ended runs give up their frames', async () => {
     const { open } = setUp({ maxJournalBytes: 3000 })
     const [first, second] = [open(), open()]
-    const sayMuch: Execute = async function* () {
+    const sayMuch: RunExecutor = async function* () {
       yield { type: 'text_delta', text: 'x'.repeat(1000) }
       yield DONE
     }

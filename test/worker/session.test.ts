@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Execute, Run } from '../../services/worker/run.ts'
+import type { Run, RunExecutor } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
 import type { Session } from '../../services/worker/session.ts'
 import { Sessions } from '../../services/worker/sessions.ts'
@@ -18,7 +18,7 @@ function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
   const removed = Promise.withResolvers<Session>()
   const sessions = new Sessions(limits, removed.resolve)
   const known = runs()
-  const post = (session: Session, execute: Execute): Run => {
+  const post = (session: Session, execute: RunExecutor): Run => {
     session.checkRoom()
     const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
     session.post(run, execute)
@@ -71,7 +71,7 @@ describe('sessions', () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const order: string[] = []
-    const execute = (name: string): Execute =>
+    const execute = (name: string): RunExecutor =>
       async function* () {
         order.push(`${name} starts`)
         await new Promise(setImmediate)
@@ -88,7 +88,7 @@ describe('sessions', () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
-    const held: Execute = async function* () {
+    const held: RunExecutor = async function* () {
       await gate.promise
       yield DONE
     }
@@ -104,7 +104,7 @@ describe('sessions', () => {
   it('D4.7: deleting a session ends what runs and what waits with session_deleted', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
-    const untilCancelled: Execute = async function* (_run, signal) {
+    const untilCancelled: RunExecutor = async function* (_run, signal) {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
       yield { type: 'error', error: 'x', code: signal.reason, detail: '', suggestion: '', retryable: false }
     }
@@ -122,7 +122,7 @@ describe('sessions', () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
-    const say: Execute = async function* () {
+    const say: RunExecutor = async function* () {
       await gate.promise
       yield DONE
     }

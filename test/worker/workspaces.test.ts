@@ -2,7 +2,7 @@ import { access, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createMemoryPermissionBook } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/memory.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
@@ -16,7 +16,7 @@ const isThere = (path: string) =>
 describe('workspaces', () => {
   it('D1.3 WORKSPACE_DIR: the folder of a session goes with it, also when the session came from another worker', async () => {
     const root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
-    const { inbox, adopt } = createDemoWorker(createMemoryPermissionBook(), {}, { workspaceDir: root })
+    const { inbox, adopt } = createDemoWorker(createMemoryPermissionStore(), {}, { workspaceDir: root })
     const folder = workspacePath(root, DEFAULT_TENANT, 'moved')
     await mkdir(folder, { recursive: true })
     adopt({ id: 'moved', tenant: DEFAULT_TENANT, createdAt: new Date().toISOString(), messages: [] })

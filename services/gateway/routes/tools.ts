@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express'
-import type { ToolOffer } from '../../../shared/providers/port.ts'
+import type { ToolDefinition } from '../../../shared/providers/port.ts'
 
 /** The tools do not change while the process runs. */
-export function listTools(offers: readonly ToolOffer[]): RequestHandler {
+export function listTools(offers: readonly ToolDefinition[]): RequestHandler {
   const tools = offers.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema }))
   return (_req, res) => {
     res.json({ tools, count: tools.length })

@@ -68,14 +68,14 @@ export class Journal implements JournalSource {
   }
 
   /** Is a reader so far behind that the producer should wait for `room`? */
-  get isCrowded(): boolean {
+  get isBackpressured(): boolean {
     for (const reader of this.#readers) if (reader.isWaitedFor) return true
     return false
   }
 
   /** For the one producer: resolves when no reader is far behind any more (each caught up or left), or `signal` is aborted. */
-  async room(signal: AbortSignal): Promise<void> {
-    if (!this.isCrowded || signal.aborted) return
+  async waitForDrain(signal: AbortSignal): Promise<void> {
+    if (!this.isBackpressured || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const wake = () => resolve()
     this.#wakeProducer = wake
@@ -108,7 +108,7 @@ export class Journal implements JournalSource {
   }
 
   advanced(): void {
-    if (this.#wakeProducer && !this.isCrowded) this.#wakeProducer()
+    if (this.#wakeProducer && !this.isBackpressured) this.#wakeProducer()
   }
 
   left(cursor: JournalCursor): void {

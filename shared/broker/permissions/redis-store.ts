@@ -1,10 +1,10 @@
 import type { TenantId } from '../../tenant.ts'
 import type {
   PageRequest,
-  PermissionBook,
   PermissionDecision,
   PermissionKey,
   PermissionPage,
+  PermissionStore,
   PermissionSummary,
 } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
@@ -23,7 +23,7 @@ const LOOK_EVERY_MS = 500
  * Permission requests in Redis, where every gateway decides by the same compare-and-set. A process that opens requests names
  * its own bell channel; one that only replies needs none.
  */
-export async function createRedisPermissionBook(link: RedisLink, bell = ''): Promise<PermissionBook> {
+export async function createRedisPermissionStore(link: RedisLink, bell = ''): Promise<PermissionStore> {
   const waiting = new Map<string, () => void>()
   if (bell) await link.listen(bell, (id) => waiting.get(id.toString())?.())
 

@@ -1,9 +1,9 @@
 import { conflict, notFound } from '../../errors.ts'
-import type { PermissionBook, PermissionKey, PermissionReply } from '../port.ts'
+import type { PermissionKey, PermissionReply, PermissionStore } from '../port.ts'
 
 /** A client's reply to a permission request; what the book says of it becomes 200, 404 or 409 (api.md "Permission request"). */
 export async function reply(
-  book: PermissionBook,
+  book: PermissionStore,
   request: PermissionKey,
   { allow, reason }: PermissionReply,
 ): Promise<void> {

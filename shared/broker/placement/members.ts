@@ -24,5 +24,5 @@ export interface Members {
   /** `false` from the moment on in which Redis has lost everything until this process has renewed. */
   isRemembered(): Promise<boolean>
   /** Removes a member whose lease is over; afterwards it cannot renew. Returns whether it is out. */
-  judge(epoch: number): Promise<boolean>
+  expire(epoch: number): Promise<boolean>
 }

@@ -6,7 +6,7 @@ export interface Owners {
   claim(tenant: TenantId, sessionId: string, epoch: number): Promise<number>
   find(tenant: TenantId, sessionId: string): Promise<number | undefined>
   /** Hands the session to another worker, if it is `from`'s. Returns whether it did. */
-  pass(tenant: TenantId, sessionId: string, owners: { from: number; to: number }): Promise<boolean>
+  transfer(tenant: TenantId, sessionId: string, owners: { from: number; to: number }): Promise<boolean>
   /** Gives the session up, if it is this worker's. */
   release(tenant: TenantId, sessionId: string, epoch: number): Promise<void>
 }

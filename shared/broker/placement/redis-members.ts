@@ -85,7 +85,7 @@ export function createRedisMembers(link: RedisLink): Members {
       return membersOf(now, entries)
     },
     isRemembered: async () => (await link.run(BOOTED, [BOOT], [])) === boot,
-    judge: async (epoch) => (await link.run(JUDGE, [MEMBERS], [epoch])) === 1,
+    expire: async (epoch) => (await link.run(JUDGE, [MEMBERS], [epoch])) === 1,
   }
 }
 

@@ -38,7 +38,7 @@ export function createRedisOwners(link: RedisLink): Owners {
       const epoch = await link.run(FIND, [keyOf(tenant, sessionId)], [])
       return epoch === null ? undefined : Number(epoch)
     },
-    pass: async (tenant, sessionId, { from, to }) =>
+    transfer: async (tenant, sessionId, { from, to }) =>
       (await link.run(PASS, [keyOf(tenant, sessionId)], [from, to, KEEP_SECS])) === 1,
     async release(tenant, sessionId, epoch) {
       await link.run(RELEASE, [keyOf(tenant, sessionId)], [epoch])

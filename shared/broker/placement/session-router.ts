@@ -18,7 +18,7 @@ const HAND_OVER_MS = 5_000
 const HAND_OVER_STEP_MS = 50
 
 /** Where sessions live: hashing chooses the worker of a new one, the claim decides and is what is found later (design §4.7). */
-export class SessionPlaces {
+export class SessionRouter {
   readonly #deps: PlacesDeps
 
   constructor(deps: PlacesDeps) {
@@ -68,7 +68,8 @@ export class SessionPlaces {
     if (!(await isWhole())) throw rebuilding()
     const owner = await owners.claim(tenant, sessionId, candidate)
     if (owner === candidate) return candidate
-    const isTaken = workers.lives(owner) || !(await owners.pass(tenant, sessionId, { from: owner, to: candidate }))
+    const isTaken =
+      workers.isAlive(owner) || !(await owners.transfer(tenant, sessionId, { from: owner, to: candidate }))
     if (isTaken) throw conflict(`session ${sessionId} exists already; choose another session_id or go on with it`)
     return candidate
   }
@@ -92,7 +93,7 @@ export class SessionPlaces {
   async #ownerOf(tenant: TenantId, sessionId: string): Promise<number> {
     const { workers, owners, isNew, isWhole } = this.#deps
     const epoch = await owners.find(tenant, sessionId)
-    if (epoch !== undefined && (workers.lives(epoch) || (await isNew(epoch)))) return epoch
+    if (epoch !== undefined && (workers.isAlive(epoch) || (await isNew(epoch)))) return epoch
     if (epoch === undefined && !(await isWhole())) throw rebuilding()
     throw notFound(`no session ${sessionId}: create it with POST /sessions`)
   }

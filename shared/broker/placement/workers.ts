@@ -21,15 +21,15 @@ export class Workers {
   }
 
   /** Those that take new work; a draining one is still asked for what it has. */
-  get takers(): readonly Member[] {
+  get eligible(): readonly Member[] {
     return this.#takers
   }
 
-  get living(): ReadonlySet<number> {
+  get alive(): ReadonlySet<number> {
     return this.#living
   }
 
-  lives(epoch: number): boolean {
+  isAlive(epoch: number): boolean {
     return this.#living.has(epoch)
   }
 

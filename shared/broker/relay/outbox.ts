@@ -29,7 +29,7 @@ export class Outbox {
   #isSending = false
   #isFlushSoon = false
   /** While it says no, no frame is sent: another may have taken this process's place (design §4.6). Calls and replies go on. */
-  mayFlow: () => boolean = () => true
+  canSendFrames: () => boolean = () => true
   /** Told how many processes heard a message. */
   onHeard: (listeners: number) => void = () => {}
 
@@ -98,7 +98,7 @@ export class Outbox {
    * its reader, the word that it has read on may have been lost.
    */
   beat(): void {
-    if (this.#streams.size === 0 || !this.mayFlow()) return this.#flush()
+    if (this.#streams.size === 0 || !this.canSendFrames()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
     for (const [stream, { seq, isWaitedFor }] of this.#streams) {
@@ -153,7 +153,7 @@ export class Outbox {
     const records = this.#records
     this.#records = []
     let bytes = records.reduce((sum, each) => sum + sizeOf(each), 0)
-    if (this.#dirty.size === 0 || !this.mayFlow()) return records
+    if (this.#dirty.size === 0 || !this.canSendFrames()) return records
     for (const stream of this.#dirty) {
       if (bytes >= this.#limits.maxMessageBytes) break
       if (this.#sent + bytes - this.#acked > this.#limits.maxUnackedBytes) break

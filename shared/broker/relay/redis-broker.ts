@@ -6,9 +6,9 @@ import { reply } from '../permissions/reply.ts'
 import type { Member } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
 import { lessLoadedOfTwo } from '../placement/ring.ts'
-import { isSilent, noWorker, SessionPlaces } from '../placement/session-router.ts'
+import { isSilent, noWorker, SessionRouter } from '../placement/session-router.ts'
 import { Workers } from '../placement/workers.ts'
-import type { Broker, OpenedRun, PermissionBook, RunPage, RunSummary, SessionSummary } from '../port.ts'
+import type { Broker, OpenedRun, PermissionStore, RunPage, RunSummary, SessionSummary } from '../port.ts'
 import { mergePages } from '../run-page.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
@@ -18,7 +18,7 @@ import { ACCEPT_MS, type Patience, WorkerCalls } from './worker-calls.ts'
 type BrokerDeps = {
   node: () => RedisNode
   owners: Owners
-  book: PermissionBook
+  book: PermissionStore
   isAway: () => boolean
   metrics: Metrics
 }
@@ -31,7 +31,7 @@ export class RedisBroker {
   readonly #deps: BrokerDeps
   readonly #calls: WorkerCalls
   readonly #workers = new Workers()
-  readonly #places: SessionPlaces
+  readonly #places: SessionRouter
   readonly streams: RelayedStreams
   /** This gateway is leaving: it opens no further stream. */
   isClosing = false
@@ -40,15 +40,15 @@ export class RedisBroker {
     this.#deps = deps
     const send = (epoch: number, each: WireRecord) => deps.node().outbox('worker', epoch).send(each)
     this.#calls = new WorkerCalls({ workers: this.#workers, send, isAway: deps.isAway })
-    this.#places = new SessionPlaces({
+    this.#places = new SessionRouter({
       workers: this.#workers,
       owners: deps.owners,
       isNew: (epoch) => this.#isNew(epoch),
-      isWhole: async () => !deps.isAway() && (await deps.node().isWhole()),
+      isWhole: async () => !deps.isAway() && (await deps.node().isRebuilt()),
     })
     this.streams = new RelayedStreams({
       send,
-      lives: (epoch) => this.#workers.lives(epoch),
+      lives: (epoch) => this.#workers.isAlive(epoch),
       isAway: deps.isAway,
       metrics: deps.metrics,
     })
@@ -68,7 +68,7 @@ export class RedisBroker {
     this.#calls.unheard(epoch)
     this.#deps
       .node()
-      .look() // It may have left, which is on the next list.
+      .refreshMembers() // It may have left, which is on the next list.
       .catch(() => {})
   }
 
@@ -107,7 +107,7 @@ export class RedisBroker {
       await this.#callRun(runId, 'cancelRun', [tenant, runId])
     },
     listPermissions: (tenant, page) =>
-      this.#deps.book.list(tenant, page, (runId) => this.#workers.lives(epochOf(runId))),
+      this.#deps.book.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.book, { tenant, scopeId, id }, answer),
   }
 
@@ -116,7 +116,7 @@ export class RedisBroker {
     const until = performance.now() + ACCEPT_MS
     const { customer_id: customer } = request
     const home = customer && this.#workers.ownerOf(`${tenant} ${customer}`)
-    let left = [...this.#workers.takers]
+    let left = [...this.#workers.eligible]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
       const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
@@ -153,7 +153,7 @@ export class RedisBroker {
   }
 
   async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const calls = Array.from(this.#workers.living, (epoch) =>
+    const calls = Array.from(this.#workers.alive, (epoch) =>
       this.#calls.call(epoch, 'listRuns', [tenant, filter]).catch((cause: unknown) => {
         if (!this.#calls.hasLeft(epoch, cause)) throw cause
         return { runs: [], next_cursor: null }
@@ -182,7 +182,7 @@ export class RedisBroker {
 
   async #callRun(runId: string, method: string, args: unknown[]): Promise<unknown> {
     const epoch = epochOf(runId)
-    if (!this.#workers.lives(epoch) && !(await this.#isNew(epoch))) throw noRun(runId)
+    if (!this.#workers.isAlive(epoch) && !(await this.#isNew(epoch))) throw noRun(runId)
     try {
       return await this.#calls.call(epoch, method, args)
     } catch (cause) {
@@ -191,8 +191,8 @@ export class RedisBroker {
   }
 
   async #isNew(epoch: number): Promise<boolean> {
-    await this.#deps.node().meet(epoch)
-    return this.#workers.lives(epoch)
+    await this.#deps.node().discover(epoch)
+    return this.#workers.isAlive(epoch)
   }
 
   #refuseWhenClosing(): void {

@@ -7,7 +7,7 @@ import { type CallLimits, Calls, packCall } from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisNode } from './redis-node.ts'
 
-export type HandedSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
+export type TransferableSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
 
 /** So many sessions are on their way at a time: Redis cuts off who has more than 32 MB to read. */
 const LANES = 8
@@ -15,7 +15,7 @@ const LANES = 8
 const LIMITS: CallLimits = { deadlineMs: 5_000, againMs: 1_000 }
 
 /** Passes sessions of a draining worker to the workers they belong to without it (design §4.8). */
-export class HandOver {
+export class SessionHandoff {
   readonly #node: () => RedisNode
   readonly #owners: Owners
   readonly #calls = new Calls()
@@ -46,12 +46,12 @@ export class HandOver {
   /** Somebody is there to pass sessions to, or nobody comes: who takes this one's place may be still on its way. */
   async ready(withinMs: number): Promise<void> {
     await this.#node()
-      .look()
+      .refreshMembers()
       .catch(() => {}) // Redis is away: it is looked again, as ever.
-    if (this.#others.takers.length > 0) return
+    if (this.#others.eligible.length > 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onNews = () => {
-      if (this.#others.takers.length > 0) resolve()
+      if (this.#others.eligible.length > 0) resolve()
     }
     const timer = setTimeout(resolve, withinMs)
     await promise
@@ -62,7 +62,7 @@ export class HandOver {
    * The new owner has the whole state before the owner key names it. Returns whether somebody has taken the session;
    * throws `unavailable` when nobody answers.
    */
-  pass(session: HandedSession): Promise<boolean> {
+  transfer(session: TransferableSession): Promise<boolean> {
     const lane = this.#passed++ % LANES
     const before = this.#lanes[lane] ?? Promise.resolve()
     const passed = before.then(() => this.#pass(session))
@@ -70,11 +70,11 @@ export class HandOver {
     return passed
   }
 
-  async #pass({ tenant, id, state }: HandedSession): Promise<boolean> {
+  async #pass({ tenant, id, state }: TransferableSession): Promise<boolean> {
     const node = this.#node()
     const to = await this.#adopter(`${tenant} ${id}`, state)
     if (to === undefined) return false
-    if (await this.#owners.pass(tenant, id, { from: node.epoch, to })) return true
+    if (await this.#owners.transfer(tenant, id, { from: node.epoch, to })) return true
     await this.#call(to, 'deleteSession', [tenant, id]) // It was deleted meanwhile.
     return true
   }

@@ -14,13 +14,13 @@ export type NodeHandlers = {
   /** The processes that live have been listed anew. */
   onMembers(members: readonly Member[]): void
   /** This process is gone: nothing more will come from it. */
-  onGone(epoch: number): void
+  onMemberLost(epoch: number): void
   /** This process was judged dead: all it held is somebody else's, or nobody's. It has another epoch from now on. */
-  onJudged(): void
+  onEvicted(): void
   /** Redis has restarted empty: what this process had written there is to be written again. */
-  onEmpty(): void
+  onRedisEmptied(): void
   /** A message to this process was heard by nobody. */
-  onUnheard(epoch: number): void
+  onUndelivered(epoch: number): void
 }
 
 export type NodeDeps = {
@@ -81,7 +81,7 @@ export class RedisNode {
     await this.#enter()
     this.#lastTickAt = performance.now()
     this.#steadySince = this.#lastTickAt
-    await this.look()
+    await this.refreshMembers()
     this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
 
@@ -91,12 +91,12 @@ export class RedisNode {
   }
 
   /** Looks for a process that somebody has heard of and this one has not: one that is younger than all it knows. */
-  async meet(epoch: number): Promise<void> {
-    if (this.#members.every((known) => known.epoch < epoch)) await this.look()
+  async discover(epoch: number): Promise<void> {
+    if (this.#members.every((known) => known.epoch < epoch)) await this.refreshMembers()
   }
 
   /** `false` while what Redis knew is being written again. */
-  async isWhole(): Promise<boolean> {
+  async isRebuilt(): Promise<boolean> {
     const isRemembered = await this.#deps.members.isRemembered() // First: this process may find out meanwhile.
     return isRemembered && performance.now() - this.#emptyAt > this.#times.rebuildMs
   }
@@ -122,9 +122,9 @@ export class RedisNode {
       return this.#deps.link.publish(channel, message)
     })
     outbox.onHeard = (listeners) => {
-      if (listeners === 0) this.#handlers.onUnheard(epoch)
+      if (listeners === 0) this.#handlers.onUndelivered(epoch)
     }
-    outbox.mayFlow = () => this.#deps.lease.isHeld()
+    outbox.canSendFrames = () => this.#deps.lease.isHeld()
     this.#outboxes.set(epoch, outbox)
     return outbox
   }
@@ -172,7 +172,7 @@ export class RedisNode {
         await this.#renew()
         for (const outbox of this.#outboxes.values()) outbox.beat()
       }
-      await this.look()
+      await this.refreshMembers()
     } catch {
       this.#steadySince = performance.now()
     } finally {
@@ -193,7 +193,7 @@ export class RedisNode {
     if (outcome === 'dead') return this.#return()
     if (outcome === 'empty') {
       this.#emptyAt = askedAt
-      this.#handlers.onEmpty()
+      this.#handlers.onRedisEmptied()
     }
     this.#renewedAt = askedAt
     this.#deps.lease.renewed(askedAt)
@@ -205,12 +205,12 @@ export class RedisNode {
     for (const outbox of this.#outboxes.values()) outbox.close()
     this.#outboxes.clear()
     this.#credit.clear()
-    this.#handlers.onJudged()
+    this.#handlers.onEvicted()
     await this.#enter()
   }
 
   /** Lists the members now. */
-  async look(): Promise<void> {
+  async refreshMembers(): Promise<void> {
     this.#listing ??= this.#list().finally(() => {
       this.#listing = undefined
     })
@@ -227,7 +227,7 @@ export class RedisNode {
     }
     const isSteady = performance.now() - Math.max(this.#steadySince, this.#emptyAt) >= this.#times.steadyMs
     const lapsed = isSteady ? members.filter(({ expiresInMs }) => expiresInMs <= 0) : []
-    for (const { epoch } of lapsed) if (await this.#deps.members.judge(epoch)) this.#bury(epoch)
+    for (const { epoch } of lapsed) if (await this.#deps.members.expire(epoch)) this.#bury(epoch)
     const listed = new Set(members.map(({ epoch }) => epoch))
     // Who has left, or was judged by another.
     if (isSteady) for (const epoch of reachable) if (!listed.has(epoch)) this.#bury(epoch)
@@ -241,7 +241,7 @@ export class RedisNode {
     this.#credit.forget(epoch)
     this.#outboxes.get(epoch)?.close()
     this.#outboxes.delete(epoch)
-    this.#handlers.onGone(epoch)
+    this.#handlers.onMemberLost(epoch)
   }
 }
 

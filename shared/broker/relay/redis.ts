@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
-import { createRedisPermissionBook } from '../permissions/redis-store.ts'
+import { createRedisPermissionStore } from '../permissions/redis-store.ts'
 import { Lease } from '../placement/lease.ts'
 import type { MemberFields } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
-import type { Broker, Inbox, PermissionBook } from '../port.ts'
+import type { Broker, Inbox, PermissionStore } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { RedisBroker } from './redis-broker.ts'
-import { type HandedSession, HandOver } from './redis-handoff.ts'
+import { SessionHandoff, type TransferableSession } from './redis-handoff.ts'
 import { createRedisInbox } from './redis-inbox.ts'
 import { type NodeHandlers, RedisNode } from './redis-node.ts'
 
@@ -53,7 +53,7 @@ export async function joinAsGateway(link: RedisLink, { pid, log, metrics }: Join
   const relay: RedisBroker = new RedisBroker({
     node: () => node,
     owners: createRedisOwners(link),
-    book: await createRedisPermissionBook(link),
+    book: await createRedisPermissionStore(link),
     isAway: () => link.awayMs() > 0,
     metrics,
   })
@@ -63,10 +63,10 @@ export async function joinAsGateway(link: RedisLink, { pid, log, metrics }: Join
       ...NOTHING,
       onRecord: (from, received) => relay.onRecord(from, received),
       onMembers: (members) => relay.onMembers(members),
-      onGone: (epoch) => relay.onGone(epoch),
-      onUnheard: (epoch) => relay.onUnheard(epoch),
+      onMemberLost: (epoch) => relay.onGone(epoch),
+      onUndelivered: (epoch) => relay.onUnheard(epoch),
       // Workers have closed what they sent to the old epoch.
-      onJudged: () => relay.streams.fail('relay_unavailable'),
+      onEvicted: () => relay.streams.fail('relay_unavailable'),
     },
   )
   await node.start()
@@ -99,13 +99,13 @@ export type ClusterWorker<S extends OwnedSession> = {
   drain(graceMs: number): Promise<void>
   sessions(): Iterable<S>
   adopt(state: S['state']): void
-  letGo(session: S): void
+  release(session: S): void
   /** This process was judged dead: its runs and sessions are nobody's, and have to go. */
-  abandonAll(): void
+  abortAll(): void
   onSessionRemoved: (session: S) => void
 }
 
-type OwnedSession = HandedSession & { settled(): Promise<void> }
+type OwnedSession = TransferableSession & { settled(): Promise<void> }
 
 export type WorkerRelay = {
   epoch(): number
@@ -130,7 +130,7 @@ export async function joinAsWorker<S extends OwnedSession>(
     },
     () => node,
   )
-  const handOver = new HandOver(() => node, owners)
+  const handOver = new SessionHandoff(() => node, owners)
   const report = (cause: unknown) => log.error('the cluster was not told of a session', { cause })
   const describe = (): MemberFields => ({
     role: 'worker',
@@ -147,9 +147,9 @@ export async function joinAsWorker<S extends OwnedSession>(
         handOver.onRecord(received)
       },
       onMembers: (members) => handOver.onMembers(members),
-      onGone: (epoch) => handOver.onGone(epoch),
-      onJudged: () => worker.abandonAll(),
-      onEmpty: () => claimAll(),
+      onMemberLost: (epoch) => handOver.onGone(epoch),
+      onEvicted: () => worker.abortAll(),
+      onRedisEmptied: () => claimAll(),
     },
   )
   const claimAll = () => {
@@ -167,7 +167,7 @@ export async function joinAsWorker<S extends OwnedSession>(
       if (!isEmpty(worker.sessions())) await handOver.ready(SUCCESSOR_MS)
       const passAll = Array.from(worker.sessions(), async (session) => {
         await session.settled()
-        if (await handOver.pass(session)) worker.letGo(session)
+        if (await handOver.transfer(session)) worker.release(session)
       })
       const outcomes = await Promise.allSettled(passAll)
       for (const outcome of outcomes) if (outcome.status === 'rejected') report(outcome.reason)
@@ -194,7 +194,7 @@ async function claimAnew<S extends OwnedSession>(session: S, { owners, node, wor
     if (attempt > 1 && !Array.from(worker.sessions()).includes(session)) return // It was deleted meanwhile.
     try {
       const owner = await owners.claim(session.tenant, session.id, node.epoch)
-      if (owner !== node.epoch) worker.letGo(session)
+      if (owner !== node.epoch) worker.release(session)
       return
     } catch (cause) {
       if (attempt === CLAIM_ATTEMPTS) return report(cause)
@@ -210,12 +210,12 @@ const isEmpty = (items: Iterable<unknown>): boolean => items[Symbol.iterator]().
 const NOTHING: NodeHandlers = {
   onRecord: () => {},
   onMembers: () => {},
-  onGone: () => {},
-  onJudged: () => {},
-  onEmpty: () => {},
-  onUnheard: () => {},
+  onMemberLost: () => {},
+  onEvicted: () => {},
+  onRedisEmptied: () => {},
+  onUndelivered: () => {},
 }
 
 /** A worker's permission book rings its own bell. */
-export const openWorkerBook = (link: RedisLink, pid: number): Promise<PermissionBook> =>
-  createRedisPermissionBook(link, `ae:bell:${pid}:${Date.now().toString(36)}`)
+export const openWorkerPermissions = (link: RedisLink, pid: number): Promise<PermissionStore> =>
+  createRedisPermissionStore(link, `ae:bell:${pid}:${Date.now().toString(36)}`)

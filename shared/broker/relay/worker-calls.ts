@@ -43,7 +43,7 @@ export class WorkerCalls {
 
   /** The worker did not answer, for it is no more. */
   hasLeft(epoch: number, cause: unknown): boolean {
-    return isSilent(cause) && !this.#deps.workers.lives(epoch)
+    return isSilent(cause) && !this.#deps.workers.isAlive(epoch)
   }
 
   /** An answer has come. */

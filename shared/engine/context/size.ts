@@ -1,10 +1,10 @@
-import type { Message, ToolOffer } from '../../providers/port.ts'
+import type { Message, ToolDefinition } from '../../providers/port.ts'
 
 /** What a provider counted in a request, and how many characters its history had. */
 export type Measure = { tokens: number; chars: number }
 
 /** What goes with every request of a run, besides the history. */
-export type Fixed = { system?: string; background?: string; tools: readonly ToolOffer[] }
+export type Fixed = { system?: string; background?: string; tools: readonly ToolDefinition[] }
 
 export function fixedChars({ system = '', background = '', tools }: Fixed): number {
   const offers = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))

@@ -1,9 +1,10 @@
-import { connectionFailure, unreadable, verdictOf } from '../failures/classify.ts'
+import { classifyFailure, connectionFailure, unreadable } from '../failures/classify.ts'
 import { type FailedCall, truncated } from '../failures/failures.ts'
 import type { Failure } from '../port.ts'
 
 /** What an error of the package comes to, thrown or told in the stream. */
-export const toFailure = (error: unknown, call: FailedCall): Failure => verdictOf(error, call) ?? badAnswer(error, call)
+export const toFailure = (error: unknown, call: FailedCall): Failure =>
+  classifyFailure(error, call) ?? badAnswer(error, call)
 
 /** An error without a status: no connection at all, or a stream that is not what it should be. */
 function badAnswer(error: unknown, call: FailedCall): Failure {

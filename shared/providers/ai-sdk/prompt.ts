@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolOffer, ToolResultBlock } from '../port.ts'
+import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition, ToolResultBlock } from '../port.ts'
 import type { Vendor } from './vendors.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
@@ -48,10 +48,10 @@ function withCachePoints(
 }
 
 /** The point is behind the last one, where no system prompt follows. */
-const toTools = (tools: readonly ToolOffer[], cachePoint: CachePoint | undefined) =>
+const toTools = (tools: readonly ToolDefinition[], cachePoint: CachePoint | undefined) =>
   tools.map((tool, index) => ({ ...toTool(tool), ...(index === tools.length - 1 && cachePoint) }))
 
-const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
+const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   type: 'function' as const,
   name,
   description,

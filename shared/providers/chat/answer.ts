@@ -1,4 +1,4 @@
-import { unreadable, verdictOf } from '../failures/classify.ts'
+import { classifyFailure, unreadable } from '../failures/classify.ts'
 import { brokenOff, type FailedCall, filtered, truncated } from '../failures/failures.ts'
 import type { Failure, ModelPart, Usage } from '../port.ts'
 import { type ChatUsage, type Chunk, type Delta, isTextOrNothing, isThere, parseChunk, piecesOf } from './chunk.ts'
@@ -64,7 +64,8 @@ export class ChatAnswer {
   #chunk(data: string): void {
     const chunk = parseChunk(data)
     if (!chunk) return this.#fail(unreadable('bad_chunk', this.#call))
-    if (isThere(chunk.error)) return this.#fail(verdictOf(chunk, this.#call) ?? unreadable('bad_answer', this.#call))
+    if (isThere(chunk.error))
+      return this.#fail(classifyFailure(chunk, this.#call) ?? unreadable('bad_answer', this.#call))
     if (!this.#take(chunk)) return this.#fail(unreadable('bad_chunk', this.#call))
     this.#template.learn(data, chunk)
   }

@@ -1,5 +1,5 @@
 import { CallWatch } from '../call-watch.ts'
-import { connectionFailure, unreadable, verdictOf } from '../failures/classify.ts'
+import { classifyFailure, connectionFailure, unreadable } from '../failures/classify.ts'
 import { breachFailure, type FailedCall } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure } from '../port.ts'
@@ -27,7 +27,9 @@ export class ChatExchange {
     try {
       return await (this.#bytes ? this.#pull(this.#bytes) : this.#open())
     } catch (error) {
-      return this.#breached() ?? verdictOf(error, this.#question.call) ?? connectionFailure('', this.#question.call)
+      return (
+        this.#breached() ?? classifyFailure(error, this.#question.call) ?? connectionFailure('', this.#question.call)
+      )
     }
   }
 
@@ -65,7 +67,7 @@ export class ChatExchange {
   async #refused({ status, headers }: SendAnswer, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
     const refusal = { statusCode: status, responseHeaders: headers, responseBody: await this.#page(bytes) }
     const { call } = this.#question
-    return this.#breached() ?? verdictOf(refusal, call) ?? unreadable('bad_answer', call)
+    return this.#breached() ?? classifyFailure(refusal, call) ?? unreadable('bad_answer', call)
   }
 
   /** An error's page, as far as it can be had: the status says more than it does. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../events.ts'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolOffer } from '../port.ts'
+import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition } from '../port.ts'
 
 /** The key under which this format's own data travels with a part. Nothing else is sent back to it. */
 export const NAMESPACE = 'chat'
@@ -18,9 +18,9 @@ export function chatUrl(type: string, baseUrl: string = OLLAMA): string {
 export type ChatBody = (request: ModelRequest) => string
 
 export function createChatBody(type: string): ChatBody {
-  const known = new WeakMap<readonly ToolOffer[], string>()
+  const known = new WeakMap<readonly ToolDefinition[], string>()
   // The same tools are offered turn after turn, and are most of a short request.
-  const toolsJson = (tools: readonly ToolOffer[]) => {
+  const toolsJson = (tools: readonly ToolDefinition[]) => {
     const json = known.get(tools) ?? JSON.stringify(tools.map(toTool))
     known.set(tools, json)
     return json
@@ -53,7 +53,7 @@ const stopsOf = ({ model, stopSequences }: ModelRequest): string[] =>
 /** From 5.6 on these models take tools in this format only without reasoning. */
 const mustNotReason = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
 
-const toTool = ({ name, description, inputSchema }: ToolOffer) => ({
+const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   type: 'function',
   function: { name, description, parameters: inputSchema },
 })

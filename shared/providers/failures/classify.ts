@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { Failure } from '../port.ts'
-import { type Evidence, evidenceOf } from './error-details.ts'
+import { type ErrorDetails, readErrorDetails } from './error-details.ts'
 import { excerpt } from './excerpt.ts'
 import { type FailedCall, failure, filtered, keyVariables, RETRY } from './failures.ts'
 
@@ -8,10 +8,10 @@ import { type FailedCall, failure, filtered, keyVariables, RETRY } from './failu
  * What an error comes to, in our own words: decided on statuses and codes, and where a provider has none, on its words.
  * `undefined` when it holds none of them.
  */
-export function verdictOf(error: unknown, call: FailedCall): Failure | undefined {
+export function classifyFailure(error: unknown, call: FailedCall): Failure | undefined {
   const refused = refusal(error)
   if (refused) return failure('provider_rejected', 'refused', refused.message)
-  const evidence = evidenceOf(error)
+  const evidence = readErrorDetails(error)
   const { status, codes, words, network, retryAfterMs } = evidence
   if (network !== undefined) return connectionFailure(network, call)
   if (isOutOfCredit(evidence)) {
@@ -51,7 +51,7 @@ function refusal(error: unknown): AppError | undefined {
 }
 
 /** 402, and what OpenAI (429) and Anthropic (400) say instead of it. */
-const isOutOfCredit = ({ status, codes, words }: Evidence) =>
+const isOutOfCredit = ({ status, codes, words }: ErrorDetails) =>
   status === 402 ||
   /insufficient_quota|billing/.test(codes) ||
   (status !== undefined &&
@@ -78,7 +78,7 @@ const TOO_LONG = new RegExp(
 )
 
 /** No provider says this with 401, 403 or 429; 413 means the same, since a shorter conversation cures it. */
-const isTooLong = ({ status, codes, words }: Evidence) =>
+const isTooLong = ({ status, codes, words }: ErrorDetails) =>
   status === 413 ||
   /context_length|exceed_context|context_window|string_above_max_length/.test(codes) ||
   ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(words))

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../events.ts'
 
 /** What is known of a failed call, whichever way the package told it. */
-export type Evidence = {
+export type ErrorDetails = {
   /** The HTTP status, or the one that an error inside the stream stands for. */
   status?: number
   /** Codes, types and reasons that the provider names, in lower case, with blanks between them. */
@@ -14,7 +14,7 @@ export type Evidence = {
 }
 
 /** Reads an error that `doStream` threw, or that came as an `error` part. It never throws itself. */
-export function evidenceOf(error: unknown): Evidence {
+export function readErrorDetails(error: unknown): ErrorDetails {
   const thrown = asObject(error)
   const told = providerError(thrown)
   const details = Array.isArray(told['details']) ? told['details'].map(asObject) : []

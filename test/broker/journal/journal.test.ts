@@ -97,11 +97,11 @@ describe('journal', () => {
     const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBehindEvents: 2 })
     const reader = new CursorStream(journal.follow(0))
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
-    expect(journal.isCrowded).to.equal(true)
-    const room = journal.room(new AbortController().signal)
+    expect(journal.isBackpressured).to.equal(true)
+    const room = journal.waitForDrain(new AbortController().signal)
     await reader.next()
     await room
-    expect(journal.isCrowded).to.equal(false)
+    expect(journal.isBackpressured).to.equal(false)
   })
 
   it('design §7.2: what was sent on is under way until the reader confirms it: the producer waits for the word', async () => {
@@ -110,11 +110,11 @@ describe('journal', () => {
     cursor.confirm(0)
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     while (cursor.state === 'ready') cursor.take()
-    expect([journal.isCrowded, cursor.isWaitedFor]).to.deep.equal([true, true])
-    const room = journal.room(new AbortController().signal)
+    expect([journal.isBackpressured, cursor.isWaitedFor]).to.deep.equal([true, true])
+    const room = journal.waitForDrain(new AbortController().signal)
     cursor.confirm(1)
     await room
-    expect([journal.isCrowded, cursor.isWaitedFor]).to.deep.equal([false, false])
+    expect([journal.isBackpressured, cursor.isWaitedFor]).to.deep.equal([false, false])
   })
 
   it('design §7.2: a frame larger than the journal pushes out nothing that a reader is yet to get', () => {
@@ -139,10 +139,10 @@ describe('journal', () => {
     const reader = new CursorStream(journal.follow(0))
     journal.append(delta('a'))
     const abort = new AbortController()
-    const aborted = journal.room(abort.signal)
+    const aborted = journal.waitForDrain(abort.signal)
     abort.abort()
     await aborted
-    const left = journal.room(new AbortController().signal)
+    const left = journal.waitForDrain(new AbortController().signal)
     await reader.return()
     await left
     expect(journal.readerCount).to.equal(0)

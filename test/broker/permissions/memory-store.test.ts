@@ -1,9 +1,9 @@
-import { createMemoryPermissionBook } from '../../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../../shared/broker/memory.ts'
 import { permissionListContract } from '../../contract/permission-list.ts'
 import { permissionBookContract } from '../../contract/permission-store.ts'
 
 describe('permission book in memory', () => {
-  const open = async () => createMemoryPermissionBook()
+  const open = async () => createMemoryPermissionStore()
   permissionBookContract(open)
   permissionListContract(open)
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRedisPermissionBook } from '../../../shared/broker/permissions/redis-store.ts'
+import { createRedisPermissionStore } from '../../../shared/broker/permissions/redis-store.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/broker/redis-link.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { newRequest } from '../../contract/pending-permission.ts'
@@ -17,7 +17,7 @@ describe('permission book in Redis', () => {
   const open = async () => {
     const link = await openRedisLink(redis.url)
     links.push(link)
-    return createRedisPermissionBook(link, 'ae:bell:test')
+    return createRedisPermissionStore(link, 'ae:bell:test')
   }
   permissionBookContract(open)
   permissionListContract(open)

@@ -15,7 +15,7 @@ const worker = (epoch: number, fields: Partial<Member> = {}): Member => ({
 function setUp() {
   const clock = { now: 1_000_000 }
   const workers = new Workers(() => clock.now)
-  const takers = () => workers.takers.map(({ epoch }) => epoch)
+  const takers = () => workers.eligible.map(({ epoch }) => epoch)
   return { clock, workers, takers }
 }
 
@@ -24,7 +24,7 @@ describe('workers', () => {
     const { workers, takers } = setUp()
     workers.update([worker(1), worker(2, { state: 'draining' }), worker(3, { role: 'gateway' })])
     expect(takers()).to.deep.equal([1])
-    expect([...workers.living]).to.deep.equal([1, 2])
+    expect([...workers.alive]).to.deep.equal([1, 2])
     expect(workers.ownerOf('any')).to.equal(1)
   })
 
@@ -49,7 +49,7 @@ describe('workers', () => {
     }
     workers.update([worker(1), worker(2), worker(6)])
     expect(takers()).to.deep.equal([1, 2])
-    expect(workers.lives(6)).to.equal(true)
+    expect(workers.isAlive(6)).to.equal(true)
     clock.now += 60_000
     workers.update([worker(1), worker(2), worker(6)])
     expect(takers()).to.deep.equal([1, 2, 6])

@@ -10,7 +10,7 @@ function setUp(lease: Lease) {
     readMessage(message, ({ type, seq, count }) => sent.push({ type, seq, count }))
     return 1
   })
-  outbox.mayFlow = () => lease.isHeld()
+  outbox.canSendFrames = () => lease.isHeld()
   const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
   outbox.attach(1, journal.follow(0))
   const say = () => journal.append({ type: 'text_delta', text: 'hi' })

@@ -32,7 +32,7 @@ function setUp(list: (times: number) => Member[] | Promise<Member[]>) {
     leave: async () => {},
     list: async () => list(++lists),
     isRemembered: async () => true,
-    judge: async () => true,
+    expire: async () => true,
   }
   const link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'> = {
     publish: async () => 1,
@@ -44,10 +44,10 @@ function setUp(list: (times: number) => Member[] | Promise<Member[]>) {
   const handlers: NodeHandlers = {
     onRecord: () => {},
     onMembers: (all) => known.push(all.map(({ epoch }) => epoch)),
-    onGone: (epoch) => gone.push(epoch),
-    onJudged: () => {},
-    onEmpty: () => {},
-    onUnheard: () => {},
+    onMemberLost: (epoch) => gone.push(epoch),
+    onEvicted: () => {},
+    onRedisEmptied: () => {},
+    onUndelivered: () => {},
   }
   const node = new RedisNode(
     {

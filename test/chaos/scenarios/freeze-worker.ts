@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { EFFECTS_ENV, type Effects, startEffects } from '../effects.ts'
 import { allOf, none, slowest, violations } from '../figures.ts'
@@ -38,7 +38,7 @@ export const freezeWorker: Scenario = {
 
 type Round = { dead: Death; napped: Frozen; others: (Ended | undefined)[] }
 
-async function measure({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   await using world = await World.open({ random, env: EFFECTS_ENV })
   await using effects = await startEffects((entry) => world.record(entry))
   const rounds: Round[] = []
@@ -133,7 +133,7 @@ async function untilBack(world: World, member: Member): Promise<number> {
   return Number.POSITIVE_INFINITY
 }
 
-function judge(rounds: readonly Round[], world: World, effects: Effects): Promised[] {
+function judge(rounds: readonly Round[], world: World, effects: Effects): Guarantee[] {
   const lost = rounds.flatMap(({ dead }) => dead.ends)
   const told = rounds.flatMap(({ dead: { ends, frozenAt } }) =>
     ends.flatMap((ended) => (ended?.terminal?.code === 'worker_lost' ? [ended.terminal.t - frozenAt] : [])),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, quantileOf, slowest, violations } from '../figures.ts'
 import { now } from '../history.ts'
@@ -27,7 +27,7 @@ export const killWorker: Scenario = {
   run: measure,
 }
 
-async function measure({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await using world = await World.open({ random })
   const rounds: Round[] = []
@@ -85,7 +85,7 @@ async function lookFor(world: World, ids: readonly string[]): Promise<Round['ses
   }
 }
 
-function judge(rounds: readonly Round[], world: World, isFull: boolean): Promised[] {
+function judge(rounds: readonly Round[], world: World, isFull: boolean): Guarantee[] {
   const lost = rounds.flatMap((round) => round.lost)
   const others = rounds.flatMap((round) => round.others)
   const told = rounds.flatMap(({ killedAt, lost: ends }) => timesOf(ends, killedAt))

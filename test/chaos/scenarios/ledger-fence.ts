@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, none, slowest, violations } from '../figures.ts'
 import { now } from '../history.ts'
@@ -37,7 +37,7 @@ export const ledgerFence: Scenario = {
   run,
 }
 
-async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await ensureMongod(say)
   await using set = await startMongoSet()
@@ -109,7 +109,7 @@ function busiest(world: World, streams: readonly StreamClient[]): Member {
   return most
 }
 
-function judge(rounds: readonly Round[], world: World): Promised[] {
+function judge(rounds: readonly Round[], world: World): Guarantee[] {
   const lost = rounds.flatMap((round) => round.lost)
   const told = rounds.flatMap(({ lost: ends, frozenAt }) => timesOf(ends, frozenAt))
   // What the frozen had sent was still on its way to them.

@@ -1,6 +1,6 @@
 import { type MongoSet, startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { check } from '../checker.ts'
 import { violations } from '../figures.ts'
@@ -30,7 +30,7 @@ export const ledgerKill: Scenario = {
   run,
 }
 
-async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await ensureMongod(say)
   const options = { size, random, say }
@@ -40,7 +40,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]
 
 type Breaking = { size: Size; random: Random; say: (line: string) => void }
 
-async function breakStandalone({ size, random, say }: Breaking): Promise<Promised[]> {
+async function breakStandalone({ size, random, say }: Breaking): Promise<Guarantee[]> {
   await using engine = new Engine()
   await engine.start()
   const restart = async () => {
@@ -54,7 +54,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Promise
   return [...judge(outcome), violations(check(engine.history))]
 }
 
-async function breakCluster({ size, random, say }: Breaking): Promise<Promised[]> {
+async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
   await using set = await startMongoSet(MEMBERS)
   await using world = await World.open({ random, workers: 3, env: { MONGODB_URL: set.url } })
   const door = doorOf(world)

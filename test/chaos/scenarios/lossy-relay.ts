@@ -1,4 +1,4 @@
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import { startHelper } from '../../harness/product.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, none, violations } from '../figures.ts'
@@ -28,7 +28,7 @@ export const lossyRelay: Scenario = {
 
 const MODEL = new URL('lossy-relay/model.ts', import.meta.url)
 
-async function run({ isFull, random }: ScenarioOptions): Promise<Promised[]> {
+async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await using model = await startHelper(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url }
@@ -45,7 +45,7 @@ async function run({ isFull, random }: ScenarioOptions): Promise<Promised[]> {
 }
 
 /** The checker itself: what it would not find, nobody was to believe it about. */
-function prove(random: Random): Promised[] {
+function prove(random: Random): Guarantee[] {
   const { found, passed } = provedBy(random, FORGERIES)
   return [
     allOf('forged streams found out', found, FORGERIES),
@@ -81,7 +81,7 @@ async function readEach(world: World, names: readonly string[], { atOnce, ...how
 
 type Seen = { world: World; size: Size; harm: Harm; holes: { asked: number; repaired: number } }
 
-function judge(clients: readonly ChainClient[], { world, size, harm, holes }: Seen): Promised[] {
+function judge(clients: readonly ChainClient[], { world, size, harm, holes }: Seen): Guarantee[] {
   const readers = clients.map(({ reader }) => reader)
   const faults = readers.flatMap(({ faults: all }) => all)
   const streams = size.rounds * (size.rushing + size.trickling)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, none, quantileOf, violations } from '../figures.ts'
 import type { SeenMessage } from '../proxy/faults.ts'
@@ -31,7 +31,7 @@ export const permissionRaces: Scenario = {
   run,
 }
 
-async function run({ isFull, random }: ScenarioOptions): Promise<Promised[]> {
+async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   const env = { PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }
   await using world = await World.open({ random, env, gateways: 2, workers: 2, hasProxies: true })
@@ -74,7 +74,7 @@ const droppedIn = ({ workers }: World): number =>
 
 type Races = { pairs: Raced[]; edges: Raced[]; bells: Raced[] }
 
-function judge({ pairs, edges, bells }: Races, world: World): Promised[] {
+function judge({ pairs, edges, bells }: Races, world: World): Guarantee[] {
   const all = [...pairs, ...edges, ...bells]
   const wrong = all.flatMap(({ problem }) => problem ?? [])
   const replied = edges.filter(({ wasReplied }) => wasReplied).length

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, none, slowest, violations } from '../figures.ts'
 import { follow } from '../follow.ts'
@@ -34,7 +34,7 @@ export const redisDies: Scenario = {
   run: measure,
 }
 
-async function measure({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await using world = await World.open({ random, hasProxies: true })
   const survived: Survived[] = []
@@ -117,7 +117,7 @@ async function breakConnections(world: World, size: Size, random: Random): Promi
   return { resets, ends, cameBack, sessions: { there, of: sessions.length } }
 }
 
-function judgeOutages(survived: readonly Survived[]): Promised[] {
+function judgeOutages(survived: readonly Survived[]): Guarantee[] {
   const ends = survived.flatMap((each) => each.ends)
   const late = survived.flatMap(({ outage, ends: all }) => all.filter((ended) => !isToldInTime(ended, outage)))
   const wrong = survived.flatMap(({ fared }) => fared.wrong)
@@ -135,12 +135,12 @@ function judgeOutages(survived: readonly Survived[]): Promised[] {
 const isToldInTime = (ended: Ended | undefined, { from }: Outage): boolean =>
   ended?.terminal !== undefined && (ended.terminal.event === 'done' || ended.terminal.t - from <= GIVEN_UP_MS)
 
-function judgeBroken({ ends, sessions }: Broken): Promised[] {
+function judgeBroken({ ends, sessions }: Broken): Guarantee[] {
   const done = ends.filter((ended) => wordsFor(ended) === 'done')
   return [allOf('streams done over broken connections', done.length, ends.length), sessionsKept([sessions])]
 }
 
-const sessionsKept = (all: readonly { there: number; of: number }[]): Promised =>
+const sessionsKept = (all: readonly { there: number; of: number }[]): Guarantee =>
   allOf(
     'sessions there afterwards',
     all.reduce((sum, { there }) => sum + there, 0),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
 import { allOf, none, slowest, violations } from '../figures.ts'
 import { type Followed, follow } from '../follow.ts'
@@ -34,7 +34,7 @@ export const rollingRestart: Scenario = {
 
 type Exit = { name: string; ms: number; code: number | null }
 
-async function measure({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await using world = await World.open({ random, env: { DRAIN_SECS: String(size.drainSecs) } })
   const ids = await createSessions(world, size.sessions)
@@ -123,7 +123,7 @@ async function askOn(world: World, { ids, random, signal }: Asking): Promise<Ask
   return asked
 }
 
-function judgeExits(exits: readonly Exit[], { drainSecs }: Size): Promised[] {
+function judgeExits(exits: readonly Exit[], { drainSecs }: Size): Guarantee[] {
   return [
     allOf('processes ended with code 0', exits.filter(({ code }) => code === 0).length, exits.length),
     slowest(
@@ -134,7 +134,7 @@ function judgeExits(exits: readonly Exit[], { drainSecs }: Size): Promised[] {
   ]
 }
 
-async function judgeClients(world: World, talkers: readonly Talker[]): Promise<Promised[]> {
+async function judgeClients(world: World, talkers: readonly Talker[]): Promise<Guarantee[]> {
   const failures = talkers.flatMap(({ failures: all }) => all)
   const looks = await Promise.all(
     talkers.map(async (talker, n) => {
@@ -153,12 +153,12 @@ async function judgeClients(world: World, talkers: readonly Talker[]): Promise<P
 }
 
 /** What is cut says so; the last ones are left by their clients. */
-function judgeLong(ends: readonly Ended[]): Promised {
+function judgeLong(ends: readonly Ended[]): Guarantee {
   const odd = ends.filter((ended) => !['worker_draining', 'done', 'left'].includes(wordsFor(ended)))
   return none('long runs ended otherwise than by worker_draining', odd.length, `of ${ends.length}: ${tally(ends)}`)
 }
 
-function judgeAsked({ ms, statuses, turnedAway }: Asked): Promised[] {
+function judgeAsked({ ms, statuses, turnedAway }: Asked): Guarantee[] {
   const failed = statuses.filter((status) => status !== 200)
   const detail = `of ${statuses.length}, ${turnedAway} times sent on to the next gateway; ${[...new Set(failed)].join(', ')}`
   return [

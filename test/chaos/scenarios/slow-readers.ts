@@ -1,5 +1,5 @@
 import { median, quantile } from '../../../scripts/bench/statistics.ts'
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import { startHelper } from '../../harness/product.ts'
 import { allOf, violations } from '../figures.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
@@ -33,7 +33,7 @@ export const slowReaders: Scenario = {
 const MODEL = new URL('slow-readers/model.ts', import.meta.url)
 const INSIDE = new URL('../../harness/loop-probe-thread.ts', import.meta.url)
 
-async function run({ isFull, random, say }: ScenarioOptions): Promise<Promised[]> {
+async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await using model = await startHelper(MODEL)
   const env = {
@@ -77,7 +77,7 @@ type Seen = {
   told: number
 }
 
-function judge({ size, alone, beside, heldKiB, grownMiB, cuts, told }: Seen, world: World): Promised[] {
+function judge({ size, alone, beside, heldKiB, grownMiB, cuts, told }: Seen, world: World): Guarantee[] {
   const [before, after] = [quantile(alone, 0.25), quantile(beside, 0.25)]
   const times = cuts.map(({ atLeast }) => atLeast)
   const [first, last] = [Math.min(...times), Math.max(...times)]

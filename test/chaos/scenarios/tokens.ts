@@ -1,4 +1,4 @@
-import type { Promised } from '../../harness/guarantee.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { tryGateways } from './tokens/gateways.ts'
 import { sendHostileKeys } from './tokens/hostile-keys.ts'
@@ -14,7 +14,7 @@ export const tokens: Scenario = {
 }
 
 /** What takes real time, and beside it what goes by a clock that is moved by hand. */
-async function run({ random }: ScenarioOptions): Promise<Promised[]> {
+async function run({ random }: ScenarioOptions): Promise<Guarantee[]> {
   const byHand = async () => [...(await passTime()), ...(await sendHostileKeys())]
   const [inRealTime, moved] = await Promise.all([tryGateways(random, KIDS), byHand()])
   return [...inRealTime, ...moved]

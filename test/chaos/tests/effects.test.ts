@@ -5,7 +5,7 @@ import { turnsOf } from '../../../shared/providers/demo/script.ts'
 import { check } from '../checker.ts'
 import { startEffects } from '../effects.ts'
 import { type Entry, now } from '../history.ts'
-import { OwnSlip } from '../loop-lag.ts'
+import { LoopLag } from '../loop-lag.ts'
 import { acting, paced } from '../prompts.ts'
 import type { StreamClient } from '../stream-client.ts'
 
@@ -51,7 +51,7 @@ describe('what chaos has tools do', () => {
   })
 
   it('how late our own timers were is told beside the figures', async () => {
-    using slip = new OwnSlip()
+    using slip = new LoopLag()
     await new Promise((resolve) => setTimeout(resolve, 20))
     const until = performance.now() + 120
     while (performance.now() < until);

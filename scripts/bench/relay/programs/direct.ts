@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import express, { type Request, type Response } from 'express'
 import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
-import { createMemoryBroker, createMemoryPermissionBook } from '../../../../shared/broker/memory.ts'
+import { createMemoryBroker, createMemoryPermissionStore } from '../../../../shared/broker/memory.ts'
 import { type AgentEvent, isTerminal } from '../../../../shared/events.ts'
 import { Player, type Sink } from '../source/player.ts'
 import { readScript } from '../source/script.ts'
@@ -22,7 +22,7 @@ const bare = express().post(BARE_PATH, (req, res) => {
     player.play(readScript(prompt), new ResponseSink(req, res), gone.signal)
   })
 })
-const app = appOn(createMemoryBroker(createSyntheticInbox(), createMemoryPermissionBook()), KEEPALIVE_MS)
+const app = appOn(createMemoryBroker(createSyntheticInbox(), createMemoryPermissionStore()), KEEPALIVE_MS)
 const server = createServer((req, res) => (req.url?.startsWith(BARE_PATH) ? bare(req, res) : app(req, res)))
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {
   const address = server.address()

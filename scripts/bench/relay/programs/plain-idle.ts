@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { type Beating, createKeepalive } from '../../../../services/gateway/keepalive.ts'
+import { createKeepalive, type KeepaliveTarget } from '../../../../services/gateway/keepalive.ts'
 import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
 import { LoopDelay } from '../loop-delay.ts'
 import { TURN_START } from '../source/prepared-events.ts'
@@ -8,7 +8,7 @@ import { openBare } from './bare.ts'
 
 const KEEPALIVE = Buffer.from(': keepalive\n\n')
 
-class Idle implements Beating {
+class Idle implements KeepaliveTarget {
   readonly #res: ServerResponse
 
   constructor(res: ServerResponse) {

@@ -6,7 +6,7 @@ import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { createSyntheticInbox } from '../source/synthetic-inbox.ts'
 import { answerCalls, readOptions } from './answer.ts'
 
-type Session = Parameters<ClusterWorker<never>['letGo']>[0]
+type Session = Parameters<ClusterWorker<never>['release']>[0]
 
 /** The product's worker, with scripts in place of the engine. */
 const { redisUrl } = readOptions()
@@ -18,8 +18,8 @@ const worker: ClusterWorker<Session> = {
   drain: async () => {},
   sessions: () => [],
   adopt: () => {},
-  letGo: () => {},
-  abandonAll: () => {},
+  release: () => {},
+  abortAll: () => {},
   onSessionRemoved: () => {},
 }
 await joinAsWorker(await openRedisLink(redisUrl), worker, {

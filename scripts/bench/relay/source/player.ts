@@ -7,9 +7,9 @@ type Flood = Extract<Script, { mode: 'flood' }>
 /** Where a run's events go: a journal, or what a baseline has in its place. */
 export type Sink = {
   append(event: AgentEvent): void
-  readonly isCrowded: boolean
+  readonly isBackpressured: boolean
   /** Resolves when it is not crowded any more, or the signal is aborted. */
-  room(signal: AbortSignal): Promise<void>
+  waitForDrain(signal: AbortSignal): Promise<void>
 }
 
 type Source = { sink: Sink; events: PreparedEvents; perTurn: number; left: number; signal: AbortSignal }
@@ -56,7 +56,7 @@ export class Player {
   #feed(source: Source): void {
     const { sink, events, perTurn } = source
     for (let i = 0; i < perTurn && source.left > 0; i++) {
-      if (sink.isCrowded) return this.#rest(source)
+      if (sink.isBackpressured) return this.#rest(source)
       sink.append(events.next())
       source.left--
     }
@@ -67,7 +67,7 @@ export class Player {
 
   #rest(source: Source): void {
     this.#floods.delete(source)
-    void source.sink.room(source.signal).then(() => this.#open(source))
+    void source.sink.waitForDrain(source.signal).then(() => this.#open(source))
   }
 }
 

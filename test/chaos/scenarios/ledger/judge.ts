@@ -1,4 +1,4 @@
-import type { Promised } from '../../../harness/guarantee.ts'
+import type { Guarantee } from '../../../harness/guarantee.ts'
 import { allOf, none } from '../../figures.ts'
 import type { Entry } from '../../history.ts'
 import { tally, wordsFor } from '../../load.ts'
@@ -23,7 +23,7 @@ export function describe({ load, entries }: Outcome): string {
 }
 
 /** What the history says of all loads together is the checker's to judge. */
-export function judge({ load, entries }: Outcome): Promised[] {
+export function judge({ load, entries }: Outcome): Guarantee[] {
   const recorded = new Set(entries.map(({ run_id }) => run_id))
   const done = load.runs.filter((run) => wordsFor(run.ended) === 'done' && !load.isStateless(run))
   const never = load.runs.filter(({ stream, ended }) => stream.run !== '' && !ended.terminal && ended.how === 'ended')

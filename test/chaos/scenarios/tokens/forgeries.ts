@@ -1,6 +1,6 @@
 import { forgedClasses } from '../../../auth/forged-classes.ts'
 import { createForger, type Forger } from '../../../auth/forger.ts'
-import type { Promised } from '../../../harness/guarantee.ts'
+import type { Guarantee } from '../../../harness/guarantee.ts'
 import { noneOf } from '../../../harness/guarantees.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import { json } from '../../../support/issuer/misbehaviour.ts'
@@ -17,7 +17,7 @@ export async function forgerFor(issuer: Issuer): Promise<Forger> {
 }
 
 /** P15: none of the forged tokens is accepted, at any of the doors, while what they are made from is. */
-export async function tryForgeries(forger: Forger, doors: readonly Door[]): Promise<Promised[]> {
+export async function tryForgeries(forger: Forger, doors: readonly Door[]): Promise<Guarantee[]> {
   const { rsa, ec, ec384, ec512, ed, pinned } = forger.signers
   const good = [rsa, ec, ec384, ec512, ed, pinned].map((by) => forger.token({ by }))
   const forged = forgedClasses(forger)

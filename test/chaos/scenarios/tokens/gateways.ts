@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Forger } from '../../../auth/forger.ts'
-import type { Promised } from '../../../harness/guarantee.ts'
+import type { Guarantee } from '../../../harness/guarantee.ts'
 import type { Random } from '../../../harness/seed.ts'
 import { AUDIENCE, Issuer } from '../../../support/issuer/issuer.ts'
 import { json } from '../../../support/issuer/misbehaviour.ts'
@@ -20,7 +20,7 @@ const ASK_EVERY_MS = 500
 type Scene = { issuer: Issuer; forger: Forger; doors: readonly Door[] }
 
 /** P15 at started gateways, in real time: forgeries, unknown kids, an issuer that goes away, and a rotation. */
-export async function tryGateways(random: Random, kids: number): Promise<Promised[]> {
+export async function tryGateways(random: Random, kids: number): Promise<Guarantee[]> {
   const issuer = await Issuer.start([])
   const env = { AUTH_MODE: 'enforced', OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE }
   await using world = await World.open({ random, gateways: GATEWAYS, workers: 0, env })
@@ -49,7 +49,7 @@ class FetchCount {
     this.#before = issuer.keyFetches
   }
 
-  promised(kids: number): Promised {
+  promised(kids: number): Guarantee {
     const secs = (now() - this.#from) / 1000
     const fetches = this.#issuer.keyFetches - this.#before
     const spans = 1 + Math.floor(secs / MISS_SECS)
@@ -60,14 +60,14 @@ class FetchCount {
 }
 
 /** Good tokens but for a kid that nobody has published. */
-async function floodKids({ forger: { token, signers }, doors }: Scene, kids: number): Promise<Promised> {
+async function floodKids({ forger: { token, signers }, doors }: Scene, kids: number): Promise<Guarantee> {
   const tokens = Array.from({ length: kids }, (_, i) => token({ by: signers.ed, header: { kid: `k${i}` } }))
   const answers = (await Promise.all(doors.map((door) => door.statuses(tokens)))).flat()
   const others = answers.filter((status) => status !== 401)
   return none('tokens of unknown kids not answered 401', others.length, `of ${answers.length}`)
 }
 
-async function goAway({ issuer, forger, doors }: Scene): Promise<Promised> {
+async function goAway({ issuer, forger, doors }: Scene): Promise<Guarantee> {
   const { rsa, ec, ed } = forger.signers
   const known = forger.token()
   for (const door of doors) await door.status(known)
@@ -81,7 +81,7 @@ async function goAway({ issuer, forger, doors }: Scene): Promise<Promised> {
 }
 
 /** A key more is published, and the tokens of both go on coming, as the flood does. */
-async function rotate({ issuer, forger, doors }: Scene): Promise<Promised[]> {
+async function rotate({ issuer, forger, doors }: Scene): Promise<Guarantee[]> {
   const next = await newSigner('RS256', 'next')
   issuer.misbehave(json({ keys: [next.publicJwk, ...forger.published] }), '/jwks')
   const tokens = [forger.token(), forger.token({ by: next })]

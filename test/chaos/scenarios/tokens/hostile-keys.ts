@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { newSigners } from '../../../auth/setup.ts'
-import type { Promised } from '../../../harness/guarantee.ts'
+import type { Guarantee } from '../../../harness/guarantee.ts'
 import { noneOf } from '../../../harness/guarantees.ts'
 import { AUDIENCE } from '../../../support/issuer/issuer.ts'
 import { hang, json, stall, status, text } from '../../../support/issuer/misbehaviour.ts'
@@ -16,7 +16,7 @@ type Keys = { signers: readonly Signer[]; foreign: Signer }
 type KeySet = readonly [name: string, listener: RequestListener]
 
 /** P15 and reliability.md "IdP/JWKS": whatever an issuer sends in place of its keys, nobody is let in by it and nothing falls over. */
-export async function sendHostileKeys(): Promise<Promised[]> {
+export async function sendHostileKeys(): Promise<Guarantee[]> {
   const signers = await newSigners()
   const foreign = await newSigner('RS256', 'foreign')
   const sets = hostileSets(signers)

@@ -1,5 +1,5 @@
 import { newSigners } from '../../../auth/setup.ts'
-import type { Promised } from '../../../harness/guarantee.ts'
+import type { Guarantee } from '../../../harness/guarantee.ts'
 import { noneOf } from '../../../harness/guarantees.ts'
 import { newSigner, type Signer } from '../../../support/issuer/signer.ts'
 import { type ClockedGateway, openClockedGateway } from './clocked-gateway.ts'
@@ -12,13 +12,13 @@ const LAST_401_SECS = 30
 const REMOVED_MINUTES = 10
 
 /** P15 by a clock that is moved by hand: an hour without the issuer, and its keys' rotation and removal. */
-export async function passTime(): Promise<Promised[]> {
+export async function passTime(): Promise<Guarantee[]> {
   const signers = await newSigners()
   return [...(await outlive(signers)), ...(await rotate(signers)), ...(await remove(signers))]
 }
 
 /** Each minute of the outage one token that is known already and one that is new. */
-async function outlive(signers: readonly Signer[]): Promise<Promised[]> {
+async function outlive(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
   const { door, issuer, clock } = gateway
   const known = await issuer.token()
@@ -35,7 +35,7 @@ async function outlive(signers: readonly Signer[]): Promise<Promised[]> {
   return [{ ...promised, detail: promised.detail || `of ${fresh.length * 2}` }]
 }
 
-async function rotate(signers: readonly Signer[]): Promise<Promised[]> {
+async function rotate(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
   const { door, issuer, clock } = gateway
   const old = await issuer.token()
@@ -52,7 +52,7 @@ async function rotate(signers: readonly Signer[]): Promise<Promised[]> {
 }
 
 /** No token of a new key comes, which would have the keys fetched early. */
-async function remove(signers: readonly Signer[]): Promise<Promised[]> {
+async function remove(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
   const { door, issuer, clock } = gateway
   const known = await issuer.token('acme', 'ES256')
@@ -72,7 +72,7 @@ async function remove(signers: readonly Signer[]): Promise<Promised[]> {
 const tokensOf = ({ issuer }: ClockedGateway, count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => issuer.token()))
 
-const atMost = (title: string, value: number, unit: string, limit: number): Promised => ({
+const atMost = (title: string, value: number, unit: string, limit: number): Guarantee => ({
   title,
   value,
   unit,
