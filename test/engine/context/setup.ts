@@ -82,7 +82,7 @@ export async function play(provider: ModelProvider, { messages = [], output = ''
     workspace: () => '/nowhere',
     facilities: {},
     signal: new AbortController().signal,
-    mayAct: async () => true,
+    canAct: async () => true,
     maxOutputChars: 100_000,
     onToolBug: () => {},
     ...setup,

@@ -52,11 +52,11 @@ class ResponseSink implements Sink {
     if (isLast) this.#res.end()
   }
 
-  get isCrowded(): boolean {
+  get isBackpressured(): boolean {
     return this.#res.writableNeedDrain
   }
 
-  room(): Promise<void> {
+  waitForDrain(): Promise<void> {
     return new Promise((resolve) => this.#res.once('drain', resolve).once('close', resolve))
   }
 }

@@ -41,9 +41,9 @@ function sinkOf(stream: number): Sink {
       commands.publish(TO_GATEWAY, JSON.stringify({ stream, seq: ++seq, event })).catch(() => {})
       if (isTerminal(event)) stops.delete(stream)
     },
-    get isCrowded() {
+    get isBackpressured() {
       return credit.sent - credit.seen > MAX_UNDER_WAY
     },
-    room: () => new Promise((resolve) => credit.wake.add(resolve)),
+    waitForDrain: () => new Promise((resolve) => credit.wake.add(resolve)),
   }
 }
