@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
 import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
-import { readCursor, toCursor } from './cursor.ts'
+
 import { createKeyedQueue } from './keyed-queue.ts'
 import type { Collection, CollectionSpec, Store, Stored } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
@@ -111,7 +112,7 @@ type EntryQuery = { customerId: string; limit: number; cursor?: string | undefin
 async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery): Promise<LedgerPage> {
   const where = { customer_id: query.customerId }
   const page: LedgerEntry[] = []
-  let after = query.cursor === undefined ? undefined : readCursor(query.cursor, ['number'])
+  let after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, ['number'])
   for (let chars = 0; page.length < query.limit && chars < MAX_PAGE_CHARS; ) {
     const limit = Math.min(PORTION, query.limit - page.length)
     const found = (await entries.page(tenant, { where, limit, ...(after && { after }) })).map(toEntry)
@@ -122,7 +123,7 @@ async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery
   }
   // Numbers have no holes: whether anything follows is known from the last one.
   const end = page.at(-1)?.seq ?? 1
-  return { entries: page, next_cursor: end > 1 ? toCursor([end]) : null }
+  return { entries: page, next_cursor: end > 1 ? encodeCursor([end]) : null }
 }
 
 /** In D4.14's order of fields. */

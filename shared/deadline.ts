@@ -1,0 +1,10 @@
+/** Settles as `work` does, or rejects with `late()` after `withinMs`. What `work` does afterwards is ignored. */
+export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: () => Error): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late()), withinMs)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,8 @@
+/** The value that `text` holds as JSON, or `undefined` when it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

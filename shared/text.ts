@@ -1,0 +1,23 @@
+/** The first `maxChars` code points of `text` (D2.6), with `mark` appended when something was cut off. */
+export function truncate(text: string, maxChars: number, mark = '…'): string {
+  const end = endOf(text, maxChars)
+  return end === text.length ? text : text.slice(0, end) + mark
+}
+
+/** The last `maxChars` code points of `text`. */
+export function truncateStart(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text
+  let start = text.length
+  for (let left = maxChars; left > 0 && start > 0; left--) start -= isPair(text, start - 2) ? 2 : 1
+  return text.slice(start)
+}
+
+/** The UTF-16 index behind the first `maxChars` code points. */
+function endOf(text: string, maxChars: number): number {
+  if (text.length <= maxChars) return text.length
+  let end = 0
+  for (let left = maxChars; left > 0 && end < text.length; left--) end += isPair(text, end) ? 2 : 1
+  return end
+}
+
+const isPair = (text: string, index: number): boolean => index >= 0 && (text.codePointAt(index) ?? 0) > 0xffff
