@@ -1,13 +1,22 @@
 import type { FrameCursor } from '../port.ts'
 import { LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
 
-/** Publishes to one process's channel. Resolves with the number of processes that heard it; rejects when Redis is away. */
-export type Publish = (message: Buffer) => Promise<number>
-
 export type OutboxLimits = {
   maxMessageBytes: number
   /** Frames sent and not yet acknowledged: above it streams wait (design §4.4). */
   maxUnackedBytes: number
+}
+
+export type OutboxOptions = {
+  /** The sending process's epoch, which stands at the head of each message. */
+  epoch: number
+  /** Publishes to the receiver's channel. Resolves with the number of subscribers that got the message; rejects when Redis is unreachable. */
+  publish(message: Buffer): Promise<number>
+  /** While this returns `false`, no frames and no heartbeat are sent: another process may own the runs by now. Calls and replies are still sent. */
+  canSendFrames(): boolean
+  /** Called after each message with the number of subscribers that got it. */
+  onPublished(subscribers: number): void
+  limits?: OutboxLimits
 }
 
 const OUTBOX_LIMITS: OutboxLimits = { maxMessageBytes: 256 * 1024, maxUnackedBytes: 4 * 1024 * 1024 }
@@ -19,7 +28,9 @@ const OUTBOX_LIMITS: OutboxLimits = { maxMessageBytes: 256 * 1024, maxUnackedByt
  */
 export class Outbox {
   readonly #epoch: number
-  readonly #publish: Publish
+  readonly #publish: OutboxOptions['publish']
+  readonly #canSendFrames: OutboxOptions['canSendFrames']
+  readonly #onPublished: OutboxOptions['onPublished']
   readonly #limits: OutboxLimits
   readonly #streams = new Map<number, FrameCursor>()
   readonly #dirty = new Set<number>()
@@ -28,14 +39,12 @@ export class Outbox {
   #acked = 0
   #isSending = false
   #isFlushSoon = false
-  /** While it says no, no frame is sent: another may have taken this process's place (design §4.6). Calls and replies go on. */
-  canSendFrames: () => boolean = () => true
-  /** Told how many processes heard a message. */
-  onHeard: (listeners: number) => void = () => {}
 
-  constructor(epoch: number, publish: Publish, limits: OutboxLimits = OUTBOX_LIMITS) {
+  constructor({ epoch, publish, canSendFrames, onPublished, limits = OUTBOX_LIMITS }: OutboxOptions) {
     this.#epoch = epoch
     this.#publish = publish
+    this.#canSendFrames = canSendFrames
+    this.#onPublished = onPublished
     this.#limits = limits
   }
 
@@ -98,7 +107,7 @@ export class Outbox {
    * its reader, the word that it has read on may have been lost.
    */
   beat(): void {
-    if (this.#streams.size === 0 || !this.canSendFrames()) return this.#flush()
+    if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
     for (const [stream, { seq, isWaitedFor }] of this.#streams) {
@@ -139,7 +148,7 @@ export class Outbox {
     this.#publish(message).then(
       (listeners) => {
         this.#isSending = false
-        this.onHeard(listeners)
+        this.#onPublished(listeners)
         this.#flush()
       },
       () => {
@@ -153,7 +162,7 @@ export class Outbox {
     const records = this.#records
     this.#records = []
     let bytes = records.reduce((sum, each) => sum + sizeOf(each), 0)
-    if (this.#dirty.size === 0 || !this.canSendFrames()) return records
+    if (this.#dirty.size === 0 || !this.#canSendFrames()) return records
     for (const stream of this.#dirty) {
       if (bytes >= this.#limits.maxMessageBytes) break
       if (this.#sent + bytes - this.#acked > this.#limits.maxUnackedBytes) break

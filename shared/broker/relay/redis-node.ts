@@ -117,14 +117,17 @@ export class RedisNode {
     const known = this.#outboxes.get(epoch)
     if (known) return known
     const channel = channelOf(role, epoch)
-    const outbox = new Outbox(this.#epoch, (message) => {
-      this.#deps.metrics.observe('relay_batch_bytes', message.length)
-      return this.#deps.link.publish(channel, message)
+    const outbox = new Outbox({
+      epoch: this.#epoch,
+      publish: (message) => {
+        this.#deps.metrics.observe('relay_batch_bytes', message.length)
+        return this.#deps.link.publish(channel, message)
+      },
+      canSendFrames: () => this.#deps.lease.isHeld(),
+      onPublished: (subscribers) => {
+        if (subscribers === 0) this.#handlers.onUndelivered(epoch)
+      },
     })
-    outbox.onHeard = (listeners) => {
-      if (listeners === 0) this.#handlers.onUndelivered(epoch)
-    }
-    outbox.canSendFrames = () => this.#deps.lease.isHeld()
     this.#outboxes.set(epoch, outbox)
     return outbox
   }

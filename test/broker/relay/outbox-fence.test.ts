@@ -6,11 +6,15 @@ import { RECORD, type ReceivedRecord, readMessage, record } from '../../../share
 
 function setUp(lease: Lease) {
   const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []
-  const outbox = new Outbox(1, async (message) => {
-    readMessage(message, ({ type, seq, count }) => sent.push({ type, seq, count }))
-    return 1
+  const outbox = new Outbox({
+    epoch: 1,
+    publish: async (message) => {
+      readMessage(message, ({ type, seq, count }) => sent.push({ type, seq, count }))
+      return 1
+    },
+    canSendFrames: () => lease.isHeld(),
+    onPublished: () => {},
   })
-  outbox.canSendFrames = () => lease.isHeld()
   const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
   outbox.attach(1, journal.follow(0))
   const say = () => journal.append({ type: 'text_delta', text: 'hi' })

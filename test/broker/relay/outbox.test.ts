@@ -7,11 +7,16 @@ import { RECORD, readMessage, record } from '../../../shared/broker/relay/record
 function setUp() {
   const messages: number[][] = []
   const replies: (() => void)[] = []
-  const outbox = new Outbox(1, (message) => {
-    const types: number[] = []
-    readMessage(message, ({ type }) => types.push(type))
-    messages.push(types)
-    return new Promise((resolve) => replies.push(() => resolve(1)))
+  const outbox = new Outbox({
+    epoch: 1,
+    publish: (message) => {
+      const types: number[] = []
+      readMessage(message, ({ type }) => types.push(type))
+      messages.push(types)
+      return new Promise((resolve) => replies.push(() => resolve(1)))
+    },
+    canSendFrames: () => true,
+    onPublished: () => {},
   })
   const heard = async () => {
     replies.shift()?.()
