@@ -63,7 +63,7 @@ export const FENCES: Record<string, readonly string[]> = {
   '@pydantic/genai-prices': ['shared/providers/prices{,-*}.ts'],
   ajv: ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
   'ajv-formats': ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
-  yaml: ['shared/api/**', 'shared/tools/agents/skills.ts'],
+  yaml: ['shared/api/**', 'shared/tools/agents/load-skills.ts'],
   re2js: ['shared/tools/**', 'shared/flows/**'],
   picomatch: ['shared/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
@@ -80,7 +80,7 @@ export const FENCES: Record<string, readonly string[]> = {
 /** Globals with a fence. `fetch` follows redirects and resolves names unguarded: the way out is net/egress. */
 export const GLOBALS: Record<string, readonly string[]> = {
   // Of the others process-group.ts alone: nothing but `process.kill` ends a process group.
-  process: ['services/*/main.ts', 'services/wiring/process.ts', 'shared/tools/process-group.ts'],
+  process: ['services/*/main.ts', 'services/wiring/process.ts', 'shared/tools/process/process-group.ts'],
   fetch: ['shared/net/egress{,-*}.ts'],
 }
 

@@ -5,14 +5,14 @@ import { planProblem } from '../../shared/plans/plan.ts'
 import { createAgentTools } from '../../shared/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
-import { createBashTool } from '../../shared/tools/bash.ts'
 import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
+import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
-import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
-import { createFileTools } from '../../shared/tools/workspace/files.ts'
-import { createSearchTools } from '../../shared/tools/workspace/search.ts'
+import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
+import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
+import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
 
 type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'>
 
@@ -63,7 +63,7 @@ async function openMcp(configFile: string | undefined, log: Log) {
 /** What reads skills is loaded only where there are some. */
 async function openSkills(dir: string | undefined, log: Log): Promise<Skill[]> {
   if (dir === undefined) return []
-  const { loadSkills } = await import('../../shared/tools/agents/skills.ts')
+  const { loadSkills } = await import('../../shared/tools/agents/load-skills.ts')
   const { skills, problems } = await loadSkills(dir)
   for (const line of problems) log.warn(line)
   return skills

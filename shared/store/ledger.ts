@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import { AppError } from '../errors.ts'
+import { createKeyedQueue } from '../keyed-queue.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
-
-import { createKeyedQueue } from './keyed-queue.ts'
 import type { Collection, CollectionSpec, Store, Stored } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 

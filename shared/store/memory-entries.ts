@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { invalidRequest } from '../errors.ts'
+import { createKeyedQueue } from '../keyed-queue.ts'
 import type { TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
-import { createKeyedQueue } from './keyed-queue.ts'
 import type { CollectionSpec, Store, Stored } from './port.ts'
 
 export const MEMORY_ENTRIES: CollectionSpec = {

@@ -13,7 +13,14 @@ const SCRIPT = `
 
 describe('what the tools load', () => {
   it('no vendor is loaded by the modules that every process imports', () => {
-    const names = ['bash', 'files', 'registry', 'search', 'todo', 'web-fetch', 'workspace']
+    const names = [
+      'process/bash',
+      'registry',
+      'todo',
+      'web/web-fetch',
+      'workspace/file-tools',
+      'workspace/search-tools',
+    ]
     const files = names.map((name) => new URL(`../../shared/tools/${name}.ts`, import.meta.url).href)
     const loaded = execFileSync(process.execPath, ['--input-type=module', '-e', SCRIPT, ...files], { encoding: 'utf8' })
     const packages = new Set([...loaded.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name))

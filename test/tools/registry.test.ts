@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../shared/events.ts'
-import { createBashTool } from '../../shared/tools/bash.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
+import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
-import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
-import { createFileTools } from '../../shared/tools/workspace/files.ts'
-import { createSearchTools } from '../../shared/tools/workspace/search.ts'
+import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
+import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
+import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
 
 const tool = (name: string, inputSchema: JsonObject = { type: 'object' }): Tool => ({
   name,

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../events.ts'
 import type { TenantId } from '../../tenant.ts'
 import { type Bound, checkQuery, fieldsOf, groupOf, pick, toText } from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, WriteOptions } from '../port.ts'
-import { type Gate, isDuplicate } from './gate.ts'
+import { type Gate, isDuplicate } from './guard.ts'
 
 /** As it lies in MongoDB: what is looked up, and the document as text, whose keys are nothing to a query. */
 type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }

@@ -3,8 +3,8 @@ import { createHealth } from '../../health.ts'
 import { checkSpec, openedAs } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { MongoCollection } from './collection.ts'
-import { createGate } from './gate.ts'
-import { createKeeper } from './keeper.ts'
+import { createKeeper } from './connection-monitor.ts'
+import { createGate } from './guard.ts'
 import { ensureIndexes, requireReplicaSet } from './schema.ts'
 
 export type MongoOptions = {

@@ -1,7 +1,7 @@
 import type { Db, IndexDescription } from 'mongodb'
 import { indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
-import { StoreProblem } from './keeper.ts'
+import { StoreProblem } from './connection-monitor.ts'
 
 /** An index over many documents takes its time to be made, but nobody waits for it. */
 const BUILD_MS = 600_000

@@ -4,7 +4,7 @@ import type { TenantId } from '../../tenant.ts'
 import { type Bound, checkQuery, groupOf, pick, toText } from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Stored, WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
-import { type Guard, isDuplicate } from './errors.ts'
+import { type Guard, isDuplicate } from './guard.ts'
 
 type Parts = { db: DatabaseSync; guard: Guard; flush: () => Promise<void>; now: () => number }
 

@@ -5,8 +5,8 @@ import { createHealth } from '../../health.ts'
 import { openedAs } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { SqliteCollection } from './collection.ts'
-import { createGuard } from './errors.ts'
 import { createFlush } from './flush.ts'
+import { createGuard } from './guard.ts'
 import { createTable } from './schema.ts'
 
 export type SqliteOptions = {

@@ -13,7 +13,7 @@ import { attempt } from '../attempt.ts'
 import { clip } from '../clip.ts'
 import { fail, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { MCP_PREFIX } from '../registry.ts'
-import { toOutcome } from './answer.ts'
+import { toOutcome } from './call.ts'
 import { readMcpConfig } from './config.ts'
 import { McpConnection } from './connection.ts'
 

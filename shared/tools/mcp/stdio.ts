@@ -11,8 +11,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
-import { OutputCap } from '../output-cap.ts'
-import { endProcessGroup } from '../process-group.ts'
+import { OutputCap } from '../process/output-cap.ts'
+import { endProcessGroup } from '../process/process-group.ts'
 import type { StdioServer } from './config.ts'
 
 const STDERR_CHARS = 1_000

@@ -1,8 +1,8 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { loadSkills } from '../../../shared/tools/agents/load-skills.ts'
 import { createSkillTool } from '../../../shared/tools/agents/skill.ts'
-import { loadSkills } from '../../../shared/tools/agents/skills.ts'
 import type { AgentTask, SubAgents } from '../../../shared/tools/port.ts'
 import { contextOf, makeFolder, removeFolders } from '../setup.ts'
 

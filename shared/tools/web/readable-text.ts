@@ -1,4 +1,4 @@
-import { createBreather } from './breather.ts'
+import { createBreather } from '../breather.ts'
 
 /** Elements whose content nobody reads. */
 const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'canvas'])

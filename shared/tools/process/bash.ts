@@ -2,12 +2,12 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_p
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { attempt } from './attempt.ts'
-import { clip } from './clip.ts'
+import { attempt } from '../attempt.ts'
+import { clip } from '../clip.ts'
+import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { makeWorkspace } from '../workspace/workspace.ts'
 import { OutputCap } from './output-cap.ts'
-import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from './port.ts'
 import { endProcessGroup } from './process-group.ts'
-import { makeWorkspace } from './workspace/workspace.ts'
 
 export type BashOptions = {
   /** PATH of the commands. Of the server's own environment they are given nothing. */

@@ -1,9 +1,9 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createBashTool } from '../../shared/tools/bash.ts'
-import type { ToolContext } from '../../shared/tools/port.ts'
-import { callerOf, isRunning, makeFolder, removeFolders } from './setup.ts'
+import type { ToolContext } from '../../../shared/tools/port.ts'
+import { createBashTool } from '../../../shared/tools/process/bash.ts'
+import { callerOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
 
 /** A shell with a child and a grandchild that both ignore SIGTERM; their ids are in the file `pids` before it writes. */
 const TREE = `trap '' TERM

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createFileTools } from '../../../shared/tools/workspace/files.ts'
+import { createFileTools } from '../../../shared/tools/workspace/file-tools.ts'
 import { longestStall } from '../../support/stall.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 

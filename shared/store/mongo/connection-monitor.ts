@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, MongoServerError } from 'mongodb'
 import type { Health } from '../../health.ts'
-import { createDeadline } from './gate.ts'
+import { createDeadline } from './guard.ts'
 
 type KeeperDeps = {
   db: Db

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { createEgress } from '../../shared/net/egress.ts'
-import type { ToolOutcome } from '../../shared/tools/port.ts'
-import { createWebFetchTool } from '../../shared/tools/web-fetch.ts'
-import { callerOf } from './setup.ts'
+import { createEgress } from '../../../shared/net/egress.ts'
+import type { ToolOutcome } from '../../../shared/tools/port.ts'
+import { createWebFetchTool } from '../../../shared/tools/web/web-fetch.ts'
+import { callerOf } from '../setup.ts'
 
 const page =
   (type: string, body: string | Buffer): RequestListener =>

@@ -3,8 +3,8 @@ import { attempt } from '../attempt.ts'
 import { clip } from '../clip.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
-import { type Excerpt, type Lines, readLines } from './lines.ts'
 import { occurrences } from './occurrences.ts'
+import { type Excerpt, type Lines, readLines } from './read-lines.ts'
 import { relativePath } from './workspace.ts'
 
 const DEFAULT_LINES = 2_000

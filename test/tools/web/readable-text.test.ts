@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { readable } from '../../shared/tools/readable.ts'
-import { longestStall } from '../support/stall.ts'
+import { readable } from '../../../shared/tools/web/readable-text.ts'
+import { longestStall } from '../../support/stall.ts'
 
 const read = (html: string) => readable(html, 'https://site.example/a/b')
 

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { assert, asyncProperty, constantFrom, string } from 'fast-check'
-import { createSearchTools, type SearchLimits } from '../../../shared/tools/workspace/search.ts'
+import { createSearchTools, type SearchLimits } from '../../../shared/tools/workspace/search-tools.ts'
 import { longestStall } from '../../support/stall.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 

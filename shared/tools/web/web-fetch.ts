@@ -1,9 +1,9 @@
 import { TextDecoder } from 'node:util'
-import { invalidRequest } from '../errors.ts'
-import { attempt } from './attempt.ts'
-import { clip } from './clip.ts'
-import { fail, succeed, type Tool, type ToolOutcome } from './port.ts'
-import { readable } from './readable.ts'
+import { invalidRequest } from '../../errors.ts'
+import { attempt } from '../attempt.ts'
+import { clip } from '../clip.ts'
+import { fail, succeed, type Tool, type ToolOutcome } from '../port.ts'
+import { readable } from './readable-text.ts'
 
 type Page = {
   status: number
