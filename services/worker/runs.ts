@@ -47,11 +47,10 @@ export class Runs {
     if (this.#live.size >= this.#limits.maxLive) {
       throw tooMany('this server has as many runs as it takes; try again in a moment', BUSY_RETRY_SECS)
     }
-    const journal = new Journal(this.#budget, this.#limits.journal)
+    const journal = new Journal(this.#budget, this.#limits.journal, () => this.#restartTimer(run))
     const run = new Run(identity, journal, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
-    journal.onReaders = () => this.#restartTimer(run)
     this.#restartTimer(run)
     void run.ended.then(() => this.#settle(run))
     return run

@@ -33,7 +33,7 @@ export type RunSummary = {
 /** `GET /sessions/{id}` (api.md "SessionInfoResponse"). */
 export type SessionSummary = { session_id: string; created_at: string; message_count: number }
 
-/** One of `GET /permissions` (D4.12). `session_id` is what the reply's path begins with: a one-shot run's own id (D4.1). */
+/** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
 export type PermissionSummary = {
   id: string
   session_id: string
@@ -45,86 +45,89 @@ export type PermissionSummary = {
   expires_at: string
 }
 
-/** Which part of a list is wanted (D2.7). */
+/** Selects one page of a list (D2.7). */
 export type PageRequest = { limit: number; cursor?: string }
 
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
 export type RunFilter = PageRequest & { status?: RunStatus }
 
-/** Whole frames, ready for the wire, up to and including number `lastSeq`. */
+/** One or more whole SSE frames, ready to be written to the client. The last of them has number `lastSeq`. */
 export type Frames = { text: string | Uint8Array; lastSeq: number }
 
 /**
- * A run's frames from some number on: first what the journal holds, then live, everything there is merged into one value
- * per event-loop turn. Ends after the terminal frame. Leaving the iteration early means that this reader went away (D4.5).
+ * A run's frames from a given number on: first those that the journal holds, then each new one. Frames that are available in
+ * the same event-loop turn arrive as one value. Ends after the terminal frame. A reader that leaves early returns the iterator,
+ * which detaches it from the run (D4.5).
  */
 export type FrameStream = AsyncIterable<Frames>
 
 /**
- * A place in a run's frames that is read step by step, for whoever packs many runs' frames together. `onNews` is called at most
- * once per event-loop turn, after the state may have become another.
+ * One reader's position in a run's frames, read step by step. The relay uses it to pack the frames of many runs into one message.
+ * A cursor counts as a reader of its run until it is closed.
  */
 export interface FrameCursor {
   /** Number of the last frame taken. */
   readonly seq: number
   readonly state: 'waiting' | 'ready' | 'ended'
-  onNews: () => void
-  /** What is there, merged, when the state is `ready`; `undefined` when the next frame is no longer kept. */
+  /** Sets the listener; a cursor has one. It is called at most once per event-loop turn, when the state may have changed. */
+  subscribe(listener: () => void): void
+  /** Returns the available frames, merged, when the state is `ready`; `undefined` when the next frame is no longer kept. */
   take(): Frames | undefined
-  /** Goes back, or on, to after frame `seq`. */
+  /** Moves the position, back or forward, to just after frame `seq`. */
   seek(seq: number): void
   /**
-   * The reader has everything up to `seq`. Who takes frames on a reader's behalf says so, from before the first one on; with
-   * everybody else what is taken is read.
+   * Reports that the client has read everything up to frame `seq`. Call it once before the first `take` when the frames are taken
+   * on behalf of a remote client. Without it, a frame counts as read when it is taken.
    */
-  confirm(seq: number): void
-  /** The run waits for this reader. */
-  readonly isWaitedFor: boolean
-  /** The reader has gone. */
+  confirmRead(seq: number): void
+  /** `true` while the reader is so far behind that the run waits for it. */
+  readonly isTooFarBehind: boolean
+  /** Removes the reader from the run. */
   close(): void
 }
 
 export type OpenedRun = { runId: string; frames: FrameStream }
 
 /**
- * The gateway's way to the sessions and runs, wherever they live.
+ * Gives the gateway access to sessions and runs, whichever worker holds them.
  *
- * Every method throws `not_found` for what the tenant does not have (a foreign id is an unknown id), and `unavailable` when the
- * owner cannot be reached. A run opened or followed is accepted: refusals come before the first frame.
+ * Every method throws `not_found` for an id that is unknown or belongs to another tenant, and `unavailable` when the worker
+ * cannot be reached. A run is refused before its first frame or not at all: once a method has returned frames, the worker has
+ * accepted the run.
  */
 export interface Broker {
-  /** Throws `conflict` when the id is taken, `rate_limit` when no worker has room. */
+  /** Throws `conflict` when the id is in use, `rate_limit` when every worker has its maximum of sessions. */
   createSession(tenant: TenantId, sessionId?: string): Promise<SessionSummary>
   getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
   /** Aborts the session's runs with `session_deleted` (D4.7). */
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>
 
-  /** Throws `rate_limit` when every worker is full. */
+  /** Throws `rate_limit` when every worker has its maximum of runs. */
   startRun(tenant: TenantId, request: RunRequest): Promise<OpenedRun>
-  /** Waits its turn behind the session's earlier messages; throws `rate_limit` for the ninth that waits (D4.6). */
+  /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
   sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest): Promise<OpenedRun>
 
   listRuns(tenant: TenantId, filter: RunFilter): Promise<RunPage>
   getRun(tenant: TenantId, runId: string): Promise<RunSummary>
-  /** Frames after number `after`; a terminal `stream_gap` when the journal no longer holds the next one. */
+  /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
   cancelRun(tenant: TenantId, runId: string): Promise<void>
 
   /**
-   * Decides a pending request of a session, or of the one-shot run `scopeId`. Returning means: the engine acts on this reply.
-   * Throws `conflict` when a reply has decided it before, `not_found` when it timed out or never was.
+   * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.
+   * Throws `conflict` when an earlier reply decided the request, `not_found` when the request timed out or never existed.
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
-  /** What waits for the tenant's word, oldest first. */
+  /** Lists the tenant's pending permission requests, oldest first. */
   listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
 }
 
-/** A tool call that waits for its client's word (api.md "Permission request"). */
+/** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
 export type PendingPermission = {
   id: string
   tenant: TenantId
-  /** The session, or the one-shot run: the first id of the reply's path. */
+  /** Id of the session or of the one-shot run: the first id of the reply's path. */
   scopeId: string
   runId: string
   details: Omit<PermissionSummary, 'id' | 'session_id' | 'run_id'>
@@ -132,48 +135,52 @@ export type PendingPermission = {
 
 export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
 
-/** How a permission request ended. `expired`: nobody replied in time; `withdrawn`: its run ended first. */
+/** How a permission request ended. `expired`: no reply came in time. `withdrawn`: the run ended before a reply came. */
 export type PermissionDecision = { state: 'allowed' | 'denied' | 'expired' | 'withdrawn'; reason?: string }
 
 /**
- * Where permission requests are decided: every decision is one compare-and-set from pending, so that replies, the timeout and
- * the end of the run have one winner between them (design §4.9).
+ * Stores permission requests and decides them. Every decision is one compare-and-set from pending, so exactly one of several
+ * replies, the timeout and the end of the run decides (`shared/broker/README.md` "Permissions").
  */
 export interface PermissionStore {
   open(request: PendingPermission): Promise<void>
-  /** Returns whether this call decided; if not, how it had been decided before (`undefined`: never opened, or forgotten). */
+  /**
+   * `isWon` is `true` when this call decided the request. Otherwise `state` is the earlier decision, or `undefined` for an
+   * unknown request.
+   */
   decide(
     request: PermissionKey,
     decision: PermissionDecision,
   ): Promise<{ isWon: boolean; state: PermissionDecision['state'] | undefined }>
-  /** Resolves once the request is decided. */
+  /** Resolves when the request is decided. */
   decision(request: PermissionKey): Promise<PermissionDecision>
   /**
-   * The tenant's requests that are undecided and in time, oldest first, of the runs that `isLive` lets pass. A page may be
-   * shorter than its limit. Throws `invalid_request` for a cursor that is none.
+   * Lists the tenant's requests that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
+   * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.
    */
   list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => boolean): Promise<PermissionPage>
-  /** Forgets the requests of a session or one-shot run, or of one run of a session: from now on replies find none. */
+  /** Deletes the requests of a session or one-shot run, or with `runId` those of one run. Later replies find no request. */
   forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
 }
 
 /**
- * May this process still act for what it owns? Once it could not renew its lease, another may have taken its place (design §4.6):
- * it is asked right before each tool start, each message of frames and each write that must happen once.
+ * States whether this process may still act for the sessions and runs it owns. A process that could not renew its lease may have
+ * been replaced by another (`shared/broker/README.md` "Membership and leases"). Callers check immediately before each tool start,
+ * each message of frames and each write that must happen once.
  */
 export interface Fence {
-  /** Reckoned at each call from the last renewal, so that a process that was stopped refuses with its first instruction. */
+  /** Computed at each call from the time of the last renewal: a process that was suspended gets `false` as soon as it continues. */
   isHeld(): boolean
-  /** Resolves when it is held, or when `signal` is aborted. */
+  /** Resolves when the lease is held, or when `signal` is aborted. */
   whenHeld(signal: AbortSignal): Promise<void>
 }
 
-/** Of a process that nobody can take the place of: the standalone form. */
+/** The fence of the standalone form, where no other process can take over. */
 export const ALWAYS_HELD: Fence = { isHeld: () => true, whenHeld: async () => {} }
 
 /**
- * The same commands as they reach the process that owns the session or run. Ids come with them, so that whoever asked can
- * follow and cancel what it does not know the fate of. Refusals are thrown as the `Broker` promises them.
+ * Receives the commands of the `Broker` in the process that owns the session or run, and throws the same errors. The caller
+ * chooses the ids of new sessions and runs, so it can follow or cancel a run even when the answer to its command was lost.
  */
 export interface Inbox {
   createSession(tenant: TenantId, sessionId: string): SessionSummary

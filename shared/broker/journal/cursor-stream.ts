@@ -4,8 +4,9 @@ import { renderReaderFailure } from './frames.ts'
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
- * A cursor as an iteration: ends with the run, or with a terminal frame when the next frame is gone. A class, not a generator:
- * thousands of these stand idle.
+ * Iterates over the frames of a cursor. Ends with the run, or with a terminal error frame when the journal no longer holds the
+ * next frame: `stream_gap` on the first read, `slow_consumer` later. It is a class because thousands of idle generators cost
+ * more memory.
  */
 export class CursorStream implements AsyncIterableIterator<Frames> {
   readonly #cursor: FrameCursor
@@ -14,7 +15,7 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
 
   constructor(cursor: FrameCursor) {
     this.#cursor = cursor
-    cursor.onNews = () => this.#wake?.()
+    cursor.subscribe(() => this.#wake?.())
   }
 
   async next(): Promise<IteratorResult<Frames, undefined>> {
@@ -28,7 +29,7 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
     const frames = this.#cursor.take()
     const isFirst = !this.#hasRead
     this.#hasRead = true
-    return { done: false, value: frames ?? this.#gap(isFirst) }
+    return { done: false, value: frames ?? this.#closeWithGap(isFirst) }
   }
 
   return(): Promise<IteratorResult<Frames, undefined>> {
@@ -40,7 +41,7 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
     return this
   }
 
-  #gap(isFirst: boolean): Frames {
+  #closeWithGap(isFirst: boolean): Frames {
     const { seq } = this.#cursor
     this.#cursor.close()
     return { text: renderReaderFailure(seq, isFirst ? 'stream_gap' : 'slow_consumer'), lastSeq: seq }

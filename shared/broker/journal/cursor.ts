@@ -1,40 +1,40 @@
 import type { FrameCursor, Frames } from '../port.ts'
 
-/** How far behind a reader may be before the producer waits: so a reader that reads never falls off the ring's end. */
+/** How far a reader may be behind before the producer waits. Below these limits its next frame is always kept. */
 export type BehindLimits = {
   maxBehindEvents: number
   maxBehindBytes: number
-  /** The same for what was sent on and not confirmed: what is under way is within it. */
+  /** The same, counted from the last frame that a remote client is known to have read: frames in transit are included. */
   maxUnconfirmedEvents: number
   maxUnconfirmedBytes: number
 }
 
-/** What a cursor needs of the journal it stands in. */
+/** The journal as its cursors see it. */
 export type JournalSource = {
   readonly limits: BehindLimits
   readonly isEnded: boolean
   readonly lastSeq: number
-  /** The frames after number `seq`, merged; `undefined` when the next one is no longer kept. */
+  /** The frames after number `seq`, merged. `undefined` when the next one is no longer kept. */
   readAfter(seq: number): Frames | undefined
   bytesAfter(seq: number): number
-  /** The cursor has moved on. */
-  advanced(): void
-  left(cursor: JournalCursor): void
+  /** Called when a reader's position or read position has moved forward. */
+  onReaderAdvanced(): void
+  removeReader(cursor: JournalCursor): void
 }
 
 /**
- * One reader's place in a journal. It tells of news once per event-loop turn, so that what arrives in one turn is read
- * together (performance.md, point 4).
+ * One reader's position in a journal. It calls its listener at most once per event-loop turn, so frames that are appended in one
+ * turn are read together.
  */
 export class JournalCursor implements FrameCursor {
   readonly #journal: JournalSource
   #seq: number
   #behindBytes: number
-  /** What the reader is known to have, where that is not what was taken. */
+  /** Read position of a remote client; `undefined` when a frame counts as read as soon as it is taken. */
   #confirmed: { seq: number; behindBytes: number } | undefined
   #isClosed = false
-  #isTelling = false
-  onNews: () => void = () => {}
+  #isNotifyScheduled = false
+  #listener: (() => void) | undefined
 
   constructor(journal: JournalSource, seq: number) {
     this.#journal = journal
@@ -46,12 +46,12 @@ export class JournalCursor implements FrameCursor {
     return this.#seq
   }
 
-  /** Number of the last frame that the reader is known to have. */
+  /** Number of the last frame that the client is known to have read. */
   get readSeq(): number {
     return this.#confirmed?.seq ?? this.#seq
   }
 
-  get isWaitedFor(): boolean {
+  get isTooFarBehind(): boolean {
     const { limits, lastSeq } = this.#journal
     if (this.#behindBytes > limits.maxBehindBytes || lastSeq - this.#seq > limits.maxBehindEvents) return true
     if (!this.#confirmed) return false
@@ -65,45 +65,53 @@ export class JournalCursor implements FrameCursor {
     return this.#journal.isEnded ? 'ended' : 'waiting'
   }
 
+  subscribe(listener: () => void): void {
+    this.#listener = listener
+  }
+
   take(): Frames | undefined {
     const frames = this.#journal.readAfter(this.#seq)
     if (!frames) return undefined
     this.#seq = frames.lastSeq
     this.#behindBytes -= Buffer.byteLength(frames.text)
-    this.#journal.advanced()
+    this.#journal.onReaderAdvanced()
     return frames
   }
 
   seek(seq: number): void {
     this.#seq = Math.min(seq, this.#journal.lastSeq)
     this.#behindBytes = this.#journal.bytesAfter(this.#seq)
-    this.added(0)
+    this.#scheduleNotify()
   }
 
-  confirm(seq: number): void {
+  confirmRead(seq: number): void {
     const highest = Math.max(this.#confirmed?.seq ?? 0, Math.min(seq, this.#journal.lastSeq))
     this.#confirmed = { seq: highest, behindBytes: this.#journal.bytesAfter(highest) }
-    this.#journal.advanced()
+    this.#journal.onReaderAdvanced()
   }
 
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#journal.left(this)
-    this.added(0)
+    this.#journal.removeReader(this)
+    this.#scheduleNotify()
   }
 
-  /** Called by the journal when it has grown. */
-  added(bytes: number): void {
+  /** Called by the journal when it has appended a frame of `bytes`. */
+  onAppended(bytes: number): void {
     this.#behindBytes += bytes
     if (this.#confirmed) this.#confirmed.behindBytes += bytes
-    if (this.#isTelling) return
-    this.#isTelling = true
-    setImmediate(this.#tell)
+    this.#scheduleNotify()
   }
 
-  readonly #tell = (): void => {
-    this.#isTelling = false
-    this.onNews()
+  #scheduleNotify(): void {
+    if (this.#isNotifyScheduled) return
+    this.#isNotifyScheduled = true
+    setImmediate(this.#notify)
+  }
+
+  readonly #notify = (): void => {
+    this.#isNotifyScheduled = false
+    this.#listener?.()
   }
 }

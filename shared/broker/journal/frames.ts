@@ -1,8 +1,8 @@
 import { type AgentEvent, errorEvent, type RunErrorCode } from '../../events.ts'
 
-/** Renders an event as its SSE frame, once and for all (D4.2): everything after this moves text and looks at numbers only. */
+/** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
 export function renderFrame(seq: number, event: AgentEvent): string {
-  // JSON leaves out what is undefined; taking the type out first costs as much again as the rest.
+  // JSON.stringify leaves out a property that is undefined. Building a copy without `type` would take twice the time.
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
 }
 
@@ -12,17 +12,18 @@ type ReaderFailure = Extract<
 >
 
 const MESSAGE: Record<ReaderFailure, string> = {
-  worker_lost: 'the worker that ran this was lost',
-  worker_draining: 'this server is shutting down; the run goes on: follow it through another',
-  relay_unavailable: 'the connection to the worker was lost',
-  stream_gap: 'events that this stream should go on with are no longer kept',
-  slow_consumer: 'the stream was not read fast enough and has been cut off',
+  worker_lost: 'the worker of this run failed and the run is lost; send the request again',
+  worker_draining: 'this server is shutting down and the run continues; follow the run again to reach another server',
+  relay_unavailable: 'the connection to the worker was lost; follow the run again to continue',
+  stream_gap:
+    'the next events of this stream could not be delivered; follow the run again, or read its status if this repeats',
+  slow_consumer: 'the client did not read the stream fast enough; follow the run again to continue',
   internal: 'internal error',
 }
 
 /**
- * The end of one reader's stream that is not the end of the run. It repeats the number of the last frame delivered, so that a
- * reader who comes back with it misses nothing (D4.2).
+ * Renders the terminal frame that ends one reader's stream while the run itself may go on. It repeats the number of the last
+ * frame delivered, so a client that reconnects with that number misses nothing (D4.2).
  */
 export function renderReaderFailure(lastSeq: number, code: ReaderFailure): string {
   return renderFrame(lastSeq, errorEvent(code, MESSAGE[code]))

@@ -4,11 +4,11 @@ import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.t
 import { renderFrame } from './frames.ts'
 import { FrameRing } from './ring.ts'
 
-/** Bounds of what is kept of one run (design §4.1). */
+/** Limits on what is kept of one run (`shared/broker/README.md` "Journal"). */
 export type JournalLimits = BehindLimits & {
   maxEvents: number
   maxBytes: number
-  /** What one journal may always keep, however full the process is. */
+  /** Bytes that every journal may keep, even when all journals together exceed the process's budget. */
   floorBytes: number
 }
 
@@ -22,26 +22,27 @@ export const JOURNAL_LIMITS: JournalLimits = {
   maxUnconfirmedBytes: 192 * 1024,
 }
 
-/** Bytes that all journals of a process hold together, and how many they should. */
+/** Bytes that all journals of a process hold together, and how many they should hold at most. */
 export type JournalBudget = { bytes: number; readonly maxBytes: number }
 
 /**
- * A run's events as numbered frames in a bounded ring, from which any number of readers read at their own pace.
- * The ring is the only buffer between the engine and a client: a reader is nothing but a place in it.
+ * Stores a run's events as numbered frames in a bounded ring, which any number of readers read at their own pace.
+ * The ring is the only buffer between the engine and a reader; a reader is only a position in it.
  */
 export class Journal implements JournalSource {
   readonly #budget: JournalBudget
   readonly limits: JournalLimits
+  readonly #onReadersChanged: () => void
   readonly #ring = new FrameRing()
   readonly #readers = new Set<JournalCursor>()
   #isEnded = false
   #wakeProducer: (() => void) | undefined
-  /** Told each time a reader comes or goes. */
-  onReaders: () => void = () => {}
 
-  constructor(budget: JournalBudget, limits: JournalLimits = JOURNAL_LIMITS) {
+  /** `onReadersChanged` is called after a reader was added or removed. */
+  constructor(budget: JournalBudget, limits: JournalLimits = JOURNAL_LIMITS, onReadersChanged: () => void = () => {}) {
     this.#budget = budget
     this.limits = limits
+    this.#onReadersChanged = onReadersChanged
   }
 
   get lastSeq(): number {
@@ -56,24 +57,27 @@ export class Journal implements JournalSource {
     return this.#readers.size
   }
 
-  /** Appends an event's frame. A terminal event closes the journal: appending after it is a bug and throws. */
+  /** Appends an event's frame. A terminal event ends the journal; an event after it is a bug and throws. */
   append(event: AgentEvent): void {
-    if (this.#isEnded) throw new Error('nothing follows a terminal event')
+    if (this.#isEnded) throw new Error('an event follows the terminal event')
     const before = this.#ring.bytes
     const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))
     this.#budget.bytes += this.#ring.bytes - before
     this.#isEnded = isTerminal(event)
-    while (this.#isOver() && !this.#isWanted(this.#ring.firstSeq)) this.#dropOldest()
-    for (const reader of this.#readers) reader.added(size)
+    while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
+    for (const reader of this.#readers) reader.onAppended(size)
   }
 
-  /** Is a reader so far behind that the producer should wait for `room`? */
+  /** `true` while a reader is so far behind that the producer should call `waitForDrain`. */
   get isBackpressured(): boolean {
-    for (const reader of this.#readers) if (reader.isWaitedFor) return true
+    for (const reader of this.#readers) if (reader.isTooFarBehind) return true
     return false
   }
 
-  /** For the one producer: resolves when no reader is far behind any more (each caught up or left), or `signal` is aborted. */
+  /**
+   * Resolves when no reader is too far behind any more (each has caught up or was closed), or when `signal` is aborted.
+   * A journal has one producer, so only one call may be pending.
+   */
   async waitForDrain(signal: AbortSignal): Promise<void> {
     if (!this.isBackpressured || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -85,15 +89,15 @@ export class Journal implements JournalSource {
     this.#wakeProducer = undefined
   }
 
-  /** A place to read on from after frame `seq`. It counts as a reader from this call on, until it is closed. */
+  /** Adds a reader that reads the frames after number `seq`. It counts as a reader until it is closed. */
   follow(seq: number): JournalCursor {
     const cursor = new JournalCursor(this, Math.min(seq, this.lastSeq))
     this.#readers.add(cursor)
-    this.onReaders()
+    this.#onReadersChanged()
     return cursor
   }
 
-  /** Gives up all frames so that other runs' may be kept; who follows from now on finds a gap. */
+  /** Discards all frames, to free memory for other runs. A reader that has not taken them all gets a gap. */
   drop(): void {
     this.#budget.bytes -= this.#ring.bytes
     this.#ring.clear()
@@ -107,14 +111,14 @@ export class Journal implements JournalSource {
     return this.#ring.bytesAfter(seq)
   }
 
-  advanced(): void {
+  onReaderAdvanced(): void {
     if (this.#wakeProducer && !this.isBackpressured) this.#wakeProducer()
   }
 
-  left(cursor: JournalCursor): void {
+  removeReader(cursor: JournalCursor): void {
     this.#readers.delete(cursor)
-    this.advanced()
-    this.onReaders()
+    this.onReaderAdvanced()
+    this.#onReadersChanged()
   }
 
   #dropOldest(): void {
@@ -123,13 +127,16 @@ export class Journal implements JournalSource {
     this.#budget.bytes += this.#ring.bytes - before
   }
 
-  /** A reader is yet to get it. The producer waits for those that are behind, so there are never many such frames, however large. */
-  #isWanted(seq: number): boolean {
+  /**
+   * Whether a reader has yet to read frame `seq`. Such a frame is kept above the limits; the number of these frames is small
+   * because the producer waits for readers that are too far behind.
+   */
+  #isUnread(seq: number): boolean {
     for (const { readSeq } of this.#readers) if (readSeq < seq) return true
     return false
   }
 
-  #isOver(): boolean {
+  #isOverLimit(): boolean {
     const { maxEvents, maxBytes, floorBytes } = this.limits
     const { length, bytes } = this.#ring
     if (length <= 1) return false

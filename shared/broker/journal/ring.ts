@@ -1,14 +1,19 @@
 const FIRST_SLAB_BYTES = 2 * 1024
 const MAX_SLAB_BYTES = 64 * 1024
-/** Of UTF-8, for a UTF-16 unit. */
+/** One UTF-16 unit becomes at most three bytes of UTF-8. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** Frames that lie one behind the other in one buffer. Nothing in it is ever written twice, so views of it stay true. */
-type Slab = { bytes: Buffer; firstSeq: number /** Where each frame ends. */; ends: number[] }
+/** Consecutive frames in one buffer. Bytes are written once and never overwritten, so a view of them stays valid. */
+type Slab = {
+  bytes: Buffer
+  firstSeq: number
+  /** Offset of the end of each frame. */
+  ends: number[]
+}
 
 /**
- * The last so many frames of a run as UTF-8, numbered without a hole: outside the heap, exact in size, and read without a copy.
- * Knows no limits: whoever pushes decides what to drop.
+ * Keeps the latest frames of a run as UTF-8, numbered consecutively. The bytes are outside the JavaScript heap, their number is
+ * exact, and reading does not copy them. The ring has no limit of its own: the caller decides when to drop the oldest frame.
  */
 export class FrameRing {
   readonly #slabs: Slab[] = []
@@ -16,7 +21,7 @@ export class FrameRing {
   #lastSeq = 0
   #bytes = 0
 
-  /** Number of the oldest frame that is still here (one more than `lastSeq` when none is). */
+  /** Number of the oldest frame kept, or `lastSeq + 1` when the ring is empty. */
   get firstSeq(): number {
     return this.#firstSeq
   }
@@ -29,7 +34,7 @@ export class FrameRing {
     return this.#lastSeq - this.#firstSeq + 1
   }
 
-  /** What the frames occupy. */
+  /** Size of all buffers, including the part that is not yet written. */
   get bytes(): number {
     return this.#bytes
   }
@@ -44,7 +49,7 @@ export class FrameRing {
     return size
   }
 
-  /** Lets the oldest frame go. Its bytes go with the last frame beside it. */
+  /** Drops the oldest frame. A buffer is freed when all its frames are dropped. */
   shift(): void {
     this.#firstSeq++
     const [oldest] = this.#slabs
@@ -58,7 +63,7 @@ export class FrameRing {
     this.#bytes = 0
   }
 
-  /** The frames after number `seq` that lie together. The caller has seen that there are any. */
+  /** The frames after number `seq` up to the end of their buffer. Frame `seq + 1` must be in the ring. */
   readAfter(seq: number): { text: Buffer; lastSeq: number } {
     const slab = this.#slabs.findLast(({ firstSeq }) => firstSeq <= seq + 1)
     if (!slab) throw new RangeError(`no frame after ${seq}`)
@@ -76,7 +81,7 @@ export class FrameRing {
   #slabFor(frame: string): Slab {
     const last = this.#slabs.at(-1)
     const free = last ? last.bytes.length - (last.ends.at(-1) ?? 0) : 0
-    if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // So nearly all frames are measured by writing them.
+    if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a buffer.
     const size = Buffer.byteLength(frame)
     if (last && size <= free) return last
     const usual = last ? Math.min(last.bytes.length * 2, MAX_SLAB_BYTES) : FIRST_SLAB_BYTES

@@ -10,9 +10,9 @@ export type OutboxLimits = {
 export type OutboxOptions = {
   /** The sending process's epoch, which stands at the head of each message. */
   epoch: number
-  /** Publishes to the receiver's channel. Resolves with the number of subscribers that got the message; rejects when Redis is unreachable. */
+  /** Publishes to the receiver's channel. Resolves with the number of subscribers that got it; rejects when Redis is unreachable. */
   publish(message: Buffer): Promise<number>
-  /** While this returns `false`, no frames and no heartbeat are sent: another process may own the runs by now. Calls and replies are still sent. */
+  /** While `false`, no frames and no heartbeat are sent: another process may own the runs by now. Calls and replies are still sent. */
   canSendFrames(): boolean
   /** Called after each message with the number of subscribers that got it. */
   onPublished(subscribers: number): void
@@ -67,8 +67,8 @@ export class Outbox {
   attach(stream: number, cursor: FrameCursor): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
-    cursor.confirm(cursor.seq)
-    cursor.onNews = () => this.#markDirty(stream)
+    cursor.confirmRead(cursor.seq)
+    cursor.subscribe(() => this.#markDirty(stream))
     this.#markDirty(stream)
   }
 
@@ -82,7 +82,7 @@ export class Outbox {
 
   /** The stream's reader has everything up to frame `seq`. */
   taken(stream: number, seq: number): void {
-    this.#streams.get(stream)?.confirm(seq)
+    this.#streams.get(stream)?.confirmRead(seq)
   }
 
   detach(stream: number): void {
@@ -110,8 +110,8 @@ export class Outbox {
     if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
-    for (const [stream, { seq, isWaitedFor }] of this.#streams) {
-      if (isWaitedFor) this.send(record(RECORD.ask, { stream }))
+    for (const [stream, { seq, isTooFarBehind }] of this.#streams) {
+      if (isTooFarBehind) this.send(record(RECORD.ask, { stream }))
       body.writeUInt32LE(stream, at)
       at = body.writeUInt32LE(seq, at + 4)
     }

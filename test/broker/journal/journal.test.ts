@@ -107,27 +107,27 @@ describe('journal', () => {
   it('design §7.2: what was sent on is under way until the reader confirms it: the producer waits for the word', async () => {
     const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxUnconfirmedEvents: 2 })
     const cursor = journal.follow(0)
-    cursor.confirm(0)
+    cursor.confirmRead(0)
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     while (cursor.state === 'ready') cursor.take()
-    expect([journal.isBackpressured, cursor.isWaitedFor]).to.deep.equal([true, true])
+    expect([journal.isBackpressured, cursor.isTooFarBehind]).to.deep.equal([true, true])
     const room = journal.waitForDrain(new AbortController().signal)
-    cursor.confirm(1)
+    cursor.confirmRead(1)
     await room
-    expect([journal.isBackpressured, cursor.isWaitedFor]).to.deep.equal([false, false])
+    expect([journal.isBackpressured, cursor.isTooFarBehind]).to.deep.equal([false, false])
   })
 
   it('design §7.2: a frame larger than the journal pushes out nothing that a reader is yet to get', () => {
     const journal = new Journal(roomy(), { ...JOURNAL_LIMITS, maxBytes: 1_000 })
     const [local, relayed] = [journal.follow(0), journal.follow(0)]
-    relayed.confirm(0)
+    relayed.confirmRead(0)
     journal.append(delta('first'))
     relayed.take()
     journal.append(delta('x'.repeat(100_000)))
     expect(String(local.take()?.text)).to.include('first')
     relayed.seek(0)
     expect(String(relayed.take()?.text)).to.include('first')
-    relayed.confirm(1)
+    relayed.confirmRead(1)
     local.close()
     journal.append(delta('y'.repeat(100_000)))
     expect(journal.follow(0).take()).to.equal(undefined)

@@ -16,15 +16,14 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     startRun(_tenant, runId, { prompt }) {
       const script = readScript(prompt)
       const isLong = script.mode === 'flood' && script.hasLongJournal
-      const journal = new Journal(budget, isLong ? LONG_JOURNAL : JOURNAL_LIMITS)
       const stop = new AbortController()
-      journals.set(runId, journal)
-      journal.onReaders = () => {
+      const journal = new Journal(budget, isLong ? LONG_JOURNAL : JOURNAL_LIMITS, () => {
         if (journal.readerCount > 0) return
         stop.abort()
         journals.delete(runId)
         journal.drop()
-      }
+      })
+      journals.set(runId, journal)
       player.play(script, journal, stop.signal)
     },
     followRun(_tenant, runId, after) {
