@@ -1,4 +1,4 @@
-import { invalidRequest } from './errors.ts'
+import { type AppError, invalidRequest } from './errors.ts'
 import { parseJson } from './json.ts'
 
 export type CursorValue = string | number
@@ -13,10 +13,14 @@ export function decodeCursor(cursor: string, types: readonly ('string' | 'number
   if (Array.isArray(values) && values.length === types.length && values.every((each, i) => isOf(types[i], each))) {
     return values as CursorValue[]
   }
-  throw invalidRequest('cursor must be one that this list returned; leave it out to start from the beginning', {
+  throw invalidCursor()
+}
+
+/** The error for a cursor that no list has returned. */
+export const invalidCursor = (): AppError =>
+  invalidRequest('cursor must be one that this list returned; leave it out to start from the beginning', {
     param: '/cursor',
   })
-}
 
 const isOf = (type: 'string' | 'number' | undefined, value: unknown): boolean =>
   typeof value === type && (typeof value !== 'number' || Number.isFinite(value))

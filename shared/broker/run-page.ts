@@ -1,49 +1,48 @@
-import { invalidRequest } from '../errors.ts'
+import { decodeCursor, encodeCursor, invalidCursor } from '../cursor.ts'
 import type { RunFilter, RunPage, RunSummary } from './port.ts'
 
-/** Where a run stands in the list; the id breaks ties, so that a page never ends between two runs of one millisecond. */
-type Place = { startedMs: number; id: string }
+/** A run's position in the list: its start, then its id, so a page may end between two runs of the same millisecond. */
+type Position = { startedMs: number; id: string }
 
-/** The page that `cursor` asks for, newest first, and the cursor of the next one, if there is more. */
+/** Returns the page that `cursor` selects, newest first, and the cursor of the next page or `null`. Throws `invalid_request`. */
 export function pageOf<T>(
   all: readonly T[],
-  placeOf: (each: T) => Place,
+  positionOf: (each: T) => Position,
   { limit, cursor }: Pick<RunFilter, 'limit' | 'cursor'>,
 ): { page: T[]; next: string | null } {
   const before = cursor === undefined ? undefined : readCursor(cursor)
   const sorted = all
-    .map((each) => ({ each, place: placeOf(each) }))
-    .filter(({ place }) => before === undefined || compare(place, before) < 0)
-    .sort((a, b) => compare(b.place, a.place))
-  const last = sorted[limit - 1]?.place
+    .map((each) => ({ each, position: positionOf(each) }))
+    .filter(({ position }) => before === undefined || compare(position, before) < 0)
+    .sort((a, b) => compare(b.position, a.position))
+  const last = sorted[limit - 1]?.position
   return {
     page: sorted.slice(0, limit).map(({ each }) => each),
-    next: last && sorted.length > limit ? cursorAt(last) : null,
+    next: last && sorted.length > limit ? writeCursor(last) : null,
   }
 }
 
-/** One page of what several workers have, each of which has given its own page after the same cursor. */
+/** Merges the pages of several workers, all read with the same cursor and limit, into one page. */
 export function mergePages(pages: readonly RunPage[], limit: number): RunPage {
   const all = pages.flatMap(({ runs }) => runs)
-  const { page: runs, next } = pageOf(all, placeOf, { limit })
+  const { page: runs, next } = pageOf(all, positionOf, { limit })
   const last = runs.at(-1)
   const hasMore = last && pages.some(({ next_cursor }) => next_cursor !== null)
-  return { runs, next_cursor: hasMore ? cursorAt(placeOf(last)) : next }
+  return { runs, next_cursor: hasMore ? writeCursor(positionOf(last)) : next }
 }
 
-const placeOf = ({ started_at, run_id }: RunSummary): Place => ({ startedMs: Date.parse(started_at), id: run_id })
+const positionOf = ({ started_at, run_id }: RunSummary): Position => ({ startedMs: Date.parse(started_at), id: run_id })
 
-const cursorAt = ({ startedMs, id }: Place): string =>
-  Buffer.from(`${new Date(startedMs).toISOString()} ${id}`).toString('base64url')
+const compare = (a: Position, b: Position): number =>
+  a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
 
-const compare = (a: Place, b: Place): number => a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
+const writeCursor = ({ startedMs, id }: Position): string => encodeCursor([new Date(startedMs).toISOString(), id])
 
-function readCursor(cursor: string): Place {
-  const [, at = '', id = ''] =
-    /^(\d{4}-[\d:.TZ-]+) (run_[0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  const startedMs = Date.parse(at)
-  if (!Number.isNaN(startedMs)) return { startedMs, id }
-  throw invalidRequest('cursor is not one that a list has given; leave it out to begin at the newest', {
-    param: '/cursor',
-  })
+function readCursor(cursor: string): Position {
+  const [startedAt, id] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+  const startedMs = Date.parse(startedAt)
+  if (Number.isNaN(startedMs) || !RUN_ID.test(id)) throw invalidCursor()
+  return { startedMs, id }
 }
+
+const RUN_ID = /^run_[0-9a-f]{32}$/
