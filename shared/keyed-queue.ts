@@ -1,14 +1,17 @@
-/** Runs what is asked for under one name one after the other, and different names side by side. */
-export function createKeyedQueue(): <T>(name: string, act: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (name, act) => {
-    const turn = (last.get(name) ?? Promise.resolve()).then(act)
-    const ended = turn
+export type KeyedQueue = <T>(key: string, task: () => Promise<T>) => Promise<T>
+
+/** Creates a queue that runs the tasks of one key one after another, and the tasks of different keys concurrently. */
+export function createKeyedQueue(): KeyedQueue {
+  const lastByKey = new Map<string, Promise<unknown>>()
+  return (key, task) => {
+    const result = (lastByKey.get(key) ?? Promise.resolve()).then(task)
+    // A task that fails does not keep the next one from running; its failure belongs to its own caller.
+    const settled = result
       .catch(() => {})
       .then(() => {
-        if (last.get(name) === ended) last.delete(name)
+        if (lastByKey.get(key) === settled) lastByKey.delete(key)
       })
-    last.set(name, ended)
-    return turn
+    lastByKey.set(key, settled)
+    return result
   }
 }

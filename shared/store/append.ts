@@ -4,30 +4,30 @@ import type { Collection, Fields, WriteOptions } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 export type Addition = {
-  /** The fields that the documents of one line agree in: the `within` of the collection's order. */
-  line: Fields
-  /** The unique fields by which the document is known again when it is in the line already. */
-  same: Fields
+  /** Values of the order's `within` fields: the documents that share them are numbered together. */
+  within: Fields
+  /** Unique values that tell whether the document is stored already. */
+  identity: Fields
   doc: JsonObject
-  /** Asked before each write. */
-  options?: () => WriteOptions
+  /** Called before each attempt to write. */
+  writeOptions?: () => WriteOptions
 }
 
-/** More losses than there are processes mean that something else than a race is wrong. */
+/** Losing the race for a number this often means that something else than a race is wrong. */
 const MAX_TRIES = 100
 
 /**
- * Inserts a document at the end of a line that is numbered by `seq` from 1: the last number plus one, again when another
- * process was faster. Resolves with its number, the one it has already when it is in the line.
+ * Inserts a document with the next number in `seq`, counted from 1, and tries again when another process took that number.
+ * Returns the document's number; when it is stored already, the number that it has.
  */
 export async function appendNext(collection: Collection, tenant: TenantId, addition: Addition): Promise<number> {
-  const { line, same, doc, options = () => ({}) } = addition
+  const { within, identity, doc, writeOptions = () => ({}) } = addition
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const [last] = await collection.page(tenant, { where: line, limit: 1 })
+    const [last] = await collection.page(tenant, { where: within, limit: 1 })
     const seq = last ? Number(last.doc['seq']) + 1 : 1
-    if (await collection.insert(tenant, { ...doc, ...line, seq }, options())) return seq
-    const known = await collection.get(tenant, same)
-    if (known) return Number(known.doc['seq'])
+    if (await collection.insert(tenant, { ...doc, ...within, seq }, writeOptions())) return seq
+    const existing = await collection.get(tenant, identity)
+    if (existing) return Number(existing.doc['seq'])
   }
-  throw storeUnavailable('no number was free')
+  throw storeUnavailable('no free number found')
 }

@@ -6,53 +6,58 @@ import type { CollectionSpec, Fields, PageQuery, Scalar } from './port.ts'
 const MAX_BYTES = 8 * 1024 * 1024
 const MAX_PAGE = 1000
 const NAME = /^[a-z][a-z0-9_]{0,62}$/
-/** Columns and fields that the adapters add to a document's own. */
+/** Columns and fields that the adapters add to those of a document. */
 const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid'])
 
-/** Every field that a collection looks up or orders by. */
-export function fieldsOf({ key, unique = [], order, filters = [] }: CollectionSpec): string[] {
+/** Every field that a collection looks up, filters or orders by. */
+export function indexedFields({ key, unique = [], order, filters = [] }: CollectionSpec): string[] {
   return [...new Set([...key, ...unique.flat(), ...(order?.within ?? []), ...(order?.by ?? []), ...filters])]
 }
 
 export type Index = { name: string; fields: readonly string[]; isUnique: boolean }
 
-/** The indexes a collection needs, each group of fields once; the tenant is before all of them. */
+/** The indexes that a collection needs, one for each group of fields. The adapters put the tenant in front of the fields. */
 export function indexesOf({ key, unique = [], order }: CollectionSpec): Index[] {
   const indexes = [key, ...unique].map((fields) => ({ name: `by_${fields.join('_')}`, fields, isUnique: true }))
-  const paged = order && [...order.within, ...order.by]
-  if (paged && !indexes.some(({ name }) => name === `by_${paged.join('_')}`))
-    indexes.push({ name: `by_${paged.join('_')}`, fields: paged, isUnique: false })
+  const ordered = order && [...order.within, ...order.by]
+  if (ordered && !indexes.some(({ name }) => name === `by_${ordered.join('_')}`))
+    indexes.push({ name: `by_${ordered.join('_')}`, fields: ordered, isUnique: false })
   return indexes
 }
 
-/** Throws for a collection whose names could mean something else to a database. */
-export function checkSpec(spec: CollectionSpec): void {
-  for (const name of [spec.name, ...fieldsOf(spec)])
-    if (!NAME.test(name) || RESERVED.has(name)) throw new Error(`${spec.name}: ${name} cannot be the name of a field`)
+/** Throws when a name could be read as something else by a database. */
+export function assertValidNames(spec: CollectionSpec): void {
+  for (const name of [spec.name, ...indexedFields(spec)])
+    if (!NAME.test(name) || RESERVED.has(name)) throw new Error(`${spec.name}: ${name} is not allowed as a name`)
 }
 
-/** The document as it is kept: text, so that no database reads anything into its keys. */
-export function toText(spec: CollectionSpec, doc: JsonObject): string {
-  for (const field of fieldsOf(spec)) checkScalar(spec, field, doc[field])
+/** The document as the text that is stored: a database never interprets the keys of a document. Throws 413 above 8 MiB. */
+export function serializeDocument(spec: CollectionSpec, doc: JsonObject): string {
+  for (const field of indexedFields(spec)) checkScalar(spec, field, doc[field])
   const text = JSON.stringify(doc)
   if (Buffer.byteLength(text) <= MAX_BYTES) return text
   throw new AppError('invalid_request', `more than ${MAX_BYTES} bytes cannot be stored: send less`, { status: 413 })
 }
 
-/** Picks the values of `names` from `fields`. Throws when there are others or one is missing. */
-export function pick(spec: CollectionSpec, names: readonly string[], fields: Fields): Scalar[] {
+/** The values of `names` in `fields`, in that order. Throws when one is missing or `fields` holds others. */
+export function pickValues(spec: CollectionSpec, names: readonly string[], fields: Fields): Scalar[] {
   if (Object.keys(fields).some((field) => !names.includes(field)))
-    throw new Error(`${spec.name} is not looked up by ${Object.keys(fields).join(', ')}`)
+    throw new Error(`${spec.name} cannot be looked up by ${Object.keys(fields).join(', ')}`)
   return names.map((name) => checkScalar(spec, name, fields[name]))
 }
 
-/** The group of fields, of the key or a unique one, that `fields` are the values of. */
-export function groupOf(spec: CollectionSpec, fields: Fields): readonly string[] {
+/** The values of the key in `doc`, in the key's order. */
+export function keyValues(spec: CollectionSpec, doc: JsonObject): Scalar[] {
+  return spec.key.map((name) => checkScalar(spec, name, doc[name]))
+}
+
+/** The key or the `unique` group that consists of exactly these fields. */
+export function uniqueGroupOf(spec: CollectionSpec, fields: Fields): readonly string[] {
   const given = Object.keys(fields)
   const group = [spec.key, ...(spec.unique ?? [])].find(
     (names) => names.length === given.length && names.every((name) => given.includes(name)),
   )
-  if (!group) throw new Error(`${spec.name} is not looked up by ${given.join(', ')}`)
+  if (!group) throw new Error(`${spec.name} cannot be looked up by ${given.join(', ')}`)
   return group
 }
 
@@ -65,13 +70,14 @@ export type CheckedQuery = {
   limit: number
 }
 
-/** A page's query against what the collection declares; what does not fit is a bug and throws. */
+/** Checks a page's query against the collection's declaration. A query that does not fit is a bug and throws. */
 export function checkQuery(spec: CollectionSpec, { where = {}, after, until, limit }: PageQuery): CheckedQuery {
   const { order, filters = [] } = spec
-  if (!order) throw new Error(`${spec.name} is not paged`)
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) throw new Error(`a page of ${limit}`)
+  if (!order) throw new Error(`${spec.name} has no order and cannot be paged`)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
+    throw new Error(`a page of ${limit} documents: the limit is 1 to ${MAX_PAGE}`)
   const names = [...order.within, ...filters.filter((name) => Object.hasOwn(where, name))]
-  const values = pick(spec, names, where)
+  const values = pickValues(spec, names, where)
   const isDescending = order.direction === 'descending'
   const bound = (limits: readonly Scalar[] | undefined, isEnd: boolean): Bound[] => {
     if (!limits) return []
@@ -90,16 +96,16 @@ export function checkQuery(spec: CollectionSpec, { where = {}, after, until, lim
   }
 }
 
-/** Databases differ in what they make of half a character or a NUL, and two ids would become one. */
+/** Databases treat unpaired surrogates and NUL differently; two ids could become one. Both are refused. */
 function checkScalar({ name }: CollectionSpec, field: string, value: unknown): Scalar {
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value !== 'string') throw new Error(`${name}.${field} is neither a string nor a number`)
   if (value.isWellFormed() && !value.includes('\0')) return value
-  throw invalidRequest(`${field} holds a character that is none: send it as valid Unicode without NUL`)
+  throw invalidRequest(`${field} holds an invalid character: send valid Unicode without NUL`)
 }
 
-/** One of the collections that a store was opened with. */
-export function openedAs<C>(name: string, opened: ReadonlyMap<string, C>): C {
+/** The collection of this name; throws when the store was not opened with it. */
+export function requireCollection<C>(name: string, opened: ReadonlyMap<string, C>): C {
   const collection = opened.get(name)
   if (!collection) throw new Error(`the store was not opened with ${name}`)
   return collection

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor } from '../cursor.ts'
 import { AppError } from '../errors.ts'
 import { createKeyedQueue } from '../keyed-queue.ts'
 import type { TenantId } from '../tenant.ts'
+import { truncate } from '../text.ts'
 import { appendNext } from './append.ts'
 import type { Collection, CollectionSpec, Store, Stored } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
@@ -20,45 +21,49 @@ export type LedgerPage = { entries: LedgerEntry[]; next_cursor: string | null }
 
 export type FinishedRun = Pick<LedgerEntry, 'run_id' | 'input' | 'output'> & {
   /**
-   * For how long from now this process may still write for the run, in ms: what its lease leaves, 0 when the run is no longer
-   * its own. Asked before every write; one that is held up is not sent later than that (reliability.md rule 4).
+   * How many more milliseconds this process may write for the run: what remains of its lease, 0 when the run is no longer its
+   * own. Called before every write; a write that is delayed beyond this time is not sent, because another worker may have
+   * taken over the customer by then.
    */
   mayWriteMs?: () => number
 }
 
-/** A customer's permanent record. Entries are appended and never changed: no code path does (design §7.3). */
+/** A customer's permanent record. Entries are appended and never changed or deleted: no code path does either. */
 export interface Ledger {
   /**
-   * Resolves with the entry's number once it is stored; with the number it has when the run is in it already. Throws
-   * `unavailable` when the store is away for 5 s, or the process may no longer write: the entry may then be in it or not.
+   * Returns the entry's number once it is stored; when the run is stored already, the number that it has. Throws `unavailable`
+   * when the store does not answer for 5 s, and with the code `fenced` when the process may no longer write; the entry may
+   * then be stored or not.
    */
   append(tenant: TenantId, customerId: string, run: FinishedRun): Promise<number>
-  /** The newest `count` entries, newest first; fewer when these are very long. */
+  /** The newest `count` entries, newest first; fewer when they are very long. */
   last(tenant: TenantId, customerId: string, count: number): Promise<LedgerEntry[]>
-  /** Newest first; may hold fewer than `limit` although more follow. Throws `invalid_request` for a cursor that is none. */
+  /** Newest first. May hold fewer than `limit` entries although more follow. Throws `invalid_request` for an invalid cursor. */
   page(tenant: TenantId, customerId: string, query: { limit: number; cursor?: string | undefined }): Promise<LedgerPage>
 }
 
-/** Reliability.md rule 6: so long a write is tried again. */
-const PATIENCE_MS = 5_000
-const RETRY_MS = 200
-/** An entry has to fit into the store: of a longer text the end is cut. */
+/** How long a write is tried again: an outage of the store that is shorter than this loses no entry. */
+const RETRY_FOR_MS = 5_000
+const RETRY_EVERY_MS = 200
+/** A longer text is cut (code points), so that an entry always fits into the store. */
 const MAX_CHARS = 1_000_000
 const CUT = '\n[cut]'
-/** A page is read in portions, and ends after the one with which it became long. */
-const PORTION = 10
+/** A page is read in batches, and ends after the batch that makes it longer than this. */
+const BATCH = 10
 const MAX_PAGE_CHARS = 2_000_000
 
-export function createLedger(store: Store, { patienceMs = PATIENCE_MS, now = () => new Date() } = {}): Ledger {
+export function createLedger(store: Store, { retryForMs = RETRY_FOR_MS, now = () => new Date() } = {}): Ledger {
   const entries = store.collection(LEDGER)
-  // Within a process nobody races for the next number.
-  const inLine = createKeyedQueue()
+  // Appends of one customer run one after another, so that they do not compete for the next number within this process.
+  const queue = createKeyedQueue()
   return {
     append(tenant, customerId, run) {
-      const deadline = performance.now() + patienceMs
+      const deadline = performance.now() + retryForMs
       const timestamp = now().toISOString()
-      return inLine(`${tenant} ${customerId}`, () =>
-        untilStored({ run, deadline }, (withinMs) => write(entries, tenant, { customerId, run, timestamp, withinMs })),
+      return queue(`${tenant} ${customerId}`, () =>
+        retryUntilStored({ run, deadline }, (withinMs) =>
+          write(entries, tenant, { customerId, run, timestamp, withinMs }),
+        ),
       )
     },
     async last(tenant, customerId, count) {
@@ -68,19 +73,19 @@ export function createLedger(store: Store, { patienceMs = PATIENCE_MS, now = () 
   }
 }
 
-/** Tries again while the store is away, the patience lasts and the run is this process's. */
-async function untilStored(
+/** Tries again while the store does not answer, until the deadline or until the process may no longer write for the run. */
+async function retryUntilStored(
   { run, deadline }: { run: FinishedRun; deadline: number },
   attempt: (withinMs: () => number) => Promise<number>,
 ): Promise<number> {
   const withinMs = () => Math.min(run.mayWriteMs?.() ?? Infinity, deadline - performance.now())
-  for (let failure: unknown; ; await sleep(RETRY_MS)) {
+  for (let failure: unknown; ; await sleep(RETRY_EVERY_MS)) {
     if (run.mayWriteMs && run.mayWriteMs() <= 0) throw fenced()
-    if (withinMs() <= 0) throw failure ?? storeUnavailable('others of the line have used up the time')
+    if (withinMs() <= 0) throw failure ?? storeUnavailable('earlier appends of the customer used up the time')
     try {
       return await attempt(withinMs)
     } catch (cause) {
-      if (!isAway(cause)) throw cause
+      if (!isUnavailable(cause)) throw cause
       failure = cause
     }
   }
@@ -91,20 +96,19 @@ type Attempt = { customerId: string; run: FinishedRun; timestamp: string; within
 function write(entries: Collection, tenant: TenantId, attempt: Attempt): Promise<number> {
   const { customerId: customer_id, run, timestamp, withinMs } = attempt
   const { run_id } = run
+  const [input, output] = [truncate(run.input, MAX_CHARS, CUT), truncate(run.output, MAX_CHARS, CUT)]
   return appendNext(entries, tenant, {
-    line: { customer_id },
-    same: { customer_id, run_id },
-    doc: { run_id, input: cut(run.input), output: cut(run.output), timestamp },
-    options: () => ({ withinMs: withinMs() }),
+    within: { customer_id },
+    identity: { customer_id, run_id },
+    doc: { run_id, input, output, timestamp },
+    writeOptions: () => ({ withinMs: withinMs() }),
   })
 }
 
-const isAway = (cause: unknown) => cause instanceof AppError && cause.kind === 'unavailable'
+const isUnavailable = (cause: unknown) => cause instanceof AppError && cause.kind === 'unavailable'
 
 const fenced = () =>
   new AppError('unavailable', 'this process may no longer write for the run; send the prompt again', { code: 'fenced' })
-
-const cut = (text: string) => (text.length <= MAX_CHARS ? text : text.slice(0, MAX_CHARS) + CUT)
 
 type EntryQuery = { customerId: string; limit: number; cursor?: string | undefined }
 
@@ -113,19 +117,19 @@ async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery
   const page: LedgerEntry[] = []
   let after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, ['number'])
   for (let chars = 0; page.length < query.limit && chars < MAX_PAGE_CHARS; ) {
-    const limit = Math.min(PORTION, query.limit - page.length)
-    const found = (await entries.page(tenant, { where, limit, ...(after && { after }) })).map(toEntry)
+    const limit = Math.min(BATCH, query.limit - page.length)
+    const found = (await entries.page(tenant, { where, limit, after })).map(toEntry)
     for (const { input, output } of found) chars += input.length + output.length
     page.push(...found)
     after = found.slice(-1).map(({ seq }) => seq)
     if (found.length < limit) break
   }
-  // Numbers have no holes: whether anything follows is known from the last one.
-  const end = page.at(-1)?.seq ?? 1
-  return { entries: page, next_cursor: end > 1 ? encodeCursor([end]) : null }
+  // The numbers have no gaps, so the last one shows whether older entries follow.
+  const oldestSeq = page.at(-1)?.seq ?? 1
+  return { entries: page, next_cursor: oldestSeq > 1 ? encodeCursor([oldestSeq]) : null }
 }
 
-/** In D4.14's order of fields. */
+/** Keeps the fields in the order of D4.14. */
 function toEntry({ doc }: Stored): LedgerEntry {
   const { seq, run_id, input, output, timestamp } = doc as LedgerEntry
   return { seq, run_id, input, output, timestamp }

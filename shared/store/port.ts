@@ -1,77 +1,80 @@
 import type { JsonObject } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
-/** What a store can look up and order by; strings in the order of their UTF-8 bytes. */
+/** A value that a store can look up and order by. Strings are ordered by their UTF-8 bytes. */
 export type Scalar = string | number
 export type Fields = { readonly [field: string]: Scalar }
 
 /**
- * What a store keeps of one kind of document, as data. Field names are top-level ones of the document, in snake_case; each
- * document has all that are named here, as strings or numbers. The tenant stands before every group by itself. A field that is
- * named later than documents were stored is not found in those (MongoDB): write them again.
+ * Describes one kind of document as data. Field names are top-level fields of the document, in snake_case, and every document
+ * holds a string or a number in each of them. Each group of fields is unique or ordered within a tenant. After a field is added
+ * here, MongoDB does not find older documents by it until they are written again.
  */
 export type CollectionSpec = {
   readonly name: string
-  /** The fields that name one document of a tenant; they never change. */
+  /** The fields that identify one document of a tenant; they never change. */
   readonly key: readonly string[]
-  /** Further groups of fields whose values no two documents of a tenant share. */
+  /** Further groups of fields whose values are unique within a tenant. */
   readonly unique?: readonly (readonly string[])[]
-  /** How it is paged: documents that agree in `within`, in the order of `by`, which names one of them. */
+  /** Pages hold the documents that agree in `within`, ordered by `by`, which identifies each of them. */
   readonly order?: {
     readonly within: readonly string[]
     readonly by: readonly string[]
     readonly direction: 'ascending' | 'descending'
   }
-  /** Fields by whose values a page can be narrowed besides. */
+  /** Further fields that a page can be filtered by. */
   readonly filters?: readonly string[]
-  /** Documents are gone so long after they were inserted. */
+  /** Documents expire this long after they were inserted. */
   readonly ttlSecs?: number
 }
 
-/** A document as it is stored; `version` is 1 when it is inserted and grows by 1 with every replacement. */
+/** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
 export type Stored = { doc: JsonObject; version: number }
 
 export type PageQuery = {
-  /** All fields of the order's `within`, and any of `filters`: equality only. */
+  /** Values of all fields of the order's `within`, and of any of `filters`; compared for equality. */
   where?: Fields
-  /** Values of the order's `by`, or of the first few: the page begins behind them, in the order's direction. */
-  after?: readonly Scalar[]
-  /** Likewise the last ones that belong to the page. */
-  until?: readonly Scalar[]
+  /** Values of the order's `by` fields, or of the first few: the page begins after them, in the order's direction. */
+  after?: readonly Scalar[] | undefined
+  /** The same for the end of the page, inclusive. */
+  until?: readonly Scalar[] | undefined
   /** 1 to 1,000. */
   limit: number
 }
 
 export type WriteOptions = {
   /**
-   * The write is refused (`unavailable`) when it has not left this process so long after the call: a process that was paused
-   * does not write what its lease no longer covers (reliability.md rule 4). Never prolongs the store's own deadline.
+   * Refuses the write (`unavailable`) when it has not left this process this long after the call, so that a process that was
+   * paused does not write after its lease has expired. Never extends the store's own deadline.
    */
   withinMs?: number
 }
 
 /**
- * Documents of one kind. A document is JSON and comes back as it went in, whatever its keys and strings hold; `undefined` is
- * left out as in JSON. Every method throws `unavailable` within 3 s when the database does not answer: a write may then have
- * happened or not. An acknowledged write outlives the processes.
+ * Documents of one kind. A document is JSON and is returned exactly as it was stored, whatever its keys and strings hold;
+ * `undefined` is left out as in JSON. Every method throws `unavailable` within 3 s when the database does not answer; a write
+ * may then have happened or not. An acknowledged write survives a crash of the processes.
  */
 export interface Collection {
-  /** `fields` are the key's, or those of one of the `unique` groups. */
+  /** `fields` are the fields of the key or of one of the `unique` groups. */
   get(tenant: TenantId, fields: Fields): Promise<Stored | undefined>
-  /** Returns whether it is stored now; not, when its key or another unique value is taken. */
+  /** Returns `false`, and stores nothing, when the key or another unique value is taken. */
   insert(tenant: TenantId, doc: JsonObject, options?: WriteOptions): Promise<boolean>
-  /** Replaces the document with the key in `doc`. Returns `false` when its version is another one by now, or it is gone. */
+  /**
+   * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
+   * `version`, when it does not exist, or when another unique value is taken.
+   */
   replaceIfVersion(tenant: TenantId, replacement: Stored): Promise<boolean>
-  /** Returns whether it was there, with this version if one is given. */
+  /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
 }
 
-/** The database. No transactions: single documents and unique fields carry the invariants (design §8). */
+/** The database. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
 export interface Store {
-  /** Throws for a collection that the store was not opened with. */
+  /** Throws when the store was not opened with this collection. */
   collection(spec: CollectionSpec): Collection
-  /** For how long the database has not answered; 0 while it does. */
+  /** How long the database has not answered; 0 while it answers. */
   awayMs(): number
   close(): Promise<void>
 }

@@ -10,7 +10,7 @@ import type { OpenStore } from './store.ts'
 const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId
 
-/** What is written once on the port keeps its promises on every store. */
+/** The tests of the ledger and the memory entries, which every store passes. */
 export function ledgerContract(open: OpenStore): void {
   let store: Store
   let ledger: Ledger
@@ -27,7 +27,7 @@ export function ledgerContract(open: OpenStore): void {
   })
   after(() => store.close())
 
-  it('D4.14: entries are numbered from 1 and read newest first, with exactly their five fields', async () => {
+  it('D4.14: entries are numbered from 1 and returned newest first, with exactly five fields', async () => {
     const customer = newCustomer()
     expect(await ledger.append(TENANT, customer, run(1))).to.equal(1)
     expect(await ledger.append(TENANT, customer, run(2))).to.equal(2)
@@ -41,7 +41,7 @@ export function ledgerContract(open: OpenStore): void {
     })
   })
 
-  it('D4.14: an unknown customer has an empty list, and so has one of another tenant', async () => {
+  it('D4.14: the list of an unknown customer and of another tenant’s customer is empty', async () => {
     const customer = newCustomer()
     await fill(customer, 1)
     const empty = { entries: [], next_cursor: null }
@@ -51,7 +51,7 @@ export function ledgerContract(open: OpenStore): void {
     expect(await ledger.append(OTHER, customer, run(1))).to.equal(1)
   })
 
-  it('D2.7: pages of any size have every entry once, and no cursor after the first entry', async () => {
+  it('D2.7: pages of any size return every entry once, and the last page has no cursor', async () => {
     const customer = newCustomer()
     await fill(customer, 25)
     for (const limit of [1, 7, 10, 12, 25, 200]) {
@@ -67,7 +67,7 @@ export function ledgerContract(open: OpenStore): void {
     }
   })
 
-  it('D2.7: a cursor that no list has given is 400', async () => {
+  it('D2.7: a cursor that no list returned is refused with 400', async () => {
     for (const cursor of [
       '',
       'x',
@@ -80,14 +80,14 @@ export function ledgerContract(open: OpenStore): void {
     }
   })
 
-  it('the last entries are the newest ones, newest first', async () => {
+  it('`last` returns the newest entries, newest first', async () => {
     const customer = newCustomer()
     await fill(customer, 12)
     expect(seqsOf(await ledger.last(TENANT, customer, 10))).to.deep.equal([12, 11, 10, 9, 8, 7, 6, 5, 4, 3])
     expect(seqsOf(await ledger.last(TENANT, customer, 100))).to.have.length(12)
   })
 
-  it('design §7.3: a run is in the ledger once, however often and wherever it is appended', async () => {
+  it('a run is stored once, however often and by whichever process it is appended', async () => {
     const customer = newCustomer()
     await fill(customer, 2)
     const again = createLedger(store)
@@ -100,13 +100,13 @@ export function ledgerContract(open: OpenStore): void {
     expect(entries.map(({ output }) => output)).to.deep.equal(['answer 3', 'answer 2', 'answer 1'])
   })
 
-  it('100 appends of one customer at once leave 1 to 100 without a hole', async () => {
+  it('100 concurrent appends of one customer get the numbers 1 to 100 without a gap', async () => {
     const customer = newCustomer()
     const seqs = await Promise.all(Array.from({ length: 100 }, (_, n) => ledger.append(TENANT, customer, run(n))))
     expect(seqs.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1))
   })
 
-  it('… and so do those of several processes, whose numbers collide', async () => {
+  it('100 concurrent appends of one customer by several processes get the numbers 1 to 100 without a gap', async () => {
     const customer = newCustomer()
     const processes = Array.from({ length: 4 }, () => createLedger(store))
     const seqs = await Promise.all(
@@ -118,7 +118,7 @@ export function ledgerContract(open: OpenStore): void {
     expect(seqsOf((await ledger.page(TENANT, customer, { limit: 200 })).entries)).to.have.length(100)
   })
 
-  it('reliability.md rule 4: a process whose lease is over writes nothing', async () => {
+  it('a process whose lease has expired writes nothing', async () => {
     const customer = newCustomer()
     const failure = await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 0 }).catch((cause) => cause)
     expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
@@ -126,14 +126,14 @@ export function ledgerContract(open: OpenStore): void {
     expect(await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 3000 })).to.equal(1)
   })
 
-  it('an output that no store would take is cut', async () => {
+  it('an output that is too long for a store is cut', async () => {
     const customer = newCustomer()
     await ledger.append(TENANT, customer, { ...run(1), output: '\0'.repeat(3_000_000) })
     const [entry] = await ledger.last(TENANT, customer, 1)
     expect(entry?.output).to.have.length(1_000_000 + '\n[cut]'.length)
   })
 
-  it('a page of long entries ends early and goes on behind them', async () => {
+  it('a page of long entries ends early, and its cursor continues after them', async () => {
     const customer = newCustomer()
     for (let n = 1; n <= 12; n++) await ledger.append(TENANT, customer, { ...run(n), output: 'x'.repeat(250_000) })
     const { entries, next_cursor } = await ledger.page(TENANT, customer, { limit: 12 })
@@ -148,7 +148,7 @@ export function ledgerContract(open: OpenStore): void {
 function memoryContract(store: () => Store): void {
   const memory = () => createMemoryEntries(store())
 
-  it('D5.3: what Dream remembers of a customer is read newest first, by its tenant alone', async () => {
+  it('D5.3: memory entries of a customer are returned newest first, and only to its tenant', async () => {
     const first = await memory().add(TENANT, 'dreamer', { content: 'likes tea' })
     const second = await memory().add(TENANT, 'dreamer', { content: 'lives in Rome', run_id: 'run_2' })
     expect(first.id).to.match(/^mem_[0-9a-f]{32}$/)
@@ -158,7 +158,7 @@ function memoryContract(store: () => Store): void {
     expect(await memory().last(OTHER, 'dreamer', 10)).to.deep.equal([])
   })
 
-  it('a customer’s memory keeps the newest 100 entries, also of many that are added at once', async () => {
+  it('a customer’s memory keeps the newest 100 entries, also when many are added at once', async () => {
     const entries = memory()
     const add = (n: number) => entries.add(TENANT, 'elephant', { content: `fact ${n}` })
     await Promise.all(Array.from({ length: 103 }, (_, n) => add(n)))
@@ -166,7 +166,7 @@ function memoryContract(store: () => Store): void {
     expect(kept).to.deep.equal(Array.from({ length: 100 }, (_, i) => `fact ${102 - i}`))
   })
 
-  it('an entry that is empty or has more than 8 KiB is refused with what to do', async () => {
+  it('an entry that is empty or longer than 8 KiB is refused', async () => {
     for (const content of ['', ' \n', '😀'.repeat(2049)]) {
       const failure = await memory()
         .add(TENANT, 'x', { content })

@@ -19,7 +19,7 @@ const STEPS: CollectionSpec = {
 /** The collections that `pagingContract` pages through. */
 export const PAGED: readonly CollectionSpec[] = [EVENTS, STEPS]
 
-/** What every store promises of its pages. */
+/** The tests of pages that every store passes. */
 export function pagingContract(store: () => Store): void {
   const customer = { customer_id: 'anna' }
   const idsOf = (page: { doc: Record<string, unknown> }[]) => page.map(({ doc }) => doc['id'])
@@ -34,14 +34,14 @@ export function pagingContract(store: () => Store): void {
     await events.insert(OTHER, { id: 'e0', at: '2026-01-09', status: 'odd', ...customer })
   })
 
-  it('a page holds what agrees in the line’s fields, in order', async () => {
+  it('a page holds the documents that agree in the fields of `within`, in order', async () => {
     const page = await events.page(TENANT, { where: customer, limit: 4 })
     expect(idsOf(page)).to.deep.equal(['e9', 'e8', 'e7', 'e6'])
     expect(page[0]?.version).to.equal(1)
     expect(idsOf(await events.page(TENANT, { where: { customer_id: 'nobody' }, limit: 4 }))).to.deep.equal([])
   })
 
-  it('D2.7: the next page goes on behind the last one, ties included', async () => {
+  it('D2.7: the next page begins after the last document, also among equal values', async () => {
     const seen: unknown[] = []
     for (let after: [string, string] | undefined; ; ) {
       const page = await events.page(TENANT, { where: customer, limit: 2, ...(after && { after }) })
@@ -53,7 +53,7 @@ export function pagingContract(store: () => Store): void {
     expect(seen).to.deep.equal(['e9', 'e8', 'e7', 'e6', 'e5', 'e4', 'e3', 'e2', 'e1'])
   })
 
-  it('a page keeps to a range of the order’s first field, and to filters', async () => {
+  it('a page can be limited to a range of the first ordered field, and to filters', async () => {
     const range = { after: ['2026-01-03'], until: ['2026-01-02'] }
     expect(idsOf(await events.page(TENANT, { where: customer, limit: 9, ...range }))).to.deep.equal(['e6', 'e5', 'e4'])
     const even = { ...customer, status: 'even' }
@@ -61,7 +61,7 @@ export function pagingContract(store: () => Store): void {
     expect(idsOf(await events.page(TENANT, { where: even, limit: 9, ...range }))).to.deep.equal(['e6', 'e4'])
   })
 
-  it('numbers are ordered as numbers, ascending where the collection says so', async () => {
+  it('numbers are ordered as numbers, ascending where the collection declares it', async () => {
     const steps = store().collection(STEPS)
     for (const step of [10, 9, 100, 1]) await steps.insert(TENANT, { plan: 'p', step })
     const numbersOf = async (query = {}) =>
@@ -71,7 +71,7 @@ export function pagingContract(store: () => Store): void {
     expect(await numbersOf({ after: [1], until: [10] })).to.deep.equal([9, 10])
   })
 
-  it('a page without its line’s fields, or of another size than 1 to 1,000, is a bug', async () => {
+  it('a query without the fields of `within`, or with a limit outside 1 to 1,000, throws', async () => {
     for (const query of [{ limit: 1 }, { where: customer, limit: 0 }, { where: customer, limit: 1001 }])
       expect(await events.page(TENANT, query).catch(String)).to.match(/Error/)
   })

@@ -4,7 +4,7 @@ import type { Collection, CollectionSpec, Store } from '../../shared/store/port.
 import type { TenantId } from '../../shared/tenant.ts'
 import { PAGED, pagingContract } from './store-paging.ts'
 
-/** A store with these collections, on what the tests before have left. */
+/** Opens a store with these collections, on the data that earlier tests have left. */
 export type OpenStore = (collections: readonly CollectionSpec[], now?: () => number) => Promise<Store>
 
 const TENANT = 't_1' as TenantId
@@ -14,7 +14,7 @@ const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']
 const KEYS: CollectionSpec = { name: 'keys', key: ['route', 'key'], ttlSecs: 86_400 }
 const ALL = [FLOWS, KEYS, ...PAGED]
 
-/** What a user may send: nothing of it may mean anything to a database. */
+/** Data that a user may send and that a database could interpret: operators, paths, type tags, SQL. */
 const HOSTILE = {
   'a.b': { 'c.d': 1, '': 2 },
   $set: { $where: 'sleep(1000)' },
@@ -34,16 +34,16 @@ const HOSTILE = {
   nothing: null,
 }
 
-async function refusalOf(act: Promise<unknown>): Promise<string> {
-  const cause = await act.then(
+async function refusalOf(call: Promise<unknown>): Promise<string> {
+  const cause = await call.then(
     () => undefined,
     (error: unknown) => error,
   )
   if (cause instanceof AppError) return cause.kind
-  throw cause ?? new Error('nothing was refused')
+  throw cause ?? new Error('the call was not refused')
 }
 
-/** What every store promises, whichever database is under it. */
+/** The tests that every store passes, whichever database it uses. */
 export function storeContract(open: OpenStore): void {
   let store: Store
   let flows: Collection
@@ -56,7 +56,7 @@ export function storeContract(open: OpenStore): void {
   })
   after(() => store.close())
 
-  it('what is inserted is found by its key and by its other unique fields, as version 1', async () => {
+  it('an inserted document is found by its key and by its other unique fields, as version 1', async () => {
     const doc = flow({ state: 'draft', steps: [1, { two: 2 }] })
     expect(await flows.insert(TENANT, doc)).to.equal(true)
     const stored = { doc, version: 1 }
@@ -65,7 +65,7 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: 'none' })).to.equal(undefined)
   })
 
-  it('a document comes back as it went in, whatever its keys and strings are', async () => {
+  it('a document is returned as it was stored, whatever its keys and strings are', async () => {
     const doc = flow({ payload: HOSTILE, ...HOSTILE })
     expect(await flows.insert(TENANT, doc)).to.equal(true)
     const stored = await flows.get(TENANT, { name: doc.name })
@@ -75,7 +75,7 @@ export function storeContract(open: OpenStore): void {
     expect((await flows.get(TENANT, { name: doc.name }))?.doc).to.deep.equal({ ...doc, more: HOSTILE })
   })
 
-  it('`__proto__` is a key like any other and changes no prototype', async () => {
+  it('`__proto__` is an ordinary key and changes no prototype', async () => {
     const doc = flow({ payload: JSON.parse('{"__proto__":{"isAdmin":true}}') as unknown })
     await flows.insert(TENANT, doc)
     const payload = (await flows.get(TENANT, { name: doc.name }))?.doc['payload'] as object
@@ -83,7 +83,7 @@ export function storeContract(open: OpenStore): void {
     expect('isAdmin' in payload).to.equal(false)
   })
 
-  it('a taken key, or another taken unique value, is an answer and changes nothing', async () => {
+  it('an insert with a taken key or another taken unique value returns false and changes nothing', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)
     expect(await flows.insert(TENANT, { ...doc, alias: 'free' })).to.equal(false)
@@ -92,7 +92,7 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: 'free' })).to.equal(undefined)
   })
 
-  it('of 50 inserts of one key at once one wins', async () => {
+  it('of 50 concurrent inserts of one key exactly one succeeds', async () => {
     const doc = flow()
     const won = await Promise.all(
       Array.from({ length: 50 }, (_, by) => flows.insert(TENANT, { ...doc, alias: `r${by}` })),
@@ -101,7 +101,7 @@ export function storeContract(open: OpenStore): void {
     expect((await flows.get(TENANT, { name: doc.name }))?.doc['alias']).to.equal(`r${won.indexOf(true)}`)
   })
 
-  it('of 50 replacements of one version one wins, and the version grows by one', async () => {
+  it('of 50 concurrent replacements of one version exactly one succeeds, and the version grows by one', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)
     const replace = (by: number) => flows.replaceIfVersion(TENANT, { doc: { ...doc, by }, version: 1 })
@@ -113,7 +113,7 @@ export function storeContract(open: OpenStore): void {
     })
   })
 
-  it('a replacement of what is gone, or by a unique value that is taken, is refused', async () => {
+  it('a replacement of an absent document, or with a unique value that is taken, is refused', async () => {
     const [one, two] = [flow(), flow()]
     await flows.insert(TENANT, one)
     await flows.insert(TENANT, two)
@@ -122,7 +122,7 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: two.name })).to.deep.equal({ doc: two, version: 1 })
   })
 
-  it('what is replaced is looked up by its new values', async () => {
+  it('a replaced document is found by its new values only', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)
     await flows.replaceIfVersion(TENANT, { doc: { ...doc, alias: 'moved' }, version: 1 })
@@ -130,7 +130,7 @@ export function storeContract(open: OpenStore): void {
     expect((await flows.get(TENANT, { alias: 'moved' }))?.version).to.equal(2)
   })
 
-  it('what is deleted is gone, once, and only in the version that was meant', async () => {
+  it('a document is deleted once, and only in the given version', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)
     expect(await flows.delete(TENANT, { name: doc.name }, 2)).to.equal(false)
@@ -140,7 +140,7 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.insert(TENANT, doc)).to.equal(true)
   })
 
-  it('design §7.4: a tenant reaches nothing of another, and both may have the same key', async () => {
+  it('a tenant reaches no document of another tenant, and both may use the same key', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)
     expect(await flows.get(OTHER, { name: doc.name })).to.equal(undefined)
@@ -150,12 +150,12 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
   })
 
-  it('reliability.md rule 4: a write whose time was over before it left is refused and did not happen', async () => {
+  it('a write whose time is over before it leaves the process is refused and does not happen', async () => {
     const [late, paused] = [flow(), flow()]
     expect(await refusalOf(flows.insert(TENANT, late, { withinMs: 0 }))).to.equal('unavailable')
     expect(await flows.get(TENANT, { name: late.name })).to.equal(undefined)
     const write = flows.insert(TENANT, paused, { withinMs: 50 }).catch((cause: AppError) => cause.kind)
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120) // As if the process was stopped just now.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120) // As if the process was paused here.
     const outcome = await write
     const isThere = (await flows.get(TENANT, { name: paused.name })) !== undefined
     expect({ outcome, isThere }).to.deep.equal(
@@ -163,32 +163,32 @@ export function storeContract(open: OpenStore): void {
     )
   })
 
-  it('D2.11: a value to look up is a string or a number, and never a query', async () => {
-    const told = (act: Promise<unknown>) => act.catch((cause: Error) => cause.message)
+  it('D2.11: a value to look up must be a string or a number, so it can never be a query', async () => {
+    const messageOf = (call: Promise<unknown>) => call.catch((cause: Error) => cause.message)
     for (const name of [{ $gt: '' }, null, ['a'], true, Number.NaN]) {
-      expect(await told(flows.get(TENANT, { name } as never))).to.match(/neither a string/)
-      expect(await told(flows.insert(TENANT, { ...flow(), name }))).to.match(/neither a string/)
+      expect(await messageOf(flows.get(TENANT, { name } as never))).to.match(/neither a string/)
+      expect(await messageOf(flows.insert(TENANT, { ...flow(), name }))).to.match(/neither a string/)
     }
     for (const name of ['half \ud800', 'nul \0'])
       expect(await refusalOf(flows.get(TENANT, { name }))).to.equal('invalid_request')
   })
 
-  it('a document of more than 8 MiB is refused before a database is asked', async () => {
+  it('a document of more than 8 MiB is refused', async () => {
     expect(await refusalOf(flows.insert(TENANT, flow({ text: 'x'.repeat(8 * 2 ** 20) })))).to.equal('invalid_request')
     expect(await flows.insert(TENANT, flow({ text: 'x'.repeat(8 * 2 ** 20 - 1000) }))).to.equal(true)
   })
 
-  it('a collection or a field that was not declared is a bug, and says so', async () => {
+  it('using a collection or a field that was not declared throws an error that names it', async () => {
     expect(() => store.collection({ name: 'others', key: ['id'] })).to.throw('others')
-    expect(await flows.get(TENANT, { state: 'x' }).catch(String)).to.include('not looked up by state')
-    expect(await flows.page(TENANT, { limit: 1 }).catch(String)).to.include('not paged')
+    expect(await flows.get(TENANT, { state: 'x' }).catch(String)).to.include('cannot be looked up by state')
+    expect(await flows.page(TENANT, { limit: 1 }).catch(String)).to.include('cannot be paged')
     const failure = await open([{ name: 'a; DROP TABLE flows', key: ['id'] }]).catch(String)
-    expect(failure).to.include('cannot be the name')
+    expect(failure).to.include('is not allowed as a name')
   })
 
   pagingContract(() => store)
 
-  it('D6.6: what expires is gone for every reader at once, and its key is free again', async () => {
+  it('D6.6: an expired document is invisible at once, and its key can be used again', async () => {
     const keys = store.collection(KEYS)
     const doc = { route: 'run', key: `k${++count}`, body_hash: 'h' }
     await keys.insert(TENANT, doc)
@@ -203,7 +203,7 @@ export function storeContract(open: OpenStore): void {
     expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.deep.equal({ doc, version: 1 })
   })
 
-  it('what one process has stored another finds, also one that keeps and looks up more', async () => {
+  it('another process finds stored documents, also when its version has more collections and indexes', async () => {
     const doc = flow({ state: 'draft' })
     await flows.insert(TENANT, doc)
     const more: CollectionSpec = { ...FLOWS, unique: [['alias'], ['name', 'state']] }
@@ -219,7 +219,7 @@ export function storeContract(open: OpenStore): void {
     }
   })
 
-  it('a store that answers is not away, and can be closed twice', async () => {
+  it('a store that answers reports no outage, and can be closed twice', async () => {
     const other = await open(ALL)
     expect(other.awayMs()).to.equal(0)
     await other.close()

@@ -4,7 +4,7 @@ import { createLedger } from '../../shared/store/ledger.ts'
 import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
-// Appends runs of some customers to the ledger of --file until it is killed, and says a line for each that was acknowledged.
+// Appends runs of several customers to the ledger in --file until it is killed, and prints one line for each acknowledged run.
 const { file = '' } = parseArgs({ options: { file: { type: 'string' } } }).values
 const ledger = createLedger(await openSqliteStore({ file, collections: COLLECTIONS }))
 const CUSTOMERS = 8

@@ -11,10 +11,10 @@ const WRITES = 5_000
 const CUSTOMERS = 50
 const KILLED_AFTER = WRITES / 2
 
-describe('three MongoDB members', () => {
+describe('a replica set of three MongoDB members', () => {
   const mongo = useMongo({ members: 3 })
 
-  it('Shows: the primary killed with SIGKILL in the middle of 5,000 acknowledged writes: all found, none twice', async () => {
+  it('loses and repeats no acknowledged entry when its primary is killed in the middle of 5,000 writes', async () => {
     const store = await openMongoStore({ url: mongo.url, database: mongo.newDatabase(), collections: COLLECTIONS })
     const ledger = createLedger(store)
     const primary = await mongo.set.primary()
@@ -43,7 +43,7 @@ describe('three MongoDB members', () => {
   }).timeout(60_000)
 })
 
-/** Until it is acknowledged, as a client would send its prompt again. */
+/** Appends until it is acknowledged, as a client sends its prompt again. */
 async function append(ledger: Ledger, customer: string, run_id: string): Promise<number> {
   for (;;) {
     try {

@@ -15,11 +15,11 @@ import type { Store } from '../../shared/store/port.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
 import { useMongo } from '../support/mongo.ts'
 
-/** What callers are promised, and a little for this machine. */
+/** The promised 3 s, and some tolerance for a slow machine. */
 const PROMISED_MS = 3_000 + 300
 const WITHIN_MS = 10_000
 
-describe('a MongoDB that is away', () => {
+describe('a MongoDB that does not answer', () => {
   const mongo = useMongo()
   const opened: Store[] = []
   let database: string
@@ -31,29 +31,29 @@ describe('a MongoDB that is away', () => {
     for (const store of opened.splice(0)) await store.close()
   })
 
-  async function open(more: { url?: string; onProblem?: (line: string) => void } = {}): Promise<Store> {
+  async function open(more: { url?: string; onProblem?: (problem: string) => void } = {}): Promise<Store> {
     const store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS, ...more })
     opened.push(store)
     return store
   }
   const member = () => mongo.set.members[0] ?? expect.fail('no member')
   const entry = (seq: number) => ({ customer_id: 'anna', seq, run_id: `run_${seq}` })
-  /** No event tells. */
-  const until = async (isSo: () => boolean) => {
-    for (const end = performance.now() + WITHIN_MS; !isSo() && performance.now() < end; ) await sleep(20)
-    return isSo()
+  /** Polls, because a store emits no event for an outage. */
+  const until = async (what: string, isSo: () => boolean) => {
+    for (const end = performance.now() + WITHIN_MS; !isSo(); await sleep(20))
+      if (performance.now() > end) expect.fail(`waited ${WITHIN_MS} ms until ${what}`)
   }
 
-  async function refusal(act: Promise<unknown>) {
+  async function refusal(call: Promise<unknown>) {
     const start = performance.now()
-    const failure = await act.then(
-      () => expect.fail('nothing was refused'),
+    const failure = await call.then(
+      () => expect.fail('the call was not refused'),
       (cause: unknown) => cause,
     )
     return { failure: failure as AppError, ms: performance.now() - start }
   }
 
-  it('M row, SIGSTOP: every operation is 503 within 3 s, without the driver’s words, and works again after it', async () => {
+  it('makes every operation fail with 503 within 3 s, without the driver’s message, until it answers again', async () => {
     const [store, idle] = [await open(), await open()]
     const entries = store.collection(LEDGER)
     await entries.insert(TENANT, entry(1))
@@ -71,13 +71,13 @@ describe('a MongoDB that is away', () => {
       expect(ms).to.be.below(PROMISED_MS)
     }
     expect(store.awayMs()).to.be.above(0)
-    expect(await until(() => idle.awayMs() > 0)).to.equal(true) // Readiness needs no traffic.
+    await until('the idle store reports the outage', () => idle.awayMs() > 0) // The monitor notices without traffic.
     await member().kill('SIGCONT')
-    expect(await until(() => store.awayMs() === 0 && idle.awayMs() === 0)).to.equal(true)
+    await until('both stores report that MongoDB answers', () => store.awayMs() === 0 && idle.awayMs() === 0)
     expect((await entries.get(TENANT, { customer_id: 'anna', seq: 1 }))?.doc).to.deep.equal(entry(1))
   })
 
-  it('design §7.8: only so many wait for it, and nobody once it has been away for 3 s', async () => {
+  it('keeps at most 220 operations waiting, and none once it has not answered for 3 s', async () => {
     const store = await open()
     const entries = store.collection(LEDGER)
     await member().kill('SIGSTOP')
@@ -85,11 +85,11 @@ describe('a MongoDB that is away', () => {
     const refused = await Promise.all(Array.from({ length: 300 }, get))
     expect(Math.max(...refused.map(({ ms }) => ms))).to.be.below(PROMISED_MS)
     expect(refused.filter(({ ms }) => ms < 500)).to.have.length(80)
-    expect(await until(() => store.awayMs() > 3_000)).to.equal(true)
+    await until('the outage has lasted 3 s', () => store.awayMs() > 3_000)
     expect((await get()).ms).to.be.below(100)
   })
 
-  it('reliability.md rule 6: an append waits for it, and is stored once when it is back in time', async () => {
+  it('delays an append, which is stored once when MongoDB answers again within 5 s', async () => {
     const store = await open()
     const ledger = createLedger(store)
     const run = { run_id: 'run_1', input: 'in', output: 'out' }
@@ -102,8 +102,8 @@ describe('a MongoDB that is away', () => {
     expect(await ledger.last(TENANT, 'otto', 10)).to.have.length(1)
   })
 
-  it('… and is 503 when it is not', async () => {
-    const ledger = createLedger(await open(), { patienceMs: 300 })
+  it('makes an append fail with 503 when it does not answer again in time', async () => {
+    const ledger = createLedger(await open(), { retryForMs: 300 })
     await member().kill('SIGSTOP')
     const run = { run_id: 'run_1', input: 'in', output: 'out' }
     const refused = await Promise.all(
@@ -115,15 +115,15 @@ describe('a MongoDB that is away', () => {
     }
   })
 
-  it('reliability.md rule 4: a write that is held up is not sent later than its time', async () => {
+  it('never gets a write that a paused process sends after its time', async () => {
     const entries = (await open()).collection(LEDGER)
     const write = refusal(entries.insert(TENANT, entry(1), { withinMs: 50 }))
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120) // As if the process was stopped after the call.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120) // As if the process was paused after the call.
     expect((await write).failure).to.include({ kind: 'unavailable' })
     expect(await entries.get(TENANT, { customer_id: 'anna', seq: 1 })).to.equal(undefined)
   })
 
-  it('at the start does not stop the process; once it answers, everything is unique as declared', async () => {
+  it('does not keep the process from starting; once it answers, the unique indexes exist', async () => {
     await member().kill('SIGKILL')
     const start = performance.now()
     const store = await open()
@@ -131,12 +131,12 @@ describe('a MongoDB that is away', () => {
     const entries = store.collection(LEDGER)
     expect((await refusal(entries.insert(TENANT, entry(1)))).ms).to.be.below(PROMISED_MS)
     await member().restart()
-    expect(await until(() => store.awayMs() === 0)).to.equal(true)
+    await until('the store reports that MongoDB answers', () => store.awayMs() === 0)
     expect(await entries.insert(TENANT, entry(1))).to.equal(true)
     expect(await entries.insert(TENANT, { ...entry(1), seq: 2 })).to.equal(false)
   })
 
-  it('a page and a look-up read no more documents than they give, however long the ledger is', async () => {
+  it('examines no more documents than a page or a look-up returns, however long the ledger is', async () => {
     const store = await open()
     const ledger = createLedger(store)
     for (let n = 1; n <= 30; n++) await ledger.append(TENANT, 'anna', { run_id: `run_${n}`, input: '', output: '' })
@@ -159,22 +159,22 @@ describe('a MongoDB that is away', () => {
   })
 })
 
-describe('a MongoDB the product cannot use', () => {
-  it('that is no replica set is told once, and every operation is 503', async () => {
+describe('a MongoDB that the product cannot use', () => {
+  it('because it is not a replica set is reported once, and every operation fails with 503', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'agent-engine-mongo-'))
     const port = await freePort()
     const { command } = await requireMongod()
     const args = ['--port', String(port), '--dbpath', dir, '--bind_ip', '127.0.0.1', '--nounixsocket']
     const single = await spawnChild({ name: 'mongod', command, args, ownDir: dir })
-    const said: string[] = []
+    const problems: string[] = []
     try {
       await single.line(/"Waiting for connections"/, 20_000)
-      const onProblem = (line: string) => void said.push(line)
+      const onProblem = (problem: string) => void problems.push(problem)
       const url = `mongodb://127.0.0.1:${port}`
       const store = await openMongoStore({ url, database: 'd', collections: COLLECTIONS, onProblem })
-      await sleep(1_200) // Long enough to be told twice.
-      expect(said).to.have.length(1)
-      expect(said[0]).to.include('no replica set')
+      await sleep(1_200) // Longer than the interval of the checks.
+      expect(problems).to.have.length(1)
+      expect(problems[0]).to.include('not a replica set')
       const failure = await store
         .collection(LEDGER)
         .get(TENANT, { customer_id: 'a', seq: 1 })
@@ -187,7 +187,7 @@ describe('a MongoDB the product cannot use', () => {
     }
   })
 
-  it('whose address is none is an error without its password', async () => {
+  it('because the address is invalid is refused without quoting the password', async () => {
     for (const url of ['mongodb://u:secret@host:x/', 'mongodb://u:secret@/?replicaSet=r'])
       expect(await openMongoStore({ url, database: 'd', collections: [] }).catch(String))
         .to.include('MONGODB_URL')

@@ -6,12 +6,12 @@ import { useMongo } from '../support/mongo.ts'
 describe('the store in MongoDB', () => {
   const mongo = useMongo()
 
-  describe('as every store', () => {
+  describe('passes the contract of a store', () => {
     const database = mongo.newDatabase()
     storeContract((collections, now) => openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }))
   })
 
-  describe('the ledger and the memory on it', () => {
+  describe('holds the ledger and the memory entries', () => {
     const database = mongo.newDatabase()
     ledgerContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
   })

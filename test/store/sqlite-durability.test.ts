@@ -6,15 +6,15 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger, LEDGER } from '../../shared/store/ledger.ts'
-import { createFlush } from '../../shared/store/sqlite/flush.ts'
-import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
+
+import { createFlush, openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { Child } from '../support/child.ts'
 
 const WRITER = 'test/store/append-forever.ts'
 const MANY = 300
 
-describe('the SQLite store’s file', () => {
+describe('the file of the SQLite store', () => {
   let dir: string
   let file: string
   beforeEach(async () => {
@@ -25,7 +25,7 @@ describe('the SQLite store’s file', () => {
 
   const open = () => openSqliteStore({ file, collections: COLLECTIONS })
 
-  it('reliability.md rule 6: every entry that was acknowledged before a kill -9 is found after it, once, without a hole', async () => {
+  it('holds every entry that was acknowledged before a SIGKILL, once and without a gap', async () => {
     const acknowledged: string[][] = []
     for (let round = 1; round <= 2; round++) {
       const writer = new Child(process.execPath, [WRITER, '--file', file], {})
@@ -49,13 +49,13 @@ describe('the SQLite store’s file', () => {
     return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() })
   }
 
-  it('is its owner’s alone, in a folder that is made', async () => {
+  it('can be read by its owner only, and its folder is created', async () => {
     const store = await open()
     for (const name of [file, `${file}-wal`, `${file}-shm`]) expect((await stat(name)).mode & 0o777).to.equal(0o600)
     await store.close()
   })
 
-  it('that another process holds is 503 within a second, and used again when it is free', async () => {
+  it('makes operations fail with 503 within a second while another process locks it', async () => {
     await using store = await disposable()
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
@@ -73,7 +73,7 @@ describe('the SQLite store’s file', () => {
     expect(store.awayMs()).to.equal(0)
   })
 
-  it('that is no database is an error at the start, and left as it is', async () => {
+  it('is left unchanged, and the store does not open, when it is not a database', async () => {
     await (await open()).close()
     await writeFile(file, 'not a database at all, but somebody’s notes '.repeat(40))
     expect(await open().catch(String)).to.include('not a database')
@@ -81,7 +81,7 @@ describe('the SQLite store’s file', () => {
   })
 })
 
-describe('the flush of the log', () => {
+describe('the flush of the log to the disk', () => {
   const setUp = () => {
     const syncs: PromiseWithResolvers<void>[] = []
     const flush = createFlush(() => {
@@ -93,7 +93,7 @@ describe('the flush of the log', () => {
   }
   const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-  it('is one for all who wait, and who comes while it runs waits for the next', async () => {
+  it('serves all callers that wait; a caller that arrives while it runs gets the next one', async () => {
     const { syncs, flush } = setUp()
     const ended: string[] = []
     const first = Promise.all([flush(), flush()]).then(() => ended.push('first'))
@@ -109,7 +109,7 @@ describe('the flush of the log', () => {
     await second
   })
 
-  it('that fails is told to those who wait for it, and the next one is tried', async () => {
+  it('fails for its own callers only; the next one runs', async () => {
     const { syncs, flush } = setUp()
     const first = flush().catch(String)
     await turn()

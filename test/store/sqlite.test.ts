@@ -12,13 +12,13 @@ describe('the store in SQLite', () => {
   })
   after(() => rm(dir, { recursive: true }))
 
-  describe('as every store', () => {
+  describe('passes the contract of a store', () => {
     storeContract((collections, now) =>
       openSqliteStore({ file: join(dir, 'contract.db'), collections, ...(now && { now }) }),
     )
   })
 
-  describe('the ledger and the memory on it', () => {
+  describe('holds the ledger and the memory entries', () => {
     ledgerContract((collections) => openSqliteStore({ file: join(dir, 'ledger.db'), collections }))
   })
 })

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { type MongoSet, startMongoSet } from '../../scripts/local-services/mongo.ts'
 
-/** A replica set of this test file's own. */
+/** A replica set that only this test file uses. */
 export type TestMongo = {
   readonly url: string
-  /** To kill, stop and restart: what a test does to it, it undoes. */
+  /** The members, for tests that kill, stop and restart them; each test restores what it changed. */
   readonly set: MongoSet
-  /** A database's name that nobody has used. */
+  /** Returns the name of a database that does not exist yet. */
   newDatabase(): string
 }
 
 const START_MS = 60_000
 
-/** Registers the hooks of the enclosing `describe`. Never touches the MongoDB of MONGODB_URL: a test needs one that it may kill. */
+/** Starts a replica set before the enclosing `describe` and stops it afterwards. Never uses the MongoDB of MONGODB_URL, since tests kill members. */
 export function useMongo({ members = 1 }: { members?: number } = {}): TestMongo {
   let set: MongoSet | undefined
   const running = () => {
-    if (set === undefined) throw new Error('MongoDB is there from the `before` hook on')
+    if (set === undefined) throw new Error('the replica set is started by the `before` hook; use it in hooks and tests')
     return set
   }
   before(async function () {

@@ -1,35 +1,43 @@
 import type { Db, Collection as DriverCollection, Filter } from 'mongodb'
 import type { JsonObject } from '../../events.ts'
 import type { TenantId } from '../../tenant.ts'
-import { type Bound, checkQuery, fieldsOf, groupOf, pick, toText } from '../document.ts'
+import {
+  type Bound,
+  checkQuery,
+  indexedFields,
+  keyValues,
+  pickValues,
+  serializeDocument,
+  uniqueGroupOf,
+} from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, WriteOptions } from '../port.ts'
-import { type Gate, isDuplicate } from './guard.ts'
+import { isDuplicate, type OperationGuard } from './guard.ts'
 
-/** As it lies in MongoDB: what is looked up, and the document as text, whose keys are nothing to a query. */
+/** A document in MongoDB: its indexed fields, and the whole document as text, so that MongoDB never interprets its keys. */
 type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }
 
-type Parts = { db: Db; gate: Gate; now: () => number }
+type Parts = { db: Db; guard: OperationGuard; now: () => number }
 
 const READ_MS = 2_000
 
-/** One collection. Every value in a filter is compared with `$eq` (or a bound), as the string or number that it is. */
+/** Documents in one collection. Every value in a filter is compared by `$eq` or a bound, so a value is never read as a query. */
 export class MongoCollection implements Collection {
   readonly #spec: CollectionSpec
   readonly #rows: DriverCollection<Row>
-  readonly #gate: Gate
+  readonly #guard: OperationGuard
   readonly #now: () => number
 
-  constructor(spec: CollectionSpec, { db, gate, now }: Parts) {
+  constructor(spec: CollectionSpec, { db, guard, now }: Parts) {
     this.#spec = spec
     this.#rows = db.collection<Row>(spec.name)
-    this.#gate = gate
+    this.#guard = guard
     this.#now = now
   }
 
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
-    const group = groupOf(this.#spec, fields)
-    const filter = this.#alive(tenant, group, pick(this.#spec, group, fields))
-    const row = await this.#gate((signal) =>
+    const group = uniqueGroupOf(this.#spec, fields)
+    const filter = this.#unexpired(tenant, group, pickValues(this.#spec, group, fields))
+    const row = await this.#guard((signal) =>
       this.#rows.findOne(filter, { signal, maxTimeMS: READ_MS, projection: STORED }),
     )
     return row ? toStored(row) : undefined
@@ -37,77 +45,70 @@ export class MongoCollection implements Collection {
 
   async insert(tenant: TenantId, doc: JsonObject, { withinMs }: WriteOptions = {}): Promise<boolean> {
     const { ttlSecs } = this.#spec
-    const row: Row = { tenant, version: 1, doc: toText(this.#spec, doc), ...this.#fieldsOf(doc) }
+    const row: Row = { tenant, version: 1, doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
     if (ttlSecs !== undefined) row.expires_at = new Date(this.#now() + 1000 * ttlSecs)
-    // The driver adds an _id to what it is given, and a second insert of that would be a duplicate of the first.
-    const put = () =>
-      unlessTaken(this.#gate((signal) => this.#rows.insertOne({ ...row }, { signal } as object), withinMs))
-    if (await put()) return true
-    return ttlSecs !== undefined && (await this.#removeExpired(tenant, doc)) && put()
+    // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
+    const tryInsert = () =>
+      succeedsUnlessDuplicate(this.#guard((signal) => this.#rows.insertOne({ ...row }, { signal } as object), withinMs))
+    if (await tryInsert()) return true
+    return ttlSecs !== undefined && (await this.#deleteExpired(tenant, doc)) && tryInsert()
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
-    const change = { $set: { ...this.#fieldsOf(doc), doc: toText(this.#spec, doc), version: version + 1 } }
+    const change = {
+      $set: { ...this.#indexedValues(doc), doc: serializeDocument(this.#spec, doc), version: version + 1 },
+    }
     const filter = {
-      ...this.#alive(tenant, this.#spec.key, this.#keyOf(doc)),
+      ...this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc)),
       version: { $eq: version },
     } as Filter<Row>
     let count = 0
-    const isFree = await unlessTaken(
-      this.#gate(async (signal) => {
+    const isUnique = await succeedsUnlessDuplicate(
+      this.#guard(async (signal) => {
         count = (await this.#rows.updateOne(filter, change, { signal } as object)).matchedCount
       }),
     )
-    return isFree && count === 1
+    return isUnique && count === 1
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
-    const filter = this.#alive(tenant, this.#spec.key, pick(this.#spec, this.#spec.key, key))
-    const own = version === undefined ? filter : ({ ...filter, version: { $eq: version } } as Filter<Row>)
-    const { deletedCount } = await this.#gate((signal) => this.#rows.deleteOne(own, { signal } as object))
+    const filter = this.#unexpired(tenant, this.#spec.key, pickValues(this.#spec, this.#spec.key, key))
+    const versioned = version === undefined ? filter : ({ ...filter, version: { $eq: version } } as Filter<Row>)
+    const { deletedCount } = await this.#guard((signal) => this.#rows.deleteOne(versioned, { signal } as object))
     return deletedCount === 1
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
     const { where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
-    const names = where.map(([field]) => field)
-    const own = this.#alive(
+    const matching = this.#unexpired(
       tenant,
-      names,
+      where.map(([field]) => field),
       where.map(([, value]) => value),
     )
-    const filter = { $and: [own, ...bounds.map(toCondition)] } as Filter<Row>
+    const filter = { $and: [matching, ...bounds.map(toCondition)] } as Filter<Row>
     const sort = new Map(by.map((field) => [field, isDescending ? -1 : 1] as const))
-    const rows = await this.#gate((signal) =>
+    const rows = await this.#guard((signal) =>
       this.#rows.find(filter, { signal, sort, limit, maxTimeMS: READ_MS, projection: STORED }).toArray(),
     )
     return rows.map(toStored)
   }
 
-  #fieldsOf(doc: JsonObject): JsonObject {
-    return Object.fromEntries(fieldsOf(this.#spec).map((field) => [field, doc[field]]))
+  #indexedValues(doc: JsonObject): JsonObject {
+    return Object.fromEntries(indexedFields(this.#spec).map((field) => [field, doc[field]]))
   }
 
-  #keyOf(doc: JsonObject): Scalar[] {
-    return pick(
-      this.#spec,
-      this.#spec.key,
-      Object.fromEntries(this.#spec.key.map((name) => [name, doc[name] as string])),
-    )
-  }
-
-  #alive(tenant: TenantId, fields: readonly string[], values: readonly Scalar[]): Filter<Row> {
+  #unexpired(tenant: TenantId, fields: readonly string[], values: readonly Scalar[]): Filter<Row> {
     const filter: Record<string, unknown> = { tenant: { $eq: tenant } }
     for (const [i, field] of fields.entries()) filter[field] = { $eq: values[i] }
     if (this.#spec.ttlSecs !== undefined) filter['expires_at'] = { $gt: new Date(this.#now()) }
     return filter
   }
 
-  /** MongoDB removes what has expired once a minute; until then it only counts as gone. */
-  async #removeExpired(tenant: TenantId, doc: JsonObject): Promise<boolean> {
-    const filter = this.#alive(tenant, this.#spec.key, this.#keyOf(doc))
+  /** MongoDB deletes expired documents only once a minute; one with the same key would block the insert until then. */
+  async #deleteExpired(tenant: TenantId, doc: JsonObject): Promise<boolean> {
+    const filter = this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc))
     const expired = { ...filter, expires_at: { $lte: new Date(this.#now()) } } as Filter<Row>
-    const { deletedCount } = await this.#gate((signal) => this.#rows.deleteOne(expired, { signal } as object))
+    const { deletedCount } = await this.#guard((signal) => this.#rows.deleteOne(expired, { signal } as object))
     return deletedCount === 1
   }
 }
@@ -119,7 +120,8 @@ const toStored = ({ doc, version }: Pick<Row, 'doc' | 'version'>): Stored => ({
   version,
 })
 
-async function unlessTaken(write: Promise<unknown>): Promise<boolean> {
+/** Returns `false` when the write violates a unique index. */
+async function succeedsUnlessDuplicate(write: Promise<unknown>): Promise<boolean> {
   try {
     await write
     return true
@@ -129,7 +131,7 @@ async function unlessTaken(write: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** `(a, b) > (x, y)` as MongoDB says it: `a > x`, or `a = x` and `b > y`. */
+/** Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. */
 function toCondition({ names, values, isLower, isInclusive }: Bound): object {
   const strict = isLower ? '$gt' : '$lt'
   return {

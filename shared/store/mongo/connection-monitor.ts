@@ -1,68 +1,84 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, MongoServerError } from 'mongodb'
 import type { Health } from '../../health.ts'
-import { createDeadline } from './guard.ts'
+import { createDeadlineSignal } from './guard.ts'
 
-type KeeperDeps = {
+export type ConnectionMonitorDeps = {
   db: Db
   health: Health
-  /** What has to be done once before the store is used; tried again until it succeeds. */
+  /** Runs before the store is used for the first time; tried again at each check until it succeeds. */
   prepare: () => Promise<void>
-  onProblem: (line: string) => void
+  /** Called once for each new problem that an operator has to solve. */
+  onProblem: (problem: string) => void
 }
 
-const EVERY_MS = 1_000
-const PING_MS = 2_500
-/** A ping that is answered is answered by then. */
-const STOP_MS = 1_000
+const CHECK_EVERY_MS = 1_000
+const PING_TIMEOUT_MS = 2_500
+/** How long `stop` waits for a check that is running. */
+const STOP_TIMEOUT_MS = 1_000
 
-/** Looks once a second whether a primary answers, so that readiness is known without traffic, and prepares it the first time. */
-export function createKeeper({ db, health, prepare, onProblem }: KeeperDeps) {
-  const stopping = new AbortController()
-  const firstLook = Promise.withResolvers<void>()
-  let isReady = false
-  let problem = ''
+/** Checks once a second whether MongoDB's primary answers, so that readiness is known without traffic. */
+export class ConnectionMonitor {
+  readonly #deps: ConnectionMonitorDeps
+  readonly #stopping = new AbortController()
+  readonly #firstCheck = Promise.withResolvers<void>()
+  #running: Promise<void> = Promise.resolve()
+  #isReady = false
+  #problem = ''
 
-  const look = async () => {
+  constructor(deps: ConnectionMonitorDeps) {
+    this.#deps = deps
+  }
+
+  /** Whether MongoDB has answered and been prepared since the start. */
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** Begins to check. Resolves after the first check, whatever its result. */
+  start(): Promise<void> {
+    this.#running = this.#run()
+    return this.#firstCheck.promise
+  }
+
+  /** Waits for a ping that is running, but not for an index that takes long to build. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    const timer = new AbortController()
+    const timeout = sleep(STOP_TIMEOUT_MS, undefined, { signal: timer.signal }).catch(() => {})
+    await Promise.race([this.#running, timeout])
+    timer.abort()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#check()
+      this.#firstCheck.resolve()
+      await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { db, health, prepare, onProblem } = this.#deps
     try {
-      // A client whose first connection failed stays closed until it is told to connect again.
-      if (!isReady) await db.client.connect()
+      // A client whose first connection failed does not connect again by itself.
+      if (!this.#isReady) await db.client.connect()
       await ping(db)
-      if (!isReady) await prepare()
-      isReady = true
+      if (!this.#isReady) await prepare()
+      this.#isReady = true
       health.answered()
     } catch (cause) {
       health.failed()
-      const line = problemOf(cause)
-      if (line && line !== problem) onProblem(line)
-      problem = line
+      const problem = problemOf(cause)
+      if (problem && problem !== this.#problem) onProblem(problem)
+      this.#problem = problem
     }
-  }
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      await look()
-      firstLook.resolve()
-      await sleep(EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
-    }
-  }
-  const running = run()
-  return {
-    isReady: () => isReady,
-    /** Resolves when it has been asked once, whatever it said. */
-    firstLook: firstLook.promise,
-    /** Waits for the look that is under way, but for no index that takes its time. */
-    async stop() {
-      stopping.abort()
-      const patience = new AbortController()
-      const isOver = sleep(STOP_MS, undefined, { signal: patience.signal }).catch(() => {})
-      await Promise.race([running, isOver])
-      patience.abort()
-    },
   }
 }
 
 async function ping(db: Db): Promise<void> {
-  const { signal, clear } = createDeadline(PING_MS)
+  const { signal, clear } = createDeadlineSignal(PING_TIMEOUT_MS)
   try {
     await db.command({ ping: 1 }, { signal })
   } finally {
@@ -70,11 +86,12 @@ async function ping(db: Db): Promise<void> {
   }
 }
 
-/** What the server refuses stays refused until somebody acts; no answer is told by `awayMs`. */
+/** A refusal by the server lasts until an operator acts, so it is reported. A missing answer is not: `awayMs` shows it. */
 function problemOf(cause: unknown): string {
-  if (cause instanceof MongoServerError) return `MongoDB refuses: ${cause.codeName ?? `code ${cause.code}`}`
+  if (cause instanceof MongoServerError)
+    return `MongoDB refuses the connection: ${cause.codeName ?? `code ${cause.code}`}`
   return cause instanceof StoreProblem ? cause.message : ''
 }
 
-/** Says in its message what an operator has to change. */
+/** A problem that only an operator can solve; the message says what to change. */
 export class StoreProblem extends Error {}

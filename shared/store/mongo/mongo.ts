@@ -1,54 +1,54 @@
 import { MongoClient } from 'mongodb'
 import { createHealth } from '../../health.ts'
-import { checkSpec, openedAs } from '../document.ts'
+import { assertValidNames, requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { MongoCollection } from './collection.ts'
-import { createKeeper } from './connection-monitor.ts'
-import { createGate } from './guard.ts'
+import { ConnectionMonitor } from './connection-monitor.ts'
+import { createOperationGuard } from './guard.ts'
 import { ensureIndexes, requireReplicaSet } from './schema.ts'
 
 export type MongoOptions = {
   url: string
   database: string
   collections: readonly CollectionSpec[]
-  /** Told once when something is wrong that waiting does not mend; never with the URL's password. */
-  onProblem?: (line: string) => void
+  /** Called once for each problem that does not end by waiting. The text never holds the URL's password. */
+  onProblem?: (problem: string) => void
   /** Milliseconds since 1970. */
   now?: () => number
 }
 
 /**
- * The cluster form's store. A write is acknowledged when a majority of the members has it in its journal.
+ * Opens the store of the cluster form. A write is acknowledged when a majority of the members has it in its journal.
  *
- * Resolves with a MongoDB that is down as well, within 3 s: indexes are made as soon as it answers, and until then every operation
- * is `unavailable`. Throws when `url` is none.
+ * Resolves within 3 s even when MongoDB does not answer: the indexes are created as soon as it does, and until then every
+ * operation throws `unavailable`. Throws when `url` is not an address of MongoDB.
  */
 export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const { collections, now = Date.now, onProblem = () => {} } = options
-  for (const spec of collections) checkSpec(spec)
-  const client = connect(options.url)
+  for (const spec of collections) assertValidNames(spec)
+  const client = createClient(options.url)
   const db = client.db(options.database)
   const health = createHealth()
   const prepare = async () => {
     await requireReplicaSet(db)
     await ensureIndexes(db, collections)
   }
-  const keeper = createKeeper({ db, health, onProblem, prepare })
-  const gate = createGate(health, keeper.isReady)
-  const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, gate, now })]))
-  await keeper.firstLook
+  const monitor = new ConnectionMonitor({ db, health, onProblem, prepare })
+  const guard = createOperationGuard(health, () => monitor.isReady)
+  const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, guard, now })]))
+  await monitor.start()
   return {
-    collection: ({ name }) => openedAs(name, opened),
+    collection: ({ name }) => requireCollection(name, opened),
     awayMs: health.awayMs,
     async close() {
-      await keeper.stop()
+      await monitor.stop()
       await client.close()
     },
   }
 }
 
-/** Reliability.md, T_mongo. Each operation has a shorter deadline of its own (mongo-gate.ts). */
-function connect(url: string): MongoClient {
+/** The timeouts keep the driver's own waits below the 3 s that the port promises; guard.ts sets the deadline of an operation. */
+function createClient(url: string): MongoClient {
   try {
     return new MongoClient(url, {
       appName: 'agent-engine',
@@ -66,7 +66,7 @@ function connect(url: string): MongoClient {
       writeConcern: { w: 'majority', journal: true },
     })
   } catch {
-    // The driver's own words may quote the URL, and with it a password.
-    throw new Error('MONGODB_URL is not an address of MongoDB: wanted mongodb://host:27017/?replicaSet=name')
+    // The driver's message may quote the URL, which may hold a password.
+    throw new Error('MONGODB_URL is not an address of MongoDB; expected mongodb://host:27017/?replicaSet=name')
   }
 }

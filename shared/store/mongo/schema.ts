@@ -3,18 +3,18 @@ import { indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
 import { StoreProblem } from './connection-monitor.ts'
 
-/** An index over many documents takes its time to be made, but nobody waits for it. */
-const BUILD_MS = 600_000
+/** Building an index over many documents takes long; no request waits for it. */
+const BUILD_TIMEOUT_MS = 600_000
 
-/** Makes what is missing. A member that is down does not keep the others from it. */
+/** Creates the missing indexes. A majority of the members is enough, so that one that is down does not block the others. */
 export async function ensureIndexes(db: Db, collections: readonly CollectionSpec[]): Promise<void> {
   for (const spec of collections)
     await db
       .collection(spec.name)
-      .createIndexes(descriptionsOf(spec), { commitQuorum: 'majority', maxTimeMS: BUILD_MS })
+      .createIndexes(toDescriptions(spec), { commitQuorum: 'majority', maxTimeMS: BUILD_TIMEOUT_MS })
 }
 
-function descriptionsOf(spec: CollectionSpec): IndexDescription[] {
+function toDescriptions(spec: CollectionSpec): IndexDescription[] {
   const descriptions: IndexDescription[] = indexesOf(spec).map(({ name, fields, isUnique }) => ({
     name,
     unique: isUnique,
@@ -25,9 +25,11 @@ function descriptionsOf(spec: CollectionSpec): IndexDescription[] {
   return descriptions
 }
 
-/** A single server has neither majority writes nor retries. */
+/** Throws for a single server: it has neither majority writes nor retries. */
 export async function requireReplicaSet(db: Db): Promise<void> {
   const hello = await db.command({ hello: 1 })
   if ('setName' in hello || hello['msg'] === 'isdbgrid') return
-  throw new StoreProblem('the MongoDB of MONGODB_URL is no replica set: start it with --replSet and run rs.initiate()')
+  throw new StoreProblem(
+    'the MongoDB of MONGODB_URL is not a replica set: start it with --replSet and run rs.initiate()',
+  )
 }

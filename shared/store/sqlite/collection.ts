@@ -1,21 +1,21 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { JsonObject } from '../../events.ts'
 import type { TenantId } from '../../tenant.ts'
-import { type Bound, checkQuery, groupOf, pick, toText } from '../document.ts'
+import { type Bound, checkQuery, keyValues, pickValues, serializeDocument, uniqueGroupOf } from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Stored, WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
-import { type Guard, isDuplicate } from './guard.ts'
+import { isDuplicate, type OperationGuard } from './guard.ts'
 
-type Parts = { db: DatabaseSync; guard: Guard; flush: () => Promise<void>; now: () => number }
+type Parts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void>; now: () => number }
 
-/** Documents that have expired leave with the inserts that follow, so many at a time that none of these is slow. */
-const SWEPT = 100
+/** How many expired documents an insert deletes along with its own work; few, so that no insert is slow. */
+const DELETED_PER_INSERT = 100
 
-/** One table. Statements run at once, on this thread; a write is acknowledged when it is on the disk. */
+/** Documents in one table. Statements run synchronously on this thread; a write is acknowledged once it is on the disk. */
 export class SqliteCollection implements Collection {
   readonly #spec: CollectionSpec
   readonly #parts: Parts
-  /** As many as there are shapes of queries in the code. */
+  /** Prepared statements by their SQL; bounded by the number of different queries in the code. */
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(spec: CollectionSpec, parts: Parts) {
@@ -24,18 +24,22 @@ export class SqliteCollection implements Collection {
   }
 
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
-    const group = groupOf(this.#spec, fields)
-    const values = pick(this.#spec, group, fields)
-    const [row] = this.#all(`SELECT doc, version FROM ${this.#alive(group)}`, [tenant, ...this.#clock(), ...values])
+    const group = uniqueGroupOf(this.#spec, fields)
+    const values = pickValues(this.#spec, group, fields)
+    const [row] = this.#all(`SELECT doc, version FROM ${this.#unexpired(group)}`, [
+      tenant,
+      ...this.#expiryParameters(),
+      ...values,
+    ])
     return row && toStored(row)
   }
 
   async insert(tenant: TenantId, doc: JsonObject, { withinMs = Infinity }: WriteOptions = {}): Promise<boolean> {
     const { name, ttlSecs } = this.#spec
-    const text = toText(this.#spec, doc)
-    if (withinMs <= 0) throw storeUnavailable('too late')
+    const text = serializeDocument(this.#spec, doc)
+    if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
     const expiresAt = ttlSecs === undefined ? null : this.#parts.now() + 1000 * ttlSecs
-    if (ttlSecs !== undefined) this.#sweep(tenant, doc)
+    if (ttlSecs !== undefined) this.#deleteExpired(tenant, doc)
     const sql = `INSERT INTO ${name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
     try {
       this.#run(sql, [tenant, expiresAt, text])
@@ -47,11 +51,11 @@ export class SqliteCollection implements Collection {
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
-    const text = toText(this.#spec, doc)
-    const key = this.#keyOf(doc)
+    const text = serializeDocument(this.#spec, doc)
+    const key = keyValues(this.#spec, doc)
     const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(this.#spec.key)} AND version = ?`
     try {
-      return await this.#flushed(this.#run(sql, [text, tenant, ...this.#clock(), ...key, version]) === 1)
+      return await this.#flushed(this.#run(sql, [text, tenant, ...this.#expiryParameters(), ...key, version]) === 1)
     } catch (cause) {
       if (isDuplicate(cause)) return false
       throw cause
@@ -59,9 +63,9 @@ export class SqliteCollection implements Collection {
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
-    const values = pick(this.#spec, this.#spec.key, key)
-    const sql = `DELETE FROM ${this.#alive(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
-    const parameters = [tenant, ...this.#clock(), ...values, ...(version === undefined ? [] : [version])]
+    const values = pickValues(this.#spec, this.#spec.key, key)
+    const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
+    const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
     return this.#flushed(this.#run(sql, parameters) === 1)
   }
 
@@ -69,21 +73,13 @@ export class SqliteCollection implements Collection {
     const { where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
     const conditions = bounds.map(toCondition)
     const order = by.map((field) => `${field} ${isDescending ? 'DESC' : 'ASC'}`).join(', ')
-    const from = [this.#alive(where.map(([field]) => field)), ...conditions].join(' AND ')
+    const from = [this.#unexpired(where.map(([field]) => field)), ...conditions].join(' AND ')
     const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
     const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
-    return this.#all(sql, [tenant, ...this.#clock(), ...values]).map(toStored)
+    return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
   }
 
-  #keyOf(doc: JsonObject) {
-    return pick(
-      this.#spec,
-      this.#spec.key,
-      Object.fromEntries(this.#spec.key.map((name) => [name, doc[name] as string])),
-    )
-  }
-
-  #alive(fields: readonly string[]): string {
+  #unexpired(fields: readonly string[]): string {
     return `${this.#spec.name} WHERE ${this.#where(fields)}`
   }
 
@@ -92,24 +88,20 @@ export class SqliteCollection implements Collection {
     return ['tenant = ?', ...expiry, ...fields.map((field) => `${field} = ?`)].join(' AND ')
   }
 
-  /** The value for the `?` of the expiry. */
-  #clock(): number[] {
+  /** The parameter of the condition on `expires_at`, in collections that have one. */
+  #expiryParameters(): number[] {
     return this.#spec.ttlSecs === undefined ? [] : [this.#parts.now()]
   }
 
-  /** Makes room: what has expired counts as gone, this document's forerunner first of all. */
-  #sweep(tenant: TenantId, doc: JsonObject): void {
+  /** Deletes the expired document with the same key, which would block the insert, and some others. */
+  #deleteExpired(tenant: TenantId, doc: JsonObject): void {
     const { name, key } = this.#spec
     const now = this.#parts.now()
-    const same = key.map((field) => `${field} = ?`).join(' AND ')
-    this.#run(`DELETE FROM ${name} WHERE tenant = ? AND ${same} AND expires_at <= ?`, [
-      tenant,
-      ...this.#keyOf(doc),
-      now,
-    ])
-    this.#run(`DELETE FROM ${name} WHERE rowid IN (SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${SWEPT})`, [
-      now,
-    ])
+    const hasSameKey = key.map((field) => `${field} = ?`).join(' AND ')
+    const parameters = [tenant, ...keyValues(this.#spec, doc), now]
+    this.#run(`DELETE FROM ${name} WHERE tenant = ? AND ${hasSameKey} AND expires_at <= ?`, parameters)
+    const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${DELETED_PER_INSERT}`
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [now])
   }
 
   #run(sql: string, parameters: SQLInputValue[]): number {

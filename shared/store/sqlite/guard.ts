@@ -1,28 +1,29 @@
 import type { Health } from '../../health.ts'
 import { storeUnavailable } from '../unavailable.ts'
 
-/** SQLite's result codes for a file that is locked, gone, full, read-only or broken. */
-const AWAY = new Set([5, 6, 8, 10, 11, 13, 14, 26])
-const UNIQUE = 2067
+/** Runs a statement. Throws `unavailable` for what the file or the disk refuses; any other failure is a bug and is thrown as it is. */
+export type OperationGuard = <T>(operation: () => T) => T
 
-export type Guard = <T>(act: () => T) => T
+/** SQLite's result codes for a file that is locked, missing, full, read-only or damaged. */
+const UNAVAILABLE_CODES = new Set([5, 6, 8, 10, 11, 13, 14, 26])
+const UNIQUE_VIOLATION = 2067
 
-/** Runs a statement: what the file or the disk refuses is `unavailable`, anything else a bug. */
-export function createGuard(health: Health): Guard {
-  return (act) => {
+export function createOperationGuard(health: Health): OperationGuard {
+  return (operation) => {
     try {
-      const result = act()
+      const result = operation()
       health.answered()
       return result
     } catch (cause) {
-      if (!AWAY.has(codeOf(cause) & 0xff)) throw cause
+      // The low byte is the primary code; the rest details it.
+      if (!UNAVAILABLE_CODES.has(codeOf(cause) & 0xff)) throw cause
       health.failed()
       throw storeUnavailable(cause)
     }
   }
 }
 
-export const isDuplicate = (cause: unknown): boolean => codeOf(cause) === UNIQUE
+export const isDuplicate = (cause: unknown): boolean => codeOf(cause) === UNIQUE_VIOLATION
 
 const codeOf = (cause: unknown): number =>
   cause instanceof Error && 'errcode' in cause && typeof cause.errcode === 'number' ? cause.errcode : 0

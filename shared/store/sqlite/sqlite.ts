@@ -2,31 +2,32 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createHealth } from '../../health.ts'
-import { openedAs } from '../document.ts'
+import { requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { SqliteCollection } from './collection.ts'
-import { createFlush } from './flush.ts'
-import { createGuard } from './guard.ts'
+import { createOperationGuard } from './guard.ts'
 import { createTable } from './schema.ts'
 
 export type SqliteOptions = {
-  /** The database's path; its folder is made where it is missing. */
+  /** Path of the database; its folder is created if it does not exist. */
   file: string
   collections: readonly CollectionSpec[]
   /** Milliseconds since 1970. */
   now?: () => number
 }
 
-/** Another process may hold the file for so long, while this one's event loop waits. */
+/** How long a statement waits for another process that has locked the file. The event loop is blocked meanwhile. */
 const BUSY_MS = 200
-/** The database is the user's alone, and the files beside it like it. */
+/** Only the user who runs the server may read the database. SQLite gives its other files the same mode. */
 const MODE = 0o600
 
 /**
- * The standalone form's store: one file and its write-ahead log. Throws when the file cannot be opened or is no database.
+ * Opens the store of the standalone form: one file and its write-ahead log. Throws when the file cannot be opened or is not a
+ * database.
  *
- * `synchronous=NORMAL` leaves the log in the system's memory, which outlives this process but not the machine's power: so
- * each write is acknowledged after an `fdatasync` of the log, one for all that wait, beside the event loop.
+ * With `synchronous=NORMAL` a write is in the operating system's memory, which survives a crash of this process but not a power
+ * failure. So each write is acknowledged only after an `fdatasync` of the log. It runs outside the event loop, and one serves
+ * all writes that are waiting.
  */
 export async function openSqliteStore({ file, collections, now = Date.now }: SqliteOptions): Promise<Store> {
   await mkdir(dirname(file), { recursive: true })
@@ -34,13 +35,13 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY')
   for (const spec of collections) createTable(db, spec)
-  db.exec('PRAGMA user_version = 1') // A write, so that there is a log to flush.
+  db.exec('PRAGMA user_version = 1') // Any write: it creates the log that is opened next.
   const log = await open(`${file}-wal`, 'r+')
   const health = createHealth()
-  const parts = { db, guard: createGuard(health), flush: createFlush(() => log.datasync()), now }
+  const parts = { db, guard: createOperationGuard(health), flush: createFlush(() => log.datasync()), now }
   const opened = new Map(collections.map((spec) => [spec.name, new SqliteCollection(spec, parts)]))
   return {
-    collection: ({ name }) => openedAs(name, opened),
+    collection: ({ name }) => requireCollection(name, opened),
     awayMs: health.awayMs,
     async close() {
       if (!db.isOpen) return
@@ -48,4 +49,20 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
       await log.close()
     },
   }
+}
+
+/**
+ * Creates a function that resolves once everything written before its call is on the disk. One `sync` runs at a time; calls
+ * that arrive during it share the next one.
+ */
+export function createFlush(sync: () => Promise<void>): () => Promise<void> {
+  let running: Promise<unknown> = Promise.resolve()
+  let next: Promise<void> | undefined
+  const begin = () => {
+    next = undefined
+    const syncing = sync()
+    running = syncing.catch(() => {}) // The callers that share this one get its failure.
+    return syncing
+  }
+  return () => (next ??= running.then(begin))
 }
