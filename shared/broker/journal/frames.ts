@@ -6,7 +6,8 @@ export function renderFrame(seq: number, event: AgentEvent): string {
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
 }
 
-type ReaderFailure = Extract<
+/** Codes of the terminal frames that end one reader's stream without ending the run. */
+export type ReaderFailure = Extract<
   RunErrorCode,
   'worker_lost' | 'worker_draining' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'internal'
 >

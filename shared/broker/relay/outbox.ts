@@ -3,8 +3,8 @@ import { LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './re
 
 export type OutboxLimits = {
   maxMessageBytes: number
-  /** Frames sent and not yet acknowledged: above it streams wait (design §4.4). */
-  maxUnackedBytes: number
+  /** Above this many bytes sent and not acknowledged, no frames are sent (`shared/broker/README.md` "Credit and backpressure"). */
+  maxUnacknowledgedBytes: number
 }
 
 export type OutboxOptions = {
@@ -19,12 +19,12 @@ export type OutboxOptions = {
   limits?: OutboxLimits
 }
 
-const OUTBOX_LIMITS: OutboxLimits = { maxMessageBytes: 256 * 1024, maxUnackedBytes: 4 * 1024 * 1024 }
+const OUTBOX_LIMITS: OutboxLimits = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
 
 /**
- * Everything one process sends another. Self-clocked: what gathers while one message is on its way goes with the next, so an
- * idle process sends an event at once and a loaded one thousands together, without a timer (design §4.2). Frames are taken
- * from their cursors only when they are packed: what Redis loses is in the journal still.
+ * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
+ * together in the next one. So an idle process sends an event at once and a loaded one packs thousands into a message, without a
+ * timer. Frames are taken from their cursors only when a message is packed; frames that Redis loses are still in the journal.
  */
 export class Outbox {
   readonly #epoch: number
@@ -35,10 +35,10 @@ export class Outbox {
   readonly #streams = new Map<number, FrameCursor>()
   readonly #dirty = new Set<number>()
   #records: WireRecord[] = []
-  #sent = 0
-  #acked = 0
+  #sentBytes = 0
+  #acknowledgedBytes = 0
   #isSending = false
-  #isFlushSoon = false
+  #isFlushScheduled = false
 
   constructor({ epoch, publish, canSendFrames, onPublished, limits = OUTBOX_LIMITS }: OutboxOptions) {
     this.#epoch = epoch
@@ -52,18 +52,18 @@ export class Outbox {
     return this.#streams.size
   }
 
-  /** Is something under way, or waiting to be? A stream is until its receiver, who has all of it then, has detached it. */
+  /** `true` while a message is in flight, a record waits or a stream is attached. The receiver detaches a stream when it has all frames. */
   get isBusy(): boolean {
     return this.#isSending || this.#records.length > 0 || this.#streams.size > 0
   }
 
-  /** Sends a record behind what waits already, and before any frames: with those of the same loop turn, in one message. */
+  /** Queues a record. It is sent after the records queued before and ahead of any frames; one message takes all of a loop turn. */
   send(each: WireRecord): void {
     this.#records.push(each)
-    this.#flushSoon()
+    this.#scheduleFlush()
   }
 
-  /** Sends what the cursor has and will have, under the receiver's number for it, until it ends or is detached. */
+  /** Sends the frames of the cursor, present and future, under the receiver's stream number until the stream is detached. */
   attach(stream: number, cursor: FrameCursor): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
@@ -72,7 +72,7 @@ export class Outbox {
     this.#markDirty(stream)
   }
 
-  /** Sends on from after frame `seq`. Of a stream that is not attached the receiver is told that it is gone. */
+  /** Sends the frames after number `seq` again. When the stream is not attached, a `gap` record is sent instead. */
   resend(stream: number, seq: number): void {
     const cursor = this.#streams.get(stream)
     if (!cursor) return this.send(record(RECORD.gap, { stream }))
@@ -80,8 +80,8 @@ export class Outbox {
     this.#markDirty(stream)
   }
 
-  /** The stream's reader has everything up to frame `seq`. */
-  taken(stream: number, seq: number): void {
+  /** Sets the read position of the stream's client. */
+  confirmRead(stream: number, seq: number): void {
     this.#streams.get(stream)?.confirmRead(seq)
   }
 
@@ -91,44 +91,44 @@ export class Outbox {
     this.#dirty.delete(stream)
   }
 
-  /** The receiver has got everything up to this position. */
-  acked(position: number): void {
-    this.#acked = Math.max(this.#acked, position)
+  /** The receiver has received everything up to this position. */
+  acknowledge(position: number): void {
+    this.#acknowledgedBytes = Math.max(this.#acknowledgedBytes, position)
     this.#flush()
   }
 
-  /** Frames may flow again. */
+  /** Sends what waits. Called when `canSendFrames` may have become `true`. */
   resume(): void {
     this.#flush()
   }
 
   /**
-   * The heartbeat: for each stream the last frame that was packed, so that a loss at the very end shows. Where a run waits for
-   * its reader, the word that it has read on may have been lost.
+   * Sends the heartbeat: for each stream the number of the last frame packed, so the receiver notices when the latest frames were
+   * lost. For a run that waits for its reader it also asks for the read position, because the report of it may have been lost.
    */
-  beat(): void {
+  sendBeat(): void {
     if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
     for (const [stream, { seq, isTooFarBehind }] of this.#streams) {
-      if (isTooFarBehind) this.send(record(RECORD.ask, { stream }))
+      if (isTooFarBehind) this.send(record(RECORD.askReadPosition, { stream }))
       body.writeUInt32LE(stream, at)
       at = body.writeUInt32LE(seq, at + 4)
     }
     this.send(record(RECORD.beat, { body }))
   }
 
-  /** The receiver is gone: its streams have no reader any more. */
+  /** Detaches all streams and discards queued records. Called when the receiver has left or crashed. */
   close(): void {
     for (const stream of [...this.#streams.keys()]) this.detach(stream)
     this.#records = []
   }
 
-  #flushSoon(): void {
-    if (this.#isFlushSoon) return
-    this.#isFlushSoon = true
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
     setImmediate(() => {
-      this.#isFlushSoon = false
+      this.#isFlushScheduled = false
       this.#flush()
     })
   }
@@ -143,8 +143,8 @@ export class Outbox {
     const records = this.#gather()
     if (records.length === 0) return
     this.#isSending = true
-    const message = packMessage(this.#epoch, this.#sent, records)
-    this.#sent += message.length
+    const message = packMessage(this.#epoch, this.#sentBytes, records)
+    this.#sentBytes += message.length
     this.#publish(message).then(
       (listeners) => {
         this.#isSending = false
@@ -152,12 +152,13 @@ export class Outbox {
         this.#flush()
       },
       () => {
-        // Redis is away. The next heartbeat tries again; what was in this message is asked for again by whoever misses it.
+        // Redis is unreachable. The next heartbeat sends again; the receiver requests the frames that it misses.
         this.#isSending = false
       },
     )
   }
 
+  /** Takes the records of the next message: all that wait, then frames as far as the message, credit and fence allow. */
   #gather(): WireRecord[] {
     const records = this.#records
     this.#records = []
@@ -165,8 +166,8 @@ export class Outbox {
     if (this.#dirty.size === 0 || !this.#canSendFrames()) return records
     for (const stream of this.#dirty) {
       if (bytes >= this.#limits.maxMessageBytes) break
-      if (this.#sent + bytes - this.#acked > this.#limits.maxUnackedBytes) break
-      const frames = this.#framesOf(stream)
+      if (this.#sentBytes + bytes - this.#acknowledgedBytes > this.#limits.maxUnacknowledgedBytes) break
+      const frames = this.#takeFrames(stream)
       if (!frames) continue
       records.push(frames)
       bytes += sizeOf(frames)
@@ -174,7 +175,7 @@ export class Outbox {
     return records
   }
 
-  #framesOf(stream: number): WireRecord | undefined {
+  #takeFrames(stream: number): WireRecord | undefined {
     this.#dirty.delete(stream)
     const cursor = this.#streams.get(stream)
     if (!cursor || stateOf(cursor) !== 'ready') return undefined
@@ -186,11 +187,11 @@ export class Outbox {
     }
     const { text, lastSeq } = frames
     const state = stateOf(cursor)
-    if (state === 'ready') this.#dirty.add(stream) // The rest is packed after everybody else's turn.
+    if (state === 'ready') this.#dirty.add(stream) // The rest is packed after the other streams' frames.
     const flags = state === 'ended' ? LAST : 0
     return record(RECORD.frames, { stream, seq: before + 1, count: lastSeq - before, flags, body: text })
   }
 }
 
-/** A cursor's state is another after each step. */
+/** Reads the state anew, where the compiler would assume that it has not changed since the last comparison. */
 const stateOf = (cursor: FrameCursor): FrameCursor['state'] => cursor.state

@@ -1,29 +1,35 @@
-/** What a record carries. A frames record's bytes are ready SSE text, which nobody on the way parses. */
+/** The record types. The body of a `frames` record is SSE text that is passed through unparsed. */
 export const RECORD = {
   frames: 0,
+  /** The worker no longer has the next frame of the stream. */
   gap: 1,
+  /** The heartbeat: stream number and last frame of each stream that the sender has open (two u32 each). */
   beat: 2,
   call: 3,
   reply: 4,
+  /** Acknowledges bytes for the sender's credit (credit.ts). */
   ack: 5,
+  /** Asks for the frames after number `seq` again. */
   resend: 6,
+  /** The stream has no reader any more. */
   detach: 7,
-  /** The stream's reader has everything up to `seq`. */
-  taken: 8,
-  /** How far is the stream's reader? */
-  ask: 9,
+  /** The stream's client has read everything up to frame `seq`. */
+  readPosition: 8,
+  /** Asks for the read position of the stream's client. */
+  askReadPosition: 9,
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 
-/** The last frames of a run. */
+/** Flag of a `frames` record: it contains the run's last frame. */
 export const LAST = 1
 
-/** A call that a worker makes: the answer goes to a worker. */
+/** Flag of a `call` record: the caller is a worker, so the reply goes to a worker's channel. */
 export const BY_WORKER = 1
 
 /**
- * A piece of a message between two processes. `stream` is the receiving gateway's number for a stream, or the caller's for a
- * call; `seq` the first frame's number, or the number that the record is about.
+ * One part of a message between two processes. `stream` is the gateway's number for a stream, or the caller's number for a call.
+ * `seq` is the number of the first frame in the body, or the frame number that the record is about. Numbers out of range
+ * (`stream` and `seq` u32, `count` u16, `type` and `flags` u8) make `packMessage` throw.
  */
 export type WireRecord = {
   type: RecordType
@@ -34,7 +40,7 @@ export type WireRecord = {
   body: string | Uint8Array
 }
 
-/** Who sends, and how many bytes it has sent this receiver so far, this message included: what credit is counted by. */
+/** The sender's epoch, and how many bytes it has sent to this receiver, this message included: the position that credit counts. */
 export type Head = { epoch: number; position: number }
 
 const HEAD_BYTES = 12
@@ -48,7 +54,10 @@ export const record = (
 export const sizeOf = ({ body }: WireRecord): number =>
   RECORD_BYTES + (typeof body === 'string' ? Buffer.byteLength(body) : body.length)
 
-/** Packs a message, little-endian: epoch u32, position f64; then per record stream u32, seq u32, count u16, type u8, flags u8, length u32, bytes. */
+/**
+ * Packs a message, little-endian: epoch u32, position f64, then for each record stream u32, seq u32, count u16, type u8, flags u8,
+ * body length u32, body. Throws `RangeError` for a number that does not fit.
+ */
 export function packMessage(epoch: number, sentBefore: number, records: readonly WireRecord[]): Buffer {
   const size = records.reduce((bytes, each) => bytes + sizeOf(each), HEAD_BYTES)
   const message = Buffer.allocUnsafe(size)
@@ -74,7 +83,7 @@ function packRecord(message: Buffer, at: number, { type, stream, seq, count, fla
 
 export type ReceivedRecord = Omit<WireRecord, 'body' | 'type'> & { type: number; body: Buffer }
 
-/** Walks a message without copying: bodies are views of it. Throws for a message that is cut or malformed, before or within it. */
+/** Reads a message. Bodies are views of it, not copies. Throws `RangeError` for a message that is cut or malformed. */
 export function readMessage(message: Buffer, visit: (record: ReceivedRecord) => void): Head {
   const head = { epoch: message.readUInt32LE(0), position: message.readDoubleLE(4) }
   let at = HEAD_BYTES

@@ -1,22 +1,26 @@
 import type { CounterName, Metrics } from '../../metrics.ts'
+import type { ReaderFailure } from '../journal/frames.ts'
 import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
-import { RelayedStream, type RelayFailure } from './relayed-stream.ts'
+import { RelayedStream } from './relayed-stream.ts'
 
 export type StreamsDeps = {
-  /** Sends to the worker of this epoch. */
+  /** Sends a record to the worker of this epoch. */
   send(epoch: number, each: WireRecord): void
-  lives(epoch: number): boolean
-  isAway(): boolean
+  isAlive(epoch: number): boolean
+  isRedisUnreachable(): boolean
   metrics: Metrics
 }
 
 type OpenStream = { epoch: number; stream: RelayedStream }
 
-/** The streams that this gateway has open, by the numbers that it has given them, and what comes for them. */
+/**
+ * The open streams of this gateway by stream number. The gateway chooses the number, the worker puts it into every record that
+ * it sends for the stream.
+ */
 export class RelayedStreams {
   readonly #deps: StreamsDeps
   readonly #open = new Map<number, OpenStream>()
-  #last = 0
+  #lastNumber = 0
   #onEmpty = () => {}
 
   constructor(deps: StreamsDeps) {
@@ -27,27 +31,23 @@ export class RelayedStreams {
     return this.#open.size
   }
 
-  /** A stream of a run of this worker, from after frame `after` on; it is open until somebody returns it. */
+  /** Opens a stream that starts after frame `after` of a run of this worker. It stays open until its iteration has returned. */
   open(epoch: number, after: number): { number: number; stream: RelayedStream } {
-    const number = ++this.#last
-    const { send, lives, isAway } = this.#deps
+    const number = ++this.#lastNumber
+    const { send, isRedisUnreachable, metrics } = this.#deps
     const stream = new RelayedStream(after, {
-      resend(seq) {
-        if (isAway()) return false
+      requestResend(seq) {
+        if (isRedisUnreachable()) return false
         send(epoch, record(RECORD.resend, { stream: number, seq }))
         return true
       },
-      taken: (seq) => send(epoch, record(RECORD.taken, { stream: number, seq })),
-      closed: () => {
-        this.#open.delete(number)
-        if (this.#open.size === 0) this.#onEmpty()
-        if (lives(epoch)) send(epoch, record(RECORD.detach, { stream: number }))
-      },
-      gap: (fate) => this.#deps.metrics.count(GAP_COUNTER[fate]),
-      failed: (code) => {
+      onRead: (seq) => send(epoch, record(RECORD.readPosition, { stream: number, seq })),
+      onGap: (state) => metrics.count(GAP_COUNTER[state]),
+      onFailed(code) {
         const counter = FAILURE_COUNTER[code]
-        if (counter) this.#deps.metrics.count(counter)
+        if (counter) metrics.count(counter)
       },
+      onClosed: () => this.#remove(number, epoch),
     })
     this.#open.set(number, { epoch, stream })
     return { number, stream }
@@ -63,28 +63,35 @@ export class RelayedStreams {
     clearTimeout(timer)
   }
 
+  /** Handles a record from the worker of epoch `from`. Records for another worker's stream are ignored. */
   onRecord(from: number, { type, stream: number, seq, count, flags, body }: ReceivedRecord): void {
     if (type === RECORD.beat) return this.#onBeat(from, body)
     const open = this.#open.get(number)
     if (open?.epoch !== from) return
-    if (type === RECORD.gap) return open.stream.gone()
-    if (type === RECORD.ask) return open.stream.tellTaken()
+    if (type === RECORD.gap) return open.stream.onGone()
+    if (type === RECORD.askReadPosition) return open.stream.reportRead()
     if (type !== RECORD.frames) return
-    const isTaken = open.stream.accept({ seq, count, body, isLast: (flags & LAST) > 0 })
-    if (isTaken) this.#deps.metrics.count('frames_relayed', count)
+    const isAccepted = open.stream.accept({ seq, count, body, isLast: (flags & LAST) > 0 })
+    if (isAccepted) this.#deps.metrics.count('frames_relayed', count)
   }
 
-  /** Ends the streams of this worker, or of all, with a terminal frame behind what was received. */
-  fail(code: RelayFailure, epoch?: number): void {
+  /** Ends the streams of this worker, or with `epoch` left out all streams, after the frames accepted so far. */
+  fail(code: ReaderFailure, epoch?: number): void {
     for (const open of this.#open.values()) if (epoch === undefined || open.epoch === epoch) open.stream.fail(code)
   }
 
-  /** A stream that a worker still sends and nobody here has open was left, and the word of it lost. */
+  #remove(number: number, epoch: number): void {
+    this.#open.delete(number)
+    if (this.#open.size === 0) this.#onEmpty()
+    if (this.#deps.isAlive(epoch)) this.#deps.send(epoch, record(RECORD.detach, { stream: number }))
+  }
+
+  /** A heartbeat lists streams and their last frames. One that is not open here was closed, and its `detach` was lost: it is repeated. */
   #onBeat(from: number, body: Buffer): void {
     for (let at = 0; at + 8 <= body.length; at += 8) {
       const number = body.readUInt32LE(at)
       const open = this.#open.get(number)
-      if (open) open.stream.announced(body.readUInt32LE(at + 4))
+      if (open) open.stream.onBeat(body.readUInt32LE(at + 4))
       else this.#deps.send(from, record(RECORD.detach, { stream: number }))
     }
   }
@@ -92,7 +99,7 @@ export class RelayedStreams {
 
 const GAP_COUNTER = { asked: 'gaps_asked', repaired: 'gaps_repaired' } as const
 
-const FAILURE_COUNTER: Partial<Record<RelayFailure, CounterName>> = {
+const FAILURE_COUNTER: Partial<Record<ReaderFailure, CounterName>> = {
   worker_lost: 'streams_lost',
   relay_unavailable: 'streams_lost',
   stream_gap: 'gaps_lost',

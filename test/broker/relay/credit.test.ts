@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ackedPosition, Credit } from '../../../shared/broker/relay/credit.ts'
+import { acknowledgedPosition, Credit } from '../../../shared/broker/relay/credit.ts'
 
 const KIB = 1024
 const WORKER = 7
@@ -7,7 +7,7 @@ const WORKER = 7
 describe('credit', () => {
   const told = (credit: Credit, kib: number, isBeat = false) => {
     const ack = credit.received(WORKER, { position: kib * KIB, isBeat })
-    return ack && ackedPosition(ack) / KIB
+    return ack && acknowledgedPosition(ack) / KIB
   }
 
   it('design §4.4: a sender is told of its bytes every 256 KiB, up to the last message that came', () => {
@@ -32,6 +32,6 @@ describe('credit', () => {
   it('a position of terabytes comes through', () => {
     const position = 2 ** 42 + 3
     const ack = new Credit().received(WORKER, { position, isBeat: false })
-    expect(ack && ackedPosition(ack)).to.equal(position)
+    expect(ack && acknowledgedPosition(ack)).to.equal(position)
   })
 })

@@ -32,7 +32,7 @@ describe('outbox behind a fence', () => {
     const { outbox, sent, say } = setUp(lease)
     say()
     await turns()
-    outbox.beat()
+    outbox.sendBeat()
     expect(sent).to.deep.equal([])
     outbox.send(record(RECORD.reply))
     await turns()

@@ -1,20 +1,27 @@
 import { expect } from 'chai'
-import { RELAY_LIMITS, RelayedStream, type RelayLimits } from '../../../shared/broker/relay/relayed-stream.ts'
+import {
+  RelayedStream,
+  type RelayedStreamHooks,
+  STREAM_LIMITS,
+  type StreamLimits,
+} from '../../../shared/broker/relay/relayed-stream.ts'
 
-function setUp(limits: Partial<RelayLimits> = {}, after = 0) {
+function setUp(limits: Partial<StreamLimits> = {}, after = 0) {
   const asked: number[] = []
   let closes = 0
-  const told: number[] = []
-  const hooks = {
-    resend: (seq: number) => asked.push(seq) > 0,
-    closed: () => closes++,
-    taken: (seq: number) => told.push(seq),
+  const reported: number[] = []
+  const hooks: RelayedStreamHooks = {
+    requestResend: (seq) => asked.push(seq) > 0,
+    onRead: (seq) => reported.push(seq),
+    onGap: () => {},
+    onFailed: () => {},
+    onClosed: () => closes++,
   }
-  const stream = new RelayedStream(after, hooks, { ...RELAY_LIMITS, ...limits })
+  const stream = new RelayedStream(after, hooks, { ...STREAM_LIMITS, ...limits })
   const send = (seq: number, count = 1, fields: { body?: string; isLast?: boolean } = {}) =>
     stream.accept({ seq, count, body: Buffer.from(fields.body ?? `${seq}+${count} `), isLast: fields.isLast ?? false })
   const take = async () => String((await stream.next()).value?.text ?? 'END')
-  return { stream, asked, told, send, take, closes: () => closes }
+  return { stream, asked, reported, send, take, closes: () => closes }
 }
 
 describe('relayed stream', () => {
@@ -30,21 +37,21 @@ describe('relayed stream', () => {
   })
 
   it('design §7.2: the worker is told how far the reader is, every 512 frames or 48 KiB, and when it asks', async () => {
-    const { stream, send, take, told } = setUp()
+    const { stream, send, take, reported } = setUp()
     send(1, 511)
     await take()
-    expect(told).to.deep.equal([])
+    expect(reported).to.deep.equal([])
     send(512)
     send(513)
-    expect(told).to.deep.equal([])
+    expect(reported).to.deep.equal([])
     await take()
-    expect(told).to.deep.equal([513])
+    expect(reported).to.deep.equal([513])
     send(514, 1, { body: 'x'.repeat(48 * 1024) })
     await take()
-    expect(told).to.deep.equal([513, 514])
+    expect(reported).to.deep.equal([513, 514])
     send(515)
-    stream.tellTaken()
-    expect(told).to.deep.equal([513, 514, 514])
+    stream.reportRead()
+    expect(reported).to.deep.equal([513, 514, 514])
   })
 
   it('design §4.3: a hole is asked for once, nothing behind it is handed on, and it goes on where it was', async () => {
@@ -70,9 +77,9 @@ describe('relayed stream', () => {
   it('reliability rule 1: a heartbeat that knows of more shows a loss at the very end', () => {
     const { stream, send, asked } = setUp()
     send(1)
-    stream.announced(1)
+    stream.onBeat(1)
     expect(asked).to.deep.equal([])
-    stream.announced(2)
+    stream.onBeat(2)
     expect(asked).to.deep.equal([1])
   })
 
@@ -163,7 +170,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('1+1 ')
     const rest = take()
     await new Promise(setImmediate)
-    stream.gone() // The worker's answer to what was asked for.
+    stream.onGone() // The worker's answer to what was asked for.
     expect(await rest).to.include('slow_consumer')
   })
 
@@ -183,7 +190,7 @@ describe('relayed stream', () => {
     const { stream, send, take } = setUp()
     send(1, 1, { isLast: true })
     stream.fail('worker_lost')
-    stream.announced(9)
+    stream.onBeat(9)
     expect(await take()).to.equal('1+1 ')
     expect(await take()).to.equal('END')
   })

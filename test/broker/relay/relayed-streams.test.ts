@@ -8,8 +8,8 @@ function setUp() {
   const counted: Partial<Record<CounterName, number>> = {}
   const streams = new RelayedStreams({
     send: (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq]),
-    lives: (epoch) => epoch !== 666,
-    isAway: () => false,
+    isAlive: (epoch) => epoch !== 666,
+    isRedisUnreachable: () => false,
     metrics: {
       ...NO_METRICS,
       count(name, by = 1) {

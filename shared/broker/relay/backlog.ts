@@ -1,0 +1,124 @@
+import type { Frames } from '../port.ts'
+
+export type BacklogLimits = {
+  /**
+   * Bytes that a client which does not read may cost in this process: half of them in a write that the client has not taken,
+   * half in the backlog. The backlog may use all of them for `burstMs`.
+   */
+  maxHeldBytes: number
+  burstMs: number
+}
+
+/** Frames that were received and not yet taken; the last of them has number `lastSeq`. */
+type Chunk = { body: Buffer; lastSeq: number }
+
+export type ReceivedFrames = { count: number; body: Buffer; isLast: boolean }
+
+/**
+ * Holds the frames of one stream that were received in order and not yet taken. It is bounded: what does not fit is dropped, and
+ * has to be requested again from frame `seq` on.
+ *
+ * | State    | Meaning                                                       | Next state                                                    |
+ * |----------|---------------------------------------------------------------|---------------------------------------------------------------|
+ * | open     | holds at most half of `maxHeldBytes`, or a single chunk       | burst: `add` goes above that                                  |
+ * | burst    | holds more, in several chunks; the timer of `burstMs` runs    | open: `take`. dropping: the timer ends, or `add` finds more   |
+ * |          |                                                               | than `maxHeldBytes` held                                      |
+ * | dropping | the newest frames were dropped, down to half of the limit     | open: `reopen`, when the rest has been taken                  |
+ *
+ * `keepAll` stops the timer, so that what is held stays until it is taken. `clear` discards everything.
+ */
+export class Backlog {
+  readonly #limits: BacklogLimits
+  #seq: number
+  #chunks: Chunk[] = []
+  #bytes = 0
+  #hasLast = false
+  #isDropping = false
+  #burstTimer: NodeJS.Timeout | undefined
+
+  constructor(seq: number, limits: BacklogLimits) {
+    this.#seq = seq
+    this.#limits = limits
+  }
+
+  /** Number of the last frame that is held or was taken. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  get isEmpty(): boolean {
+    return this.#chunks.length === 0
+  }
+
+  /** Whether the run's last frame is held or was taken. */
+  get hasLast(): boolean {
+    return this.#hasLast
+  }
+
+  get isDropping(): boolean {
+    return this.#isDropping
+  }
+
+  /**
+   * Adds the frames that follow frame `seq`. Returns `false` when they do not fit and were dropped. The body is copied, because a
+   * view would keep the whole message in memory; `isTakenSoon` says that it will be taken in this event-loop turn, without a copy.
+   */
+  add({ count, body, isLast }: ReceivedFrames, isTakenSoon: boolean): boolean {
+    if (this.#bytes > this.#limits.maxHeldBytes) {
+      this.#drop()
+      return false
+    }
+    this.#seq += count
+    this.#hasLast = isLast
+    this.#chunks.push({ body: isTakenSoon ? body : Buffer.from(body), lastSeq: this.#seq })
+    this.#bytes += body.length
+    if (this.#isBurst) this.#burstTimer ??= setTimeout(this.#endBurst, this.#limits.burstMs).unref()
+    return true
+  }
+
+  /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, in memory of their own. */
+  take(): Frames & { text: Buffer } {
+    this.keepAll()
+    let bytes = 0
+    const end = this.#chunks.findIndex(({ body }, i) => {
+      bytes += body.length
+      return i > 0 && bytes > this.#limits.maxHeldBytes / 2
+    })
+    const taken = this.#chunks.splice(0, end < 0 ? this.#chunks.length : end)
+    const text = Buffer.concat(taken.map(({ body }) => body))
+    this.#bytes -= text.length
+    return { text, lastSeq: taken.at(-1)?.lastSeq ?? this.#seq }
+  }
+
+  reopen(): void {
+    this.#isDropping = false
+  }
+
+  keepAll(): void {
+    clearTimeout(this.#burstTimer)
+    this.#burstTimer = undefined
+  }
+
+  clear(): void {
+    this.keepAll()
+    this.#chunks = []
+    this.#bytes = 0
+  }
+
+  get #isBurst(): boolean {
+    return this.#chunks.length > 1 && this.#bytes > this.#limits.maxHeldBytes / 2
+  }
+
+  readonly #endBurst = (): void => {
+    this.#burstTimer = undefined
+    if (this.#isBurst) this.#drop()
+  }
+
+  #drop(): void {
+    if (this.#isDropping) return
+    this.#isDropping = true
+    this.#hasLast = false
+    while (this.#isBurst) this.#bytes -= this.#chunks.pop()?.body.length ?? 0
+    this.#seq = this.#chunks.at(-1)?.lastSeq ?? this.#seq
+  }
+}
