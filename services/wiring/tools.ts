@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Egress } from '../../shared/net/egress.ts'
+import type { Egress } from '../../shared/net/port.ts'
 import { planProblem } from '../../shared/plans/plan.ts'
 import { createAgentTools } from '../../shared/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/tools/agents/dream.ts'

@@ -1,5 +1,5 @@
-import type { ProviderType } from '../../shared/config/model.ts'
 import { invalidRequest } from '../../shared/errors.ts'
+import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../shared/provider-types.ts'
 import { openAiSdkProvider } from '../../shared/providers/ai-sdk/ai-sdk.ts'
 import { createChatProvider } from '../../shared/providers/chat/chat.ts'
 import type { Send } from '../../shared/providers/chat/transport.ts'
@@ -9,37 +9,41 @@ import type { ModelProvider } from '../../shared/providers/port.ts'
 
 export type ProviderSettings = {
   type: ProviderType
-  /** Replaces the provider's own address; `openai-compatible` has none of its own. */
-  baseUrl?: string
-  apiKey?: string
-  /** These two stand in for the connections that each provider opens, and then have the limit for connecting to themselves. */
-  fetch?: typeof globalThis.fetch
-  /** For the providers that speak chat completions. */
-  send?: Send
-  limits?: Partial<ModelLimits>
+  /** Replaces the provider's own address. Required for a type that has none, such as `openai-compatible`. */
+  baseUrl?: string | undefined
+  apiKey?: string | undefined
+  /** Replaces the connections of the AI SDK adapter; must keep the limit for connecting itself. */
+  fetch?: typeof globalThis.fetch | undefined
+  /** Replaces the connections of the chat completions adapter; must keep the limit for connecting itself. */
+  send?: Send | undefined
+  limits?: Partial<ModelLimits> | undefined
 }
 
 /** Opens a provider of one of the types of D1.3. Throws `invalid_request` when its address is missing or not an HTTP one. */
-export async function openProvider({ fetch, send, ...settings }: ProviderSettings): Promise<ModelProvider> {
-  const { type, baseUrl } = settings
-  if (type === 'demo') return createDemoProvider()
-  if (baseUrl === undefined && type === 'openai-compatible') {
-    throw invalidRequest('openai-compatible needs the address of its API: set MODEL_BASE_URL')
+export async function openProvider({ type, baseUrl, apiKey, ...settings }: ProviderSettings): Promise<ModelProvider> {
+  const dialect = dialectAt(type, baseUrl)
+  if (dialect === 'demo') return createDemoProvider()
+  checkAddress(type, baseUrl)
+  const common = { type, baseUrl, apiKey, limits: { ...MODEL_LIMITS, ...settings.limits } }
+  if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
+  return openAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+}
+
+function dialectAt(type: ProviderType, baseUrl: string | undefined): Dialect {
+  const { dialect, gateway } = PROVIDER_TYPES[type]
+  if (baseUrl === undefined || !gateway) return dialect
+  return gateway.ownHosts.test(URL.parse(baseUrl)?.hostname ?? '') ? dialect : gateway.dialect
+}
+
+function checkAddress(type: ProviderType, baseUrl: string | undefined): void {
+  if (baseUrl === undefined && PROVIDER_TYPES[type].baseUrl === undefined) {
+    throw invalidRequest(`${type} needs the address of its API: set MODEL_BASE_URL`)
   }
   if (baseUrl !== undefined && !isPlainHttp(URL.parse(baseUrl))) {
     throw invalidRequest('the address of the provider is not an http or https URL without a user: check MODEL_BASE_URL')
   }
-  const limits = { ...MODEL_LIMITS, ...settings.limits }
-  if (type === 'anthropic' || type === 'google' || (type === 'openai' && isOpenAi(baseUrl))) {
-    return openAiSdkProvider({ ...settings, type, ...(fetch && { fetch }), limits })
-  }
-  return createChatProvider({ ...settings, type, ...(send && { send }), limits })
 }
 
-/** A user in the address would be refused by `fetch`, with the password in its error. */
+/** A URL with a user is refused here, because `fetch` would refuse it with an error that shows the password. */
 const isPlainHttp = (url: URL | null) =>
   url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-
-/** Any other address is a gateway, and those speak chat completions, not OpenAI's newer API. */
-const isOpenAi = (baseUrl: string | undefined) =>
-  baseUrl === undefined || /(?:^|\.)openai\.com$/.test(new URL(baseUrl).hostname)

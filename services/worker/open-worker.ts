@@ -1,7 +1,6 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
-import { createPrices } from '../../shared/providers/prices.ts'
-import { createWindows } from '../../shared/providers/windows.ts'
+import { createPrices, createWindows } from '../../shared/providers/prices.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { openTools } from '../wiring/tools.ts'
 import { openModels } from './open-models.ts'

@@ -1,26 +1,15 @@
+import { PROVIDER_NAMES, PROVIDER_TYPES, type ProviderType } from '../provider-types.ts'
+
 /** The environment as `process.env` holds it. */
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** Does the environment hold this variable? An empty one counts as unset. */
+/** Tells whether the environment holds a variable. An empty one counts as unset. */
 export type IsSet = (name: string) => boolean
 
-export const PROVIDERS = ['openai', 'anthropic', 'google', 'openai-compatible', 'ollama', 'demo'] as const
-export type ProviderType = (typeof PROVIDERS)[number]
-
-/** A model the operator has configured, and how to reach it. Without `baseUrl` the provider's own address counts. */
+/** A model that the operator configured, and how to reach it. Without `baseUrl` the provider's own address is used. */
 export type ModelTarget = Readonly<{ provider: ProviderType; model: string; baseUrl?: string; apiKey?: string }>
 
-/** Where a provider's users keep its key. None for `openai-compatible`: a key reaches only the provider it belongs to. */
-const USUAL_KEYS: Record<ProviderType, readonly string[]> = {
-  openai: ['OPENAI_API_KEY'],
-  anthropic: ['ANTHROPIC_API_KEY'],
-  google: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-  'openai-compatible': [],
-  ollama: ['OLLAMA_API_KEY'],
-  demo: [],
-}
-
-/** What the variables `MODEL*` or `FALLBACK_MODEL*` hold. */
+/** The values of the variables `MODEL*` or `FALLBACK_MODEL*`. */
 export type TargetParts = {
   model: string | undefined
   provider: ProviderType | undefined
@@ -28,13 +17,14 @@ export type TargetParts = {
   apiKey: string | undefined
 }
 
-/** Puts the parts together; `undefined` when nothing, or not enough, is configured. */
+/** Builds a target from its variables; `undefined` when the provider or the model is not configured. */
 export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined {
   const { provider, baseUrl } = parts
-  const model = parts.model ?? (provider === 'demo' ? 'demo' : undefined)
-  if (provider === undefined || model === undefined) return undefined
-  const apiKey =
-    parts.apiKey ?? USUAL_KEYS[provider].map((name) => env[name]).find((key) => key !== undefined && key !== '')
+  if (provider === undefined) return undefined
+  const { keyVariables, defaultModel } = PROVIDER_TYPES[provider]
+  const model = parts.model ?? defaultModel
+  if (model === undefined) return undefined
+  const apiKey = parts.apiKey ?? keyVariables.map((name) => env[name]).find((key) => key !== undefined && key !== '')
   return Object.freeze({
     provider,
     model,
@@ -43,24 +33,34 @@ export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined 
   })
 }
 
-/** The pairs of D1.3. `isSet` goes by name, so that a wrong value is not reported as a missing one too. */
-export function targetProblems(prefix: string, provider: string | undefined, isSet: IsSet): (string | false)[] {
-  const wantsModel = provider !== undefined && provider !== 'demo'
+/**
+ * Finds variables that lack the one they need (D1.3). `isSet` looks at the environment and not at parsed values, so that a
+ * wrong value is not reported as a missing one too.
+ */
+export function targetProblems(prefix: string, provider: ProviderType | undefined, isSet: IsSet): (string | false)[] {
+  const descriptor = provider && PROVIDER_TYPES[provider]
+  const needsModel = descriptor !== undefined && descriptor.defaultModel === undefined
+  const needsBaseUrl = needsModel && descriptor.baseUrl === undefined
   const orphans = ['', '_BASE_URL', '_API_KEY'].map((suffix) => prefix + suffix).filter(isSet)
   return [
     !isSet(`${prefix}_PROVIDER`) &&
       orphans.length > 0 &&
-      `${prefix}_PROVIDER is not set, but ${orphans.join(' and ')}: wanted one of ${PROVIDERS.join(', ')}`,
-    wantsModel && !isSet(prefix) && `${prefix} is not set, but ${prefix}_PROVIDER=${provider}: wanted the model's id`,
-    provider === 'openai-compatible' &&
+      `${prefix}_PROVIDER is not set, but ${orphans.join(' and ')}: wanted one of ${PROVIDER_NAMES.join(', ')}`,
+    needsModel && !isSet(prefix) && `${prefix} is not set, but ${prefix}_PROVIDER=${provider}: wanted the model's id`,
+    needsBaseUrl &&
       !isSet(`${prefix}_BASE_URL`) &&
       `${prefix}_BASE_URL is not set, but ${prefix}_PROVIDER=${provider}: wanted the address of its API`,
   ]
 }
 
-/** Providers that answer nobody without a key, at their own address. */
+/** The warning for a target that has no key although the provider's own address requires one. */
 export function keyWarning(prefix: string, target: ModelTarget | undefined): string | false {
   if (target === undefined || target.apiKey !== undefined || target.baseUrl !== undefined) return false
-  const [usual] = target.provider === 'ollama' ? [] : USUAL_KEYS[target.provider]
-  return usual !== undefined && `${prefix}_PROVIDER=${target.provider} has no key: set ${prefix}_API_KEY or ${usual}`
+  const { isKeyRequired, keyVariables } = PROVIDER_TYPES[target.provider]
+  const [usual] = keyVariables
+  return (
+    isKeyRequired &&
+    usual !== undefined &&
+    `${prefix}_PROVIDER=${target.provider} has no key: set ${prefix}_API_KEY or ${usual}`
+  )
 }

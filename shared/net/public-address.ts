@@ -1,19 +1,22 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Is it an address of the public internet? Everything reserved by IANA is not, IPv4 in IPv6 of any kind included. */
+/**
+ * Tells whether an IP address belongs to the public internet. Every range that IANA reserves does not, and neither does an IPv4
+ * address in IPv6 form. Text that is no IP address is not public.
+ */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address)
   if (version === 4) return !RESERVED_IPV4.check(address, 'ipv4')
   return version === 6 && !RESERVED_IPV6.check(address.replace(/%.*$/, ''), 'ipv6')
 }
 
-// Two lists: one that holds ::ffff:0:0/96 matches every IPv4 address.
+// Two lists, because a `BlockList` that contains ::ffff:0:0/96 matches every IPv4 address.
 const RESERVED_IPV4 = blockList('ipv4', [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10], // carrier-grade NAT
   ['127.0.0.0', 8],
-  ['169.254.0.0', 16], // link-local, the cloud's metadata
+  ['169.254.0.0', 16], // link-local, with the metadata services of clouds
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
   ['192.0.2.0', 24], // documentation
@@ -26,13 +29,13 @@ const RESERVED_IPV4 = blockList('ipv4', [
 ])
 
 const RESERVED_IPV6 = blockList('ipv6', [
-  ['::', 3], // all below 2000::/3: ::/96, ::1, mapped ::ffff:0:0/96, NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 100::/64
+  ['::', 3], // everything below 2000::/3: ::/96, ::1, mapped ::ffff:0:0/96, NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 100::/64
   ['2001::', 23], // protocol assignments, Teredo
   ['2001:db8::', 32], // documentation
   ['2002::', 16], // 6to4
   ['3fff::', 20], // documentation
   ['4000::', 2],
-  ['8000::', 1], // all above 3fff: fc00::/7, fe80::/10, fec0::/10, ff00::/8
+  ['8000::', 1], // everything above 3fff::/16: fc00::/7, fe80::/10, fec0::/10, ff00::/8
 ])
 
 function blockList(family: 'ipv4' | 'ipv6', subnets: [string, number][]): BlockList {

@@ -1,17 +1,17 @@
 import type { Breach, ModelLimits } from './limits.ts'
 import { StreamMeter } from './stream-meter.ts'
 
-/** How long a provider may take to end its response after it has said everything. */
-const GOODBYE_MS = 250
+/** How long a response may stay open after the model's last event. */
+const END_GRACE_MS = 250
 
-/** A timer that comes later than this was held up by our own process: what it measures is then not the provider's time. */
+/** A timer that fires later than this was delayed by a pause of this process, and the deadlines move by the delay. */
 const OWN_PAUSE_MS = 500
 
-/** Watches over one model call: any limit, and the caller's signal, closes the connection to the provider. */
+/** Enforces the limits of one model call: an exceeded limit, or the caller's signal, aborts `signal`. */
 export class CallWatch {
   /** The limit that ended the call, if one did. */
   breach: Breach | undefined
-  /** A request has left: what goes wrong from here on is no bug of ours. */
+  /** A request was sent: an error from here on is the provider's or the network's, and not a bug. */
   isSent = false
   readonly #limits: ModelLimits
   readonly #caller: AbortSignal
@@ -20,6 +20,7 @@ export class CallWatch {
   #timer: NodeJS.Timeout
   #wakeAt = 0
   #turnEndsAt: number
+  /** The deadline for the next bytes; undefined while no read is pending. */
   #waitEndsAt: number | undefined
   #hasBytes = false
 
@@ -39,39 +40,40 @@ export class CallWatch {
     return this.#controller.signal
   }
 
-  /** We ask the provider for bytes: its silence counts from here on. */
-  ask(): void {
+  /** Call it before each read: the idle limit counts from here. */
+  beginRead(): void {
     if (this.#hasBytes) this.#waitEndsAt = performance.now() + this.#limits.idleMs
   }
 
-  /** Bytes have come, of a stream or of an error's page. False when they are too many or no text: then the call is over. */
-  take(chunk: Uint8Array, isStream: boolean): boolean {
+  /** Checks bytes of an event stream or of an error body. Returns false when they exceed a limit; the call is then ended. */
+  accept(chunk: Uint8Array, isStream: boolean): boolean {
     this.#waitEndsAt = undefined
     if (!this.#hasBytes) {
       this.#hasBytes = true
       this.#rearm()
     }
-    const breach = isStream ? this.#meter.add(chunk) : this.#meter.addPage(chunk)
-    if (breach) this.break(breach)
+    const breach = isStream ? this.#meter.add(chunk) : this.#meter.addErrorBody(chunk)
+    if (breach) this.end(breach)
     return breach === undefined
   }
 
-  break(breach: Breach): void {
+  /** Ends the call. The first breach is kept. */
+  end(breach: Breach): void {
     this.breach ??= breach
     this.#controller.abort(breach)
   }
 
-  /** Everything has been said: the response may end by itself, so that its connection can be used again, but soon. */
+  /** The model's last event was read. The response gets a short time to end, so that its connection can be reused. */
   expectEnd(): void {
-    this.#turnEndsAt = Math.min(this.#turnEndsAt, performance.now() + GOODBYE_MS)
+    this.#turnEndsAt = Math.min(this.#turnEndsAt, performance.now() + END_GRACE_MS)
     this.#rearm()
   }
 
-  /** A connection whose answer was read to its end is not affected: it stays in the pool. */
+  /** Closes the connection, unless the response was read to its end: then the connection stays in the pool. */
   close(): void {
     clearTimeout(this.#timer)
     this.#caller.removeEventListener('abort', this.#abort)
-    if (!this.signal.aborted) this.#controller.abort('closed') // A reason of its own saves the making of an error.
+    if (!this.signal.aborted) this.#controller.abort('closed') // A string: the default reason would create an Error object.
   }
 
   #rearm(): void {
@@ -86,14 +88,13 @@ export class CallWatch {
 
   readonly #check = () => {
     const now = performance.now()
-    const slip = now - this.#wakeAt
-    if (slip > OWN_PAUSE_MS) {
-      this.#turnEndsAt += slip
-      if (this.#waitEndsAt !== undefined) this.#waitEndsAt += slip
+    const delayMs = now - this.#wakeAt
+    if (delayMs > OWN_PAUSE_MS) {
+      this.#turnEndsAt += delayMs
+      if (this.#waitEndsAt !== undefined) this.#waitEndsAt += delayMs
     }
-    if (now >= this.#turnEndsAt) this.break('turn')
-    else if (this.#waitEndsAt !== undefined && now >= this.#waitEndsAt)
-      this.break(this.#hasBytes ? 'idle' : 'first_byte')
+    if (now >= this.#turnEndsAt) this.end('turn')
+    else if (this.#waitEndsAt !== undefined && now >= this.#waitEndsAt) this.end(this.#hasBytes ? 'idle' : 'first_byte')
     else this.#timer = this.#arm(now)
   }
 

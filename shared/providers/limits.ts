@@ -1,15 +1,14 @@
-import type { ByteCaps } from './stream-meter.ts'
+import type { ByteLimits } from './stream-meter.ts'
 
-export type ModelLimits = ByteCaps & {
+export type ModelLimits = ByteLimits & {
   connectMs: number
-  /** From the call to the first byte of the answer's body. */
+  /** From the call to the first byte of the response's body. */
   firstByteMs: number
-  /** Between two chunks; it counts only while we ask for bytes, so that a slow reader is not the provider's fault. */
+  /** Between two chunks. Counts only while a read is pending, so that a slow reader is not taken for a silent provider. */
   idleMs: number
   turnMs: number
 }
 
-/** reliability.md 2.1 "T_prov" and 2.2 "Provider". */
 export const MODEL_LIMITS: ModelLimits = {
   connectMs: 5_000,
   firstByteMs: 60_000,
@@ -19,5 +18,5 @@ export const MODEL_LIMITS: ModelLimits = {
   maxEventBytes: 1024 * 1024,
 }
 
-/** Which limit ended a call. */
+/** Why a call was ended on our side: an exceeded limit, or a response that is no event stream. */
 export type Breach = 'first_byte' | 'idle' | 'turn' | 'turn_bytes' | 'event_bytes' | 'not_utf8' | 'web_page'

@@ -1,6 +1,6 @@
 import type { JsonObject, RunErrorCode } from '../events.ts'
 
-/** What a provider wants back unchanged with a part of its own, such as a thinking block's signature. */
+/** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
 export type ProviderMeta = Record<string, JsonObject>
 
 export type AssistantBlock =
@@ -21,7 +21,7 @@ export type ToolDefinition = { name: string; description: string; inputSchema: J
 
 export type ModelRequest = {
   model: string
-  system?: string
+  system?: string | undefined
   messages: readonly Message[]
   tools: readonly ToolDefinition[]
   stopSequences: readonly string[]
@@ -41,22 +41,22 @@ export type FailureCode = Extract<
   | 'timeout'
 >
 
-/** Why a model call failed, in the adapter's own words: no key, no stack, no internal address (D4.8). */
+/** Why a model call failed. The message is the adapter's own text: no key, no stack, no internal address (D4.8). */
 export type Failure = {
   code: FailureCode
   message: string
-  /** One or two words for `transport_retrying`: `http_503`, `connection_reset`, `no_answer`, … */
+  /** A short label for warnings: `http_503`, `connection_reset`, `no_answer`, … */
   reason: string
-  /** May the same request be sent again (D5.5)? */
+  /** The same request may be sent again (D5.5). */
   isRetryable: boolean
-  /** May the fallback take the turn? True for retryable failures and for out-of-credit answers (402). */
+  /** The fallback may be called. True for retryable failures, and for accounts out of credit (402). */
   isFailover: boolean
   retryAfterMs?: number
 }
 
 /**
- * What a model's answer is made of, in order. A block of text or thinking is its deltas, then its end; the last part is
- * always `finish` or `failure`. The iteration never throws, except for a bug.
+ * One part of a model's answer. A block of text or thinking is its deltas, then its end. The last part is always `finish` or
+ * `failure`. The iteration throws only for a bug.
  */
 export type ModelPart =
   | { type: 'text_delta'; text: string }
@@ -68,18 +68,18 @@ export type ModelPart =
   | { type: 'finish'; reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'; usage: Usage }
   | { type: 'failure'; failure: Failure }
 
-/** A model behind a wire format. Aborting `signal` closes the connection to it and ends the iteration. */
+/** Calls models over one wire format. Aborting `signal` closes the connection and ends the iteration without a last part. */
 export interface ModelProvider {
-  /** The configured type (`openai`, `anthropic`, …): names the price list and the warnings. */
+  /** The configured type (`openai`, `anthropic`, …). It selects the price and appears in warnings. */
   readonly type: string
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
 }
 
-/** A model to call: where, and which. */
+/** A model and the provider that serves it. */
 export type ModelRoute = { provider: ModelProvider; model: string }
 
-/** What a turn of a provider's type and model costs in US dollars; `undefined` when the price is not known (D4.10). */
+/** The cost of one turn in US dollars, by provider type and model; `undefined` when the price is unknown (D4.10). */
 export type PriceOf = (type: string, model: string, usage: Usage) => number | undefined
 
-/** How many tokens a provider's model reads and writes at most in one call; `undefined` when that is not known. */
+/** The context window in tokens, by provider type and model; `undefined` when it is unknown. */
 export type WindowOf = (type: string, model: string) => number | undefined

@@ -1,50 +1,53 @@
 import { createRequire } from 'node:module'
-import type { PriceOf, Usage } from './port.ts'
+import { findProviderType } from '../provider-types.ts'
+import type { PriceOf, Usage, WindowOf } from './port.ts'
 
-/** US dollars per million tokens (D1.3). A cached token without a price of its own costs as much as any other. */
+/** US dollars per million tokens (D1.3). Cached tokens without a price of their own cost as much as other input. */
 export type Price = { input: number; output: number; cache_read?: number; cache_write?: number }
+
+/** Prices from MODEL_PRICES, then from the catalogue, which works offline. Local providers cost nothing. */
+export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
+  let catalogue: Catalogue | undefined
+  return (type, model, usage) => {
+    const price = configured.get(model)
+    if (price) return costOf(price, usage)
+    if (isLocal(type)) return 0
+    catalogue ??= loadCatalogue()
+    return catalogue.calcPrice(toCatalogueUsage(usage), model, catalogueProvider(type))?.total_price
+  }
+}
+
+/** Context windows from the price catalogue. A local provider's window depends on its configuration, so it is unknown. */
+export const createWindows = (): WindowOf => (type, model) => {
+  if (isLocal(type)) return undefined
+  return loadCatalogue().calcPrice({}, model, catalogueProvider(type))?.model.context_window
+}
 
 type Catalogue = typeof import('@pydantic/genai-prices')
 
-/** Some 20 MiB and 40 ms, which no process pays before it needs it; it is asked synchronously. */
-export const openCatalogue = (): Catalogue => createRequire(import.meta.url)('@pydantic/genai-prices') as Catalogue
+/** Takes some 20 MiB and 40 ms, so it is loaded at first use; synchronously, because prices are read synchronously. */
+const loadCatalogue = (): Catalogue => createRequire(import.meta.url)('@pydantic/genai-prices') as Catalogue
 
-/** The prices of MODEL_PRICES first, then those of the catalogue, which works offline. */
-export function createPrices(known: ReadonlyMap<string, Price>): PriceOf {
-  let catalogue: Catalogue | undefined
-  return (type, model, usage) => {
-    const price = known.get(model)
-    if (price) return costOf(price, usage)
-    if (isFree(type)) return 0
-    catalogue ??= openCatalogue()
-    return cataloguePrice(catalogue, type, model, usage)
-  }
-}
-
-/** The demo calls nobody, and Ollama runs on the operator's own machine: that they cost nothing is known. */
-const isFree = (type: string) => type === 'demo' || type === 'ollama'
+const isLocal = (type: string): boolean => findProviderType(type)?.isLocal === true
 
 const MILLION = 1_000_000
 
-/** `input` holds the cached tokens too, which have prices of their own. */
+/** `input` includes the cached tokens, which have prices of their own. */
 function costOf(price: Price, { input, cacheRead, cacheWrite, output }: Usage): number {
-  const plain = Math.max(0, input - cacheRead - cacheWrite)
+  const uncached = Math.max(0, input - cacheRead - cacheWrite)
   const read = cacheRead * (price.cache_read ?? price.input)
   const write = cacheWrite * (price.cache_write ?? price.input)
-  return (plain * price.input + read + write + output * price.output) / MILLION
+  return (uncached * price.input + read + write + output * price.output) / MILLION
 }
 
-const PROVIDERS = new Set(['openai', 'anthropic', 'google'])
+const toCatalogueUsage = ({ input, cacheRead, cacheWrite, output }: Usage) => ({
+  input_tokens: Math.max(input, cacheRead + cacheWrite),
+  cache_read_tokens: cacheRead,
+  cache_write_tokens: cacheWrite,
+  output_tokens: output,
+})
 
-/** Behind other types stands any provider: the model's name alone says which. */
-export const catalogueKey = (type: string): { providerId?: string } => (PROVIDERS.has(type) ? { providerId: type } : {})
-
-function cataloguePrice(catalogue: Catalogue, type: string, model: string, usage: Usage): number | undefined {
-  const tokens = {
-    input_tokens: Math.max(usage.input, usage.cacheRead + usage.cacheWrite),
-    cache_read_tokens: usage.cacheRead,
-    cache_write_tokens: usage.cacheWrite,
-    output_tokens: usage.output,
-  }
-  return catalogue.calcPrice(tokens, model, catalogueKey(type))?.total_price
+function catalogueProvider(type: string): { providerId?: string } {
+  const providerId = findProviderType(type)?.priceId
+  return providerId === undefined ? {} : { providerId }
 }

@@ -1,66 +1,69 @@
 import { isUtf8 } from 'node:buffer'
 
-export type ByteCaps = { maxTurnBytes: number; maxEventBytes: number }
+export type ByteLimits = { maxTurnBytes: number; maxEventBytes: number }
 
 const LF = 10
 
-/** Counts the bytes of one streamed answer, and says when they are too many or are not UTF-8 text. */
+/** Counts the bytes of one streamed response and checks that they are UTF-8 text. */
 export class StreamMeter {
-  readonly #caps: ByteCaps
-  #turn = 0
-  #event = 0
-  #line = 0
-  #cut: Uint8Array = Buffer.alloc(0)
+  readonly #limits: ByteLimits
+  #turnBytes = 0
+  /** Bytes of the current event, its unfinished last text line excluded. */
+  #eventBytes = 0
+  #textLineBytes = 0
+  /** The beginning of a character whose other bytes are in the next chunk. */
+  #partialCharacter: Uint8Array = Buffer.alloc(0)
 
-  constructor(caps: ByteCaps) {
-    this.#caps = caps
+  constructor(limits: ByteLimits) {
+    this.#limits = limits
   }
 
+  /** Adds a chunk; returns the limit it exceeds, if any. */
   add(chunk: Uint8Array): 'turn_bytes' | 'event_bytes' | 'not_utf8' | undefined {
-    this.#turn += chunk.length
-    if (this.#turn > this.#caps.maxTurnBytes) return 'turn_bytes'
+    this.#turnBytes += chunk.length
+    if (this.#turnBytes > this.#limits.maxTurnBytes) return 'turn_bytes'
     if (!this.#fitsEvents(chunk)) return 'event_bytes'
     return this.#isText(chunk) ? undefined : 'not_utf8'
   }
 
-  /** The same for an answer that is no stream, such as an error's page: all of it counts as one event. */
-  addPage(chunk: Uint8Array): 'event_bytes' | undefined {
-    this.#event += chunk.length
-    return this.#event > this.#caps.maxEventBytes ? 'event_bytes' : undefined
+  /** Adds a chunk of a body that is no event stream, such as an error body: the whole body counts as one event. */
+  addErrorBody(chunk: Uint8Array): 'event_bytes' | undefined {
+    this.#eventBytes += chunk.length
+    return this.#eventBytes > this.#limits.maxEventBytes ? 'event_bytes' : undefined
   }
 
-  /** An event ends at an empty line; the carriage return of a CRLF counts as one. */
+  /** An event ends at an empty text line. The carriage return of a CRLF counts as one byte of its line. */
   #fitsEvents(chunk: Uint8Array): boolean {
     let start = 0
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      const line = this.#line + end - start
-      this.#event += line
-      if (this.#event > this.#caps.maxEventBytes) return false
-      if (line <= 1) this.#event = 0
-      this.#line = 0
+      const lineBytes = this.#textLineBytes + end - start
+      this.#eventBytes += lineBytes
+      if (this.#eventBytes > this.#limits.maxEventBytes) return false
+      if (lineBytes <= 1) this.#eventBytes = 0
+      this.#textLineBytes = 0
       start = end + 1
     }
-    this.#line += chunk.length - start
-    return this.#event + this.#line <= this.#caps.maxEventBytes
+    this.#textLineBytes += chunk.length - start
+    return this.#eventBytes + this.#textLineBytes <= this.#limits.maxEventBytes
   }
 
   #isText(chunk: Uint8Array): boolean {
-    if (this.#cut.length === 0 && isUtf8(chunk)) return true
-    const bytes = Buffer.concat([this.#cut, chunk])
-    const whole = bytes.length - unfinished(bytes)
-    this.#cut = bytes.subarray(whole)
-    return isUtf8(bytes.subarray(0, whole))
+    if (this.#partialCharacter.length === 0 && isUtf8(chunk)) return true
+    const bytes = Buffer.concat([this.#partialCharacter, chunk])
+    const end = bytes.length - trailingPartialBytes(bytes)
+    this.#partialCharacter = bytes.subarray(end)
+    return isUtf8(bytes.subarray(0, end))
   }
 }
 
-/** How many of the last bytes are the beginning of a character whose rest comes in the next chunk. */
-function unfinished(bytes: Uint8Array): number {
+/** Counts the bytes at the end that begin a character and do not complete it: 0 to 3. */
+function trailingPartialBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) return 0
-    if (byte >= 0xc0) return back < lengthOf(byte) ? back : 0
+    if (byte >= 0xc0) return back < characterLength(byte) ? back : 0
   }
   return 0
 }
 
-const lengthOf = (lead: number) => (lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2)
+const characterLength = (leadByte: number) => (leadByte >= 0xf0 ? 4 : leadByte >= 0xe0 ? 3 : 2)

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { AppError } from '../../shared/errors.ts'
-import { createEgress, type Egress, type EgressOptions, type EgressRequest } from '../../shared/net/egress.ts'
+import { createEgress, type EgressOptions } from '../../shared/net/egress.ts'
+import type { Egress, EgressRequest } from '../../shared/net/port.ts'
 
 const closing: (() => unknown)[] = []
 

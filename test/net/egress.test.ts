@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Address } from '../../shared/net/egress.ts'
+import type { Address } from '../../shared/net/egress-address.ts'
 import { isPublicAddress } from '../../shared/net/public-address.ts'
 import { closeAll, door, failureOf, guard, request } from './egress-setup.ts'
 import { SPELLINGS } from './egress-spellings.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Usage } from '../../shared/providers/port.ts'
-import { createPrices } from '../../shared/providers/prices.ts'
+import { createPrices, createWindows } from '../../shared/providers/prices.ts'
 
 const usage = (fields: Partial<Usage>): Usage => ({ input: 0, cacheRead: 0, cacheWrite: 0, output: 0, ...fields })
 
@@ -45,4 +45,21 @@ describe('the price of a turn', () => {
     expect(priceOf('demo', 'demo', usage({ input: 5, output: 5 }))).to.equal(0)
     expect(priceOf('ollama', 'llama3.1', usage({ input: 5, output: 5 }))).to.equal(0)
   })
+})
+
+describe('the context window of a model', () => {
+  const ROWS: [type: string, model: string, window: number | undefined][] = [
+    ['openai', 'gpt-4o', 128_000],
+    ['anthropic', 'claude-sonnet-4-20250514', 200_000],
+    ['openai-compatible', 'gpt-4o', 128_000],
+    ['openai', 'test-model', undefined],
+    ['openai', 'constructor', undefined],
+    ['demo', 'gpt-4o', undefined],
+    ['ollama', 'gpt-4o', undefined],
+  ]
+  for (const [type, model, window] of ROWS) {
+    it(`D5.6: ${model} of ${type} has ${window === undefined ? 'an unknown window' : `a window of ${window} tokens`}`, () => {
+      expect(createWindows()(type, model)).to.equal(window)
+    })
+  }
 })

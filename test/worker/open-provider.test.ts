@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { openProvider, type ProviderSettings } from '../../services/worker/open-provider.ts'
-import { PROVIDERS } from '../../shared/config/model.ts'
 import { AppError } from '../../shared/errors.ts'
+import { PROVIDER_NAMES } from '../../shared/provider-types.ts'
 
 const refusal = async (settings: ProviderSettings): Promise<unknown> => {
   try {
@@ -13,7 +13,7 @@ const refusal = async (settings: ProviderSettings): Promise<unknown> => {
 
 describe('the registry of providers', () => {
   it('D1.3: opens every type there is, under its own name', async () => {
-    for (const type of PROVIDERS) {
+    for (const type of PROVIDER_NAMES) {
       const provider = await openProvider({ type, baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k' })
       expect(provider.type).to.equal(type)
     }

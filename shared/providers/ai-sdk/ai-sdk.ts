@@ -1,80 +1,58 @@
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { CallWatch } from '../call-watch.ts'
-import {
-  breachFailure,
-  brokenOff,
-  type FailedCall,
-  filtered,
-  malformedKey,
-  missingKey,
-  truncated,
-} from '../failures/failures.ts'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import type { CallWatch } from '../call-watch.ts'
+import { type FailedCall, isWellFormedKey, malformedKey, missingKey } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../port.ts'
-import { toFailure } from './classify.ts'
-import { type Fetch, watchedFetch } from './fetch.ts'
-import { PartReader, toUsage } from './parts.ts'
-import { toCallOptions } from './prompt.ts'
-import { createTransport } from './transport.ts'
-import { openVendor, type Vendor, type VendorType } from './vendors.ts'
+import type { Failure, ModelPart, ModelProvider } from '../port.ts'
+import { createTransport, createWatchedFetch, type Fetch } from './transport.ts'
+import { streamTurn } from './turn.ts'
+import { openVendor, type Vendor, type VendorDialect } from './vendors.ts'
 
 export type AiSdkSettings = {
-  type: VendorType
-  baseUrl?: string
-  apiKey?: string
-  /** Must honour its signal; redirects are told to it as `manual`. */
-  fetch?: Fetch
+  type: ProviderType
+  dialect: VendorDialect
+  baseUrl: string | undefined
+  apiKey: string | undefined
+  /** Replaces the provider's own connections. Must honour its signal and return redirects when `redirect` is `manual`. */
+  fetch: Fetch | undefined
   limits: ModelLimits
 }
 
-type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
-
-/** Where each provider's users keep its key. */
-const KEY_VARIABLE: Record<VendorType, string> = {
-  openai: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
-}
-
-/** How many models' objects are kept: building one costs a schema for its chunks. */
+/** How many models' objects are kept: creating one builds the schema of its chunks. */
 const MAX_MODELS = 64
 
-/** Opens a provider over the AI SDK's package for its wire format, used through `doStream` alone. */
+/** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
 export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
-  const { type, apiKey = '', limits } = settings
+  const { type, dialect, apiKey = '', limits } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
   const transport = settings.fetch ?? (await createTransport(limits))
-  const fetch = watched(transport, watches)
-  const vendor = await openVendor(type, { baseUrl: settings.baseUrl, apiKey, fetch })
+  // Always given: without a base URL, the package would read one from the environment.
+  const baseURL = settings.baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
+  const vendor = await openVendor(dialect, { baseURL, apiKey, fetch: createWatchedFetch(transport, watches) })
   const models = new Map<string, LanguageModelV4>()
-  const refusal = keyProblem(settings)
+  const configFailure = keyFailureFor(settings)
   return {
     type,
     stream(request, signal) {
-      const call: FailedCall = { type, model: request.model, apiKey, keyVariable: KEY_VARIABLE[type] }
-      if (refusal) return refuse(refusal(call))
-      const model = modelOf(request.model, models, vendor)
+      const call: FailedCall = { type, model: request.model, apiKey }
+      if (configFailure) return failWith(configFailure(call))
+      const model = modelFor(request.model, models, vendor)
       return streamTurn({ request, signal, call, model, vendor, limits, watches })
     },
   }
 }
 
-/** At another address than the provider's own the key is the gateway's affair. A key that is no header would be told in an error. */
-function keyProblem({ apiKey = '', baseUrl }: AiSdkSettings): typeof missingKey | undefined {
-  if (apiKey === '' && baseUrl === undefined) return missingKey
-  return /^[\x21-\x7e]*$/.test(apiKey) ? undefined : malformedKey
+/** A missing key matters only at the provider's own address: a gateway may add the key itself. */
+function keyFailureFor({ type, apiKey = '', baseUrl }: AiSdkSettings): typeof missingKey | undefined {
+  if (apiKey === '' && baseUrl === undefined && PROVIDER_TYPES[type].isKeyRequired) return missingKey
+  return isWellFormedKey(apiKey) ? undefined : malformedKey
 }
 
-/** The package hands a call's signal through to `fetch`: by it the call's watch is found. */
-function watched(transport: Fetch, watches: WeakMap<AbortSignal, CallWatch>): Fetch {
-  return async (input, init) => {
-    const watch = init?.signal && watches.get(init.signal)
-    if (!watch) throw new Error('a request to a model without its watch')
-    return watchedFetch(watch, transport)(input, init)
-  }
+async function* failWith(failure: Failure): AsyncGenerator<ModelPart, void, undefined> {
+  yield { type: 'failure', failure }
 }
 
-function modelOf(id: string, models: Map<string, LanguageModelV4>, vendor: Vendor): LanguageModelV4 {
+function modelFor(id: string, models: Map<string, LanguageModelV4>, vendor: Vendor): LanguageModelV4 {
   const known = models.get(id)
   if (known) return known
   const [oldest] = models.keys()
@@ -82,65 +60,4 @@ function modelOf(id: string, models: Map<string, LanguageModelV4>, vendor: Vendo
   const model = vendor.model(id)
   models.set(id, model)
   return model
-}
-
-async function* refuse(failure: Failure): AsyncGenerator<ModelPart, void, undefined> {
-  yield { type: 'failure', failure }
-}
-
-type Turn = {
-  request: ModelRequest
-  signal: AbortSignal
-  call: FailedCall
-  model: LanguageModelV4
-  vendor: Vendor
-  limits: ModelLimits
-  watches: WeakMap<AbortSignal, CallWatch>
-}
-
-/** One model call. Leaving the iteration, at whatever point, closes the connection. */
-async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefined> {
-  const { request, signal, model, vendor, limits, watches } = turn
-  const watch = new CallWatch(limits, signal)
-  const answer = new PartReader(vendor)
-  let finish: FinishPart | undefined
-  let failure: Failure | undefined
-  watches.set(watch.signal, watch)
-  try {
-    const { stream } = await model.doStream({ ...toCallOptions(request, vendor), abortSignal: watch.signal })
-    const reader = stream.getReader()
-    while (!failure && !signal.aborted) {
-      const { done, value: part } = await reader.read()
-      if (done) break
-      if (part.type === 'finish') {
-        finish ??= part
-        watch.expectEnd()
-      }
-      const isWrong = part.type === 'error' && !finish && !vendor.mayIgnore?.(part.error)
-      if (isWrong) failure = failureOf(part.error, watch, turn)
-      for (const piece of answer.take(part)) yield piece
-    }
-  } catch (error) {
-    // Once everything has been said, it does not matter how the connection ends.
-    if (!finish && !signal.aborted) failure = failureOf(error, watch, turn)
-  } finally {
-    watch.close()
-  }
-  if (signal.aborted) return
-  yield failure ? { type: 'failure', failure } : ending(finish, answer, turn.call)
-}
-
-function failureOf(error: unknown, { breach, isSent }: CallWatch, { call, limits }: Turn): Failure {
-  if (breach) return breachFailure(breach, call, limits)
-  if (!isSent) throw error
-  return toFailure(error, call)
-}
-
-/** What the last part of the answer comes to. */
-function ending(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart {
-  const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
-  const reason = finish && answer.finish(finish.finishReason)
-  if (finish && reason) return { type: 'finish', reason, usage: toUsage(finish.usage) }
-  if (unified === 'content-filter') return { type: 'failure', failure: filtered(call) }
-  return { type: 'failure', failure: unified === 'interrupted' ? truncated(call) : brokenOff(call, raw) }
 }

@@ -5,7 +5,7 @@ import type { Vendor } from './vendors.ts'
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
 
-/** A request in the package's words. */
+/** Converts a request into the package's call options. */
 export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageModelV4CallOptions {
   const { system, messages, tools } = request
   const stopSequences = stopsOf(request, vendor)
@@ -26,16 +26,16 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
   }
 }
 
-/** As many as the provider takes; the engine enforces all of them anyway (D4.11). Some refuse one that is only white space. */
+/** As many stop sequences as the provider accepts; the engine enforces all of them (D4.11). Some providers reject a blank one. */
 const stopsOf = ({ stopSequences }: ModelRequest, vendor: Vendor): string[] =>
   stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops)
 
 type CachePoint = { providerOptions: SharedV4ProviderOptions }
 
 /**
- * Two points: the end of this request, which the next one reads up to, and the end of the one before it. Of Anthropic's four
- * with the one behind the system prompt, which stands behind the tools, three are used. A prefix that is too short for its
- * cache is read without it.
+ * Adds two cache points: at the end of this request, up to which the next request reads from the cache, and at the end of the
+ * request before. With the one after the system prompt, which covers the tools too, three of Anthropic's four are used.
+ * Anthropic ignores a cache point whose prefix is too short.
  */
 function withCachePoints(
   messages: LanguageModelV4Message[],
@@ -47,7 +47,7 @@ function withCachePoints(
   return messages.map((message, index) => (points.has(index) ? { ...message, ...cachePoint } : message))
 }
 
-/** The point is behind the last one, where no system prompt follows. */
+/** Adds the cache point to the last tool. Used when there is no system prompt, whose cache point would cover the tools. */
 const toTools = (tools: readonly ToolDefinition[], cachePoint: CachePoint | undefined) =>
   tools.map((tool, index) => ({ ...toTool(tool), ...(index === tools.length - 1 && cachePoint) }))
 
@@ -65,7 +65,7 @@ function toMessage(message: Message, vendor: Vendor): LanguageModelV4Message {
   return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor)) }
 }
 
-/** Thinking is only worth something to the provider that signed it: without its own data it stays here. */
+/** Thinking is sent only with this provider's own signature: others reject or ignore it. */
 function toParts(block: AssistantBlock, vendor: Vendor): AssistantContent {
   if (block.type === 'text') return block.text === '' ? [] : [{ type: 'text', text: block.text }]
   const providerOptions = ownMeta(block.meta, vendor.namespace)
@@ -82,9 +82,9 @@ function toResult({ id, toolName, output, isError }: ToolResultBlock, vendor: Ve
   return { type: 'tool-result', toolCallId: toolId(id, vendor), toolName, output: { type, value: output } }
 }
 
-const toolId = (id: string, vendor: Vendor) => vendor.toolId?.(id) ?? id
+const toolId = (id: string, vendor: Vendor) => vendor.sanitizeToolId?.(id) ?? id
 
-/** The part of `meta` that belongs to this wire format. */
+/** The data in `meta` that belongs to this dialect. */
 function ownMeta(meta: ProviderMeta | undefined, namespace: string): SharedV4ProviderOptions | undefined {
   const own = meta?.[namespace]
   return own && ({ [namespace]: own } as SharedV4ProviderOptions)

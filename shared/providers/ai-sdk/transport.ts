@@ -1,9 +1,13 @@
-/** How long an idle connection is kept for the next turn; a server that announces less gets less. */
+import type { CallWatch } from '../call-watch.ts'
+
+export type Fetch = typeof globalThis.fetch
+
+/** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000
 
-/** `fetch` over a pool of its own. It has one limit, for connecting: the others belong to the call, and `CallWatch` keeps them. */
-export async function createTransport({ connectMs }: { connectMs: number }): Promise<typeof globalThis.fetch> {
-  // Some 25 MiB, which a process that calls no provider need not hold.
+/** `fetch` over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
+export async function createTransport({ connectMs }: { connectMs: number }): Promise<Fetch> {
+  // Loaded here: it takes some 25 MiB, and a process that calls no provider does not need it.
   const undici = await import('undici')
   const dispatcher = new undici.Agent({
     connect: { timeout: connectMs },
@@ -14,8 +18,42 @@ export async function createTransport({ connectMs }: { connectMs: number }): Pro
   })
   const fetch: typeof undici.fetch = (url, init) => {
     const headers = new undici.Headers(init?.headers)
-    headers.set('accept-encoding', 'identity') // A compressed stream is held back until it is worth a block.
+    headers.set('accept-encoding', 'identity') // A compressed stream is delayed until it fills a block.
     return undici.fetch(url, { ...init, headers, dispatcher })
   }
-  return fetch as unknown as typeof globalThis.fetch
+  return fetch as unknown as Fetch
+}
+
+/**
+ * Wraps `fetch` so that the watch of each call sees its bytes. The watch is found by the call's signal, which the package hands
+ * through to `fetch`. Redirects are not followed: they would carry the key to another host.
+ */
+export function createWatchedFetch(transport: Fetch, watches: WeakMap<AbortSignal, CallWatch>): Fetch {
+  return async (input, init) => {
+    const watch = init?.signal && watches.get(init.signal)
+    if (!watch) throw new Error('a request to a model has no CallWatch')
+    watch.isSent = true
+    return withWatchedBody(await transport(input, { ...init, redirect: 'manual' }), watch)
+  }
+}
+
+function withWatchedBody(response: Response, watch: CallWatch): Response {
+  if (response.ok && response.headers.get('content-type')?.startsWith('text/html')) watch.end('web_page')
+  if (!response.body) return response
+  const reader = response.body.getReader()
+  const watchedReader = {
+    read: () => read(reader, response.ok, watch),
+    cancel: (reason: unknown) => reader.cancel(reason),
+    releaseLock: () => reader.releaseLock(),
+  }
+  // Not a second web stream, which would cost CPU for every chunk: the package uses a body's reader and `cancel` only.
+  const body = { getReader: () => watchedReader, cancel: watchedReader.cancel }
+  return Object.defineProperty(response, 'body', { value: body })
+}
+
+async function read(reader: ReadableStreamDefaultReader<Uint8Array>, isStream: boolean, watch: CallWatch) {
+  watch.beginRead()
+  const result = await reader.read()
+  if (result.done || watch.accept(result.value, isStream)) return result
+  throw new Error(`the response was rejected: ${watch.breach}`)
 }

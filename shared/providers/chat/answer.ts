@@ -1,46 +1,63 @@
-import { classifyFailure, unreadable } from '../failures/classify.ts'
-import { brokenOff, type FailedCall, filtered, truncated } from '../failures/failures.ts'
+import { classifyFailure } from '../failures/classify.ts'
+import {
+  abortedAnswer,
+  contentFiltered,
+  type FailedCall,
+  truncatedAnswer,
+  unreadableAnswer,
+} from '../failures/failures.ts'
 import type { Failure, ModelPart, Usage } from '../port.ts'
-import { type ChatUsage, type Chunk, type Delta, isTextOrNothing, isThere, parseChunk, piecesOf } from './chunk.ts'
-import { EventLines } from './event-lines.ts'
+import {
+  type ChatUsage,
+  type Chunk,
+  contentPieces,
+  type Delta,
+  isOptionalText,
+  isPresent,
+  parseChunk,
+} from './chunk.ts'
+import { EventParser } from './event-parser.ts'
 import { NAMESPACE } from './request.ts'
 import { TextTemplate } from './template.ts'
 import { ToolCalls } from './tool-calls.ts'
 
-/** What has been seen of a server, for as long as its provider lives. */
-export type Habits = { sendsReasoning: boolean }
+/** Facts about a server that its answers have shown. Kept for as long as the provider is open. */
+export type ServerQuirks = {
+  /** It sends thinking in the field `reasoning_content`, and may require it back there. */
+  sendsReasoning: boolean
+}
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
 
-/** One streamed answer: bytes of the stream go in, parts come out. Fields it does not know are skipped. */
+/** Converts one streamed answer from bytes to parts. Unknown fields are ignored. */
 export class ChatAnswer {
-  /** The last part has been made. */
+  /** The last part has been returned, or the call was left. */
   isOver = false
   readonly #call: FailedCall
-  readonly #habits: Habits
-  readonly #events = new EventLines((data) => this.#event(data))
+  readonly #quirks: ServerQuirks
+  readonly #events = new EventParser((data) => this.#readEvent(data))
   readonly #template = new TextTemplate()
   readonly #calls = new ToolCalls()
   #parts: ModelPart[] = []
-  #open: 'text' | 'thinking' | undefined
-  #hasSaid = false
+  #openBlock: 'text' | 'thinking' | undefined
+  #hasContent = false
   #isRefused = false
   #finishReason: string | undefined
   #usage: ChatUsage | undefined
 
-  constructor(call: FailedCall, habits: Habits) {
+  constructor(call: FailedCall, quirks: ServerQuirks) {
     this.#call = call
-    this.#habits = habits
+    this.#quirks = quirks
   }
 
-  /** The parts that a piece of the stream makes, which are no more than it has events. */
-  take(bytes: Uint8Array): readonly ModelPart[] {
+  /** Returns the parts that a piece of the stream contains. */
+  read(bytes: Uint8Array): readonly ModelPart[] {
     this.#parts = []
     this.#events.push(bytes)
     return this.#parts
   }
 
-  /** The parts that the end of the stream makes. */
+  /** Returns the last parts, at the end of the stream. */
   end(): readonly ModelPart[] {
     this.#parts = []
     if (!this.isOver) this.#end()
@@ -53,98 +70,99 @@ export class ChatAnswer {
     return this.#parts
   }
 
-  #event(data: string): void {
+  #readEvent(data: string): void {
     if (this.isOver) return
     const text = this.#template.textOf(data)
-    if (text !== undefined) this.#say('text', text)
+    if (text !== undefined) this.#addDelta('text', text)
     else if (data === '[DONE]') this.#end()
-    else this.#chunk(data)
+    else this.#readChunk(data)
   }
 
-  #chunk(data: string): void {
+  #readChunk(data: string): void {
     const chunk = parseChunk(data)
-    if (!chunk) return this.#fail(unreadable('bad_chunk', this.#call))
-    if (isThere(chunk.error))
-      return this.#fail(classifyFailure(chunk, this.#call) ?? unreadable('bad_answer', this.#call))
-    if (!this.#take(chunk)) return this.#fail(unreadable('bad_chunk', this.#call))
+    if (!chunk) return this.#fail(unreadableAnswer('bad_chunk', this.#call))
+    if (isPresent(chunk.error)) {
+      return this.#fail(classifyFailure(chunk, this.#call) ?? unreadableAnswer('bad_answer', this.#call))
+    }
+    if (!this.#applyChunk(chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#call))
     this.#template.learn(data, chunk)
   }
 
-  /** False when the chunk is malformed. */
-  #take({ usage, choices: [choice] }: Chunk): boolean {
+  /** Returns false when the chunk is malformed. */
+  #applyChunk({ usage, choices: [choice] }: Chunk): boolean {
     if (usage) this.#usage = usage
     if (!choice) return true
     const { delta, finish_reason: reason } = choice
-    if (delta && !this.#takeDelta(delta)) return false
+    if (delta && !this.#applyDelta(delta)) return false
     if (typeof reason === 'string') this.#finishReason = reason
-    return isTextOrNothing(reason)
+    return isOptionalText(reason)
   }
 
-  #takeDelta({ content, refusal, reasoning_content: own, reasoning, tool_calls: calls }: Delta): boolean {
-    if (typeof own === 'string') this.#habits.sendsReasoning = true
-    const thought = own ?? reasoning
-    if (!isTextOrNothing(thought)) return false
-    if (thought) this.#say('thinking', thought)
-    if (typeof content === 'string') this.#say('text', content)
-    else if (Array.isArray(content)) for (const { kind, text } of piecesOf(content)) this.#say(kind, text)
-    else if (isThere(content)) return false
-    if (typeof refusal === 'string' && refusal !== '') this.#refuse(refusal)
-    return !isThere(calls) || this.#takeCalls(calls)
+  #applyDelta({ content, refusal, reasoning_content: own, reasoning, tool_calls: calls }: Delta): boolean {
+    if (typeof own === 'string') this.#quirks.sendsReasoning = true
+    const thinking = own ?? reasoning
+    if (!isOptionalText(thinking)) return false
+    if (thinking) this.#addDelta('thinking', thinking)
+    if (typeof content === 'string') this.#addDelta('text', content)
+    else if (Array.isArray(content)) for (const { kind, text } of contentPieces(content)) this.#addDelta(kind, text)
+    else if (isPresent(content)) return false
+    if (typeof refusal === 'string' && refusal !== '') this.#addRefusal(refusal)
+    return !isPresent(calls) || this.#addToolCalls(calls)
   }
 
-  #say(kind: 'text' | 'thinking', text: string): void {
+  #addDelta(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return
-    if (this.#open !== kind) this.#close()
-    this.#open = kind
-    this.#hasSaid = true
+    if (this.#openBlock !== kind) this.#closeBlock()
+    this.#openBlock = kind
+    this.#hasContent = true
     this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
   }
 
-  /** A refusal is told as the model's words; the reason for its end says `stop` all the same. */
-  #refuse(refusal: string): void {
+  /** A refusal is streamed as text. It is remembered, because the finish reason behind it is an ordinary `stop`. */
+  #addRefusal(refusal: string): void {
     this.#isRefused = true
-    this.#say('text', refusal)
+    this.#addDelta('text', refusal)
   }
 
-  #takeCalls(calls: unknown): boolean {
+  #addToolCalls(calls: unknown): boolean {
     if (!Array.isArray(calls)) return false
-    if (calls.length > 0 && this.#open === 'thinking') this.#close()
+    if (calls.length > 0 && this.#openBlock === 'thinking') this.#closeBlock()
     for (const call of calls) this.#calls.add(call)
     return true
   }
 
-  #close(): void {
-    if (this.#open === 'text') this.#parts.push({ type: 'text_end' })
-    if (this.#open === 'thinking') this.#parts.push({ type: 'thinking_end', ...this.#thinkingMeta() })
-    this.#open = undefined
+  #closeBlock(): void {
+    if (this.#openBlock === 'text') this.#parts.push({ type: 'text_end' })
+    if (this.#openBlock === 'thinking') this.#parts.push({ type: 'thinking_end', ...this.#thinkingMeta() })
+    this.#openBlock = undefined
   }
 
-  /** Marks thinking as this server's own, where it has been seen to send it in the field in which it may want it back. */
+  /** Marks thinking for being sent back, if this server uses the field in which it may require it. */
   #thinkingMeta() {
-    return this.#habits.sendsReasoning ? { meta: { [NAMESPACE]: { field: 'reasoning_content' } } } : undefined
+    return this.#quirks.sendsReasoning ? { meta: { [NAMESPACE]: { field: 'reasoning_content' } } } : undefined
   }
 
   #end(): void {
-    this.#close()
+    this.#closeBlock()
     const calls = this.#calls.end()
-    if (!calls) return this.#fail(unreadable('bad_answer', this.#call))
+    if (!calls) return this.#fail(unreadableAnswer('bad_answer', this.#call))
     this.#parts.push(...calls)
-    if (this.#finishReason === undefined) return this.#fail(truncated(this.#call))
-    const reason = this.#finish(this.#finishReason)
+    if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(this.#call))
+    const reason = this.#toFinish(this.#finishReason)
     if (typeof reason !== 'string') return this.#fail(reason)
     this.isOver = true
     this.#parts.push({ type: 'finish', reason, usage: toUsage(this.#usage) })
   }
 
-  /** What the end of the answer means. Some servers say `stop` although they call tools, and `tool_calls` although they do not. */
-  #finish(raw: string): FinishReason | Failure {
+  /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */
+  #toFinish(rawReason: string): FinishReason | Failure {
     const hasCalls = !this.#calls.isEmpty
-    if (raw === 'length') return 'max_tokens'
-    if (raw === 'content_filter' || (raw === 'stop' && this.#isRefused)) return filtered(this.#call)
-    const isKnown = raw === 'stop' || raw === 'tool_calls' || raw === 'function_call'
-    if (!isKnown && !hasCalls && !this.#hasSaid) return brokenOff(this.#call, raw)
+    if (rawReason === 'length') return 'max_tokens'
+    if (rawReason === 'content_filter' || (rawReason === 'stop' && this.#isRefused)) return contentFiltered(this.#call)
+    const isKnown = rawReason === 'stop' || rawReason === 'tool_calls' || rawReason === 'function_call'
+    if (!isKnown && !hasCalls && !this.#hasContent) return abortedAnswer(this.#call, rawReason)
     if (hasCalls) return 'tool_use'
-    return raw === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+    return rawReason === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
   }
 
   #fail(failure: Failure): void {
@@ -156,11 +174,11 @@ export class ChatAnswer {
 function toUsage(usage: ChatUsage | undefined): Usage {
   const details = usage?.prompt_tokens_details
   return {
-    input: count(usage?.prompt_tokens),
-    cacheRead: count(details?.cached_tokens),
-    cacheWrite: count(details?.cache_write_tokens),
-    output: count(usage?.completion_tokens),
+    input: toCount(usage?.prompt_tokens),
+    cacheRead: toCount(details?.cached_tokens),
+    cacheWrite: toCount(details?.cache_write_tokens),
+    output: toCount(usage?.completion_tokens),
   }
 }
 
-const count = (tokens: unknown) => (typeof tokens === 'number' ? tokens : 0)
+const toCount = (tokens: unknown) => (typeof tokens === 'number' ? tokens : 0)

@@ -1,4 +1,6 @@
-/** One chunk of a streamed completion, as far as it is read. Servers differ: no field is what it should be until it was looked at. */
+import { parseJson } from '../../json.ts'
+
+/** One chunk of a streamed completion: the fields that are read. Servers differ, so every field is checked before use. */
 export type Chunk = {
   error?: unknown
   choices: { delta?: Delta | null; finish_reason?: unknown }[]
@@ -8,8 +10,9 @@ export type Chunk = {
 export type Delta = {
   content?: unknown
   refusal?: unknown
-  /** DeepSeek's, vLLM's and others' name for it; that of those who serve gpt-oss is `reasoning`. */
+  /** Thinking, as DeepSeek, vLLM and others name it. */
   reasoning_content?: unknown
+  /** Thinking, as most servers of gpt-oss name it. */
   reasoning?: unknown
   tool_calls?: unknown
 }
@@ -20,31 +23,26 @@ export type ChatUsage = {
   prompt_tokens_details?: { cached_tokens?: unknown; cache_write_tokens?: unknown } | null
 }
 
-/** `undefined` for what is no chunk. */
+/** Parses a chunk; `undefined` when the text is not one. */
 export function parseChunk(json: string): Chunk | undefined {
-  try {
-    const chunk = JSON.parse(json) as Partial<Chunk> | null
-    if (typeof chunk !== 'object' || chunk === null) return undefined
-    return Array.isArray(chunk.choices) || isThere(chunk.error) ? (chunk as Chunk) : undefined
-  } catch {
-    return undefined
-  }
+  const chunk = parseJson(json) as Partial<Chunk> | null | undefined
+  if (typeof chunk !== 'object' || chunk === null) return undefined
+  return Array.isArray(chunk.choices) || isPresent(chunk.error) ? (chunk as Chunk) : undefined
 }
 
-export const isThere = (value: unknown) => value !== undefined && value !== null
+export const isPresent = (value: unknown) => value !== undefined && value !== null
 
-/** Is it text, or nothing? */
-export const isTextOrNothing = (value: unknown): value is string | null | undefined =>
+export const isOptionalText = (value: unknown): value is string | null | undefined =>
   typeof value === 'string' || value === undefined || value === null
 
-export type Piece = { kind: 'text' | 'thinking'; text: string }
+export type ContentPiece = { kind: 'text' | 'thinking'; text: string }
 
-/** Content in parts, as Mistral sends it: `[{"type": "thinking", "thinking": [{"type": "text", …}]}, {"type": "text", …}]`. */
-export function piecesOf(content: readonly unknown[]): Piece[] {
-  return content.flatMap((part): Piece[] => {
+/** Reads content in parts, Mistral's form: `[{"type": "thinking", "thinking": [{"type": "text", …}]}, {"type": "text", …}]`. */
+export function contentPieces(content: readonly unknown[]): ContentPiece[] {
+  return content.flatMap((part): ContentPiece[] => {
     const { type, text, thinking } = Object(part) as { type?: unknown; text?: unknown; thinking?: unknown }
     if (type === 'text' && typeof text === 'string') return [{ kind: 'text', text }]
     if (type !== 'thinking' || !Array.isArray(thinking)) return []
-    return piecesOf(thinking).map((piece) => ({ kind: 'thinking', text: piece.text }))
+    return contentPieces(thinking).map((piece) => ({ kind: 'thinking', text: piece.text }))
   })
 }

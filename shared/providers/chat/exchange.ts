@@ -1,105 +1,104 @@
 import { CallWatch } from '../call-watch.ts'
-import { classifyFailure, connectionFailure, unreadable } from '../failures/classify.ts'
-import { breachFailure, type FailedCall } from '../failures/failures.ts'
+import { classifyFailure, connectionFailure } from '../failures/classify.ts'
+import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure } from '../port.ts'
-import type { Send, SendAnswer } from './transport.ts'
+import type { Send, SendResponse } from './transport.ts'
 
-/** The way to a server. */
-export type Line = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
+/** Where a provider's requests are sent, and how. */
+export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
 
-type Question = { line: Line; call: FailedCall; body: string; signal: AbortSignal }
+type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: string; signal: AbortSignal }
 
-/** One request and the bytes of its answer, under watch. What goes wrong with it is a value. */
+/** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
 export class ChatExchange {
-  readonly #question: Question
+  readonly #request: ExchangeRequest
   readonly #watch: CallWatch
   #bytes: AsyncIterator<Uint8Array> | undefined
-  #isParting = false
+  #isDraining = false
 
-  constructor(question: Question) {
-    this.#question = question
-    this.#watch = new CallWatch(question.line.limits, question.signal)
+  constructor(request: ExchangeRequest) {
+    this.#request = request
+    this.#watch = new CallWatch(request.endpoint.limits, request.signal)
   }
 
-  /** The next bytes of the stream, `undefined` at its end, or why there are none. */
+  /** Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. */
   async read(): Promise<Uint8Array | Failure | undefined> {
+    const { call } = this.#request
     try {
-      return await (this.#bytes ? this.#pull(this.#bytes) : this.#open())
+      return await (this.#bytes ? this.#readChunk(this.#bytes) : this.#send())
     } catch (error) {
-      return (
-        this.#breached() ?? classifyFailure(error, this.#question.call) ?? connectionFailure('', this.#question.call)
-      )
+      return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
     }
   }
 
-  /** Closes the connection, unless the answer has been read to its end or is about to end. */
-  leave(): void {
-    if (!this.#isParting) this.#watch.close()
+  /** Closes the connection, unless the response was read to its end or is being drained. */
+  close(): void {
+    if (!this.#isDraining) this.#watch.close()
   }
 
-  /** Everything has been said: the answer may end by itself, so that its connection can be used again, but soon. */
-  part(): void {
+  /** Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. */
+  drain(): void {
     if (!this.#bytes) return
-    this.#isParting = true
+    this.#isDraining = true
     this.#watch.expectEnd()
-    void this.#readOut(this.#bytes)
+    void this.#readToEnd(this.#bytes)
   }
 
-  async #open(): Promise<Uint8Array | Failure | undefined> {
-    const { line, body } = this.#question
+  async #send(): Promise<Uint8Array | Failure | undefined> {
+    const { endpoint, body } = this.#request
     const { signal } = this.#watch
-    const answer = await line.send(line.url, { method: 'POST', headers: line.headers, body, signal })
-    const bytes = answer.body[Symbol.asyncIterator]()
-    if (answer.status < 200 || answer.status > 299) return this.#refused(answer, bytes)
-    if (isWebPage(answer)) this.#watch.break('web_page')
+    const response = await endpoint.send(endpoint.url, { method: 'POST', headers: endpoint.headers, body, signal })
+    const bytes = response.body[Symbol.asyncIterator]()
+    if (response.status < 200 || response.status > 299) return this.#readError(response, bytes)
+    if (isWebPage(response)) this.#watch.end('web_page')
     this.#bytes = bytes
-    return this.#breached() ?? this.#pull(bytes)
+    return this.#breachFailure() ?? this.#readChunk(bytes)
   }
 
-  async #pull(bytes: AsyncIterator<Uint8Array>): Promise<Uint8Array | Failure | undefined> {
-    this.#watch.ask()
+  async #readChunk(bytes: AsyncIterator<Uint8Array>): Promise<Uint8Array | Failure | undefined> {
+    this.#watch.beginRead()
     const { done, value } = await bytes.next()
     if (done) return undefined
-    return this.#watch.take(value, true) ? value : this.#breached()
+    return this.#watch.accept(value, true) ? value : this.#breachFailure()
   }
 
-  async #refused({ status, headers }: SendAnswer, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
-    const refusal = { statusCode: status, responseHeaders: headers, responseBody: await this.#page(bytes) }
-    const { call } = this.#question
-    return this.#breached() ?? classifyFailure(refusal, call) ?? unreadable('bad_answer', call)
+  async #readError({ status, headers }: SendResponse, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
+    const error = { statusCode: status, responseHeaders: headers, responseBody: await this.#readErrorBody(bytes) }
+    const { call } = this.#request
+    return this.#breachFailure() ?? classifyFailure(error, call) ?? unreadableAnswer('bad_answer', call)
   }
 
-  /** An error's page, as far as it can be had: the status says more than it does. */
-  async #page(bytes: AsyncIterator<Uint8Array>): Promise<string> {
+  /** Reads an error body as far as possible: when it breaks off, the status and the bytes so far are enough. */
+  async #readErrorBody(bytes: AsyncIterator<Uint8Array>): Promise<string> {
     const chunks: Uint8Array[] = []
     try {
       for (;;) {
-        this.#watch.ask()
+        this.#watch.beginRead()
         const { done, value } = await bytes.next()
-        if (done || !this.#watch.take(value, false)) break
+        if (done || !this.#watch.accept(value, false)) break
         chunks.push(value)
       }
     } catch {
-      // It broke off.
+      // The status and the bytes so far are used.
     }
     return Buffer.concat(chunks).toString()
   }
 
-  #breached(): Failure | undefined {
+  #breachFailure(): Failure | undefined {
     const { breach } = this.#watch
-    return breach && breachFailure(breach, this.#question.call, this.#question.line.limits)
+    return breach && breachFailure(breach, this.#request.call, this.#request.endpoint.limits)
   }
 
-  async #readOut(bytes: AsyncIterator<Uint8Array>): Promise<void> {
+  async #readToEnd(bytes: AsyncIterator<Uint8Array>): Promise<void> {
     try {
       while (!(await bytes.next()).done);
     } catch {
-      // Nobody waits for it any more.
+      // The answer is complete, so an error of the connection no longer matters.
     } finally {
       this.#watch.close()
     }
   }
 }
 
-const isWebPage = ({ headers }: SendAnswer) => String(headers['content-type'] ?? '').startsWith('text/html')
+const isWebPage = ({ headers }: SendResponse) => String(headers['content-type'] ?? '').startsWith('text/html')

@@ -1,25 +1,25 @@
 import type { JsonObject } from '../../events.ts'
+import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition } from '../port.ts'
 
-/** The key under which this format's own data travels with a part. Nothing else is sent back to it. */
+/** The namespace of this format's data in a part's `meta`. Data of other namespaces is not sent to it. */
 export const NAMESPACE = 'chat'
 
-const OLLAMA = 'http://127.0.0.1:11434/v1'
-
-/** Where completions are asked for. Ollama's base may leave out `/v1`, or be left out. */
-export function chatUrl(type: string, baseUrl: string = OLLAMA): string {
-  const url = new URL(baseUrl)
-  const isBareHost = type === 'ollama' && url.pathname === '/'
-  url.pathname = `${isBareHost ? '/v1' : url.pathname.replace(/\/+$/, '')}/chat/completions`
+/** The address of the completions API. Throws when neither the configuration nor the type has a base URL. */
+export function chatUrl(type: ProviderType, baseUrl: string | undefined): string {
+  const { baseUrl: ownBaseUrl = '', bareHostPath = '' } = PROVIDER_TYPES[type]
+  const url = new URL(baseUrl ?? ownBaseUrl)
+  const path = url.pathname === '/' ? bareHostPath : url.pathname.replace(/\/+$/, '')
+  url.pathname = `${path}/chat/completions`
   return url.href
 }
 
-/** Makes a request's body, as JSON. */
+/** Builds the body of a request as JSON text. */
 export type ChatBody = (request: ModelRequest) => string
 
-export function createChatBody(type: string): ChatBody {
+export function createChatBody(type: ProviderType): ChatBody {
+  // Cached, because a run sends the same tools in every turn, and they are the largest part of a short request.
   const known = new WeakMap<readonly ToolDefinition[], string>()
-  // The same tools are offered turn after turn, and are most of a short request.
   const toolsJson = (tools: readonly ToolDefinition[]) => {
     const json = known.get(tools) ?? JSON.stringify(tools.map(toTool))
     known.set(tools, json)
@@ -32,7 +32,7 @@ export function createChatBody(type: string): ChatBody {
     const body = JSON.stringify({
       model,
       ...(stop.length > 0 && { stop }),
-      ...(type === 'openai' && tools.length > 0 && mustNotReason(model) && { reasoning_effort: 'none' }),
+      ...(type === 'openai' && tools.length > 0 && refusesReasoningWithTools(model) && { reasoning_effort: 'none' }),
       messages: system ? [{ role: 'system', content: system }, ...conversation] : conversation,
       stream: true,
       stream_options: { include_usage: true },
@@ -41,17 +41,17 @@ export function createChatBody(type: string): ChatBody {
   }
 }
 
-/** OpenAI's reasoning models, and those of xAI, refuse to be called with any. */
-const takesNoStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.test(model)
+/** The reasoning models of OpenAI and of xAI reject a request with stop sequences. */
+const rejectsStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.test(model)
 
 const MAX_STOPS = 4
 
-/** As many as the format takes; the engine enforces all of them anyway (D4.11). Some refuse one that is only white space. */
+/** As many stop sequences as the format allows; the engine enforces all of them (D4.11). Some servers reject a blank one. */
 const stopsOf = ({ model, stopSequences }: ModelRequest): string[] =>
-  takesNoStops(model) ? [] : stopSequences.filter((stop) => stop.trim() !== '').slice(0, MAX_STOPS)
+  rejectsStops(model) ? [] : stopSequences.filter((stop) => stop.trim() !== '').slice(0, MAX_STOPS)
 
-/** From 5.6 on these models take tools in this format only without reasoning. */
-const mustNotReason = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
+/** From version 5.6 on, OpenAI's models accept tools in this format only without reasoning. */
+const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
 
 const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   type: 'function',
@@ -70,8 +70,8 @@ function toMessages(message: Message, keepsThinking: boolean): JsonObject[] {
 }
 
 /**
- * Of the servers made after OpenAI's some demand their `reasoning_content` back during tool calls (DeepSeek, Kimi) and others
- * refuse the field (Groq, Mistral): those get it whose blocks are marked as having come in it.
+ * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi), and others reject the field (Groq,
+ * Mistral). So thinking is sent back only in blocks that are marked as received in this field.
  */
 function toAssistant(blocks: AssistantBlock[], keepsThinking: boolean): JsonObject[] {
   let text = ''
@@ -97,7 +97,7 @@ function toCall({ id, toolName, input, meta }: Extract<AssistantBlock, { type: '
   return { id, type: 'function', function: { name: toolName, arguments: JSON.stringify(input) }, ...signature(meta) }
 }
 
-/** Google's models want the signature of a call back, behind this format too. */
+/** Google's models require the signature of a tool call back in this format too. */
 function signature(meta: ProviderMeta | undefined): JsonObject {
   const signed = meta?.[NAMESPACE]?.['thought_signature']
   return signed === undefined ? {} : { extra_content: { google: { thought_signature: signed } } }

@@ -1,21 +1,22 @@
-import { type Chunk, isThere, parseChunk } from './chunk.ts'
+import { parseJson } from '../../json.ts'
+import { type Chunk, isPresent, parseChunk } from './chunk.ts'
 
-/** After so many attempts without a use a server is one whose chunks all differ, as OpenAI's own do by their padding. */
+/** Learning stops after this many unused templates in a row: some servers vary every chunk, as OpenAI does with its padding. */
 const MAX_ATTEMPTS = 4
 
-/** An answer of a few words is over before it would pay. */
+/** Chunks that are only parsed: for a short answer, learning costs more than it saves. */
 const FIRST_CHUNKS = 8
 
-/** A longer one is nothing that is sent for each word, and could hold its text a thousand times. */
+/** Longer chunks are not sent for each word, and could contain their text very often. */
 const MAX_CHUNK_CHARS = 2_048
 
-/** What no model says. */
+/** A text that no model writes. */
 const PROBE = '\u0000\u2063probe'
 
 /**
- * Most servers send chunk after chunk that differ in nothing but their text. What stands around it is learnt from one that
- * has been parsed: a chunk that begins and ends with the same characters, with one JSON string between them, means the same
- * with another text. Parsing a chunk whole costs four times as much.
+ * Reads the text of chunks without parsing them as a whole, which costs four times as much. Most servers send chunks that
+ * differ in their text only. From a parsed chunk the template learns the characters before and after the text: a chunk with
+ * the same characters around one JSON string differs in that text only.
  */
 export class TextTemplate {
   #head = ''
@@ -23,18 +24,20 @@ export class TextTemplate {
   #attempts = 0
   #chunks = 0
 
-  /** The text of a chunk of the known form. */
+  /** The text of a chunk that matches the template, else `undefined`. */
   textOf(data: string): string | undefined {
     const [from, to] = [this.#head.length, data.length - this.#tail.length]
-    // Not `startsWith`: for a piece of a longer text, as these are, it costs ten times as much.
-    if (from === 0 || to <= from || data.slice(0, from) !== this.#head || data.slice(to) !== this.#tail)
+    // Not `startsWith`: it costs ten times as much for a slice of a longer text, which `data` is.
+    if (from === 0 || to <= from || data.slice(0, from) !== this.#head || data.slice(to) !== this.#tail) {
       return undefined
-    const text = parseString(data.slice(from, to))
-    if (text !== undefined) this.#attempts = 0
+    }
+    const text = parseJson(data.slice(from, to))
+    if (typeof text !== 'string') return undefined
+    this.#attempts = 0
     return text
   }
 
-  /** Learns the form of a chunk that says a text and nothing else. */
+  /** Learns from a chunk that holds a text and nothing else. */
   learn(data: string, chunk: Chunk): void {
     if (++this.#chunks <= FIRST_CHUNKS || this.#attempts >= MAX_ATTEMPTS) return
     const text = data.length > MAX_CHUNK_CHARS ? undefined : onlyTextOf(chunk)
@@ -44,11 +47,12 @@ export class TextTemplate {
     const field = /"content": ?/g
     while (field.exec(data) !== null) {
       const [head, rest] = [data.slice(0, field.lastIndex), data.slice(field.lastIndex)]
-      if (rest.startsWith(literal) && this.#isForm(head, rest.slice(literal.length))) return
+      if (rest.startsWith(literal) && this.#adopt(head, rest.slice(literal.length))) return
     }
   }
 
-  #isForm(head: string, tail: string): boolean {
+  /** Adopts the template when a chunk built from it parses as a chunk with just its text. */
+  #adopt(head: string, tail: string): boolean {
     const probe = parseChunk(head + JSON.stringify(PROBE) + tail)
     if (!probe || onlyTextOf(probe) !== PROBE) return false
     this.#head = copy(head)
@@ -57,22 +61,13 @@ export class TextTemplate {
   }
 }
 
-/** A piece of a text keeps the whole of it in memory. */
+/** Copies a slice: the slice itself would keep the whole text in memory. */
 const copy = (text: string) => Buffer.from(text).toString()
 
 function onlyTextOf({ error, usage, choices }: Chunk): string | undefined {
   const [{ delta, finish_reason: reason } = {}] = choices
-  if (!delta || isThere(error) || isThere(usage) || isThere(reason)) return undefined
+  if (!delta || isPresent(error) || isPresent(usage) || isPresent(reason)) return undefined
   const { content, refusal, reasoning_content: own, reasoning, tool_calls: calls } = delta
-  if ([refusal, own, reasoning, calls].some(isThere)) return undefined
+  if ([refusal, own, reasoning, calls].some(isPresent)) return undefined
   return typeof content === 'string' && content !== '' ? content : undefined
-}
-
-function parseString(json: string): string | undefined {
-  try {
-    const text: unknown = JSON.parse(json)
-    return typeof text === 'string' ? text : undefined
-  } catch {
-    return undefined
-  }
 }

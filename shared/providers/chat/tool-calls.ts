@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { parseJson } from '../../json.ts'
 import type { ModelPart } from '../port.ts'
 import { NAMESPACE } from './request.ts'
 
-/** A piece of a tool call. The first one names the tool; servers leave out everything else now and then. */
+/** A piece of a tool call. The first piece names the tool; every other field is missing on some server. */
 type Piece = {
   index?: unknown
   id?: unknown
@@ -12,10 +13,10 @@ type Piece = {
 
 type Call = { index: number | undefined; id: string; name: string; input: string; signature: string | undefined }
 
-/** Puts tool calls together from their pieces. They are whole at the end of the answer, not before. */
+/** Assembles tool calls from their pieces. They are complete at the end of the answer only. */
 export class ToolCalls {
   readonly #calls: Call[] = []
-  /** The call that each index stands for: the last one, where a server gives the same index to all. */
+  /** The latest call of each index: some servers give all calls the same index. */
   readonly #byIndex = new Map<number, Call>()
   readonly #byId = new Map<string, Call>()
 
@@ -26,19 +27,19 @@ export class ToolCalls {
   add(value: unknown): void {
     const piece = Object(value) as Piece
     const index = typeof piece.index === 'number' ? piece.index : undefined
-    const id = textOf(piece.id)
-    const name = textOf(piece.function?.name)
+    const id = nonBlank(piece.id)
+    const name = nonBlank(piece.function?.name)
     const input = typeof piece.function?.arguments === 'string' ? piece.function.arguments : ''
-    const open = index === undefined ? (this.#byId.get(id) ?? this.#nameless(id, name)) : this.#byIndex.get(index)
-    const call = open && isSame(open, { id, name, input }) ? open : this.#start(index)
+    const open = index === undefined ? (this.#byId.get(id) ?? this.#lastFor(id, name)) : this.#byIndex.get(index)
+    const call = open && continues(open, { id, name, input }) ? open : this.#start(index)
     call.id ||= id
     call.name ||= name
     call.input += input
-    call.signature ??= textOf(piece.extra_content?.google?.thought_signature) || undefined
+    call.signature ??= nonBlank(piece.extra_content?.google?.thought_signature) || undefined
     if (id !== '') this.#byId.set(id, call)
   }
 
-  /** The calls in their order; `undefined` when one of them names no tool. */
+  /** Returns the calls in order; `undefined` when one of them names no tool. */
   end(): ModelPart[] | undefined {
     const calls = this.#calls.filter(({ name, input }) => name !== '' || input !== '')
     if (calls.some(({ name }) => name === '')) return undefined
@@ -51,8 +52,8 @@ export class ToolCalls {
     })
   }
 
-  /** Without an index and a known id, what names no tool goes on with the last call. */
-  #nameless(id: string, name: string): Call | undefined {
+  /** A piece without index, id and name continues the last call. */
+  #lastFor(id: string, name: string): Call | undefined {
     return id === '' && name === '' ? this.#calls.at(-1) : undefined
   }
 
@@ -64,30 +65,29 @@ export class ToolCalls {
   }
 }
 
-/** Some servers repeat a call's name and id with each piece, and some give one index to several calls: what differs tells. */
-function isSame(call: Call, { id, name, input }: { id: string; name: string; input: string }): boolean {
+/**
+ * Decides whether a piece continues `call`. Some servers repeat the name and the id in each piece, and some give several calls
+ * the same index, so neither is enough: a piece starts another call when its name differs, or when its id or the start of its
+ * input indicates a new call and the input so far is complete.
+ */
+function continues(call: Call, { id, name, input }: { id: string; name: string; input: string }): boolean {
   if (name === '' || call.name === '') return true
   if (name !== call.name) return false
   const isOtherId = id !== '' && call.id !== '' && id !== call.id
-  const startsAnew = /^\s*[{[]/.test(input)
-  if (isOtherId && startsAnew) return false
-  return !((isOtherId || startsAnew) && isWhole(call.input))
+  const startsInput = /^\s*[{[]/.test(input)
+  if (isOtherId && startsInput) return false
+  return !((isOtherId || startsInput) && isComplete(call.input))
 }
 
-/** Of longer inputs it is not worth the time to find out with each piece. */
-const MAX_WHOLE_CHARS = 64 * 1024
+/** Longer inputs are not checked: parsing them again for each piece would take too long. */
+const MAX_CHECKED_CHARS = 64 * 1024
 
-function isWhole(input: string): boolean {
-  if (input.length > MAX_WHOLE_CHARS || !(input.endsWith('}') || input.endsWith(']'))) return false
-  try {
-    JSON.parse(input)
-    return true
-  } catch {
-    return false
-  }
+function isComplete(input: string): boolean {
+  if (input.length > MAX_CHECKED_CHARS || !(input.endsWith('}') || input.endsWith(']'))) return false
+  return parseJson(input) !== undefined
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' && value.trim() !== '' ? value : '')
+const nonBlank = (value: unknown): string => (typeof value === 'string' && value.trim() !== '' ? value : '')
 
 function toPart({ name, input, signature }: Call, id: string): ModelPart {
   const meta = signature !== undefined && { meta: { [NAMESPACE]: { thought_signature: signature } } }

@@ -1,35 +1,34 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
-import { ResponseBytes } from './response.ts'
 
-/** Sends a request and resolves with the head of its answer, whatever the status; redirects are told, not followed. */
-export type Send = (url: string, request: SendRequest) => Promise<SendAnswer>
+/** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
+export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
 
 export type SendRequest = {
   method: 'POST'
   headers: Record<string, string>
   body: string
-  /** Aborting it closes the connection, at whatever point, and ends what is awaited in an error. */
+  /** Aborting it closes the connection at any point; a pending read or send then rejects. */
   signal: AbortSignal
 }
 
-export type SendAnswer = {
+export type SendResponse = {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Nothing is read from the connection but on demand, so that a slow reader slows the sender. */
+  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
   body: AsyncIterable<Uint8Array>
 }
 
-/** How long an idle connection is kept for the next turn; a server that announces less gets less. */
+/** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000
 
-/** Sends over connections of its own. It has one limit, for connecting: the others belong to the call, and `CallWatch` keeps them. */
+/** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
 export function createHttpSend({ connectMs }: { connectMs: number }): Send {
-  const keeping = { keepAlive: true, timeout: KEEP_ALIVE_MS }
-  const agents = { http: new HttpAgent(keeping), https: new HttpsAgent(keeping) }
+  const pool = { keepAlive: true, timeout: KEEP_ALIVE_MS }
+  const agents = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
   return (url, { method, headers, body, signal }) => {
-    const { promise, resolve, reject } = Promise.withResolvers<SendAnswer>()
+    const { promise, resolve, reject } = Promise.withResolvers<SendResponse>()
     const isTls = url.startsWith('https:')
     const req = isTls
       ? httpsRequest(url, { method, headers, agent: agents.https })
@@ -37,28 +36,75 @@ export function createHttpSend({ connectMs }: { connectMs: number }): Send {
     const abort = () => req.destroy()
     signal.addEventListener('abort', abort)
     req.on('socket', (socket) => limitConnecting(socket, isTls, connectMs))
-    req.on('response', (res) => resolve(toAnswer(res)))
-    req.on('error', reject) // It stays: what goes wrong behind the answer's head is told by the body, too.
+    req.on('response', (res) => resolve(toResponse(res)))
+    req.on('error', reject) // Not `once`: an error after the response's head is emitted here too, and read from the body.
     req.on('close', () => signal.removeEventListener('abort', abort))
     req.end(body)
     return promise
   }
 }
 
-/** A socket that comes from the pool is connected already. */
+/** A socket from the pool is connected already and gets no timer. */
 function limitConnecting(socket: Socket, isTls: boolean, connectMs: number): void {
   if (!socket.connecting) return
   const timer = setTimeout(() => socket.destroy(new ConnectTimeout()), connectMs)
-  const calm = () => clearTimeout(timer)
-  socket.once(isTls ? 'secureConnect' : 'connect', calm).once('close', calm)
+  const clear = () => clearTimeout(timer)
+  socket.once(isTls ? 'secureConnect' : 'connect', clear).once('close', clear)
 }
 
 class ConnectTimeout extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-const toAnswer = (res: IncomingMessage): SendAnswer => ({
+const toResponse = (res: IncomingMessage): SendResponse => ({
   status: res.statusCode ?? 0,
   headers: res.headers,
   body: new ResponseBytes(res),
 })
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/**
+ * Reads a response's body: each chunk is everything that arrived since the last read. Unread bytes stay in Node's buffer of
+ * 64 KiB and then in the kernel's. The iterator of Node's streams does the same at several times the CPU cost.
+ */
+class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
+  readonly #res: IncomingMessage
+  #wake: (() => void) | undefined
+
+  constructor(res: IncomingMessage) {
+    this.#res = res
+    const wake = () => this.#wake?.()
+    res.on('readable', wake).on('end', wake).on('error', wake).on('close', wake)
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    for (;;) {
+      const chunk: Buffer | null = this.#res.read()
+      if (chunk !== null) return { done: false, value: chunk }
+      if (this.#res.readableEnded) return END
+      if (this.#res.destroyed) throw this.#res.errored ?? new ConnectionClosed()
+      await this.#waitForEvent()
+    }
+  }
+
+  /** Closes the connection, unless the body was read to its end. */
+  return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (!this.#res.readableEnded) this.#res.destroy()
+    return Promise.resolve(END)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #waitForEvent(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+class ConnectionClosed extends Error {
+  readonly code = 'ECONNRESET'
+}

@@ -1,18 +1,18 @@
 import type { FailedCall } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
-import { ChatAnswer, type Habits } from './answer.ts'
-import { ChatExchange, type Line } from './exchange.ts'
+import { ChatAnswer, type ServerQuirks } from './answer.ts'
+import { ChatExchange, type Endpoint } from './exchange.ts'
 import type { ChatBody } from './request.ts'
 
 export type TurnInput = {
-  line: Line
-  habits: Habits
+  endpoint: Endpoint
+  quirks: ServerQuirks
   toBody: ChatBody
   call: FailedCall
   request: ModelRequest
   signal: AbortSignal
-  /** Why this call cannot be made. */
-  refusal?: Failure
+  /** The failure of every call of a provider whose configuration is wrong; no request is sent then. */
+  configFailure: Failure | undefined
 }
 
 type Result = IteratorResult<ModelPart, undefined>
@@ -20,33 +20,33 @@ type Result = IteratorResult<ModelPart, undefined>
 const END: Result = { done: true, value: undefined }
 
 /**
- * One model call. The next bytes are asked for when the parts of those before have been taken, so that no more than one chunk
- * stands between the reader and the connection. Leaving the iteration, at whatever point, closes the connection. A class, not
- * a generator: that would cost every delta again.
+ * One model call as an iteration over its parts. The next bytes are read when all parts of the last ones have been taken, so at
+ * most one chunk is buffered here. Leaving the iteration at any point closes the connection. A class and not a generator,
+ * because a generator costs more CPU for every delta.
  */
 export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
   readonly #input: TurnInput
   readonly #answer: ChatAnswer
   #exchange: ChatExchange | undefined
   #parts: readonly ModelPart[] = []
-  #taken = 0
+  #takenCount = 0
 
   constructor(input: TurnInput) {
     this.#input = input
-    this.#answer = new ChatAnswer(input.call, input.habits)
+    this.#answer = new ChatAnswer(input.call, input.quirks)
   }
 
   next(): Promise<Result> {
-    const part = this.#parts[this.#taken]
-    if (part === undefined || this.#input.signal.aborted) return this.#goOn()
-    this.#taken++
+    const part = this.#parts[this.#takenCount]
+    if (part === undefined || this.#input.signal.aborted) return this.#readOn()
+    this.#takenCount++
     return Promise.resolve({ done: false, value: part })
   }
 
   return(): Promise<Result> {
     this.#parts = []
     this.#answer.isOver = true
-    this.#exchange?.leave()
+    this.#exchange?.close()
     return Promise.resolve(END)
   }
 
@@ -54,32 +54,33 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
     return this
   }
 
-  async #goOn(): Promise<Result> {
+  /** Reads until there is a part, or ends the iteration. */
+  async #readOn(): Promise<Result> {
     const { signal } = this.#input
     while (!this.#answer.isOver && !signal.aborted) {
-      this.#parts = await this.#read()
-      this.#taken = 1
+      this.#parts = await this.#readParts()
+      this.#takenCount = 1
       const [part] = this.#parts
       if (part && !signal.aborted) return { done: false, value: part }
     }
     return this.return()
   }
 
-  /** The parts of the next bytes, which may be none. */
-  async #read(): Promise<readonly ModelPart[]> {
-    const { refusal } = this.#input
-    if (refusal) return this.#answer.fail(refusal)
-    const exchange = (this.#exchange ??= this.#ask())
-    const came = await exchange.read()
-    if (came === undefined) return this.#answer.end()
-    if (!(came instanceof Uint8Array)) return this.#answer.fail(came)
-    const parts = this.#answer.take(came)
-    if (parts.at(-1)?.type === 'finish') exchange.part()
+  /** Returns the parts of the next bytes, of which there may be none. */
+  async #readParts(): Promise<readonly ModelPart[]> {
+    const { configFailure } = this.#input
+    if (configFailure) return this.#answer.fail(configFailure)
+    const exchange = (this.#exchange ??= this.#startExchange())
+    const result = await exchange.read()
+    if (result === undefined) return this.#answer.end()
+    if (!(result instanceof Uint8Array)) return this.#answer.fail(result)
+    const parts = this.#answer.read(result)
+    if (parts.at(-1)?.type === 'finish') exchange.drain()
     return parts
   }
 
-  #ask(): ChatExchange {
-    const { line, call, request, signal, toBody } = this.#input
-    return new ChatExchange({ line, call, body: toBody(request), signal })
+  #startExchange(): ChatExchange {
+    const { endpoint, call, request, signal, toBody } = this.#input
+    return new ChatExchange({ endpoint, call, body: toBody(request), signal })
   }
 }

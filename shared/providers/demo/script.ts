@@ -1,3 +1,4 @@
+import { parseJson } from '../../json.ts'
 import type { FailureCode } from '../port.ts'
 
 /** One thing the demo model does. */
@@ -18,7 +19,7 @@ const FAILURE_CODES: Record<FailureCode, true> = {
   timeout: true,
 }
 
-/** A run lives no longer than its longest turn may. */
+/** The longest turn of a model (`MODEL_LIMITS.turnMs`). */
 const MAX_SLEEP_MS = 600_000
 
 const DIRECTIVES =
@@ -26,8 +27,8 @@ const DIRECTIVES =
   `/fail CODE (${Object.keys(FAILURE_CODES).join(', ')}).`
 
 /**
- * What a prompt makes the demo model do, turn by turn (D1.4): each turn takes the lines up to its first tool call, and the last
- * one those that are left, if there are any.
+ * Reads the acts of each turn from a prompt (D1.4). A turn ends with its tool call; the last turn, which may be empty, has the
+ * acts after the last tool call.
  */
 export function turnsOf(prompt: string): Act[][] {
   const turns: Act[][] = [[]]
@@ -38,7 +39,7 @@ export function turnsOf(prompt: string): Act[][] {
   return turns
 }
 
-/** Lines without a directive are echoed, those that follow one another together. */
+/** Text without a directive is echoed, one act for each group of adjacent text lines. */
 function actsOf(prompt: string): Act[] {
   const acts: Act[] = []
   let plain: string[] = []
@@ -92,12 +93,8 @@ function call(toolName: string, json: string): Act {
 }
 
 function isObject(json: string): boolean {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false // Whoever wrote it is told.
-  }
+  const value = parseJson(json)
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function sleep(rest: string): Act {

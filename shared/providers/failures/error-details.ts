@@ -1,58 +1,62 @@
 import type { JsonObject } from '../../events.ts'
+import { parseJson } from '../../json.ts'
 
-/** What is known of a failed call, whichever way the package told it. */
+/** The facts that an error of a provider package or of an HTTP response holds. */
 export type ErrorDetails = {
-  /** The HTTP status, or the one that an error inside the stream stands for. */
-  status?: number
-  /** Codes, types and reasons that the provider names, in lower case, with blanks between them. */
-  codes: string
-  /** The provider's own words: for decisions inside the adapter and, cleaned, for a rejected caller. */
-  words: string
-  retryAfterMs?: number
-  /** Node's or undici's code of what happened to the connection. */
-  network?: string
+  /** The HTTP status, or the one that corresponds to an error event inside a stream. */
+  status: number | undefined
+  /** The codes, types and reasons that the provider names, in lower case, separated by blanks. */
+  providerCodes: string
+  /** The provider's own text. Callers see it as an excerpt only. */
+  providerMessage: string
+  retryAfterMs: number | undefined
+  /** The code that Node or undici gives a failed connection; undefined when there is a status. */
+  networkCode: string | undefined
 }
 
-/** Reads an error that `doStream` threw, or that came as an `error` part. It never throws itself. */
+/** Reads an error that was thrown, or that came as a part of the stream. Never throws. */
 export function readErrorDetails(error: unknown): ErrorDetails {
-  const thrown = asObject(error)
-  const told = providerError(thrown)
-  const details = Array.isArray(told['details']) ? told['details'].map(asObject) : []
-  const named = [told['code'], told['type'], told['status'], ...details.map((detail) => detail['reason'])]
-  const codes = named.filter(isText).join(' ').toLowerCase()
-  const status = statusOf(thrown, told) ?? statusFor(codes)
-  const retryAfterMs = retryAfter(asObject(thrown['responseHeaders'])) ?? retryDelay(details)
-  const network = status === undefined ? networkCode(error) : undefined
+  const outer = asObject(error)
+  const inner = providerErrorOf(outer)
+  const details = Array.isArray(inner['details']) ? inner['details'].map(asObject) : []
+  const names = [inner['code'], inner['type'], inner['status'], ...details.map((detail) => detail['reason'])]
+  const providerCodes = names.filter(isText).join(' ').toLowerCase()
+  const status = statusOf(outer, inner) ?? statusForCodes(providerCodes)
   return {
-    ...(status !== undefined && { status }),
-    codes,
-    words: [told['message'], told['detail']].find(isText) ?? '',
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(network !== undefined && { network }),
+    status,
+    providerCodes,
+    providerMessage: [inner['message'], inner['detail']].find(isText) ?? '',
+    retryAfterMs: retryAfterHeader(asObject(outer['responseHeaders'])) ?? retryDelayDetail(details),
+    networkCode: status === undefined ? findNetworkCode(error) : undefined,
   }
 }
 
-/** The provider's own error object: parsed by the package, or the body, a chunk of the stream, or the error part itself. */
-function providerError(thrown: JsonObject): JsonObject {
-  const sources = [thrown['data'], parse(thrown['responseBody']), thrown['value'], thrown]
+/**
+ * Finds the provider's own error object: in the data that the package parsed, in the response's body, in a chunk of the
+ * stream (`value`), or the error part itself.
+ */
+function providerErrorOf(error: JsonObject): JsonObject {
+  const body = error['responseBody']
+  const sources = [error['data'], isText(body) ? parseJson(body) : undefined, error['value'], error]
   for (const source of sources) {
     const outer = asObject(Array.isArray(source) ? source[0] : source)
     const inner = outer['error'] ?? asObject(outer['response'])['error']
     if (isText(inner)) return { message: inner }
     if (inner !== undefined && inner !== null) return asObject(inner)
-    if (source !== thrown && (isText(outer['message']) || isText(outer['detail']))) return outer
+    if (source !== error && (isText(outer['message']) || isText(outer['detail']))) return outer
   }
-  return thrown instanceof Error ? {} : thrown
+  return error instanceof Error ? {} : error
 }
 
-function statusOf(thrown: JsonObject, told: JsonObject): number | undefined {
-  return [thrown['statusCode'], told['statusCode'], told['code'], told['status']].map(Number).find(isFailure)
+function statusOf(outer: JsonObject, inner: JsonObject): number | undefined {
+  return [outer['statusCode'], inner['statusCode'], inner['code'], inner['status']].map(Number).find(isFailureStatus)
 }
 
-/** A 200 is a stream that broke later: its status says nothing. */
-const isFailure = (status: number) => Number.isInteger(status) && status >= 300 && status <= 599
+/** A 2xx is ignored: it belongs to a stream that failed after its headers. */
+const isFailureStatus = (status: number) => Number.isInteger(status) && status >= 300 && status <= 599
 
-const STATUS_OF: [codes: RegExp, status: number][] = [
+/** The first pattern that matches decides. */
+const STATUS_FOR_CODES: [codes: RegExp, status: number][] = [
   [/insufficient_quota|billing/, 402],
   [/rate_limit|resource_exhausted|too_many_requests/, 429],
   [/authentication|api_key|unauthenticated/, 401],
@@ -64,11 +68,11 @@ const STATUS_OF: [codes: RegExp, status: number][] = [
   [/server_error|api_error|internal/, 500],
 ]
 
-const statusFor = (codes: string) => STATUS_OF.find(([pattern]) => pattern.test(codes))?.[1]
+const statusForCodes = (codes: string) => STATUS_FOR_CODES.find(([pattern]) => pattern.test(codes))?.[1]
 
 const MAX_CAUSES = 6
 
-function networkCode(error: unknown): string | undefined {
+function findNetworkCode(error: unknown): string | undefined {
   let cause = asObject(error)
   for (let depth = 0; depth < MAX_CAUSES; depth++) {
     const code = cause['code']
@@ -78,30 +82,21 @@ function networkCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** `Retry-After` in seconds or as a date, or the finer `retry-after-ms` that some send beside it. */
-function retryAfter(headers: JsonObject): number | undefined {
+/** `retry-after-ms` in milliseconds, which some providers send too, or else `Retry-After` in seconds or as a date. */
+function retryAfterHeader(headers: JsonObject): number | undefined {
   const ms = headers['retry-after-ms']
   if (isText(ms) && Number(ms) >= 0) return Number(ms)
   const value = headers['retry-after']
   if (!isText(value)) return undefined
-  const wait = Number.isNaN(Number(value)) ? Date.parse(value) - Date.now() : Number(value) * 1_000
-  return Number.isNaN(wait) ? undefined : Math.max(0, Math.round(wait))
+  const waitMs = Number.isNaN(Number(value)) ? Date.parse(value) - Date.now() : Number(value) * 1_000
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, Math.round(waitMs))
 }
 
-/** Google says it in the body: `{"@type": "…RetryInfo", "retryDelay": "37s"}`. */
-function retryDelay(details: JsonObject[]): number | undefined {
+/** Google's form, in the body: `{"@type": "…RetryInfo", "retryDelay": "37s"}`. */
+function retryDelayDetail(details: JsonObject[]): number | undefined {
   const delay = details.map((detail) => detail['retryDelay']).find(isText)
   const secs = delay === undefined ? Number.NaN : Number.parseFloat(delay)
   return Number.isNaN(secs) ? undefined : Math.round(secs * 1_000)
-}
-
-function parse(text: unknown): unknown {
-  if (!isText(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // A page or plain text: nothing in it is a code.
-  }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,6 +1,12 @@
+import { truncate } from '../../text.ts'
+
+/** Code points, the mark at the end of a shortened text included. */
 const MAX_CHARS = 300
 
-/** Whatever looks like a key, an address or a place in somebody's network. */
+/** The text that is searched. Longer texts are cut before, because the patterns are slow on long ones. */
+const MAX_SEARCHED_CHARS = 1_200
+
+/** Matches keys, addresses, paths and long identifiers. */
 const PRIVATE: RegExp[] = [
   /\b[a-z][a-z0-9+.-]*:\/\/\S+/gi,
   /\bbearer\s+\S+/gi,
@@ -13,10 +19,12 @@ const PRIVATE: RegExp[] = [
   /\b(?=\w*\d)(?=\w*[a-z])\w{24,}\b/gi,
 ]
 
-/** A provider's own words, short and cleaned, for the caller whose request it rejected. */
-export function excerpt(words: string, apiKey: string): string {
-  const known = apiKey.length > 3 ? words.replaceAll(apiKey, '…') : words
-  const clean = PRIVATE.reduce((text, pattern) => text.replace(pattern, '…'), known.slice(0, 4 * MAX_CHARS))
-  const line = clean.replace(/[\p{Cc}\s]+/gu, ' ').trim()
-  return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS - 1)}…` : line
+/** Returns the beginning of a provider's error message on one text line, with everything private replaced by `…` (D4.8). */
+export function excerpt(message: string, apiKey: string): string {
+  const withoutKey = apiKey.length > 3 ? message.replaceAll(apiKey, '…') : message
+  const clean = PRIVATE.reduce(
+    (text, pattern) => text.replace(pattern, '…'),
+    truncate(withoutKey, MAX_SEARCHED_CHARS, ''),
+  )
+  return truncate(clean.replace(/[\p{Cc}\s]+/gu, ' ').trim(), MAX_CHARS - 1)
 }

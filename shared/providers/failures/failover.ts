@@ -2,50 +2,50 @@ import type { WarningEvent } from '../../events.ts'
 import type { Failure, ModelRequest, ModelRoute } from '../port.ts'
 import {
   type CallPart,
-  type Opened,
-  type Opening,
+  type PendingAnswer,
   RETRY_POLICY,
   type RetryPolicy,
-  streamWithRetry,
-  thenContinue,
+  type StartedAnswer,
+  startWithRetry,
+  streamAnswer,
 } from './retry.ts'
 
 export type ModelCall = {
   primary: ModelRoute
-  fallback?: ModelRoute
+  fallback?: ModelRoute | undefined
   request: Omit<ModelRequest, 'model'>
   signal: AbortSignal
-  retry?: Partial<RetryPolicy>
+  retry?: Partial<RetryPolicy> | undefined
 }
 
 /**
- * Asks a model for one turn, and the fallback when the model cannot be had (D5.5). The fallback takes the turn only as long as
- * nothing of the answer has been seen, after a `provider_failover` warning. The last part is the `finish` or `failure` of the
- * model that served; aborting ends the iteration without one.
+ * Calls a model for one turn, and the fallback when the model is unavailable (D5.5). The fallback is called only while no part
+ * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
+ * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => thenContinue(choose(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
 
-async function* choose({ primary, fallback, request, signal, retry }: ModelCall): Opening {
+async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
   const call = { request, signal, policy: { ...RETRY_POLICY, ...retry } }
-  const opened = yield* streamWithRetry({ route: primary, ...call })
-  const failure = failureOf(opened)
-  if (!fallback || !failure?.isFailover) return opened
+  const first = yield* startWithRetry({ route: primary, ...call })
+  const failure = failureOf(first)
+  if (!fallback || !failure?.isFailover) return first
 
-  await opened?.rest.return?.()
-  yield failedOver(primary, fallback, failure)
+  await first?.rest.return?.()
+  yield failoverWarning(primary, fallback, failure)
   yield { type: 'served_by', route: fallback }
-  const second = yield* streamWithRetry({ route: fallback, ...call })
+  const second = yield* startWithRetry({ route: fallback, ...call })
   const last = failureOf(second)
   if (!second || !last) return second
-  const message = `${last.message} (the fallback was asked because ${failure.message})`
+  const message = `${last.message} (the fallback was called because ${failure.message})`
   return { ...second, first: { type: 'failure', failure: { ...last, message } } }
 }
 
-const failureOf = (opened: Opened | undefined): Failure | undefined =>
-  opened?.first.type === 'failure' ? opened.first.failure : undefined
+const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
+  answer?.first.type === 'failure' ? answer.first.failure : undefined
 
-function failedOver(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
-  const [from, to] = [named(primary), named(fallback)]
+function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
+  const [from, to] = [describeRoute(primary), describeRoute(fallback)]
   return {
     type: 'warning',
     code: 'provider_failover',
@@ -54,4 +54,4 @@ function failedOver(primary: ModelRoute, fallback: ModelRoute, { message, reason
   }
 }
 
-const named = ({ provider, model }: ModelRoute) => ({ provider: provider.type, model })
+const describeRoute = ({ provider, model }: ModelRoute) => ({ provider: provider.type, model })

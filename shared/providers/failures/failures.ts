@@ -1,50 +1,57 @@
+import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { Breach, ModelLimits } from '../limits.ts'
 import type { Failure, FailureCode } from '../port.ts'
 
-/** The call that failed, as far as the words about it depend on it. */
-export type FailedCall = {
-  type: string
-  model: string
-  apiKey: string
-  /** Where such a provider's key is usually configured. */
-  keyVariable: string | undefined
-}
+/** The facts about a call that its failure messages name. `apiKey` is removed from the provider's texts. */
+export type FailedCall = { type: ProviderType; model: string; apiKey: string }
 
 type Fields = Partial<Pick<Failure, 'isRetryable' | 'isFailover' | 'retryAfterMs'>>
 
+/** Builds a failure. It is final unless `fields` says otherwise; a retryable failure also allows failover. */
 export function failure(code: FailureCode, reason: string, message: string, fields: Fields = {}): Failure {
   const { isRetryable = false, isFailover = isRetryable, retryAfterMs } = fields
   return { code, reason, message, isRetryable, isFailover, ...(retryAfterMs !== undefined && { retryAfterMs }) }
 }
 
-export const RETRY = { isRetryable: true }
+export const RETRYABLE = { isRetryable: true }
 
-export const keyVariables = ({ keyVariable }: FailedCall) =>
-  keyVariable === undefined ? 'MODEL_API_KEY' : `MODEL_API_KEY or ${keyVariable}`
+/** The variables that may hold the provider's key, as text for a message. */
+export function keyVariablesText({ type }: FailedCall): string {
+  const [usual] = PROVIDER_TYPES[type].keyVariables
+  return usual === undefined ? 'MODEL_API_KEY' : `MODEL_API_KEY or ${usual}`
+}
 
 export const missingKey = (call: FailedCall): Failure =>
-  failure('provider_auth', 'missing_api_key', `${call.type} needs an API key: set ${keyVariables(call)}`)
+  failure('provider_auth', 'missing_api_key', `${call.type} needs an API key: set ${keyVariablesText(call)}`)
 
 export const malformedKey = (call: FailedCall): Failure =>
   failure(
     'provider_auth',
     'malformed_api_key',
-    `the API key for ${call.type} holds characters no key has: check ${keyVariables(call)}`,
+    `the API key for ${call.type} contains characters that no key has: check ${keyVariablesText(call)}`,
   )
 
-export const truncated = ({ type }: FailedCall): Failure =>
-  failure('provider_unavailable', 'truncated', `${type} ended its answer before it was complete`, RETRY)
+/** A key must fit into a header: a malformed one would appear in the error of the HTTP client. */
+export const isWellFormedKey = (apiKey: string): boolean => /^[\x21-\x7e]*$/.test(apiKey)
 
-/** `raw` is the provider's own word for it, told only when it is no more than a word. */
-export function brokenOff({ type }: FailedCall, raw = ''): Failure {
-  const reason = /^\w{1,40}$/.test(raw) ? raw.toLowerCase() : 'empty_answer'
-  return failure('provider_unavailable', reason, `${type} broke its answer off`, RETRY)
+/** The stream ended before the model's last event. */
+export const truncatedAnswer = ({ type }: FailedCall): Failure =>
+  failure('provider_unavailable', 'truncated', `${type} ended its answer before it was complete`, RETRYABLE)
+
+/** The answer ended for a reason that is no regular end. `rawReason`, the provider's own, is repeated when it is one word. */
+export function abortedAnswer({ type }: FailedCall, rawReason = ''): Failure {
+  const reason = /^\w{1,40}$/.test(rawReason) ? rawReason.toLowerCase() : 'empty_answer'
+  return failure('provider_unavailable', reason, `${type} broke its answer off`, RETRYABLE)
 }
 
-export const filtered = ({ type }: FailedCall): Failure =>
+/** The response does not have the expected format, although the provider reported no error. */
+export const unreadableAnswer = (reason: 'bad_chunk' | 'bad_answer', { type }: FailedCall): Failure =>
+  failure('provider_unavailable', reason, `${type} sent an answer that cannot be read`, RETRYABLE)
+
+export const contentFiltered = ({ type }: FailedCall): Failure =>
   failure('content_filtered', 'content_filter', `the content filter of ${type} stopped the answer`)
 
-/** A limit of ours ended the call (reliability.md 2.2 "Provider"). */
+/** One of our own limits ended the call. */
 export function breachFailure(breach: Breach, { type }: FailedCall, limits: ModelLimits): Failure {
   const problems: Record<Breach, string> = {
     first_byte: `did not begin its answer within ${secs(limits.firstByteMs)}`,
@@ -57,9 +64,9 @@ export function breachFailure(breach: Breach, { type }: FailedCall, limits: Mode
   }
   const message = `${type} ${problems[breach]}`
   if (breach === 'web_page') return failure('provider_rejected', breach, message)
-  const isLate = breach === 'first_byte' || breach === 'idle' || breach === 'turn'
-  return isLate
-    ? failure('timeout', `${breach}_timeout`, message, RETRY)
+  const isTimeout = breach === 'first_byte' || breach === 'idle' || breach === 'turn'
+  return isTimeout
+    ? failure('timeout', `${breach}_timeout`, message, RETRYABLE)
     : failure('provider_unavailable', breach, message, { isFailover: true })
 }
 

@@ -3,16 +3,16 @@ import type { WarningEvent } from '../../events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 
 export type RetryPolicy = {
-  /** The first request included. */
+  /** Requests in all, the first one included. */
   maxRequests: number
   baseDelayMs: number
-  /** The longest a provider's Retry-After is obeyed. */
+  /** A longer Retry-After is cut to this. */
   maxRetryAfterMs: number
-  /** From 0 to 1, as `Math.random`. */
+  /** Returns a number from 0 to 1, as `Math.random` does. */
   random: () => number
 }
 
-/** D5.5. */
+/** The values of D5.5. */
 export const RETRY_POLICY: RetryPolicy = {
   maxRequests: 3,
   baseDelayMs: 500,
@@ -27,23 +27,23 @@ export type RoutedCall = {
   policy: RetryPolicy
 }
 
-/** What is told of how an answer came: warnings for the client, and the route that serves it when it is not the first one. */
+/** How an answer came about: a warning for the client, or the route that serves the turn when it is not the primary. */
 export type CallNotice = WarningEvent | { type: 'served_by'; route: ModelRoute }
 
-/** What a call yields: the model's parts, and notices about how they came. */
+/** One item of a call: a part of the model's answer, or a notice before it. */
 export type CallPart = ModelPart | CallNotice
 
-/** An answer that has begun: its first part, and where the rest is read. */
-export type Opened = { first: ModelPart; rest: AsyncIterator<ModelPart> }
+/** An answer whose first part has been read; `rest` yields the others. */
+export type StartedAnswer = { first: ModelPart; rest: AsyncIterator<ModelPart> }
 
-/** Yields what comes before an answer, and returns the answer; `undefined` when the call was aborted before it began. */
-export type Opening = AsyncGenerator<CallNotice, Opened | undefined, undefined>
+/** Yields notices until an answer starts, then returns it; returns `undefined` when the call was aborted before. */
+export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined, undefined>
 
 /**
- * Calls a model, and again when it fails in a way that may pass, as long as nothing of its answer has been seen (D5.5). Each
- * further request is announced by a `transport_retrying` warning (D4.9). Aborting ends the wait before it at once.
+ * Calls a model, and calls it again after a retryable failure, as long as no part of an answer has been yielded (D5.5). Each
+ * retry is announced by a `transport_retrying` warning (D4.9). Aborting ends the wait before a retry at once.
  */
-export async function* streamWithRetry({ route, request, signal, policy }: RoutedCall): Opening {
+export async function* startWithRetry({ route, request, signal, policy }: RoutedCall): PendingAnswer {
   for (let attempt = 1; ; attempt++) {
     const rest = route.provider.stream({ ...request, model: route.model }, signal)[Symbol.asyncIterator]()
     const { done, value: first } = await rest.next()
@@ -52,29 +52,29 @@ export async function* streamWithRetry({ route, request, signal, policy }: Route
     if (!failure?.isRetryable || attempt >= policy.maxRequests) return { first, rest }
 
     await rest.return?.()
-    const delayMs = delayBefore(attempt, failure, policy)
-    yield retrying(attempt, failure, delayMs)
-    if (!(await waited(delayMs, signal))) return undefined
+    const delayMs = retryDelayMs(attempt, failure, policy)
+    yield retryWarning(attempt, failure, delayMs)
+    if (!(await sleepUnlessAborted(delayMs, signal))) return undefined
   }
 }
 
-/** Exponential with jitter, so that many runs do not come back together; never sooner than the provider asks for. */
-function delayBefore(attempt: number, { retryAfterMs = 0 }: Failure, policy: RetryPolicy): number {
-  const backoff = policy.baseDelayMs * 2 ** (attempt - 1) * (0.5 + policy.random() / 2)
-  return Math.round(Math.max(backoff, Math.min(retryAfterMs, policy.maxRetryAfterMs)))
+/** Exponential backoff with jitter, so that many runs do not retry at the same time; at least the provider's Retry-After. */
+function retryDelayMs(attempt: number, { retryAfterMs = 0 }: Failure, policy: RetryPolicy): number {
+  const backoffMs = policy.baseDelayMs * 2 ** (attempt - 1) * (0.5 + policy.random() / 2)
+  return Math.round(Math.max(backoffMs, Math.min(retryAfterMs, policy.maxRetryAfterMs)))
 }
 
-/** False when the signal was aborted first. */
-async function waited(ms: number, signal: AbortSignal): Promise<boolean> {
+/** Resolves with false when the signal was aborted first. */
+async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<boolean> {
   try {
     await sleep(ms, undefined, { signal })
     return true
   } catch {
-    return false // The only way a timer fails.
+    return false // A timer rejects for no other reason.
   }
 }
 
-function retrying(attempt: number, { code, reason, message }: Failure, delayMs: number): WarningEvent {
+function retryWarning(attempt: number, { code, reason, message }: Failure, delayMs: number): WarningEvent {
   const category = categoryOf(code, reason)
   return {
     type: 'warning',
@@ -93,13 +93,13 @@ function categoryOf(code: Failure['code'], reason: string): string {
 }
 
 /**
- * Reads an opening and then the answer it returns. The answer is handed over, not passed through: a generator around it would
- * cost every delta of every answer again.
+ * Iterates over the notices of a pending answer and then over the answer. Not a generator: once the answer has started, `next`
+ * is the answer's own, because a generator around it would add a promise to every delta.
  */
-export function thenContinue(opening: Opening): AsyncIterableIterator<CallPart> {
+export function streamAnswer(pending: PendingAnswer): AsyncIterableIterator<CallPart> {
   let rest: AsyncIterator<CallPart> | undefined
-  const open = async (): Promise<IteratorResult<CallPart>> => {
-    const { done, value } = await opening.next()
+  const start = async (): Promise<IteratorResult<CallPart>> => {
+    const { done, value } = await pending.next()
     if (!done) return { done: false, value }
     rest = value?.rest
     return value ? { done: false, value: value.first } : { done: true, value: undefined }
@@ -108,9 +108,9 @@ export function thenContinue(opening: Opening): AsyncIterableIterator<CallPart> 
     [Symbol.asyncIterator]() {
       return this
     },
-    next: () => rest?.next() ?? open(),
+    next: () => rest?.next() ?? start(),
     async return() {
-      await (rest ? rest.return?.() : opening.return(undefined))
+      await (rest ? rest.return?.() : pending.return(undefined))
       return { done: true, value: undefined }
     },
   }

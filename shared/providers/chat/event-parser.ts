@@ -4,11 +4,11 @@ const LF = 10
 const CR = 13
 const SPACE = 32
 
-/** Cuts the bytes of an event stream, however they are cut into chunks, into the data of its events. Nothing else of an event is of use here. */
-export class EventLines {
+/** Parses the bytes of an event stream, in chunks of any size, and reports the data of each event. Other fields are ignored. */
+export class EventParser {
   readonly #onData: (data: string) => void
   readonly #decoder = new StringDecoder('utf8')
-  /** The beginning of a line whose end is still to come. */
+  /** The text after the last line feed. */
   #rest = ''
   #data: string | undefined
 
@@ -18,29 +18,29 @@ export class EventLines {
 
   push(chunk: Uint8Array): void {
     const cut = chunk.lastIndexOf(LF) + 1
-    if (cut > 0) this.#lines(this.#rest + this.#decoder.write(chunk.subarray(0, cut)))
-    // Decoded by itself: as a piece of the text above it would keep all of that in memory.
+    if (cut > 0) this.#parse(this.#rest + this.#decoder.write(chunk.subarray(0, cut)))
+    // Decoded apart from the text above: a slice of that text would keep all of it in memory.
     const rest = this.#decoder.write(chunk.subarray(cut))
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 
-  #lines(text: string): void {
+  #parse(text: string): void {
     let start = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-      this.#line(text, start, end)
+      this.#parseField(text, start, end)
       start = end + 1
     }
   }
 
-  #line(text: string, start: number, lineFeed: number): void {
+  #parseField(text: string, start: number, lineFeed: number): void {
     const end = text.charCodeAt(lineFeed - 1) === CR ? lineFeed - 1 : lineFeed
-    if (end <= start) return this.#end()
+    if (end <= start) return this.#endEvent()
     if (!text.startsWith('data:', start)) return
     const data = text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end)
     this.#data = this.#data === undefined ? data : `${this.#data}\n${data}`
   }
 
-  #end(): void {
+  #endEvent(): void {
     const data = this.#data
     this.#data = undefined
     if (data !== undefined) this.#onData(data)

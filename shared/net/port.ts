@@ -1,0 +1,39 @@
+import type { Readable } from 'node:stream'
+
+export type EgressRequest = {
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'HEAD'
+  headers?: Record<string, string>
+  body?: string | Uint8Array | Readable
+  signal: AbortSignal
+  /** Reading a longer body fails with `egress_too_large`. At most 64 MiB, whatever is asked for. */
+  maxBytes: number
+  /** Limits the whole exchange, reading the body included. */
+  timeoutMs: number
+}
+
+export type EgressResponse = {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The connection stays in use until the body is read to its end, the loop over it is left, or `discard` is called. */
+  body: AsyncIterable<Uint8Array>
+  discard(): void
+}
+
+/**
+ * Sends HTTP requests to addresses that tenants or models supply, and refuses those that are not on the public internet.
+ *
+ * - Only http and https, without a user in the URL; at most 8,192 characters. Ports below 1024 other than 80 and 443 are refused.
+ * - The address that is checked is the address that is connected to, so a second DNS answer has no effect (DNS rebinding).
+ * - Redirects are returned, never followed. The proxy variables of the environment are ignored.
+ * - A compressed response is refused, so that a small body cannot inflate. Headers are limited to 16 KiB.
+ *
+ * Failures are `AppError`s whose messages never contain the address that a name resolved to: `invalid_request` with code
+ * `egress_refused`, or `upstream` with code `egress_unreachable`, `egress_timeout` or `egress_too_large`. When the caller's
+ * signal is aborted, its reason is thrown instead.
+ */
+export type Egress = {
+  request(url: string, request: EgressRequest): Promise<EgressResponse>
+  /** The same checks for packages that take a `fetch`. Takes an address; a `Request` or `FormData` is a TypeError. */
+  fetch: typeof globalThis.fetch
+  close(): Promise<void>
+}

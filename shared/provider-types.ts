@@ -1,0 +1,73 @@
+/** The wire format that is spoken with a provider. It selects the adapter (`services/worker/open-provider.ts`). */
+export type Dialect = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google' | 'demo'
+
+export type ProviderDescriptor = Readonly<{
+  dialect: Dialect
+  /** The dialect at every host other than the provider's own: a gateway in front of it. Default: `dialect`. */
+  gateway?: { dialect: Dialect; ownHosts: RegExp }
+  /** The provider's own address. Without one MODEL_BASE_URL is required. */
+  baseUrl?: string
+  /** The path that is added to a base URL that names a host only. */
+  bareHostPath?: string
+  /** Variables in which the provider's users usually keep its key, the most common one first. */
+  keyVariables: readonly string[]
+  /** The provider's own address answers no request without a key. */
+  isKeyRequired: boolean
+  /** The provider's id in `@pydantic/genai-prices`. Without one, the model's name alone selects the price. */
+  priceId?: string
+  /** Runs on the operator's machine or in this process: costs nothing, and no catalogue knows its context window. */
+  isLocal: boolean
+  /** Used when MODEL is not set. */
+  defaultModel?: string
+}>
+
+/** Every value of MODEL_PROVIDER (D1.3). A provider that speaks an existing dialect is one row here. */
+const TYPES = {
+  openai: {
+    // The responses API is used at OpenAI only: OpenAI's reasoning models call tools while they reason in that API alone.
+    dialect: 'openai-responses',
+    gateway: { dialect: 'openai-chat', ownHosts: /(?:^|\.)openai\.com$/ },
+    baseUrl: 'https://api.openai.com/v1',
+    keyVariables: ['OPENAI_API_KEY'],
+    isKeyRequired: true,
+    priceId: 'openai',
+    isLocal: false,
+  },
+  anthropic: {
+    dialect: 'anthropic',
+    baseUrl: 'https://api.anthropic.com/v1',
+    keyVariables: ['ANTHROPIC_API_KEY'],
+    isKeyRequired: true,
+    priceId: 'anthropic',
+    isLocal: false,
+  },
+  google: {
+    dialect: 'google',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    keyVariables: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    isKeyRequired: true,
+    priceId: 'google',
+    isLocal: false,
+  },
+  // No usual key variable: a key is sent to the provider it belongs to and to no other address.
+  'openai-compatible': { dialect: 'openai-chat', keyVariables: [], isKeyRequired: false, isLocal: false },
+  ollama: {
+    dialect: 'openai-chat',
+    baseUrl: 'http://127.0.0.1:11434/v1',
+    bareHostPath: '/v1',
+    keyVariables: ['OLLAMA_API_KEY'],
+    isKeyRequired: false,
+    isLocal: true,
+  },
+  demo: { dialect: 'demo', keyVariables: [], isKeyRequired: false, isLocal: true, defaultModel: 'demo' },
+} satisfies Record<string, ProviderDescriptor>
+
+export type ProviderType = keyof typeof TYPES
+
+export const PROVIDER_TYPES: Readonly<Record<ProviderType, ProviderDescriptor>> = TYPES
+
+export const PROVIDER_NAMES = Object.keys(TYPES) as ProviderType[]
+
+/** The descriptor of a type; `undefined` for a name that is no type. */
+export const findProviderType = (type: string): ProviderDescriptor | undefined =>
+  Object.hasOwn(TYPES, type) ? PROVIDER_TYPES[type as ProviderType] : undefined

@@ -1,0 +1,85 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { CallWatch } from '../call-watch.ts'
+import { classifyFailure, connectionFailure } from '../failures/classify.ts'
+import {
+  abortedAnswer,
+  breachFailure,
+  contentFiltered,
+  type FailedCall,
+  truncatedAnswer,
+  unreadableAnswer,
+} from '../failures/failures.ts'
+import type { ModelLimits } from '../limits.ts'
+import type { Failure, ModelPart, ModelRequest } from '../port.ts'
+import { PartReader, toUsage } from './parts.ts'
+import { toCallOptions } from './prompt.ts'
+import type { Vendor } from './vendors.ts'
+
+export type Turn = {
+  request: ModelRequest
+  signal: AbortSignal
+  call: FailedCall
+  model: LanguageModelV4
+  vendor: Vendor
+  limits: ModelLimits
+  /** The turn adds its watch here, by the signal that its request carries. */
+  watches: WeakMap<AbortSignal, CallWatch>
+}
+
+type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
+
+/** One model call. Leaving the iteration at any point closes the connection. */
+export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefined> {
+  const { request, signal, model, vendor, limits, watches } = turn
+  const watch = new CallWatch(limits, signal)
+  const answer = new PartReader(vendor)
+  let finish: FinishPart | undefined
+  let failure: Failure | undefined
+  watches.set(watch.signal, watch)
+  try {
+    const { stream } = await model.doStream({ ...toCallOptions(request, vendor), abortSignal: watch.signal })
+    const reader = stream.getReader()
+    while (!failure && !signal.aborted) {
+      const { done, value: part } = await reader.read()
+      if (done) break
+      if (part.type === 'finish') {
+        finish ??= part
+        watch.expectEnd()
+      }
+      const isError = part.type === 'error' && !finish && !vendor.isIgnorable?.(part.error)
+      if (isError) failure = toFailure(part.error, watch, turn)
+      for (const piece of answer.read(part)) yield piece // Not `yield*`: it adds a promise to every delta.
+    }
+  } catch (error) {
+    // After the finish part the answer is complete, so an error of the connection no longer matters.
+    if (!finish && !signal.aborted) failure = toFailure(error, watch, turn)
+  } finally {
+    watch.close()
+  }
+  if (signal.aborted) return
+  yield failure ? { type: 'failure', failure } : lastPart(finish, answer, turn.call)
+}
+
+/** Classifies an error that was thrown or streamed. Throws one from before the request was sent: that is a bug. */
+function toFailure(error: unknown, { breach, isSent }: CallWatch, { call, limits }: Turn): Failure {
+  if (breach) return breachFailure(breach, call, limits)
+  if (!isSent) throw error
+  return classifyFailure(error, call) ?? packageFailure(error, call)
+}
+
+/** Classifies an error of the package that holds no status: there was no connection, or the stream has a wrong format. */
+function packageFailure(error: unknown, call: FailedCall): Failure {
+  const { name, data, statusCode } = error as { name?: string; data?: unknown; statusCode?: number }
+  if (name === 'AI_APICallError' && statusCode === undefined) return connectionFailure('', call)
+  if (name === 'AI_InvalidResponseDataError' && data === undefined) return truncatedAnswer(call)
+  const isBadChunk = name === 'AI_JSONParseError' || name === 'AI_TypeValidationError'
+  return unreadableAnswer(isBadChunk ? 'bad_chunk' : 'bad_answer', call)
+}
+
+function lastPart(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart {
+  const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
+  const reason = finish && answer.toFinishReason(finish.finishReason)
+  if (finish && reason) return { type: 'finish', reason, usage: toUsage(finish.usage) }
+  if (unified === 'content-filter') return { type: 'failure', failure: contentFiltered(call) }
+  return { type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }
+}
