@@ -1,4 +1,4 @@
-/** A failed run's classes, stable for clients (D4.8). */
+/** Codes of the `error` event. Clients may rely on them (D4.8). */
 export type RunErrorCode =
   | 'provider_auth'
   | 'provider_rate_limited'
@@ -18,7 +18,7 @@ export type RunErrorCode =
   | 'timeout'
   | 'internal'
 
-/** Warning codes (D4.9). */
+/** Codes of the `warning` event (D4.9). */
 export type WarningCode =
   | 'transport_retrying'
   | 'provider_failover'
@@ -43,7 +43,7 @@ export type WarningEvent = {
   code: WarningCode
   message: string
   detail: JsonObject
-  /** `transport_retrying` only: both stand beside `detail` as well as in it (D4.9). */
+  /** Only for `transport_retrying`, which carries these two in `detail` as well (D4.9). */
   category?: string
   reason?: string
 }
@@ -54,7 +54,7 @@ export type TurnEndEvent = {
   input_tokens: number
   output_tokens: number
   cost_usd: number
-  /** Parts of `input_tokens`, present when the provider's cache was read or written. */
+  /** Parts of `input_tokens`; present when the provider's cache was read or written. */
   cache_read_tokens?: number
   cache_write_tokens?: number
 }
@@ -71,7 +71,7 @@ export type DoneEvent = {
   cache_write_tokens?: number
 }
 
-/** What was said of a sub-agent of a sub-agent (D4.13). */
+/** Set for a sub-agent of a sub-agent (D4.13). */
 type Parentage = { parent_subagent_id?: string }
 
 export type SubAgentStatus = 'running' | 'completed' | 'failed' | 'cancelled'
@@ -85,7 +85,7 @@ export type SubAgentStartEvent = Parentage & {
   start_time_ms: number
 }
 
-/** An event of a sub-agent's run: `event_type` names it, its fields stand beside. */
+/** Wraps an event of a sub-agent's run: `event_type` is its type, its fields are beside. */
 export type SubAgentEvent = Parentage & { type: 'subagent_event'; subagent_id: string; event_type: string } & JsonObject
 
 export type SubAgentEndEvent = Parentage & {
@@ -97,10 +97,10 @@ export type SubAgentEndEvent = Parentage & {
   error?: string
 }
 
-/** Ends a run whose plan was approved for the queue; `note` says why nothing was queued. */
+/** Ends a run whose approved plan was queued; `note` says why it was not. */
 export type PlanQueuedEvent = { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
 
-/** What a run tells its client, in api.md's vocabulary ("Events"): `type` becomes the frame's event name, the rest its data. */
+/** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
   | { type: 'text'; text: string }
@@ -122,7 +122,7 @@ export type AgentEvent =
 
 const TERMINAL = new Set<AgentEvent['type']>(['done', 'error', 'plan_queued'])
 
-/** Nothing follows a terminal event (D4.4). */
+/** Returns whether this event ends the stream (D4.4). */
 export const isTerminal = (event: AgentEvent): boolean => TERMINAL.has(event.type)
 
 const RETRYABLE = new Set<RunErrorCode>([
@@ -141,7 +141,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   provider_rate_limited: 'Wait a moment and send the prompt again, or raise the limit at the provider.',
   provider_unavailable:
     'Send the prompt again; if it keeps failing, check the address of the provider and its status page.',
-  provider_rejected: "Check the model's name and the request: the provider refuses it as it is.",
+  provider_rejected: "Check the model's name and the request: the provider rejects it as it is.",
   context_too_long: 'Shorten the prompt or start a new session.',
   content_filtered: "Change the prompt: the provider's filter stopped the answer.",
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
@@ -157,7 +157,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   internal: 'Send the prompt again and report the X-Request-ID if it keeps failing.',
 }
 
-/** A run's terminal failure. `error` is the message kept for compatibility (api.md "Versioning" 3), `detail` what else is known. */
+/** Builds a run's terminal failure. `error` is the message (its name is kept for compatibility, api.md "Versioning" 3), `detail` adds to it. */
 export function errorEvent(code: RunErrorCode, error: string, detail = ''): ErrorEvent {
   return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }
 }

@@ -12,7 +12,14 @@ export function truncateStart(text: string, maxChars: number): string {
   return text.slice(start)
 }
 
-/** The UTF-16 index behind the first `maxChars` code points. */
+/** How many code points `text` has. */
+export function countChars(text: string): number {
+  let count = 0
+  for (let index = 0; index < text.length; index += isPair(text, index) ? 2 : 1) count++
+  return count
+}
+
+/** The UTF-16 index after the first `maxChars` code points. */
 function endOf(text: string, maxChars: number): number {
   if (text.length <= maxChars) return text.length
   let end = 0

@@ -1,22 +1,22 @@
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { StartOneShot } from './one-shots.ts'
+import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import type { Runs } from './runs.ts'
 import type { Sessions } from './sessions.ts'
 
-export type InboxDeps = {
+export type InboxOptions = {
   runs: Runs
   sessions: Sessions
-  startEngine: PrepareRun
-  startOneShot: StartOneShot
+  prepareRun: PrepareRun
+  prepareOneShot: PrepareOneShot
   isDraining: () => boolean
 }
 
 const DRAIN_RETRY_SECS = 5
 
-/** Brings each command to its session or run. */
-export function createInbox({ runs, sessions, startEngine, startOneShot, isDraining }: InboxDeps): Inbox {
+/** Carries out each command on its session or run. A refused command has no effect. */
+export function createInbox({ runs, sessions, prepareRun, prepareOneShot, isDraining }: InboxOptions): Inbox {
   const refuseWhileDraining = () => {
     if (!isDraining()) return
     throw new AppError('unavailable', 'this server is shutting down; send the request again', {
@@ -35,15 +35,15 @@ export function createInbox({ runs, sessions, startEngine, startOneShot, isDrain
 
     startRun(tenant, runId, request) {
       refuseWhileDraining()
-      const execute = startOneShot(tenant, request)
+      const execute = prepareOneShot(tenant, request)
       void runs.open({ id: runId, tenant, sessionId: undefined }).execute(execute)
     },
     sendMessage(tenant, runId, { sessionId, ...message }) {
       const session = sessions.get(tenant, sessionId)
       refuseWhileDraining()
       session.checkRoom()
-      const execute = startEngine(message, () => session.start)
-      session.post(runs.open({ id: runId, tenant, sessionId }), execute)
+      const prepared = prepareRun(message)
+      session.post(runs.open({ id: runId, tenant, sessionId }), (run) => prepared.execute(run, session.start()))
     },
 
     listRuns: (tenant, filter) => runs.list(tenant, filter),

@@ -6,22 +6,25 @@ import { openTools } from '../wiring/tools.ts'
 import { openModels } from './open-models.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
-type WorkerParts = Pick<WorkerDeps, 'book' | 'fence' | 'metrics' | 'lineStore'>
+/** The parts of a worker that differ between the forms. */
+export type WorkerParts = Pick<WorkerDeps, 'permissions' | 'fence' | 'metrics' | 'lineStore' | 'onSessionRemoved'>
 
-/** A worker with its models and tools, as it is in every form. `close` is for when nothing of it runs any more. */
-export async function openWorker(
-  config: Config,
-  log: Log,
-  parts: WorkerParts,
-): Promise<{ worker: Worker; toolBox: ToolBox; close(): Promise<void> }> {
+export type OpenedWorker = {
+  worker: Worker
+  toolBox: ToolBox
+  /** Closes the tools. Call it when all runs have ended. */
+  close(): Promise<void>
+}
+
+/** Opens a worker with its models and tools. */
+export async function openWorker(config: Config, log: Log, parts: WorkerParts): Promise<OpenedWorker> {
   const { toolBox, close } = await openTools(config, log)
+  const priceOf = createPrices(config.modelPrices)
   const worker = createWorker({
     ...parts,
-    ...(await openModels(config)),
+    models: { ...(await openModels(config)), priceOf, windowOf: createWindows() },
     toolBox,
-    priceOf: createPrices(config.modelPrices),
-    windowOf: createWindows(),
-    planQueue: () => async () => ({ note: noteOf(config) }),
+    planQueue: () => async () => ({ note: planQueueNote(config) }),
     workspaceDir: config.workspaceDir,
     limits: config,
     log,
@@ -29,6 +32,6 @@ export async function openWorker(
   return { worker, toolBox, close }
 }
 
-/** Until there is a queue, who asks for it is told so. */
-const noteOf = ({ hasPlanQueue }: Config): string =>
+/** Placeholder until the plan queue exists. */
+const planQueueNote = ({ hasPlanQueue }: Config): string =>
   hasPlanQueue ? 'this version has no plan queue yet' : 'the plan queue is switched off (PLAN_QUEUE=false)'

@@ -1,40 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/port.ts'
-import type { OpenAsk, Verdict } from '../../shared/engine/permissions.ts'
+import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Run } from './run.ts'
 
 /**
- * Asks a run's client for permission: the request is decided by the first of a reply, the timeout and the end of the run
- * (api.md "Permission request"). Fails closed: without a decision the answer is no.
+ * Asks a run's client for permission. A request is decided by the first of a reply, the timeout and the end of the run
+ * (api.md "Permission request"). Without a decision the tool is denied.
  */
 export function createPermissionRequester(
-  book: PermissionStore,
+  store: PermissionStore,
   timeoutMs: number,
   metrics: Metrics,
 ): (run: Run) => OpenAsk {
-  let pendingCount = 0
-  metrics.gauge('permissions_pending', () => pendingCount)
-  const timed = async (verdict: Promise<Verdict>) => {
-    const askedAt = performance.now()
-    pendingCount++
-    return verdict.finally(() => {
-      pendingCount--
-      metrics.observe('permission_wait_seconds', (performance.now() - askedAt) / 1000)
-    })
-  }
+  const measure = createMeasure(metrics)
   return (run) => async (ask) => {
     const request = requestOf(run, ask, timeoutMs)
     try {
-      await book.open(request)
+      await store.open(request)
     } catch (cause) {
-      void decideSurely(book, request, 'withdrawn') // It may be open all the same, and nobody will act on it.
+      // The request may be stored all the same. Nothing waits for its decision, so no reply may succeed.
+      void decideUntilStored(store, request, 'withdrawn')
       throw cause
     }
-    return {
-      id: request.id,
-      verdict: run.waitFor(timed(awaitVerdict(request, { book, timeoutMs, signal: run.signal }))),
+    const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal }))
+    return { id: request.id, decision: run.waitFor(decision) }
+  }
+}
+
+/** Returns a function that counts and times the requests that wait for their decision. */
+function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promise<Decision> {
+  let pendingCount = 0
+  metrics.gauge('permissions_pending', () => pendingCount)
+  return async (decision) => {
+    const askedAt = performance.now()
+    pendingCount++
+    try {
+      return await decision
+    } finally {
+      pendingCount--
+      metrics.observe('permission_wait_seconds', (performance.now() - askedAt) / 1000)
     }
   }
 }
@@ -60,41 +66,41 @@ function requestOf(
   }
 }
 
-type Wait = { book: PermissionStore; timeoutMs: number; signal: AbortSignal }
+type Wait = { store: PermissionStore; timeoutMs: number; signal: AbortSignal }
 
-async function awaitVerdict(request: PendingPermission, { book, timeoutMs, signal }: Wait): Promise<Verdict> {
-  const close = (state: 'expired' | 'withdrawn') => void decideSurely(book, request, state)
+async function awaitDecision(request: PendingPermission, { store, timeoutMs, signal }: Wait): Promise<Decision> {
+  const close = (state: 'expired' | 'withdrawn') => void decideUntilStored(store, request, state)
   const timer = setTimeout(() => close('expired'), timeoutMs)
   const withdraw = () => close('withdrawn')
   if (signal.aborted) withdraw()
   signal.addEventListener('abort', withdraw, { once: true })
   try {
-    return verdictOf(await book.decision(request), timeoutMs)
+    return decisionOf(await store.decision(request), timeoutMs)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', withdraw)
   }
 }
 
-const DECIDE_AGAIN_MS = 500
+const RETRY_MS = 500
 
-/** Until the book has answered: a decision that it did not take, or whose fate is not known, is taken again. Never rejects. */
-async function decideSurely(
-  book: PermissionStore,
+/** Repeats the decision until the store has answered, since a failed call may or may not have had an effect. Never rejects. */
+async function decideUntilStored(
+  store: PermissionStore,
   request: PendingPermission,
   state: 'expired' | 'withdrawn',
 ): Promise<void> {
   while (true) {
     try {
-      await book.decide(request, { state })
+      await store.decide(request, { state })
       return
     } catch {
-      await sleep(DECIDE_AGAIN_MS, undefined, { ref: false })
+      await sleep(RETRY_MS, undefined, { ref: false })
     }
   }
 }
 
-function verdictOf({ state, reason = '' }: PermissionDecision, timeoutMs: number): Verdict {
+function decisionOf({ state, reason = '' }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') return { isAllowed: false, reason: `nobody answered within ${timeoutMs / 1000} seconds` }
   return { isAllowed: state === 'allowed', reason }
 }

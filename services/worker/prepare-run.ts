@@ -1,72 +1,84 @@
 import type { RunRequest } from '../../shared/broker/port.ts'
 import type { Conversation } from '../../shared/engine/conversation.ts'
 import type { OpenAsk } from '../../shared/engine/permissions.ts'
+import type { Models, RunResources, Tools } from '../../shared/engine/resources.ts'
 import { run as runEngine } from '../../shared/engine/run.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { WarningEvent } from '../../shared/events.ts'
-import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
-import type { ToolBox, ToolServices } from '../../shared/tools/port.ts'
-import type { Run, RunExecutor } from './run.ts'
+import type { AgentEvent, WarningEvent } from '../../shared/events.ts'
+import type { ToolServices } from '../../shared/tools/port.ts'
+import type { Run } from './run.ts'
 
-export type EngineParts = {
-  /** The cluster may have no model of its own (D1.4). */
-  primary: ModelRoute | undefined
-  fallback?: ModelRoute
-  toolBox: ToolBox
-  priceOf: PriceOf
-  windowOf?: WindowOf
-  openAskFor: (run: Run) => OpenAsk
-  canAct: (signal: AbortSignal) => Promise<boolean>
-  workspaceOf: (run: Run) => string
+/** The server's models. The cluster form may have none of its own (D1.4). */
+export type ServerModels = Omit<Models, 'primary'> & { primary: Models['primary'] | undefined }
+
+/** What all runs of a worker share. */
+export type EngineOptions = {
+  models: ServerModels
+  tools: Pick<Tools, 'toolBox' | 'canAct' | 'maxOutputChars'>
+  openAskFor(run: Run): OpenAsk
+  workspaceOf(run: Run): string
+  onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Default of `max_turns`. */
   maxTurns: number
-  maxToolOutputChars: number
-  onToolBug(run: Run, toolName: string, cause: unknown): void
 }
 
-/** What a run starts from besides its request. */
+/** The state that a run starts from, besides its request. */
 export type RunStart = {
   conversation: Conversation
-  background?: string
-  warnings?: readonly WarningEvent[]
-  facilities?: ToolServices
+  background: string | undefined
+  services: ToolServices
+  warnings: readonly WarningEvent[]
 }
 
-/**
- * Makes of a request what a run executes; `start` is asked when its turn has come. Throws `unavailable` when there is no model
- * for it.
- */
-export type PrepareRun = (request: RunRequest, start: () => RunStart) => RunExecutor
+/** A request that can be run: its model is known, its defaults are filled in. */
+export type PreparedRun = {
+  prompt: string
+  /** Starts the engine. A session passes its history as it is at that moment, with the answers to all earlier messages. */
+  execute(run: Run, start: RunStart): AsyncIterable<AgentEvent>
+}
 
-/** One engine for one-shot runs and sessions alike: only the history they start from differs (D5.7). */
-export function createPrepareRun(parts: EngineParts): PrepareRun {
-  const { primary, openAskFor, workspaceOf, maxTurns, maxToolOutputChars, onToolBug, ...shared } = parts
-  return (request, start) => {
-    if (!primary) throw noModel()
-    return (run, signal) => {
-      const { conversation, background, warnings = [], facilities = {} } = start()
-      return runEngine(
-        {
-          prompt: request.prompt,
-          ...(request.system_prompt !== undefined && { systemPrompt: request.system_prompt }),
-          ...(background !== undefined && { background }),
-          maxTurns: request.max_turns ?? maxTurns,
-          stopSequences: request.stop_sequences ?? [],
-          warnings,
-        },
-        {
-          ...shared,
-          primary: request.model === undefined ? primary : { ...primary, model: request.model },
-          conversation,
-          facilities,
-          openAsk: openAskFor(run),
-          workspace: () => workspaceOf(run),
-          signal,
-          maxOutputChars: maxToolOutputChars,
-          onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
-        },
-      )
+/** Prepares a request. Throws `unavailable` when there is no model for it. */
+export type PrepareRun = (request: RunRequest) => PreparedRun
+
+/** One engine for one-shot runs and sessions: they differ only in the state they start from (D5.7). */
+export function createPrepareRun(options: EngineOptions): PrepareRun {
+  return (request) => {
+    const models = modelsFor(request, options.models)
+    const { prompt } = request
+    const settings = {
+      prompt,
+      systemPrompt: request.system_prompt,
+      maxTurns: request.max_turns ?? options.maxTurns,
+      stopSequences: request.stop_sequences ?? [],
     }
+    return {
+      prompt,
+      execute: (run, { services, ...start }) =>
+        runEngine({ ...settings, ...start }, resourcesOf(run, { models, services }, options)),
+    }
+  }
+}
+
+function modelsFor({ model }: RunRequest, { primary, ...models }: ServerModels): Models {
+  if (!primary) throw noModel()
+  return { ...models, primary: model === undefined ? primary : { ...primary, model } }
+}
+
+function resourcesOf(
+  run: Run,
+  { models, services }: { models: Models; services: ToolServices },
+  { tools, openAskFor, workspaceOf, onToolBug }: EngineOptions,
+): RunResources {
+  return {
+    models,
+    tools: {
+      ...tools,
+      services,
+      workspace: () => workspaceOf(run),
+      onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
+    },
+    permissions: { openAsk: openAskFor(run) },
+    signal: run.signal,
   }
 }
 

@@ -4,24 +4,25 @@ import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/por
 import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 
-/** Why a run is ended from outside; also the code of its terminal event (D4.8). */
+/** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
 
 export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
 
 export type RunHooks = {
+  /** Called when the engine has thrown, or has ended without a terminal event. */
   onBug(run: RunIdentity, cause: unknown): void
-  /** One more event is in the journal. */
+  /** Called after each event that was appended to a journal. */
   onEvent(): void
 }
 
-/** Makes a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
+/** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<AgentEvent>
 
 const EVENTS_PER_LOOP_TURN = 64
 
 /**
- * One run: its journal, its state, and the one place that moves the engine's events into the journal.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal.
  *
  * waiting (in its session's queue) → running ⇄ waiting (for a permission) → done | failed | cancelled.
  */
@@ -51,7 +52,7 @@ export class Run {
     this.#end = resolve
   }
 
-  /** The session, or this run itself where there is none: what permission replies and the workspace go by (D4.1). */
+  /** The session's id, or this run's own when it has no session. Permission replies and the workspace use it (D4.1). */
   get scopeId(): string {
     return this.sessionId ?? this.id
   }
@@ -78,17 +79,18 @@ export class Run {
     }
   }
 
+  /** Reads the journal after event number `seq`. */
   follow(seq: number): FrameCursor {
     return this.journal.follow(seq)
   }
 
-  /** Counts the run as waiting until `asked` settles. */
-  async waitFor<T>(asked: Promise<T>): Promise<T> {
+  /** Counts the run as waiting until `decision` settles, and returns it. */
+  async waitFor<T>(decision: Promise<T>): Promise<T> {
     this.#openAsks++
-    return asked.finally(() => this.#openAsks--)
+    return decision.finally(() => this.#openAsks--)
   }
 
-  /** Runs to the terminal event; never rejects. A run that was cancelled before has ended already. */
+  /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.isEnded) return
     this.#hasStarted = true
@@ -101,7 +103,7 @@ export class Run {
     }
   }
 
-  /** Ends the run: at once when it has not started, else as soon as the engine has stopped. */
+  /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
   cancel(code: CancelCode): void {
     if (this.isEnded || this.#abort.signal.aborted) return
     this.#abort.abort(code)
@@ -112,7 +114,7 @@ export class Run {
     let count = 0
     for await (const event of events) {
       this.#append(event)
-      // A model that never waits for the network must not keep readers from theirs.
+      // A model that answers without I/O would otherwise block the event loop, and the readers with it.
       if (++count % EVENTS_PER_LOOP_TURN === 0) await nextLoopTurn()
       if (this.journal.isBackpressured) await this.journal.waitForDrain(this.#abort.signal)
     }

@@ -7,29 +7,30 @@ import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
   maxLive: number
-  /** How long a run goes on without a reader, and is known after its end (D4.5). */
+  /** How long a run continues without a reader, and how long an ended one stays known (D4.5). */
   resumeMs: number
   maxJournalBytes: number
   journal?: JournalLimits
 }
 
 export type RunsHooks = RunHooks & {
-  /** A run is known no longer: what else is kept of it may go. */
+  /** Called after a run was forgotten, when its other data can be removed too. */
   onForgotten(run: Run): void
 }
 
 const MAX_KNOWN = 20_000
 const BUSY_RETRY_SECS = 1
 
-/** The runs that this process knows: live ones, and ended ones for as long as their readers may come back. */
+/** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5). */
 export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
   readonly #budget: JournalBudget
   readonly #known = new Map<string, Run>()
+  /** Timers of the runs without a reader. */
   readonly #timers = new Map<Run, NodeJS.Timeout>()
   readonly #live = new Set<Run>()
-  /** Ended runs that still have their frames, in the order of their ends. */
+  /** Ended runs that still have their frames, in the order in which they ended. */
   readonly #replayable = new Set<Run>()
 
   constructor(limits: RunsLimits, hooks: RunsHooks) {
@@ -42,10 +43,10 @@ export class Runs {
     return this.#live
   }
 
-  /** Throws `rate_limit` when as many runs are live as may be. */
+  /** Registers a new run. Throws `rate_limit` when `maxLive` runs are live. */
   open(identity: RunIdentity): Run {
     if (this.#live.size >= this.#limits.maxLive) {
-      throw tooMany('this server has as many runs as it takes; try again in a moment', BUSY_RETRY_SECS)
+      throw tooMany('this server has no room for another run; try again in a moment', BUSY_RETRY_SECS)
     }
     const journal = new Journal(this.#budget, this.#limits.journal, () => this.#restartTimer(run))
     const run = new Run(identity, journal, this.#hooks)
@@ -56,7 +57,7 @@ export class Runs {
     return run
   }
 
-  /** How many of those known are in each state. */
+  /** Counts the known runs by status. */
   countByStatus(): Record<RunStatus, number> {
     const counts = { running: 0, waiting: 0, done: 0, failed: 0, cancelled: 0 }
     for (const { status } of this.#known.values()) counts[status]++
@@ -66,7 +67,7 @@ export class Runs {
   /** Throws `not_found` for an unknown run and for another tenant's. */
   get(tenant: TenantId, runId: string): Run {
     const run = this.#known.get(runId)
-    if (run?.tenant !== tenant) throw notFound(`no run ${runId}: it never was, or ended too long ago`)
+    if (run?.tenant !== tenant) throw notFound(`no run ${runId}: it never existed, or it ended too long ago`)
     return run
   }
 
@@ -82,10 +83,10 @@ export class Runs {
     this.#live.delete(run)
     this.#replayable.add(run)
     this.#restartTimer(run)
-    this.#makeRoom()
+    this.#enforceLimits()
   }
 
-  /** The time starts anew at the start, when the last reader leaves and when the run ends; whoever reads stops it. */
+  /** Starts the timer anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
   #restartTimer(run: Run): void {
     clearTimeout(this.#timers.get(run))
     this.#timers.delete(run)
@@ -109,8 +110,8 @@ export class Runs {
     this.#replayable.delete(run)
   }
 
-  /** Over the bounds, the oldest ended runs give up their frames, or themselves; never one that is being read. */
-  #makeRoom(): void {
+  /** Above the limits, drops the frames of the oldest ended runs, or forgets them; never those with a reader. */
+  #enforceLimits(): void {
     for (const run of this.#replayable) {
       if (this.#budget.bytes <= this.#budget.maxBytes) break
       if (run.journal.readerCount === 0) this.#dropFrames(run)

@@ -6,17 +6,17 @@ import type { RunStart } from './prepare-run.ts'
 import type { CancelCode, Run, RunExecutor } from './run.ts'
 import { SessionMemory } from './session-memory.ts'
 
+/** Messages that wait behind the one that is being answered (D4.6). */
 const MAX_WAITING = 8
 const BUSY_RETRY_SECS = 5
 
 export type SessionIdentity = { id: string; tenant: TenantId }
 
-/** All of a session that another worker needs to go on with it. */
-export type SessionState = SessionIdentity & ConversationState & { createdAt: string; memories?: readonly string[] }
+/** The state that another worker needs to continue a session. */
+export type SessionState = SessionIdentity &
+  ConversationState & { createdAt: string; memories?: readonly string[] | undefined }
 
-/**
- * One conversation and the messages that continue it, one at a time and in the order in which they came (D4.6).
- */
+/** A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). */
 export class Session {
   readonly id: string
   readonly tenant: TenantId
@@ -30,7 +30,7 @@ export class Session {
   #idleTimer: NodeJS.Timeout | undefined
   #isRetired = false
 
-  /** `onIdle` is called when nothing has been asked of the session for `idleMs`. */
+  /** Calls `onIdle` when the session has had no run for `idleMs`. */
   constructor({ id, tenant, createdAt, memories, ...history }: SessionState, idleMs: number, onIdle: () => void) {
     this.id = id
     this.tenant = tenant
@@ -56,32 +56,28 @@ export class Session {
     return { id: this.id, tenant: this.tenant, createdAt: this.#createdAt, messages, messageCount, memories }
   }
 
-  /** What its next message starts from. */
-  get start(): RunStart {
+  /** The state that a run starts from now. */
+  start(): RunStart {
     const { background } = this.#memory
-    return {
-      conversation: this.conversation,
-      ...(background !== undefined && { background }),
-      facilities: { recall: this.#memory },
-    }
+    return { conversation: this.conversation, background, services: { memory: this.#memory }, warnings: [] }
   }
 
-  /** Resolves when everything that was posted so far has ended. */
+  /** Resolves when all runs posted so far have ended. */
   settled(): Promise<void> {
     return this.#tail
   }
 
-  /** Throws `rate_limit` when as many messages wait as may: one is being answered, the others are behind it. */
+  /** Throws `rate_limit` when the queue is full. */
   checkRoom(): void {
     if (this.#runs.size > MAX_WAITING) {
       throw tooMany(
-        `session ${this.id} has ${MAX_WAITING} messages waiting; send this one when one is answered`,
+        `session ${this.id} has ${MAX_WAITING} messages waiting; send this one after the next answer`,
         BUSY_RETRY_SECS,
       )
     }
   }
 
-  /** Runs after everything that was posted before. */
+  /** Queues a run. `execute` is called when all earlier runs have ended. */
   post(run: Run, execute: RunExecutor): void {
     this.#runs.add(run)
     clearTimeout(this.#idleTimer)
@@ -92,7 +88,7 @@ export class Session {
     })
   }
 
-  /** Ends everything that runs or waits, and resolves when all of it has ended. */
+  /** Cancels all running and waiting runs, and resolves when they have ended. */
   async close(code: CancelCode): Promise<void> {
     this.retire()
     const runs = [...this.#runs]
@@ -100,7 +96,7 @@ export class Session {
     await Promise.all(runs.map(({ ended }) => ended))
   }
 
-  /** Another worker's from now on, or nobody's: it is not removed for being idle. */
+  /** Stops the idle timer for good: another worker owns the session now, or it is being removed. */
   retire(): void {
     this.#isRetired = true
     clearTimeout(this.#idleTimer)

@@ -6,13 +6,13 @@ export type SessionsLimits = { maxSessions: number; idleMs: number }
 
 const FULL_RETRY_SECS = 60
 
-/** The sessions that live in this process's memory (api.md "What the service does" 6). */
+/** The sessions in this process's memory (api.md "What the service does" 6). */
 export class Sessions {
   readonly #limits: SessionsLimits
   readonly #onRemoved: (session: Session) => void
   readonly #sessions = new Map<string, Session>()
 
-  /** `onRemoved` is told of each session that is gone, with nothing of it running any more. */
+  /** Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. */
   constructor(limits: SessionsLimits, onRemoved: (session: Session) => void) {
     this.#limits = limits
     this.#onRemoved = onRemoved
@@ -22,14 +22,14 @@ export class Sessions {
   create(identity: SessionIdentity): Session {
     const key = keyOf(identity.tenant, identity.id)
     if (this.#sessions.has(key))
-      throw conflict(`session ${identity.id} exists already; choose another session_id or go on with it`)
+      throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     if (this.#sessions.size >= this.#limits.maxSessions) {
-      throw tooMany('this server has as many sessions as it takes; delete one, or try again later', FULL_RETRY_SECS)
+      throw tooMany('this server has no room for another session; delete one, or try again later', FULL_RETRY_SECS)
     }
     return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages: [] })
   }
 
-  /** Takes a session as it is, in place of one of the same id. */
+  /** Continues a session from its state. It replaces a session of the same id. */
   adopt(state: SessionState): Session {
     const { tenant, id } = state
     const session = new Session(state, this.#limits.idleMs, () => void this.remove(tenant, id))
@@ -45,13 +45,13 @@ export class Sessions {
     return this.#sessions.values()
   }
 
-  /** Forgets one that another worker has now. */
+  /** Forgets a session that another worker owns now. Its runs go on. */
   release({ tenant, id }: SessionIdentity): void {
     this.#sessions.get(keyOf(tenant, id))?.retire()
     this.#sessions.delete(keyOf(tenant, id))
   }
 
-  /** Forgets all sessions without ending anything of them: another worker has them, or nobody. */
+  /** Forgets all sessions: this worker owns none of them any more. Their runs go on. */
   releaseAll(): void {
     for (const session of this.#sessions.values()) session.retire()
     this.#sessions.clear()
@@ -64,7 +64,7 @@ export class Sessions {
     return session
   }
 
-  /** Unknown from now on; what runs in it ends with `session_deleted` (D4.7). */
+  /** Forgets the session at once, and ends its runs with `session_deleted` (D4.7). Throws `not_found` like `get`. */
   async remove(tenant: TenantId, sessionId: string): Promise<void> {
     const session = this.get(tenant, sessionId)
     this.#sessions.delete(keyOf(tenant, sessionId))
@@ -73,5 +73,5 @@ export class Sessions {
   }
 }
 
-/** No id holds a blank, so no two pairs share a key. */
+/** Unique, because no id contains a space. */
 const keyOf = (tenant: TenantId, sessionId: string): string => `${tenant} ${sessionId}`

@@ -3,13 +3,12 @@ import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import type { ModelRoute, PriceOf, WindowOf } from '../../shared/providers/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
-import { createCustomerRuns } from './customers.ts'
 import { createInbox } from './inbox.ts'
-import { createOneShots, type PlanQueue } from './one-shots.ts'
 import { createPermissionRequester } from './permission-requester.ts'
-import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
+import { createPrepareCustomerRun } from './prepare-customer-run.ts'
+import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
+import { createPrepareRun, type PrepareRun, type ServerModels } from './prepare-run.ts'
 import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
@@ -23,21 +22,20 @@ export type WorkerLimits = {
   permissionTimeoutMs: number
   maxTurns: number
   customerEngines: number
-  /** Negative: a line is never let go for being idle. */
+  /** Negative: a line is never removed for being idle. */
   customerIdleMs: number
   customerHistoryEntries: number
   customerHistoryChars: number
 }
 
 export type WorkerDeps = {
-  primary: ModelRoute | undefined
-  fallback: ModelRoute | undefined
+  models: ServerModels
   toolBox: ToolBox
-  priceOf: PriceOf
-  windowOf?: WindowOf
-  book: PermissionStore
-  /** Missing: this server keeps no customers' lines. */
+  permissions: PermissionStore
+  /** `undefined`: this server has no store, so it keeps no customers' lines. */
   lineStore: LineStore | undefined
+  /** Called for each session that was deleted or idle too long. */
+  onSessionRemoved: ((session: Session) => void) | undefined
   planQueue: PlanQueue
   fence: Fence
   metrics: Metrics
@@ -49,47 +47,41 @@ export type WorkerDeps = {
 /** Owns sessions and runs, and hosts the engine. */
 export type Worker = {
   inbox: Inbox
-  /** Takes nothing new, lets what runs end by itself for `graceMs`, then ends it with `worker_draining`. */
+  /** Refuses new work. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all have ended. */
   drain(graceMs: number): Promise<void>
   isDraining(): boolean
   liveRuns(): number
   sessions(): Iterable<Session>
   /** Takes over a session of another worker, with its conversation. */
   adopt(state: SessionState): void
-  /** The session is another worker's now. */
+  /** Forgets a session that another worker owns now. */
   release(session: Session): void
-  /** Ends everything at once: it is another's, or nobody's. */
+  /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
   abortAll(): void
-  /** Told of each session that is gone, however it went. */
-  onSessionRemoved: (session: Session) => void
 }
 
-const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
-const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
-
 export function createWorker(deps: WorkerDeps): Worker {
-  const { limits, metrics } = deps
   const workspaces = createWorkspaces(deps.workspaceDir)
-  const { runs, sessions } = openScopes(deps, workspaces, (session) => worker.onSessionRemoved(session))
-  metrics.gauge('runs', () => runs.countByStatus())
-  metrics.gauge('sessions', () => sessions.count)
-  const startEngine = openEngine(deps, workspaces)
-  const lines = openLines(deps.lineStore, limits)
-  const customers = createCustomerRuns({ startEngine, lines, fence: deps.fence, log: deps.log })
-  const startOneShot = createOneShots({ startEngine, customers, planQueue: deps.planQueue })
+  const runs = createRuns(deps, workspaces)
+  const sessions = createSessions(deps, workspaces)
+  deps.metrics.gauge('runs', () => runs.countByStatus())
+  deps.metrics.gauge('sessions', () => sessions.count)
 
-  let isDraining = false
-  const worker: Worker = {
-    inbox: createInbox({ runs, sessions, startEngine, startOneShot, isDraining: () => isDraining }),
+  let hasBegunDraining = false
+  const isDraining = () => hasBegunDraining
+  const prepareRun = createPrepare(deps, workspaces)
+  const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
+  return {
+    inbox: createInbox({ runs, sessions, prepareRun, prepareOneShot, isDraining }),
     async drain(graceMs) {
-      isDraining = true
+      hasBegunDraining = true
       await endAll(runs, graceMs)
     },
-    isDraining: () => isDraining,
+    isDraining,
     liveRuns: () => runs.live.size,
     sessions: () => sessions.all(),
     adopt(state) {
-      workspaces.open(state.tenant, state.id) // Its folder is where the worker before left it.
+      workspaces.open(state.tenant, state.id) // Its folder is where the previous worker left it.
       sessions.adopt(state)
     },
     release: (session) => sessions.release(session),
@@ -97,68 +89,58 @@ export function createWorker(deps: WorkerDeps): Worker {
       for (const run of runs.live) run.cancel('worker_lost')
       sessions.releaseAll()
     },
-    onSessionRemoved: () => {},
   }
-  return worker
 }
 
-/** Runs and sessions, which take what is left of them along when they go. */
-function openScopes(
-  { book, limits, log, metrics }: WorkerDeps,
-  workspaces: Workspaces,
-  onSessionRemoved: (session: Session) => void,
-): { runs: Runs; sessions: Sessions } {
-  const settle = (work: Promise<void>) => {
-    work.catch((cause: unknown) => log.error('what was left of a run or session was not removed', { cause }))
+const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
+
+/** A forgotten run takes its permission requests and, outside a session, its folder along. */
+function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspaces: Workspaces): Runs {
+  const runLimits = {
+    maxLive: limits.runsPerWorker,
+    resumeMs: limits.runResumeMs,
+    maxJournalBytes: MAX_JOURNAL_BYTES,
   }
-  const runs = new Runs(
-    { maxLive: limits.runsPerWorker, resumeMs: limits.runResumeMs, maxJournalBytes: MAX_JOURNAL_BYTES },
-    {
-      onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
-      onEvent: () => metrics.count('events'),
-      onForgotten(run) {
-        settle(book.forget(run.tenant, run.scopeId, run.id))
-        if (run.sessionId === undefined) settle(workspaces.remove(run.tenant, run.id))
-      },
+  return new Runs(runLimits, {
+    onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
+    onEvent: () => metrics.count('events'),
+    onForgotten({ id, tenant, scopeId, sessionId }) {
+      logFailure(permissions.forget(tenant, scopeId, id), log)
+      if (sessionId === undefined) logFailure(workspaces.remove(tenant, id), log)
     },
-  )
-  const sessions = new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
-    onSessionRemoved(session)
-    settle(book.forget(session.tenant, session.id))
-    settle(workspaces.remove(session.tenant, session.id))
   })
-  return { runs, sessions }
 }
 
-function openEngine(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
-  const { book, limits, log, metrics } = deps
+/** A removed session takes its permission requests and its folder along. */
+function createSessions(deps: WorkerDeps, workspaces: Workspaces): Sessions {
+  const { permissions, onSessionRemoved, limits, log } = deps
+  return new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
+    onSessionRemoved?.(session)
+    logFailure(permissions.forget(session.tenant, session.id), log)
+    logFailure(workspaces.remove(session.tenant, session.id), log)
+  })
+}
+
+function logFailure(removal: Promise<void>, log: Log): void {
+  removal.catch((cause: unknown) => log.error('the data of an ended run or session could not be removed', { cause }))
+}
+
+const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
+
+function createPrepare(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
+  const { models, toolBox, permissions, limits, log, metrics } = deps
   return createPrepareRun({
-    primary: deps.primary,
-    ...(deps.fallback && { fallback: deps.fallback }),
-    toolBox: deps.toolBox,
-    priceOf: deps.priceOf,
-    ...(deps.windowOf && { windowOf: deps.windowOf }),
-    openAskFor: createPermissionRequester(book, limits.permissionTimeoutMs, metrics),
-    canAct: createCanAct(deps.fence, metrics),
+    models,
+    tools: { toolBox, canAct: createCanAct(deps), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
+    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, metrics),
     workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
+    onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,
-    maxToolOutputChars: MAX_TOOL_OUTPUT_CHARS,
-    onToolBug: (run, toolName, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool: toolName, cause }),
   })
 }
 
-function openLines(
-  store: LineStore | undefined,
-  limits: WorkerLimits,
-): LineCache<CustomerLine, CustomerIdentity> | undefined {
-  if (!store) return undefined
-  const history = { entries: limits.customerHistoryEntries, chars: limits.customerHistoryChars }
-  const cacheLimits = { maxLines: limits.customerEngines, idleMs: limits.customerIdleMs }
-  return new LineCache(cacheLimits, (who) => new CustomerLine(store, history, who))
-}
-
-/** Whoever may have been replaced waits until it knows: either the lease is renewed, or its runs are ended (design §4.6). */
-function createCanAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => Promise<boolean> {
+/** Waits while the worker's lease is in doubt: then either the lease is renewed, or its runs are aborted. */
+function createCanAct({ fence, metrics }: WorkerDeps): (signal: AbortSignal) => Promise<boolean> {
   return async (signal) => {
     while (!fence.isHeld() && !signal.aborted) {
       metrics.count('fence_refusals')
@@ -168,11 +150,24 @@ function createCanAct(fence: Fence, metrics: Metrics): (signal: AbortSignal) => 
   }
 }
 
+function createPrepareForOneShots(deps: WorkerDeps, prepareRun: PrepareRun): PrepareOneShot {
+  const { lineStore, limits, fence, log, planQueue } = deps
+  const lines = lineStore && createLines(lineStore, limits)
+  const prepareCustomerRun = createPrepareCustomerRun({ lines, fence, log })
+  return createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue })
+}
+
+function createLines(store: LineStore, limits: WorkerLimits): LineCache<CustomerLine, CustomerIdentity> {
+  const history = { entries: limits.customerHistoryEntries, chars: limits.customerHistoryChars }
+  const cacheLimits = { maxLines: limits.customerEngines, idleMs: limits.customerIdleMs }
+  return new LineCache(cacheLimits, (customer) => new CustomerLine(store, history, customer))
+}
+
 async function endAll({ live }: Runs, graceMs: number): Promise<void> {
-  const all = Promise.all([...live].map(({ ended }) => ended))
-  const cut = setTimeout(() => {
+  const ended = Promise.all([...live].map((run) => run.ended))
+  const timer = setTimeout(() => {
     for (const run of live) run.cancel('worker_draining')
   }, graceMs)
-  await all
-  clearTimeout(cut)
+  await ended
+  clearTimeout(timer)
 }

@@ -3,12 +3,12 @@ import { removeWorkspace, workspacePath } from '../../shared/tools/workspace/wor
 
 /** The folders of this worker's sessions and runs. */
 export type Workspaces = {
-  /** Where a session's or a one-shot run's folder is, or will be. */
+  /** Returns the path of a session's or one-shot run's folder, which may not exist yet. */
   open(tenant: TenantId, scopeId: string): string
   remove(tenant: TenantId, scopeId: string): Promise<void>
 }
 
-/** Most runs touch no file: only the folders that a tool was given, or that may have come with a session, are looked for when they are to go. */
+/** Remembers which folders were opened, so that removing a run that used no files costs no file system call. */
 export function createWorkspaces(root: string): Workspaces {
   const opened = new Set<string>()
   return {

@@ -1,21 +1,22 @@
 export type CacheLimits = {
   maxLines: number
-  /** Unused for so long, a line is let go; negative: never. */
+  /** A line that has been unused for this long is removed; negative: never. */
   idleMs: number
 }
 
-export type Held<Line> = { line: Line; release(): void }
+/** A line in use. It stays in the cache until `release`, which may be called more than once. */
+export type HeldLine<Line> = { line: Line; release(): void }
 
 type Entry<Line> = { line: Line; users: number; idleTimer: NodeJS.Timeout | undefined }
 
 /**
- * The customers' lines that were used last (api.md Limits "customer engine cache"). One that a run holds is never evicted, so
- * that there may be more than `maxLines` for as long as more are in use.
+ * The customers' lines that were used most recently (api.md Limits "customer engine cache"). A line that a run uses is never
+ * evicted, so there are more than `maxLines` while more are in use.
  */
 export class LineCache<Line, Owner> {
   readonly #limits: CacheLimits
   readonly #open: (owner: Owner) => Line
-  /** In the order of use, the oldest first. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, Entry<Line>>()
 
   constructor(limits: CacheLimits, open: (owner: Owner) => Line) {
@@ -27,8 +28,8 @@ export class LineCache<Line, Owner> {
     return this.#entries.size
   }
 
-  /** Holds the owner's line until it is released; `key` is the owner's and no other's. */
-  hold(key: string, owner: Owner): Held<Line> {
+  /** Returns the owner's line and keeps it until it is released. `key` identifies the owner. */
+  hold(key: string, owner: Owner): HeldLine<Line> {
     const entry = this.#entries.get(key) ?? { line: this.#open(owner), users: 0, idleTimer: undefined }
     clearTimeout(entry.idleTimer)
     entry.users++

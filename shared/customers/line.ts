@@ -1,102 +1,102 @@
+import { withDeadline } from '../deadline.ts'
+import { renderRuns } from '../engine/transcript.ts'
 import type { FinishedRun, Ledger } from '../store/ledger.ts'
 import type { MemoryEntries } from '../store/memory-entries.ts'
 import { storeUnavailable } from '../store/unavailable.ts'
 import type { TenantId } from '../tenant.ts'
+import { countChars, truncateStart } from '../text.ts'
 import type { MemorySource } from '../tools/port.ts'
 import { type PastRun, renderBackground } from './background.ts'
 
 export type LineStore = { ledger: Ledger; memories: MemoryEntries }
 
-/** How much of a customer's history a run is told, and how long it waits for it. */
+/** How much of a customer's history the background holds, and how long reading it may take. */
 export type HistoryLimits = { entries: number; chars: number; readMs?: number }
 
 export type CustomerIdentity = { tenant: TenantId; customerId: string }
 
-/** What Dream reads of the ledger. */
+/** How many ledger entries Dream reads. */
 const DREAM_ENTRIES = 200
 const MEMORIES = 50
-/** A run begins within 3 s, with its background or without (reliability.md §2.2, M). */
+/** While the store is slow, a run begins without its background after this time, so within 3 s in all. */
 const READ_MS = 2_800
 
 /**
- * One customer's line: what is known of the customer from before, and the record of what comes (api.md "Per-customer line").
- * It keeps what it has read, as far as a run is ever told of it, and reads what is new: other processes may write as well.
+ * One customer's line: the history that runs start from, and the record of new runs (api.md "Per-customer line"). It keeps the
+ * entries that it has read, as far as the background needs them, and reads only new ones, since other processes may write too.
  */
 export class CustomerLine implements MemorySource {
   readonly #store: LineStore
   readonly #limits: HistoryLimits
-  readonly #who: CustomerIdentity
+  readonly #customer: CustomerIdentity
   /** Oldest first. */
   #runs: readonly PastRun[] = []
 
-  constructor(store: LineStore, limits: HistoryLimits, who: CustomerIdentity) {
+  constructor(store: LineStore, limits: HistoryLimits, customer: CustomerIdentity) {
     this.#store = store
     this.#limits = limits
-    this.#who = who
+    this.#customer = customer
   }
 
-  /** The ledger and the memories as they are now. Throws `unavailable` when the store does not tell them in time. */
+  /** Renders the ledger and the memory entries as they are now. Throws `unavailable` when the store is not fast enough. */
   async background(): Promise<string> {
-    const { tenant, customerId } = this.#who
-    const reading = Promise.all([this.#catchUp(), this.#store.memories.last(tenant, customerId, MEMORIES)])
-    const [, memories] = await inTime(reading, this.#limits.readMs ?? READ_MS)
+    const { tenant, customerId } = this.#customer
+    const { chars, readMs = READ_MS } = this.#limits
+    const reading = Promise.all([this.#readNewRuns(), this.#store.memories.last(tenant, customerId, MEMORIES)])
+    const [, memories] = await withDeadline(reading, readMs, () => storeUnavailable('too slow'))
     const contents = memories.map(({ content }) => content).reverse()
-    return renderBackground({ runs: this.#runs, memories: contents }, this.#limits.chars)
+    return renderBackground({ runs: this.#runs, memories: contents }, chars)
   }
 
+  /** Appends a run to the ledger. Throws `unavailable` like `Ledger.append`. */
   async record(run: FinishedRun): Promise<void> {
-    await this.#store.ledger.append(this.#who.tenant, this.#who.customerId, run)
+    await this.#store.ledger.append(this.#customer.tenant, this.#customer.customerId, run)
   }
 
+  /** Renders the newest entries of the ledger for Dream, oldest first. */
   async history(): Promise<string> {
-    const { tenant, customerId } = this.#who
+    const { tenant, customerId } = this.#customer
     const entries = await this.#store.ledger.last(tenant, customerId, DREAM_ENTRIES)
-    return entries
-      .reverse()
-      .map(({ timestamp, input, output }) => `[${timestamp}] customer: ${input}\n[${timestamp}] answer: ${output}`)
-      .join('\n')
+    return renderRuns(entries.reverse())
   }
 
   async keep(entries: readonly string[]): Promise<void> {
-    const { tenant, customerId } = this.#who
+    const { tenant, customerId } = this.#customer
     for (const content of entries) await this.#store.memories.add(tenant, customerId, { content })
   }
 
-  async #catchUp(): Promise<void> {
-    const { tenant, customerId } = this.#who
-    const { entries: wanted, chars } = this.#limits
-    if (wanted === 0) return
-    const known = this.#runs.at(-1)?.seq ?? 0
-    const last = (count: number) => this.#store.ledger.last(tenant, customerId, count)
-    const looked = await last(known === 0 ? wanted : 1)
-    const missing = Math.min(wanted, (looked[0]?.seq ?? 0) - known)
-    const found = missing > looked.length ? await last(missing) : looked
-    // Another run may have caught up meanwhile.
-    const newestKnown = this.#runs.at(-1)?.seq ?? 0
-    const fresh = found.filter(({ seq }) => seq > newestKnown).reverse()
-    if (fresh.length > 0) this.#runs = newestOf([...this.#runs, ...fresh].slice(-wanted), chars)
+  async #readNewRuns(): Promise<void> {
+    const { tenant, customerId } = this.#customer
+    const { entries: maxRuns, chars } = this.#limits
+    if (maxRuns === 0) return
+    const readLast = (count: number) => this.#store.ledger.last(tenant, customerId, count)
+    const knownSeq = this.#runs.at(-1)?.seq ?? 0
+    const newest = await readLast(knownSeq === 0 ? maxRuns : 1)
+    const missing = Math.min(maxRuns, (newest[0]?.seq ?? 0) - knownSeq)
+    const found = missing > newest.length ? await readLast(missing) : newest
+    // Another run may have read the same entries meanwhile.
+    const lastSeq = this.#runs.at(-1)?.seq ?? 0
+    const fresh = found.filter(({ seq }) => seq > lastSeq).reverse()
+    if (fresh.length > 0) this.#runs = keepNewest([...this.#runs, ...fresh].slice(-maxRuns), chars)
   }
 }
 
-function inTime<T>(reading: Promise<T>, ms: number): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(storeUnavailable('too slow')), ms)
-  return Promise.race([reading, late.promise]).finally(() => clearTimeout(timer))
-}
-
-/** Of these runs, oldest first, what can be told in so many characters: their ends. The last one stays in any case, for its number. */
-function newestOf(runs: readonly PastRun[], chars: number): PastRun[] {
+/**
+ * Cuts runs, oldest first, to the last `maxChars` characters of their texts. The newest run stays in any case, since its
+ * number tells which entries are new.
+ */
+function keepNewest(runs: readonly PastRun[], maxChars: number): PastRun[] {
   const kept: PastRun[] = []
-  let room = chars
+  let charsLeft = maxChars
   for (const { seq, timestamp, input, output } of runs.toReversed()) {
-    if (room <= 0 && kept.length > 0) break
-    const end = endOf(output, room)
-    const begin = endOf(input, room - end.length)
-    room -= begin.length + end.length
-    kept.unshift({ seq, timestamp, input: begin, output: end })
+    if (charsLeft <= 0 && kept.length > 0) break
+    const outputEnd = copyEnd(output, charsLeft)
+    const inputEnd = copyEnd(input, charsLeft - countChars(outputEnd))
+    charsLeft -= countChars(inputEnd) + countChars(outputEnd)
+    kept.unshift({ seq, timestamp, input: inputEnd, output: outputEnd })
   }
   return kept
 }
 
-/** A string of its own: a slice would hold on to all of the text that it is of. */
-const endOf = (text: string, chars: number): string => (chars <= 0 ? '' : structuredClone(text.slice(-chars)))
+/** Copies the end of a text. A slice alone would keep the whole text in memory. */
+const copyEnd = (text: string, maxChars: number): string => structuredClone(truncateStart(text, maxChars))

@@ -1,16 +1,16 @@
 import type { Message } from '../providers/port.ts'
 import { charsOf, type Measure } from './context/size.ts'
 
-/** What a conversation goes on from. */
+/** The state that a conversation continues from. */
 export type ConversationState = {
   messages: readonly Message[]
-  /** Missing: as many as `messages` holds. A compacted history holds fewer than the conversation had. */
-  messageCount?: number
+  /** Missing: counted from `messages`. A compacted history holds fewer messages than the conversation had. */
+  messageCount?: number | undefined
 }
 
 /**
- * The history that a run starts from and adds to: the user's message at once, then each turn when it is complete, so that a
- * run that fails or is cut leaves no half turn behind (D4.6).
+ * The history that a run continues: the user's message is added at once, each turn when it is complete, so that a run that
+ * fails or is aborted leaves no partial turn (D4.6).
  */
 export class Conversation {
   #messages: readonly Message[]
@@ -28,16 +28,17 @@ export class Conversation {
     return this.#messages
   }
 
-  /** The user and assistant messages that the history has had (D5.7): compacting it takes none away. */
+  /** How many user and assistant messages the conversation has had (D5.7). Compaction does not lower it. */
   get messageCount(): number {
     return this.#messageCount
   }
 
+  /** Size of the history in characters. */
   get chars(): number {
     return this.#chars
   }
 
-  /** What the provider counted last, and how long the history was then. */
+  /** The provider's last token count, and the size of the history at that time. */
   get measured(): Measure | undefined {
     return this.#measured
   }
@@ -48,13 +49,13 @@ export class Conversation {
     this.#chars += charsOf(messages)
   }
 
-  /** Puts a shorter history that says the same in place of this one (D5.6). */
+  /** Replaces the history by a shorter one (D5.6). */
   compact(messages: readonly Message[]): void {
     this.#messages = messages
     this.#chars = charsOf(messages)
   }
 
-  /** Told how many tokens the provider found in a request with the history as it is. */
+  /** Records how many tokens the provider counted in a request with the current history. */
   measure(tokens: number): void {
     this.#measured = { tokens, chars: this.#chars }
   }

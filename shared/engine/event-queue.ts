@@ -1,14 +1,14 @@
 /**
- * Brings what several tasks emit into one iteration, in order of arrival. Bounded by its use: what may be left out (progress)
- * is offered only while there is room, who brings much (a sub-agent) waits for room, what else must arrive is a few events
- * per task.
+ * Merges the events of several tasks into one iteration, in order of arrival. Its length is bounded by how it is used:
+ * progress is added only while there is room (`offer`), a sub-agent's many events wait for room (`send`), and of the events
+ * that always go in (`push`) a task has only a few.
  */
 export class EventQueue<T> {
   readonly #maxItems: number
   #items: T[] = []
   #isClosed = false
-  #wake: (() => void) | undefined
-  #waiting: (() => void)[] = []
+  #wakeReader: (() => void) | undefined
+  #waitingSenders: (() => void)[] = []
 
   constructor(maxItems: number) {
     this.#maxItems = maxItems
@@ -17,7 +17,7 @@ export class EventQueue<T> {
   push(item: T): void {
     if (this.#isClosed) return
     this.#items.push(item)
-    this.#wake?.()
+    this.#wakeReader?.()
   }
 
   /** Adds the item unless the reader is behind. */
@@ -25,20 +25,20 @@ export class EventQueue<T> {
     if (this.#items.length < this.#maxItems) this.push(item)
   }
 
-  /** Adds the item and resolves when the reader has caught up, or has left. */
+  /** Adds the item. Resolves when the reader has caught up, or the queue is closed. */
   async send(item: T): Promise<void> {
     this.push(item)
     if (this.#items.length < this.#maxItems || this.#isClosed) return
     await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve)
+      this.#waitingSenders.push(resolve)
     })
   }
 
-  /** Ends the iteration once what is queued has been read. */
+  /** Ends the iteration after the queued items. Items added later are dropped. */
   close(): void {
     this.#isClosed = true
-    this.#wake?.()
-    this.#letGo()
+    this.#wakeReader?.()
+    this.#releaseSenders()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
@@ -46,15 +46,16 @@ export class EventQueue<T> {
       const items = this.#items
       this.#items = []
       yield* items
-      this.#letGo()
+      this.#releaseSenders()
       if (this.#items.length > 0) continue
       if (this.#isClosed) return
       await new Promise<void>((resolve) => {
-        this.#wake = resolve
+        this.#wakeReader = resolve
       })
     }
   }
-  #letGo(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve()
+
+  #releaseSenders(): void {
+    for (const resolve of this.#waitingSenders.splice(0)) resolve()
   }
 }

@@ -1,9 +1,9 @@
-/** What may be shown of the text so far, and whether a stop sequence has ended it. */
+/** The text that may be shown now, and whether a stop sequence has ended the answer. */
 export type StopStep = { text: string; isStopped: boolean }
 
 /**
- * Finds stop sequences in text that comes in pieces (D4.11). It holds back no more than what may still become a stop
- * sequence, so that neither the stop text nor a part of it is ever shown.
+ * Finds stop sequences in text that arrives in pieces (D4.11). It holds back the end of the text as long as that may still
+ * become a stop sequence, so that no part of a stop sequence is ever shown.
  */
 export class StopMatcher {
   readonly #sequences: readonly string[]
@@ -23,12 +23,12 @@ export class StopMatcher {
       this.#held = ''
       return { text: text.slice(0, stopAt), isStopped: true }
     }
-    const shown = text.length - this.#tailThatMayGrow(text)
+    const shown = text.length - this.#partialMatchLength(text)
     this.#held = text.slice(shown)
     return { text: text.slice(0, shown), isStopped: false }
   }
 
-  /** The end of a block of text: what was held back was no stop sequence after all. */
+  /** Call at the end of a text block: returns the text that was held back, since it has not become a stop sequence. */
   flush(): string {
     const text = this.#held
     this.#held = ''
@@ -44,7 +44,8 @@ export class StopMatcher {
     return first
   }
 
-  #tailThatMayGrow(text: string): number {
+  /** Length of the longest end of `text` that is the beginning of a stop sequence. */
+  #partialMatchLength(text: string): number {
     for (let length = Math.min(this.#longest - 1, text.length); length > 0; length--) {
       const tail = text.slice(-length)
       if (this.#sequences.some((sequence) => sequence.startsWith(tail))) return length

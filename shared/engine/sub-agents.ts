@@ -1,33 +1,33 @@
-import { type AgentEvent, isTerminal, type SubAgentEvent } from '../events.ts'
+import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../events.ts'
 import { newId } from '../ids.ts'
 import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
-/** D5.3. */
+/** Limits of D5.3. */
 const MAX_DEPTH = 2
 const MAX_CHILDREN = 8
 const MAX_IN_RUN = 64
-/** api.md Limits: a sub-agent's result in its event. */
+/** api.md "Limits": the length of a sub-agent's result in `subagent_end`. */
 const MAX_RESULT_BYTES = 2_048
 
-/** What all sub-agents of one run have in common: how many there were, and what they cost. */
+/** Counts that all sub-agents of one run share. */
 export class AgentTree {
   started = 0
-  /** What the sub-agents have spent; their turns are not the run's. */
+  /** The cost of all sub-agents. Their turns are not turns of the run. */
   spent: Totals = startTotals()
 }
 
-/** Where a run stands in its tree; a run that no agent started has none. */
+/** The place of a sub-agent in its run's tree. The run itself has none. */
 export type Lineage = { tree: AgentTree; depth: number; id: string; emit: Emit }
 
-/** Puts an event on the root's stream; resolves when there is room for more. */
+/** Puts an event on the root run's stream; resolves when there is room for more. */
 export type Emit = (event: AgentEvent) => Promise<void>
 
-export type SubAgentDeps = {
+export type SubAgentOptions = {
   tree: AgentTree
-  /** The agent that the tools were called by; absent: the run itself. */
-  caller?: Lineage
+  /** The sub-agent that makes the tool calls; `undefined` for the run itself. */
+  caller: Lineage | undefined
   emit: Emit
   /** The caller's tools. */
   toolBox: ToolBox
@@ -35,17 +35,17 @@ export type SubAgentDeps = {
   launch(task: AgentTask, child: Lineage): AsyncIterable<AgentEvent>
 }
 
-/** The sub-agents that one agent's tool calls may start: runs of the same loop, told on the root's stream (D4.13). */
-export function createSubAgents(deps: SubAgentDeps): SubAgents {
-  const { tree, caller } = deps
-  const depth = caller?.depth ?? 0
+/** Starts sub-agents for one agent's tool calls: runs of the same loop whose events go to the root's stream (D4.13). */
+export function createSubAgents(options: SubAgentOptions): SubAgents {
+  const { tree, toolBox } = options
+  const depth = options.caller?.depth ?? 0
   let children = 0
   return {
     depth,
     refusal(tasks) {
       const count = tasks.length
-      const unknown = tasks.flatMap(({ tools = [] }) => tools).filter((name) => !deps.toolBox.find(name))
-      if (unknown.length > 0) return `There is no tool ${unknown.join(', ')}. The tools are: ${namesOf(deps.toolBox)}.`
+      const unknown = tasks.flatMap(({ tools = [] }) => tools).filter((name) => !toolBox.find(name))
+      if (unknown.length > 0) return `There is no tool ${unknown.join(', ')}. The tools are: ${namesOf(toolBox)}.`
       if (depth >= MAX_DEPTH) return `Sub-agents go ${MAX_DEPTH} deep and no deeper: do this task yourself.`
       if (children + count > MAX_CHILDREN) {
         return `An agent may have ${MAX_CHILDREN} sub-agents at a time, and ${children} are at work: wait for their results first.`
@@ -57,7 +57,7 @@ export function createSubAgents(deps: SubAgentDeps): SubAgents {
       children++
       tree.started++
       try {
-        return await follow(task, deps)
+        return await runSubAgent(task, options)
       } finally {
         children--
       }
@@ -67,65 +67,71 @@ export function createSubAgents(deps: SubAgentDeps): SubAgents {
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 
-async function follow(task: AgentTask, { tree, caller, emit, model, launch }: SubAgentDeps): Promise<AgentReport> {
+async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<AgentReport> {
+  const { tree, caller, emit, model, launch } = options
   const id = newId('sub')
   const startedMs = Date.now()
-  const parentage = { subagent_id: id, ...(caller && { parent_subagent_id: caller.id }) }
-  const { description } = task
-  await emit({
-    type: 'subagent_start',
-    ...parentage,
-    ...(description && { description }),
-    model,
-    start_time_ms: startedMs,
-  })
-  const listener = new Listener(tree)
+  const parentage: Parentage = caller ? { subagent_id: id, parent_subagent_id: caller.id } : { subagent_id: id }
+  const description = task.description ? { description: task.description } : {}
+  await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: startedMs })
+  const collector = new ReportCollector(tree)
   for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
-    listener.take(event)
+    collector.add(event)
     const wrapped = emit(wrap(event, parentage))
-    if (event.type === 'permission_request') await emit(event) // Right behind, to be answered like any other (D4.13).
+    // A permission request follows once more as a plain event, so that clients answer it like any other (D4.13).
+    if (event.type === 'permission_request') await emit(event)
     await wrapped
   }
-  const { status, result, error } = listener.report
-  const told = {
-    duration_ms: Date.now() - startedMs,
-    status,
-    result: cut(result),
-    ...(error !== undefined && { error }),
-  }
-  await emit({ type: 'subagent_end', ...parentage, ...told })
-  return listener.report
+  await emit(endEvent(collector.report, parentage, Date.now() - startedMs))
+  return collector.report
 }
 
-function wrap({ type, ...fields }: AgentEvent, parentage: { subagent_id: string }): SubAgentEvent {
+type Parentage = { subagent_id: string; parent_subagent_id?: string }
+
+function wrap({ type, ...fields }: AgentEvent, parentage: Parentage): SubAgentEvent {
   return { type: 'subagent_event', ...parentage, event_type: type, ...fields }
 }
 
-/** Makes of a sub-agent's events what its caller reads of it, and counts what it cost. */
-class Listener {
+function endEvent({ status, result, error }: AgentReport, parentage: Parentage, durationMs: number): SubAgentEndEvent {
+  const fields = { duration_ms: durationMs, status, result: truncateBytes(result) }
+  const event: SubAgentEndEvent = { type: 'subagent_end', ...parentage, ...fields }
+  return error === undefined ? event : { ...event, error }
+}
+
+/** Cuts at a character's boundary. */
+function truncateBytes(result: string): string {
+  const bytes = Buffer.from(result)
+  if (bytes.length <= MAX_RESULT_BYTES) return result
+  const start = bytes.subarray(0, MAX_RESULT_BYTES).toString()
+  return `${start.replace(/\uFFFD+$/, '')}...`
+}
+
+/** Builds the report for the caller from a sub-agent's events, and adds its cost to the tree. */
+class ReportCollector {
   readonly #tree: AgentTree
   #texts: string[] = []
-  #end: { status: AgentReport['status']; error?: string } = { status: 'failed', error: 'it ended without a word' }
+  #end: Pick<AgentReport, 'status' | 'error'> = { status: 'failed', error: 'it ended without an answer' }
 
   constructor(tree: AgentTree) {
     this.#tree = tree
   }
 
+  /** The result is the text of the last turn. */
   get report(): AgentReport {
     return { ...this.#end, result: this.#texts.join('\n') }
   }
 
-  take(event: AgentEvent): void {
+  add(event: AgentEvent): void {
     if (event.type === 'turn_start') this.#texts = []
     if (event.type === 'text') this.#texts.push(event.text)
     if (event.type === 'turn_end') this.#tree.spent = addSpent(this.#tree.spent, usageOf(event), event.cost_usd)
-    if (isTerminal(event)) this.#end = endOf(event)
+    if (isTerminal(event)) this.#end = outcomeOf(event)
   }
 }
 
 const CANCELLED = new Set(['cancelled', 'session_deleted', 'worker_draining', 'worker_lost'])
 
-function endOf(event: AgentEvent): { status: AgentReport['status']; error?: string } {
+function outcomeOf(event: AgentEvent): Pick<AgentReport, 'status' | 'error'> {
   if (event.type !== 'error') return { status: 'completed' }
   return { status: CANCELLED.has(event.code) ? 'cancelled' : 'failed', error: event.error }
 }
@@ -139,23 +145,14 @@ function usageOf(event: Extract<AgentEvent, { type: 'turn_end' }>): Usage {
   }
 }
 
-/** Whole characters only. */
-function cut(result: string): string {
-  const bytes = Buffer.from(result)
-  if (bytes.length <= MAX_RESULT_BYTES) return result
-  return `${bytes
-    .subarray(0, MAX_RESULT_BYTES)
-    .toString()
-    .replace(/\uFFFD+$/, '')}...`
-}
-
-/** Tools that a sub-agent may not use: those that are for the run itself, and at the last depth those that start others. */
+/** Tools that only the run itself may use. */
 const ROOT_ONLY: ReadonlySet<string> = new Set(['Team', 'ExitPlanMode'])
+/** Tools that start sub-agents: not for those at the last depth. */
 const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
 
 /**
- * What a sub-agent of this depth is offered of its caller's tools. What starts others is found although it is not offered, so
- * that the model reads why it may not.
+ * Narrows the caller's tools to those of a sub-agent at `depth`, and to `names` where they are given. A tool that starts
+ * sub-agents is found although it is not offered, so that the model reads why the call is refused.
  */
 export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
   const isWithheld = (name: string) => ROOT_ONLY.has(name) || (depth >= MAX_DEPTH && STARTERS.has(name))

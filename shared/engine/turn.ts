@@ -5,28 +5,28 @@ import { StopMatcher } from './stop.ts'
 
 export type ToolCall = Extract<ModelPart, { type: 'tool_call' }>
 
-/** What came of one model call. */
+/** The outcome of one model call. */
 export type Answer = {
   blocks: AssistantBlock[]
   toolCalls: ToolCall[]
   outputChars: number
-  /** `failed`: see `failure`; `aborted`: the model's parts ended without a word, because the run's signal was aborted. */
+  /** `failed`: see `failure`. `aborted`: the parts ended without a `finish`, because the run's signal was aborted. */
   outcome: 'complete' | 'stopped' | 'failed' | 'aborted'
-  /** Missing when the call was cut off before the provider counted. */
+  /** Missing when the call was cut off before the provider reported its token counts. */
   usage?: Usage
   failure?: Failure
-  /** The fallback, when it took the turn. */
+  /** Set when the fallback served the turn. */
   servedBy?: ModelRoute
 }
 
-/** Tells a model's answer as events (D4.3), enforcing the stop sequences, and returns what it came to. */
+/** Yields a model's answer as events (D4.3), enforces the stop sequences, and returns the whole answer. */
 export async function* readAnswer(
   parts: AsyncIterable<CallPart>,
   stopSequences: readonly string[],
 ): AsyncGenerator<AgentEvent, Answer, undefined> {
   const reader = new AnswerReader(stopSequences)
   for await (const part of parts) {
-    for (const event of reader.take(part)) yield event
+    for (const event of reader.read(part)) yield event
     if (reader.isOver) break
   }
   return reader.answer
@@ -46,7 +46,7 @@ class AnswerReader {
     return this.answer.outcome !== 'aborted'
   }
 
-  take(part: CallPart): AgentEvent[] {
+  read(part: CallPart): AgentEvent[] {
     switch (part.type) {
       case 'text_delta':
         return this.#textDelta(part.text)
@@ -79,16 +79,16 @@ class AnswerReader {
 
   #textDelta(delta: string): AgentEvent[] {
     const { text, isStopped } = this.#stop.push(delta)
-    const events = this.#show(text)
+    const events = this.#emitDelta(text)
     if (!isStopped) return events
     this.answer.outcome = 'stopped'
-    // Calls of a turn that a stop sequence has ended are not made.
+    // The tool calls of a turn that a stop sequence ended are not made.
     this.answer.toolCalls = []
     return [...events, ...this.#textEnd()]
   }
 
   #textEnd(): AgentEvent[] {
-    const events = this.#show(this.#stop.flush())
+    const events = this.#emitDelta(this.#stop.flush())
     const block = { type: 'text', text: this.#text.take() } as const
     if (block.text === '') return events
     this.answer.blocks.push(block)
@@ -102,7 +102,7 @@ class AnswerReader {
     return block.text === '' ? [] : [block]
   }
 
-  #show(text: string): AgentEvent[] {
+  #emitDelta(text: string): AgentEvent[] {
     if (text === '') return []
     this.#text.add(text)
     this.answer.outputChars += text.length
@@ -112,7 +112,10 @@ class AnswerReader {
 
 const PIECES_AT_ONCE = 256
 
-/** A text from its pieces. Adding strings would keep a node for each piece until the text is read, ten times the text itself. */
+/**
+ * Joins a text from many small pieces. Adding strings with `+` would keep a rope node for each piece until the text is read,
+ * which is ten times the size of the text.
+ */
 class TextBuilder {
   #parts: string[] = []
   #pieces: string[] = []

@@ -2,14 +2,14 @@ import type { DoneEvent, TurnEndEvent } from '../events.ts'
 import type { Usage } from '../providers/port.ts'
 import { tokensOf } from './context/size.ts'
 
-/** What a run has used so far. */
+/** The tokens, cost and turns of a run so far. */
 export type Totals = { usage: Usage; costUsd: number; turns: number; isPriceUnknown: boolean }
 
 const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
 export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, isPriceUnknown: false })
 
-/** `price` in US dollars, `undefined` when it is not known. */
+/** Adds one turn. `price` is in US dollars, `undefined` when it is unknown. */
 export function addTurn(totals: Totals, turn: Usage, price: number | undefined): Totals {
   const { turns, isPriceUnknown } = totals
   return {
@@ -19,7 +19,7 @@ export function addTurn(totals: Totals, turn: Usage, price: number | undefined):
   }
 }
 
-/** Adds what was spent on the run besides its own turns, such as its sub-agents'. */
+/** Adds tokens and cost that are no turn of the run, such as those of its sub-agents. */
 export function addSpent(totals: Totals, spent: Usage, costUsd: number): Totals {
   const { usage } = totals
   return {
@@ -65,7 +65,7 @@ function cacheTokens({ cacheRead, cacheWrite }: Usage) {
   }
 }
 
-/** For an answer that was cut off before the provider said what it cost. */
+/** Estimates the usage of an answer that was cut off before the provider reported it. */
 export function estimateUsage(inputTokens: number, outputChars: number): Usage {
   return { ...NO_USAGE, input: inputTokens, output: tokensOf(outputChars) }
 }

@@ -3,7 +3,7 @@ import type { Plan, PlanStep } from '../tools/port.ts'
 
 const MAX_STEPS = 200
 
-/** What is wrong with a plan's steps (D7.2), in words for whoever wrote it; `undefined` when they can be carried out. */
+/** Checks a plan's steps (D7.2). Returns the first problem, in words for the plan's author; `undefined` for a valid plan. */
 export function planProblem({ steps, parallel = false }: Plan): string | undefined {
   if (steps.length > MAX_STEPS) return `A plan has at most ${MAX_STEPS} steps, not ${steps.length}.`
   const ids = new Set<string>()
@@ -20,22 +20,25 @@ export function planProblem({ steps, parallel = false }: Plan): string | undefin
   return parallel ? clashOf(waves) : undefined
 }
 
-/** The steps in the order in which they can run; those of one wave depend on none of it. `stuck` are in, or behind, a circle. */
+/**
+ * Sorts steps into waves: each step comes in the first wave after all its dependencies. Steps in a circle of dependencies, and
+ * the steps behind it, are `stuck`.
+ */
 export function wavesOf(steps: readonly PlanStep[]): { waves: PlanStep[][]; stuck: PlanStep[] } {
   const done = new Set<string>()
   const waves: PlanStep[][] = []
-  let left = [...steps]
-  while (left.length > 0) {
-    const ready = left.filter(({ depends_on: after = [] }) => after.every((id) => done.has(id)))
+  let remaining = [...steps]
+  while (remaining.length > 0) {
+    const ready = remaining.filter(({ depends_on: after = [] }) => after.every((id) => done.has(id)))
     if (ready.length === 0) break
     waves.push(ready)
     for (const { id } of ready) done.add(id)
-    left = left.filter(({ id }) => !done.has(id))
+    remaining = remaining.filter(({ id }) => !done.has(id))
   }
-  return { waves, stuck: left }
+  return { waves, stuck: remaining }
 }
 
-/** Steps that are ready together must not write the same file (api.md "Plan step"). */
+/** Finds two steps of one wave that write the same file (api.md "Plan step"). */
 function clashOf(waves: readonly PlanStep[][]): string | undefined {
   for (const wave of waves) {
     const writers = new Map<string, string>()

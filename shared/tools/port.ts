@@ -1,37 +1,37 @@
 import type { JsonObject, PlanQueuedEvent } from '../events.ts'
 
-/** What happens when the model calls a tool: it runs, the client is asked first, or it is refused (D5.1). */
+/** What happens when the model calls a tool: it runs, the client is asked for permission first, or it is refused (D5.1). */
 export type Policy = 'allow' | 'ask' | 'deny'
 
-/** What the model reads of a call. A failure is a value like any other: `isError`, with a text that says what to do next. */
+/** The result of a call, as the model reads it. A failure is a result too: its text says what to do next. */
 export type ToolOutcome = {
   output: string
   isError: boolean
-  /** Ends the run with this event once the turn's results are told. */
+  /** Ends the run with this event after the results of the turn have been sent. */
   ending?: PlanQueuedEvent
 }
 
-/** What a sub-agent is to do, with a history of its own. */
+/** The task of a sub-agent, which begins with an empty history. */
 export type AgentTask = {
   description: string
   prompt: string
   system?: string
-  /** The tools it is offered; absent: all that its caller has and a sub-agent may have. */
+  /** The tools it may use. Without this field: all tools of its caller that a sub-agent may have. */
   tools?: readonly string[]
 }
 
 export type AgentReport = { status: 'completed' | 'failed' | 'cancelled'; result: string; error?: string }
 
-/** Sub-agents of the run that a tool was called in (D5.3). Their events reach the run's stream by themselves. */
+/** Starts sub-agents of the run that called the tool (D5.3). Their events appear on the run's stream. */
 export interface SubAgents {
-  /** 0: the caller is the run itself; 1 and 2: it is a sub-agent. */
+  /** 0 when the run itself called the tool, 1 or 2 when a sub-agent did. */
   readonly depth: number
-  /** Why these may not start now, in words for the model. */
+  /** The reason, in words for the model, why these tasks may not start now; `undefined` when they may. */
   refusal(tasks: readonly AgentTask[]): string | undefined
   run(task: AgentTask): Promise<AgentReport>
 }
 
-/** The history that Dream distils, and where its entries go (D5.3): a session's, or a customer's. */
+/** The history that Dream reads and the place where it stores entries (D5.3); both belong to a session or a customer. */
 export interface MemorySource {
   history(): Promise<string>
   keep(entries: readonly string[]): Promise<void>
@@ -49,23 +49,23 @@ export type PlanStep = {
 
 export type Plan = { title?: string; steps: PlanStep[]; parallel?: boolean }
 
-/** Hands an approved plan to the queue, or says in a note why not (api.md `plan_queued`). */
+/** Queues an approved plan. The note says why it was not queued (api.md "plan_queued"). */
 export type QueuePlan = (plan: Plan) => Promise<{ plan_id: string } | { note: string }>
 
-/** What a run has for its tools besides its workspace; who starts it decides. */
+/** Services of a run that only some tools need. */
 export type ToolServices = {
-  /** Absent: there is nothing to dream of. */
-  recall?: MemorySource
-  /** Present: an approved plan is queued and ends the run (`auto_queue_plan`). */
+  /** `undefined` when the run belongs to no session and no customer. */
+  memory?: MemorySource | undefined
+  /** When present, an approved plan is queued and the run ends (`auto_queue_plan`). */
   queuePlan?: QueuePlan
 }
 
 export type ToolContext = ToolServices & {
-  /** Absolute path of the run's own folder. It may not exist yet: whoever writes makes it. */
+  /** Absolute path of the run's folder. It may not exist yet; a tool that writes creates it. */
   workspace: string
-  /** Aborted when the run ends early; the tool then stops what it does, child processes and connections included. */
+  /** Aborted when the run ends early. The tool then stops its work, including child processes and connections. */
   signal: AbortSignal
-  /** Tells the client how far the call is: `progress` from 0 to 1 where the whole is known, else a count of what `detail` names. */
+  /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */
   report: (progress: number, detail: string) => void
   agents: SubAgents
 }
@@ -73,28 +73,28 @@ export type ToolContext = ToolServices & {
 export interface Tool {
   readonly name: string
   readonly description: string
-  /** JSON Schema (draft 2020-12) of the input; the engine validates against it before `run` is called. */
+  /** JSON Schema (draft 2020-12) of the input. The engine validates the input before it calls `run`. */
   readonly inputSchema: JsonObject
   readonly defaultPolicy: Policy
-  /** Its calls need the client's word even where the policy is `allow`. */
+  /** Each call needs the client's permission, even under the policy `allow`. */
   readonly alwaysAsks?: boolean
-  /** The sentence of the permission request: what would happen. */
+  /** The text of the permission request: what the call would do. */
   describe(input: JsonObject): string
-  /** What is wrong with an input that fits the schema, told to the model before anybody is asked. */
+  /** Says what is wrong with an input that fits the schema. The model gets this text before the client is asked for permission. */
   problemWith?(input: JsonObject): string | undefined
-  /** Never throws for anything the model or the world did wrong; a throw is a bug of the tool. */
+  /** Returns every failure that the model or the environment caused as an outcome. Throws only for a bug. */
   run(input: JsonObject, context: ToolContext): Promise<ToolOutcome>
 }
 
 export const succeed = (output: string): ToolOutcome => ({ output, isError: false })
 export const fail = (output: string): ToolOutcome => ({ output, isError: true })
 
-/** The tools of a process: what the model may call, under which policy, with which input. */
+/** The tools of a process, with their policies and input checks. */
 export interface ToolBox {
-  /** In the order in which they are offered to the model. */
+  /** In the order in which the model sees them. */
   readonly tools: readonly Tool[]
   find(name: string): Tool | undefined
   policyOf(name: string): Policy
-  /** What is wrong with an input, in words the model can act on; `undefined` when it fits the tool's schema. */
+  /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): string | undefined
 }

@@ -28,7 +28,7 @@ describe('customer background', () => {
     const emoji = '😀'.repeat(300)
     const text = renderBackground({ runs: [run(1, 'old', 'old'), run(2, 'new', emoji)], memories: [] }, 101)
     const kept = text.split('\n').slice(2, -1).join('\n')
-    expect(kept).to.equal('😀'.repeat(50))
+    expect(kept).to.equal('😀'.repeat(101))
     expect(text.isWellFormed()).to.equal(true)
   })
 

@@ -26,7 +26,7 @@ inBothForms('the memory of a session', (startProduct) => {
       'Here:\n- The boat is called Argo.',
       'done',
     )
-    expect(toldTo(2)).to.include('user: my boat is called Argo').and.include('assistant: a fine name')
+    expect(toldTo(2)).to.include('User: my boat is called Argo').and.include('Assistant: a fine name')
     expect(product.model.requests.at(-2)?.body['tools'] ?? []).to.deep.equal([])
     expect(resultOf(frames)).to.deep.include({
       is_error: false,

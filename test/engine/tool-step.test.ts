@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import type { Verdict } from '../../shared/engine/permissions.ts'
-import { callTools, type ToolStepDeps, toolUseBlocks } from '../../shared/engine/tool-step.ts'
+import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
+import type { Tools } from '../../shared/engine/resources.ts'
+import { callTools, type ToolStepResources, toolUseBlocks } from '../../shared/engine/tool-step.ts'
 import type { ToolCall } from '../../shared/engine/turn.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { AgentEvent } from '../../shared/events.ts'
@@ -19,34 +20,51 @@ const tool = (name: string, run: Tool['run'] = async () => succeed(`${name} ran`
   run,
 })
 
-type Setup = Partial<ToolStepDeps> & { tools?: Tool[]; policy?: Policy; problem?: string }
+type Setup = Partial<Tools> & {
+  tools?: Tool[]
+  policy?: Policy
+  problem?: string
+  openAsk?: OpenAsk
+  signal?: AbortSignal
+}
 
-function depsOf({ tools = [], policy = 'allow', problem, ...rest }: Setup): ToolStepDeps {
+const allowed: OpenAsk = async () => ({ id: 'perm_1', decision: Promise.resolve({ isAllowed: true, reason: '' }) })
+
+function resourcesOf({
+  tools = [],
+  policy = 'allow',
+  problem,
+  openAsk = allowed,
+  signal,
+  ...rest
+}: Setup): ToolStepResources {
   return {
-    toolBox: {
-      tools,
-      find: (name) => tools.find((candidate) => candidate.name === name),
-      policyOf: () => policy,
-      problemWith: () => problem,
+    tools: {
+      toolBox: {
+        tools,
+        find: (name) => tools.find((candidate) => candidate.name === name),
+        policyOf: () => policy,
+        problemWith: () => problem,
+      },
+      services: {},
+      workspace: () => '/nowhere',
+      canAct: async () => true,
+      maxOutputChars: 1000,
+      onToolBug: () => {},
+      ...rest,
     },
-    openAsk: async () => ({ id: 'perm_1', verdict: Promise.resolve({ isAllowed: true, reason: '' }) }),
-    workspace: () => '/nowhere',
-    signal: new AbortController().signal,
-    canAct: async () => true,
-    maxOutputChars: 1000,
-    facilities: {},
-    agentsFor: () => NO_AGENTS,
-    onToolBug: () => {},
-    ...rest,
+    permissions: { openAsk },
+    signal: signal ?? new AbortController().signal,
+    subAgentsFor: () => NO_AGENTS,
   }
 }
 
 async function collect(
   calls: ToolCall[],
-  deps: ToolStepDeps,
+  resources: ToolStepResources,
 ): Promise<{ events: AgentEvent[]; results: ToolResultBlock[] }> {
   const events: AgentEvent[] = []
-  const step = callTools(calls, deps)
+  const step = callTools(calls, resources)
   while (true) {
     const next = await step.next()
     if (next.done) return { events, results: next.value.results }
@@ -62,7 +80,7 @@ describe('tool step', () => {
       report(0.5, 'half way')
       return succeed('found')
     })
-    const { events, results } = await collect([call('c1', 'Dig', '{"deep":true}')], depsOf({ tools: [reporting] }))
+    const { events, results } = await collect([call('c1', 'Dig', '{"deep":true}')], resourcesOf({ tools: [reporting] }))
     expect(events).to.deep.equal([
       { type: 'tool_use', id: 'c1', tool_name: 'Dig', input: { deep: true } },
       { type: 'tool_progress', id: 'c1', tool_name: 'Dig', progress: 0.5, detail: 'half way' },
@@ -71,7 +89,7 @@ describe('tool step', () => {
     expect(results).to.deep.equal([{ id: 'c1', toolName: 'Dig', output: 'found', isError: false }])
   })
 
-  it('D4.3: calls run in parallel and report as they come; the history keeps the order of the calls', async () => {
+  it('D4.3: calls run in parallel and report in order of completion; the history keeps the order of the calls', async () => {
     const second = Promise.withResolvers<void>()
     const tools = [
       tool('First', async () => {
@@ -83,20 +101,20 @@ describe('tool step', () => {
         return succeed('2')
       }),
     ]
-    const { events, results } = await collect([call('a', 'First'), call('b', 'Second')], depsOf({ tools }))
+    const { events, results } = await collect([call('a', 'First'), call('b', 'Second')], resourcesOf({ tools }))
     const reported = events.filter((event) => event.type === 'tool_result').map(({ id }) => id)
     expect(reported).to.deep.equal(['b', 'a'])
     expect(results.map(({ id }) => id)).to.deep.equal(['a', 'b'])
   })
 
-  it('api.md Permission request: a tool that asks runs once it is allowed', async () => {
-    const verdict = Promise.withResolvers<Verdict>()
-    const deps = depsOf({
+  it('api.md Permission request: a tool that asks runs after it is allowed', async () => {
+    const decision = Promise.withResolvers<Decision>()
+    const resources = resourcesOf({
       tools: [tool('Write')],
       policy: 'ask',
-      openAsk: async () => ({ id: 'perm_7', verdict: verdict.promise }),
+      openAsk: async () => ({ id: 'perm_7', decision: decision.promise }),
     })
-    const step = callTools([call('c1', 'Write')], deps)
+    const step = callTools([call('c1', 'Write')], resources)
     await step.next()
     expect((await step.next()).value).to.deep.equal({
       type: 'permission_request',
@@ -105,23 +123,23 @@ describe('tool step', () => {
       input: {},
       message: 'Write wants to run',
     })
-    verdict.resolve({ isAllowed: true, reason: '' })
+    decision.resolve({ isAllowed: true, reason: '' })
     expect((await step.next()).value).to.include({ output: 'Write ran', is_error: false })
   })
 
-  it('the reason of a denial is given to the model, and the tool is not run', async () => {
+  it('a denied tool is not run, and the model reads the reason of the denial', async () => {
     let ran = false
     const write = tool('Write', async () => {
       ran = true
       return succeed('')
     })
-    const openAsk = async () => ({ id: 'p', verdict: Promise.resolve({ isAllowed: false, reason: 'not today' }) })
-    const { results } = await collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', openAsk }))
+    const openAsk = async () => ({ id: 'p', decision: Promise.resolve({ isAllowed: false, reason: 'not today' }) })
+    const { results } = await collect([call('c1', 'Write')], resourcesOf({ tools: [write], policy: 'ask', openAsk }))
     expect(results[0]).to.include({ isError: true, output: 'Permission to use Write was denied: not today' })
     expect(ran).to.equal(false)
   })
 
-  it('design §7.9: a permission that could not be asked is a denial, not the end of the run', async () => {
+  it('a permission that could not be asked for is a denial, not the end of the run', async () => {
     let ran = false
     const write = tool('Write', async () => {
       ran = true
@@ -130,8 +148,8 @@ describe('tool step', () => {
     const bugs: string[] = []
     for (const cause of [new AppError('unavailable', 'Redis is away'), new Error('a bug')]) {
       const openAsk = () => Promise.reject(cause)
-      const deps = depsOf({ tools: [write], policy: 'ask', openAsk, onToolBug: (name) => bugs.push(name) })
-      const { events, results } = await collect([call('c1', 'Write')], deps)
+      const resources = resourcesOf({ tools: [write], policy: 'ask', openAsk, onToolBug: (name) => bugs.push(name) })
+      const { events, results } = await collect([call('c1', 'Write')], resources)
       expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
       expect(results[0]).to.include({
         isError: true,
@@ -142,7 +160,7 @@ describe('tool step', () => {
     expect(bugs).to.deep.equal(['Write'])
   })
 
-  it('reliability rule 4: no tool starts before this process may act, though it was allowed long before', async () => {
+  it('a tool that is allowed starts only when this process may act for the run', async () => {
     const fence = Promise.withResolvers<boolean>()
     const asked = Promise.withResolvers<void>()
     const starts: string[] = []
@@ -154,7 +172,7 @@ describe('tool step', () => {
       asked.resolve()
       return fence.promise
     }
-    const collected = collect([call('c1', 'Write')], depsOf({ tools: [write], policy: 'ask', canAct }))
+    const collected = collect([call('c1', 'Write')], resourcesOf({ tools: [write], policy: 'ask', canAct }))
     await asked.promise
     await new Promise(setImmediate)
     expect(starts).to.deep.equal([])
@@ -163,14 +181,14 @@ describe('tool step', () => {
     expect(starts).to.deep.equal(['Write'])
   })
 
-  it('P2: a tool whose process was replaced never starts', async () => {
+  it('P2: no tool starts in a process that was replaced', async () => {
     const write = tool('Write', () => expect.fail('it ran'))
-    const deps = depsOf({
+    const resources = resourcesOf({
       tools: [write],
       canAct: async () => false,
       onToolBug: (_name, cause) => expect.fail(String(cause)),
     })
-    expect((await collect([call('c1', 'Write')], deps)).results[0]?.isError).to.equal(true)
+    expect((await collect([call('c1', 'Write')], resources)).results[0]?.isError).to.equal(true)
   })
 
   const refused: [string, Setup, ToolCall, RegExp][] = [
@@ -198,8 +216,8 @@ describe('tool step', () => {
     ],
   ]
   for (const [what, setup, refusedCall, message] of refused) {
-    it(`${what} is a tool error that the model reads, and the run goes on`, async () => {
-      const { events, results } = await collect([refusedCall], depsOf(setup))
+    it(`${what} is a tool error that the model reads, and the run continues`, async () => {
+      const { events, results } = await collect([refusedCall], resourcesOf(setup))
       expect(results[0]?.isError).to.equal(true)
       expect(results[0]?.output).to.match(message)
       expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
@@ -207,25 +225,25 @@ describe('tool step', () => {
   }
 
   it('an empty input counts as {}', async () => {
-    const { results } = await collect([call('x', 'Read', '')], depsOf({ tools: [tool('Read')] }))
+    const { results } = await collect([call('x', 'Read', '')], resourcesOf({ tools: [tool('Read')] }))
     expect(results[0]?.isError).to.equal(false)
     expect(toolUseBlocks([call('x', 'Read', '')])[0]).to.deep.include({ input: {} })
   })
 
-  it('an output over the limit is cut, says so, and carries a warning tool_output_truncated', async () => {
-    const deps = depsOf({ tools: [tool('Read', async () => succeed('x'.repeat(50)))], maxOutputChars: 10 })
-    const { events, results } = await collect([call('c1', 'Read')], deps)
+  it('an output over the limit is cut with a note, and carries a warning tool_output_truncated', async () => {
+    const resources = resourcesOf({ tools: [tool('Read', async () => succeed('x'.repeat(50)))], maxOutputChars: 10 })
+    const { events, results } = await collect([call('c1', 'Read')], resources)
     expect(results[0]?.output).to.equal('xxxxxxxxxx\n[truncated: 10 of 50 characters are shown]')
     expect(events[1]).to.deep.include({ type: 'warning', code: 'tool_output_truncated' })
   })
 
-  it('of more than 64 calls in a turn the rest are told to come in the next one', async () => {
+  it('a turn makes its first 64 calls, and the others are errors that ask for another turn', async () => {
     const calls = Array.from({ length: 66 }, (_, i) => call(`c${i}`, 'Read'))
-    const { results } = await collect(calls, depsOf({ tools: [tool('Read')] }))
+    const { results } = await collect(calls, resourcesOf({ tools: [tool('Read')] }))
     expect(results.filter(({ isError }) => isError).map(({ id }) => id)).to.deep.equal(['c64', 'c65'])
   })
 
-  it('an abort ends the events at once, though a tool does not heed it', async () => {
+  it('an abort ends the events at once even when a tool ignores it', async () => {
     const abort = new AbortController()
     const stubborn = tool('Sleep', () => {
       setImmediate(() => abort.abort('cancelled'))
@@ -233,7 +251,7 @@ describe('tool step', () => {
     })
     const { events, results } = await collect(
       [call('c1', 'Sleep')],
-      depsOf({ tools: [stubborn], signal: abort.signal }),
+      resourcesOf({ tools: [stubborn], signal: abort.signal }),
     )
     expect(typesOf(events)).to.deep.equal(['tool_use'])
     expect(results).to.deep.equal([])

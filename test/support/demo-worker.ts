@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ServerModels } from '../../services/worker/prepare-run.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -20,9 +21,16 @@ const LIMITS: WorkerLimits = {
   customerHistoryChars: 4_000,
 }
 
-/** A worker whose model is the demo and whose one tool, `Ask`, asks for permission. */
+export const DEMO_MODELS: ServerModels = {
+  primary: { provider: createDemoProvider(), model: 'demo' },
+  fallback: undefined,
+  priceOf: () => 0,
+  windowOf: () => undefined,
+}
+
+/** Creates a worker with the demo model and one tool, `Ask`, which asks for permission. */
 export function createDemoWorker(
-  book: PermissionStore,
+  permissions: PermissionStore,
   limits: Partial<WorkerLimits> = {},
   deps: Partial<WorkerDeps> = {},
 ): Worker {
@@ -35,11 +43,10 @@ export function createDemoWorker(
     run: async () => succeed('it ran'),
   } as const
   return createWorker({
-    primary: { provider: createDemoProvider(), model: 'demo' },
-    fallback: undefined,
+    models: DEMO_MODELS,
     toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: () => undefined },
-    priceOf: () => 0,
-    book,
+    permissions,
+    onSessionRemoved: undefined,
     lineStore: undefined,
     planQueue: () => async () => ({ note: 'no queue' }),
     fence: ALWAYS_HELD,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createPermissionRequester } from '../../services/worker/permission-requester.ts'
 import { Runs } from '../../services/worker/runs.ts'
-import { createMemoryPermissionStore } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PermissionStore } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -27,19 +27,19 @@ describe('permission desk', () => {
     const ask = await open(question)
     expect(ask.id).to.match(/^perm_[0-9a-f]{32}$/)
     await reply(book, { tenant: run.tenant, scopeId: run.id, id: ask.id }, { allow: false, reason: 'no' })
-    expect(await ask.verdict).to.deep.equal({ isAllowed: false, reason: 'no' })
+    expect(await ask.decision).to.deep.equal({ isAllowed: false, reason: 'no' })
   })
 
   it('api.md Limits: a request that nobody replies to is denied when its time is over', async () => {
     const ask = await setUp(20).open(question)
-    expect(await ask.verdict).to.deep.equal({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+    expect(await ask.decision).to.deep.equal({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
   })
 
   it('D4.7: the end of the run denies what is pending', async () => {
     const { run, book, open } = setUp(60_000)
     const ask = await open(question)
     run.cancel('cancelled')
-    expect(await ask.verdict).to.include({ isAllowed: false })
+    expect(await ask.decision).to.include({ isAllowed: false })
     const { isWon, state } = await book.decide(
       { tenant: run.tenant, scopeId: run.id, id: ask.id },
       { state: 'allowed' },
@@ -50,7 +50,7 @@ describe('permission desk', () => {
   it('a request of a run that has ended already is denied at once', async () => {
     const { run, open } = setUp(60_000)
     run.cancel('cancelled')
-    expect(await (await open(question)).verdict).to.include({ isAllowed: false })
+    expect(await (await open(question)).decision).to.include({ isAllowed: false })
   })
 
   it('reliability rule 5: the timeout is decided as soon as the book answers again, and until then nothing is', async () => {
@@ -60,7 +60,7 @@ describe('permission desk', () => {
     failing.isAway = true
     await failing.refused
     failing.isAway = false
-    expect(await ask.verdict).to.include({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+    expect(await ask.decision).to.include({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
   })
 
   it('N6: a request that could not be opened cannot be replied to, even if it was opened all the same', async () => {

@@ -1,20 +1,20 @@
 import type { AgentEvent, WarningEvent } from '../../events.ts'
-import type { ModelCall } from '../../providers/failures/failover.ts'
-import type { ModelRoute, Usage, WindowOf } from '../../providers/port.ts'
+import type { ModelRoute, Usage } from '../../providers/port.ts'
 import type { Conversation } from '../conversation.ts'
+import type { Models } from '../resources.ts'
 import type { Answer } from '../turn.ts'
-import { type Plan, planCompaction } from './history.ts'
-import { charsOf, type Fixed, fixedChars, tokensOf, tokensPerChar } from './size.ts'
-import { askForSummary } from './summarize.ts'
+import { type CompactionPlan, planCompaction } from './history.ts'
+import { charsOf, type FixedParts, fixedChars, tokensOf, tokensPerChar } from './size.ts'
+import { summarize } from './summarize.ts'
 import { digestOf, summaryMessage } from './summary.ts'
 
-export type ContextDeps = {
+export type ContextOptions = {
   conversation: Conversation
-  fixed: Fixed
-  /** Where summaries come from: the run's own model and its fallback. */
-  route: Pick<ModelCall, 'primary' | 'fallback' | 'signal'>
-  windowOf: WindowOf
-  /** Told what a summary cost, which is no turn. */
+  fixed: FixedParts
+  /** Summaries come from the run's own models. */
+  models: Models
+  signal: AbortSignal
+  /** Called with the cost of each summary. */
   onSpent(usage: Usage, route: ModelRoute): void
 }
 
@@ -22,65 +22,67 @@ export type ContextDeps = {
 export type Context = {
   /** Estimate of the next request's tokens. */
   readonly tokens: number
-  /** Told what the provider counted in the request that was just answered. */
+  /** Records the provider's count of the request that was just answered. */
   measure(usage: Usage | undefined): void
-  /** Compacts the history when the next request is near the window. */
-  fit(): AsyncGenerator<AgentEvent, void, undefined>
-  /** Compacts the history when the provider found the request too long. Returns whether to ask again. */
-  refit(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined>
+  /** Compacts the history when the next request comes near the window. */
+  compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined>
+  /** Compacts the history when the provider rejected the request as too long. Returns whether to send it again. */
+  compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined>
 }
 
-/** No model has a window that a shorter history comes near to: most runs need not ask how large it is. */
+/** Every model's window holds a shorter history, so that most runs need not look the window up. */
 const MIN_CHARS = 16_000
-/** Of the window. The answer needs room too. */
-const NEAR = 0.8
+/** The part of the window above which the history is compacted. The answer needs room too. */
+const COMPACT_ABOVE = 0.8
 
-export function createContext(deps: ContextDeps): Context {
-  const { conversation, route, windowOf } = deps
+export function createContext(options: ContextOptions): Context {
+  const { conversation, models } = options
   let fixed: number | undefined
   const sizeOf = (reason: Reason): Size => {
-    fixed ??= fixedChars(deps.fixed)
+    fixed ??= fixedChars(options.fixed)
     const perChar = tokensPerChar(conversation.measured, fixed)
-    const window = windowOf(route.primary.provider.type, route.primary.model)
-    return { reason, fixedChars: fixed, perChar, ...(window !== undefined && { window }) }
+    const window = models.windowOf(models.primary.provider.type, models.primary.model)
+    return { reason, fixedChars: fixed, perChar, window }
   }
   return {
     get tokens() {
-      fixed ??= fixedChars(deps.fixed)
+      fixed ??= fixedChars(options.fixed)
       return tokensIn(conversation.chars, { fixedChars: fixed, perChar: tokensPerChar(conversation.measured, fixed) })
     },
     measure(usage) {
       if (usage && usage.input > 0) conversation.measure(usage.input)
     },
-    async *fit() {
+    async *compactIfNeeded() {
       if (conversation.chars < MIN_CHARS) return
       const size = sizeOf('estimate')
-      if (size.window !== undefined && tokensIn(conversation.chars, size) > size.window * NEAR)
-        yield* compact(size, deps)
+      const isNear = size.window !== undefined && tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE
+      if (isNear) yield* compact(size, options)
     },
-    async *refit({ failure, outputChars }) {
-      return failure?.code === 'context_too_long' && outputChars === 0 && (yield* compact(sizeOf('provider'), deps))
+    async *compactAfterRejection({ failure, outputChars }) {
+      if (failure?.code !== 'context_too_long' || outputChars > 0) return false
+      return yield* compact(sizeOf('provider'), options)
     },
   }
 }
 
 type Reason = 'provider' | 'estimate'
-type Size = { reason: Reason; fixedChars: number; perChar: number; window?: number }
+/** `window` is in tokens. */
+type Size = { reason: Reason; fixedChars: number; perChar: number; window: number | undefined }
 
 const tokensIn = (chars: number, { fixedChars: fixed, perChar }: Pick<Size, 'fixedChars' | 'perChar'>): number =>
   tokensOf(fixed + chars, perChar)
 
-/** Returns whether the history is shorter now. It changes in one step, when everything is there: a cut leaves it whole. */
-async function* compact(size: Size, deps: ContextDeps): AsyncGenerator<AgentEvent, boolean, undefined> {
-  const { conversation, route } = deps
+/** Returns whether the history is shorter now. It is replaced in one step at the end, so that an abort leaves it complete. */
+async function* compact(size: Size, options: ContextOptions): AsyncGenerator<AgentEvent, boolean, undefined> {
+  const { conversation, signal } = options
   const before = conversation.messages
   const targetChars = targetTokens(size, tokensIn(conversation.chars, size)) / size.perChar
   const plan = planCompaction(before, { fixedChars: size.fixedChars, targetChars })
-  const after = plan.older.length === 0 ? plan.kept : [yield* summaryOf(plan, targetChars, deps), ...plan.kept]
-  if (route.signal.aborted || charsOf(after) >= conversation.chars) return false
+  const after = plan.older.length === 0 ? plan.kept : [yield* summaryOf(plan, targetChars, options), ...plan.kept]
+  if (signal.aborted || charsOf(after) >= conversation.chars) return false
   const [charsBefore, charsAfter] = [conversation.chars, charsOf(after)]
   conversation.compact(after)
-  yield compacted({
+  yield compactedWarning({
     reason: size.reason,
     tokens_before: tokensIn(charsBefore, size),
     tokens_after: tokensIn(charsAfter, size),
@@ -91,20 +93,22 @@ async function* compact(size: Size, deps: ContextDeps): AsyncGenerator<AgentEven
   return true
 }
 
+/** The part of the window that a compacted request should fill at most. */
 const TARGET = 0.6
 
-/** What a provider refuses is longer than the window, whatever the estimate says: half of it is a guess that fits. */
+/** A request that a provider rejects exceeds the window, whatever the estimate says. Half of it is assumed to fit. */
 function targetTokens({ reason, window = Number.POSITIVE_INFINITY }: Size, tokens: number): number {
   return reason === 'estimate' ? window * TARGET : Math.min(window * TARGET, tokens / 2)
 }
 
-async function* summaryOf({ older, summaryChars }: Plan, maxChars: number, { route, onSpent }: ContextDeps) {
-  const { text, spent } = yield* askForSummary(older, { maxChars, summaryChars }, route)
+async function* summaryOf({ older, summaryChars }: CompactionPlan, maxChars: number, options: ContextOptions) {
+  const { onSpent } = options
+  const { text, spent } = yield* summarize(older, { maxChars, summaryChars }, options)
   if (spent) onSpent(spent.usage, spent.route)
   return summaryMessage(text ?? digestOf(older, summaryChars))
 }
 
-const compacted = (detail: WarningEvent['detail']): WarningEvent => ({
+const compactedWarning = (detail: WarningEvent['detail']): WarningEvent => ({
   type: 'warning',
   code: 'context_compacted',
   message: 'the conversation had become too long for the model: its older part was shortened',

@@ -1,46 +1,53 @@
 import type { Message, ToolResultBlock } from '../../providers/port.ts'
+import { countChars, truncate } from '../../text.ts'
 import { charsOf } from './size.ts'
 
-/** The room there is, in characters. */
-export type Room = { fixedChars: number; targetChars: number }
+/** The size to reach, and the part of it that no compaction changes, in characters. */
+export type SizeGoal = { fixedChars: number; targetChars: number }
 
-/** What becomes of a history that is too long: a summary of `older`, if it holds anything, then `kept` as it stands. */
-export type Plan = { older: readonly Message[]; kept: readonly Message[]; trimmedOutputs: number; summaryChars: number }
+/** How to shorten a history: replace `older` by a summary of at most `summaryChars`, unless it is empty, and keep `kept`. */
+export type CompactionPlan = {
+  older: readonly Message[]
+  kept: readonly Message[]
+  trimmedOutputs: number
+  summaryChars: number
+}
 
 const MAX_SUMMARY_CHARS = 8_000
-/** Less than this of the whole is not worth a model call. */
-const WORTH_SUMMARISING = 0.1
+/** A summary that saves a smaller part of the request is not worth a model call. */
+const MIN_SAVED_PART = 0.1
 
 /**
- * Makes a history fit into `targetChars` (D5.6): tool outputs of older turns are trimmed first, and older turns summarised
- * where that is not enough. What cannot be made to fit is made as short as it may be.
+ * Plans how a history fits into `targetChars` (D5.6): tool outputs of older turns are trimmed first; when that is not enough,
+ * older turns are summarised. A history that cannot fit is made as short as possible.
  */
-export function planCompaction(messages: readonly Message[], { fixedChars, targetChars }: Room): Plan {
+export function planCompaction(messages: readonly Message[], { fixedChars, targetChars }: SizeGoal): CompactionPlan {
   const { messages: trimmed, trimmedOutputs } = trimOutputs(messages)
   const summaryChars = Math.min(MAX_SUMMARY_CHARS, Math.floor(targetChars / 4))
-  const whole: Plan = { older: [], kept: trimmed, trimmedOutputs, summaryChars }
+  const whole: CompactionPlan = { older: [], kept: trimmed, trimmedOutputs, summaryChars }
   const chars = charsOf(trimmed)
   if (fixedChars + chars <= targetChars) return whole
 
   const { older, kept } = split(trimmed, targetChars - fixedChars - summaryChars)
   const saved = chars - charsOf(kept)
-  return saved < (fixedChars + chars) * WORTH_SUMMARISING ? whole : { ...whole, older, kept }
+  return saved < (fixedChars + chars) * MIN_SAVED_PART ? whole : { ...whole, older, kept }
 }
 
 const TRIM_OVER_CHARS = 400
 const KEPT_CHARS = 200
 const TURNS_KEPT = 2
 
-/** The last turns keep their outputs: the model has not worked with them yet. */
+/** The last turns keep their outputs: the model has not used them yet. */
 function trimOutputs(messages: readonly Message[]): { messages: readonly Message[]; trimmedOutputs: number } {
   const turns = indexesOf(messages, 'assistant')
   const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
   let trimmedOutputs = 0
   const trim = (result: ToolResultBlock): ToolResultBlock => {
-    if (result.output.length <= TRIM_OVER_CHARS) return result
+    const chars = countChars(result.output)
+    if (chars <= TRIM_OVER_CHARS) return result
     trimmedOutputs++
-    const note = `[trimmed to make room: ${KEPT_CHARS} of ${result.output.length} characters are left]`
-    return { ...result, output: `${result.output.slice(0, KEPT_CHARS).toWellFormed()}\n${note}` }
+    const note = `\n[trimmed to make room: ${KEPT_CHARS} of ${chars} characters are left]`
+    return { ...result, output: truncate(result.output, KEPT_CHARS, note) }
   }
   const trimmed = messages.map((message, index) =>
     message.role === 'tool' && index < untrimmedFrom ? { ...message, results: message.results.map(trim) } : message,
@@ -48,11 +55,12 @@ function trimOutputs(messages: readonly Message[]): { messages: readonly Message
   return { messages: trimmed, trimmedOutputs }
 }
 
-type Split = Pick<Plan, 'older' | 'kept'>
+type Split = Pick<CompactionPlan, 'older' | 'kept'>
 
 /**
- * As much of the last two prompts and what followed them stays as fits, at least the last prompt; of a long run's many turns
- * on one prompt as many of the last as fit, at least two. A part begins with a turn, so that no call is parted from its results.
+ * Keeps as much as fits of the last two prompts and the turns behind them, and at least the last prompt. When the turns behind
+ * the last prompt alone are too long, it keeps as many of the last as fit, at least two. The kept part never begins with tool
+ * results, so that no call is separated from its results.
  */
 function split(messages: readonly Message[], maxChars: number): Split {
   const prompts = indexesOf(messages, 'user')

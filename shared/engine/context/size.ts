@@ -1,17 +1,21 @@
 import type { Message, ToolDefinition } from '../../providers/port.ts'
 
-/** What a provider counted in a request, and how many characters its history had. */
+/** The tokens that a provider counted in a request, and the characters of the request's history. */
 export type Measure = { tokens: number; chars: number }
 
-/** What goes with every request of a run, besides the history. */
-export type Fixed = { system?: string; background?: string; tools: readonly ToolDefinition[] }
-
-export function fixedChars({ system = '', background = '', tools }: Fixed): number {
-  const offers = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
-  return system.length + background.length + JSON.stringify(offers).length
+/** The parts that every request of a run carries besides the history. */
+export type FixedParts = {
+  systemPrompt: string | undefined
+  background: string | undefined
+  tools: readonly ToolDefinition[]
 }
 
-/** The characters of a history, as the model reads them. */
+export function fixedChars({ systemPrompt = '', background = '', tools }: FixedParts): number {
+  const definitions = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+  return systemPrompt.length + background.length + JSON.stringify(definitions).length
+}
+
+/** Counts the characters of a history that the model reads. */
 export const charsOf = (messages: readonly Message[]): number =>
   messages.reduce((chars, message) => chars + charsOfOne(message), 0)
 
@@ -24,16 +28,17 @@ function charsOfOne(message: Message): number {
   )
 }
 
-/** As in English prose, where no provider has counted yet. */
+/** The ratio of English prose, for as long as no provider has counted. */
 const TOKENS_PER_CHAR = 1 / 4
-/** No text is denser or thinner: a provider that counts like this does not count. */
-const MOST = 2
-const LEAST = 1 / 10
+/** Bounds of the ratio in real text. A count beyond them is not a real count. */
+const MAX_TOKENS_PER_CHAR = 2
+const MIN_TOKENS_PER_CHAR = 1 / 10
 
-/** What a character costs, by the provider's last count where there is one. */
+/** Tokens per character by the provider's last count, or by estimate when there is none. `fixed` is in characters. */
 export function tokensPerChar(measured: Measure | undefined, fixed: number): number {
   if (!measured) return TOKENS_PER_CHAR
-  return Math.min(MOST, Math.max(LEAST, measured.tokens / Math.max(1, measured.chars + fixed)))
+  const ratio = measured.tokens / Math.max(1, measured.chars + fixed)
+  return Math.min(MAX_TOKENS_PER_CHAR, Math.max(MIN_TOKENS_PER_CHAR, ratio))
 }
 
 export const tokensOf = (chars: number, perChar = TOKENS_PER_CHAR): number => Math.ceil(chars * perChar)

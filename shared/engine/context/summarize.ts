@@ -1,42 +1,47 @@
 import type { AgentEvent } from '../../events.ts'
-import { callModel, type ModelCall } from '../../providers/failures/failover.ts'
+import { callModel } from '../../providers/failures/failover.ts'
 import type { Message, ModelRoute, Usage } from '../../providers/port.ts'
+import { truncate } from '../../text.ts'
+import type { RunResources } from '../resources.ts'
 import { estimateUsage } from '../usage.ts'
 import { tokensOf } from './size.ts'
-import { clip, materialOf, summaryRequest } from './summary.ts'
+import { summaryRequest, transcriptWithin } from './summary.ts'
 
 export type Summary = {
-  /** Missing when no model made one. */
-  text?: string
-  /** Missing when no model answered. */
-  spent?: { usage: Usage; route: ModelRoute }
+  /** `undefined` when no model made one. */
+  text: string | undefined
+  /** What the call cost; `undefined` when no model answered. */
+  spent: { usage: Usage; route: ModelRoute } | undefined
 }
 
+/** Limits of the request and of the summary, in characters. */
 type Lengths = { maxChars: number; summaryChars: number }
 
-/** Has a model summarise messages, in one call that is no turn of the run. A failure is a summary without a text. */
-export async function* askForSummary(
+const NO_SUMMARY: Summary = { text: undefined, spent: undefined }
+
+/** Has a model summarise messages, in one call that is no turn of the run. Yields the call's warnings. */
+export async function* summarize(
   messages: readonly Message[],
   { maxChars, summaryChars }: Lengths,
-  route: Pick<ModelCall, 'primary' | 'fallback' | 'signal'>,
+  { models, signal }: Pick<RunResources, 'models' | 'signal'>,
 ): AsyncGenerator<AgentEvent, Summary, undefined> {
-  const transcript = materialOf(messages, maxChars)
-  if (transcript === undefined) return {}
+  const transcript = transcriptWithin(messages, maxChars)
+  if (transcript === undefined) return NO_SUMMARY
+  const { primary, fallback } = models
+  const request = summaryRequest(transcript, summaryChars)
   let text = ''
-  let servedBy = route.primary
-  for await (const part of callModel({ ...route, request: summaryRequest(transcript, summaryChars) })) {
+  let route = primary
+  for await (const part of callModel({ primary, fallback, request, signal })) {
     if (part.type === 'warning') yield part
-    if (part.type === 'served_by') servedBy = part.route
+    if (part.type === 'served_by') route = part.route
     if (part.type === 'text_delta') text += part.text
-    if (part.type === 'failure') return {}
-    if (part.type === 'finish') return told(text, part.usage, servedBy)
+    if (part.type === 'failure') return NO_SUMMARY
+    if (part.type === 'finish') return summaryOf(text, { usage: part.usage, route })
     if (text.length > summaryChars) break
   }
-  if (route.signal.aborted) return {}
-  return told(clip(text, summaryChars), estimateUsage(tokensOf(transcript.length), text.length), servedBy)
+  if (signal.aborted) return NO_SUMMARY
+  const usage = estimateUsage(tokensOf(transcript.length), text.length)
+  return summaryOf(truncate(text, summaryChars), { usage, route })
 }
 
-const told = (text: string, usage: Usage, route: ModelRoute): Summary => ({
-  ...(text.trim() !== '' && { text: text.trim() }),
-  spent: { usage, route },
-})
+const summaryOf = (text: string, spent: Summary['spent']): Summary => ({ text: text.trim() || undefined, spent })

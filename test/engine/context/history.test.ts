@@ -34,7 +34,7 @@ describe('the compaction of a history', () => {
     const output = `${'x'.repeat(199)}😀${'y'.repeat(5_000)}`
     const { kept } = planOf([user('go'), calls('a'), gives('a', output), ...written('aa')], 3_000)
     const trimmed = kept[2]?.role === 'tool' ? kept[2].results[0]?.output : undefined
-    expect(trimmed).to.equal(`${'x'.repeat(199)}\uFFFD\n[trimmed to make room: 200 of 5201 characters are left]`)
+    expect(trimmed).to.equal(`${'x'.repeat(199)}😀\n[trimmed to make room: 200 of 5200 characters are left]`)
   })
 
   it('an output that is short, or has been trimmed, stays as it is', () => {

@@ -1,5 +1,6 @@
 import { Conversation } from '../../../shared/engine/conversation.ts'
-import { type EngineDeps, type EngineInput, run } from '../../../shared/engine/run.ts'
+import type { Models, RunResources } from '../../../shared/engine/resources.ts'
+import { type RunInput, run } from '../../../shared/engine/run.ts'
 import type { AgentEvent, DoneEvent, WarningEvent } from '../../../shared/events.ts'
 import { failure } from '../../../shared/providers/failures/failures.ts'
 import type { Message, ModelPart, ModelProvider, ModelRequest, Usage } from '../../../shared/providers/port.ts'
@@ -42,7 +43,7 @@ export const TOO_LONG: ModelPart[] = [
 
 type Answer = ModelPart[] | ((signal: AbortSignal) => ModelPart[])
 
-/** Gives one list of parts for each request, and keeps the requests. */
+/** Creates a provider that answers each request with the next list of parts, and records the requests. */
 export function scripted(...answers: Answer[]): ModelProvider & { requests: ModelRequest[] } {
   const requests: ModelRequest[] = []
   async function* stream(request: ModelRequest, signal: AbortSignal) {
@@ -54,15 +55,42 @@ export function scripted(...answers: Answer[]): ModelProvider & { requests: Mode
   return { type: 'scripted', requests, stream }
 }
 
-/** What a request for a summary is known by: the system prompt is not the run's. */
+/** Recognises a request for a summary by its system prompt. */
 export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes('shorten the conversation')
 
 export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
 
-type Setup = Partial<EngineInput> & Partial<EngineDeps> & { messages?: Message[]; output?: string }
+type Setup = Partial<RunInput> &
+  Partial<Pick<Models, 'fallback' | 'windowOf'>> & { messages?: Message[]; output?: string; signal?: AbortSignal }
 
-/** Runs to the end; the model's one tool digs `output` up. */
-export async function play(provider: ModelProvider, { messages = [], output = '', ...setup }: Setup) {
+/** Runs to the end. The one tool, `Dig`, returns `output`. */
+export async function play(provider: ModelProvider, setup: Setup) {
+  const { messages = [], output = '', fallback, windowOf = () => undefined, signal, ...input } = setup
+  const conversation = setup.conversation ?? new Conversation({ messages })
+  const defaults = {
+    prompt: 'and now?',
+    systemPrompt: undefined,
+    background: undefined,
+    maxTurns: 8,
+    stopSequences: [],
+    warnings: [],
+  }
+  const events: AgentEvent[] = []
+  const resources = resourcesOf({ primary: { provider, model: 'm' }, fallback, windowOf, priceOf: sumOf }, output)
+  const running = run(
+    { ...defaults, ...input, conversation },
+    { ...resources, signal: signal ?? new AbortController().signal },
+  )
+  for await (const event of running) events.push(event)
+  const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
+  const done = events.find((event): event is DoneEvent => event.type === 'done')
+  return { events, warnings, done, last: events.at(-1), conversation, types: events.map(({ type }) => type) }
+}
+
+/** A price of one dollar a token. */
+const sumOf: Models['priceOf'] = (_type, _model, usage) => usage.input + usage.output
+
+function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal'> {
   const dig: Tool = {
     name: 'Dig',
     description: 'digs',
@@ -71,25 +99,16 @@ export async function play(provider: ModelProvider, { messages = [], output = ''
     describe: () => 'Dig wants to run',
     run: async () => succeed(output),
   }
-  const conversation = setup.conversation ?? new Conversation({ messages })
-  const events: AgentEvent[] = []
-  const input: EngineInput = { prompt: 'and now?', maxTurns: 8, stopSequences: [], warnings: [], ...setup }
-  const deps: EngineDeps = {
-    primary: { provider, model: 'm' },
-    priceOf: (_type, _model, usage) => usage.input + usage.output,
-    toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
-    openAsk: () => Promise.reject(new Error('nothing asks')),
-    workspace: () => '/nowhere',
-    facilities: {},
-    signal: new AbortController().signal,
-    canAct: async () => true,
-    maxOutputChars: 100_000,
-    onToolBug: () => {},
-    ...setup,
-    conversation,
+  return {
+    models,
+    tools: {
+      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
+      services: {},
+      workspace: () => '/nowhere',
+      canAct: async () => true,
+      maxOutputChars: 100_000,
+      onToolBug: () => {},
+    },
+    permissions: { openAsk: () => Promise.reject(new Error('no tool of this test asks')) },
   }
-  for await (const event of run(input, deps)) events.push(event)
-  const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
-  const done = events.find((event): event is DoneEvent => event.type === 'done')
-  return { events, warnings, done, last: events.at(-1), conversation, types: events.map(({ type }) => type) }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { digestOf, materialOf, summaryMessage, summaryRequest } from '../../../shared/engine/context/summary.ts'
+import { digestOf, summaryMessage, summaryRequest, transcriptWithin } from '../../../shared/engine/context/summary.ts'
 import { calls, gives, says, talk, textOf, user } from './setup.ts'
 
 describe('the material of a summary', () => {
@@ -12,7 +12,9 @@ describe('the material of a summary', () => {
       gives('1', 'gold'),
       says('found'),
     ]
-    expect(materialOf(messages, 1_000)).to.equal('User: dig\nAssistant calls Dig: {}\nDig gave: gold\nAssistant: found')
+    expect(transcriptWithin(messages, 1_000)).to.equal(
+      'User: dig\nAssistant calls Dig: {}\nDig gave: gold\nAssistant: found',
+    )
   })
 
   const rows: [maxChars: number, charsOfOne: number | undefined][] = [
@@ -25,7 +27,7 @@ describe('the material of a summary', () => {
   for (const [maxChars, charsOfOne] of rows) {
     const outcome = charsOfOne === undefined ? 'there is none' : `${charsOfOne} of each message are told`
     it(`is as long as it may be: of six long messages in ${maxChars} characters ${outcome}`, () => {
-      const text = materialOf(
+      const text = transcriptWithin(
         Array.from({ length: 6 }, () => user('x'.repeat(5_000))),
         maxChars,
       )

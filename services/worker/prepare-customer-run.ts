@@ -1,0 +1,107 @@
+import type { Fence } from '../../shared/broker/port.ts'
+import type { HeldLine, LineCache } from '../../shared/customers/cache.ts'
+import type { CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'
+import { Conversation } from '../../shared/engine/conversation.ts'
+import { abortEvent } from '../../shared/engine/run.ts'
+import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../../shared/events.ts'
+import type { Log } from '../../shared/log.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { ToolServices } from '../../shared/tools/port.ts'
+import type { PreparedRun, RunStart } from './prepare-run.ts'
+import type { Run, RunExecutor } from './run.ts'
+
+export type CustomerRunOptions = {
+  /** `undefined`: this server has no store, so every customer's run is a stateless one. */
+  lines: LineCache<CustomerLine, CustomerIdentity> | undefined
+  fence: Fence
+  log: Log
+}
+
+export type CustomerOfRun = { tenant: TenantId; customerId: string; services: ToolServices }
+
+/** Puts a prepared run on the customer's line (api.md "Per-customer line"). */
+export type PrepareCustomerRun = (prepared: PreparedRun, customer: CustomerOfRun) => RunExecutor
+
+/**
+ * Runs of a customer start from the background of the customer's line, and are recorded on it before their `done`. When the
+ * line cannot be read the run is stateless: it says so in a warning and is not recorded.
+ */
+export function createPrepareCustomerRun({ lines, fence, log }: CustomerRunOptions): PrepareCustomerRun {
+  return (prepared, { tenant, customerId, services }) =>
+    async function* (run, signal) {
+      const held = lines?.hold(keyOf(tenant, customerId), { tenant, customerId })
+      try {
+        const background = await readBackground(held, run, log)
+        const start: RunStart = { conversation: new Conversation(), background, services, warnings: [] }
+        if (!held || background === undefined) {
+          yield* prepared.execute(run, { ...start, warnings: [fallbackWarning(customerId)] })
+          return
+        }
+        const { line } = held
+        const events = prepared.execute(run, { ...start, services: { ...services, memory: line } })
+        yield* recorded(events, { run, signal, prompt: prepared.prompt, line, fence, log })
+      } finally {
+        held?.release()
+      }
+    }
+}
+
+/** Unique, because neither id contains a NUL. */
+const keyOf = (tenant: TenantId, customerId: string): string => `${tenant}\0${customerId}`
+
+/** Returns `undefined` when there is no line or it cannot be read. */
+async function readBackground(
+  held: HeldLine<CustomerLine> | undefined,
+  run: Run,
+  log: Log,
+): Promise<string | undefined> {
+  try {
+    return await held?.line.background()
+  } catch (cause) {
+    log.warn("a customer's line could not be read", { run_id: run.id, cause })
+    return undefined
+  }
+}
+
+type Recording = { run: Run; signal: AbortSignal; prompt: string; line: CustomerLine; fence: Fence; log: Log }
+
+/** Yields the run's events. Records a successful run before its terminal event is yielded. */
+async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording): AsyncGenerator<AgentEvent, void> {
+  let answer: string[] = []
+  for await (const event of events) {
+    if (event.type === 'turn_start') answer = []
+    if (event.type === 'text') answer.push(event.text)
+    if (!isTerminal(event) || event.type === 'error') yield event
+    else yield (await record(answer.join('\n'), recording)) ?? event
+  }
+}
+
+/** No other process takes this worker's place within this time after the fence closes, so a write may take that long. */
+const FENCE_SLACK_MS = 1_000
+
+/** Writes the run's entry. When that fails, returns the error that ends the run instead. */
+async function record(
+  output: string,
+  { run, signal, prompt, line, fence, log }: Recording,
+): Promise<AgentEvent | undefined> {
+  const mayWriteMs = () => (fence.isHeld() && !signal.aborted ? FENCE_SLACK_MS : 0)
+  while (true) {
+    await fence.whenHeld(signal)
+    if (signal.aborted) return abortEvent(signal)
+    try {
+      await line.record({ run_id: run.id, input: prompt, output, mayWriteMs })
+      return undefined
+    } catch (cause) {
+      if (mayWriteMs() === 0) continue
+      log.warn('a run could not be recorded', { run_id: run.id, cause })
+      return errorEvent('storage_unavailable', 'the run could not be recorded: the store is away')
+    }
+  }
+}
+
+const fallbackWarning = (customerId: string): WarningEvent => ({
+  type: 'warning',
+  code: 'customer_scope_fallback',
+  message: "the customer's line is not available: this run is stateless and is not recorded",
+  detail: { customer_id: customerId },
+})

@@ -1,0 +1,26 @@
+import type { RunRequest } from '../../shared/broker/port.ts'
+import { Conversation } from '../../shared/engine/conversation.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { QueuePlan, ToolServices } from '../../shared/tools/port.ts'
+import type { PrepareCustomerRun } from './prepare-customer-run.ts'
+import type { PrepareRun } from './prepare-run.ts'
+import type { RunExecutor } from './run.ts'
+
+/** Returns what queues the approved plans of a tenant. */
+export type PlanQueue = (tenant: TenantId) => QueuePlan
+
+export type OneShotOptions = { prepareRun: PrepareRun; prepareCustomerRun: PrepareCustomerRun; planQueue: PlanQueue }
+
+/** Prepares `POST /agent/run`: a run on a customer's line when the request names a customer, else one without a history. */
+export type PrepareOneShot = (tenant: TenantId, request: RunRequest) => RunExecutor
+
+export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue }: OneShotOptions): PrepareOneShot {
+  return (tenant, request) => {
+    const services: ToolServices = request.auto_queue_plan ? { queuePlan: planQueue(tenant) } : {}
+    const prepared = prepareRun(request)
+    const { customer_id: customerId } = request
+    if (customerId) return prepareCustomerRun(prepared, { tenant, customerId, services })
+    const start = { conversation: new Conversation(), background: undefined, services, warnings: [] }
+    return (run) => prepared.execute(run, start)
+  }
+}
