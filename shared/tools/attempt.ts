@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { fail, type ToolOutcome } from './port.ts'
 
-/** A call: what it is about, as the model wrote it, and the run's signal. */
+/** `subject` begins the error texts: a path, an address or the tool's name, as the model wrote it. */
 type Attempt = { subject: string; signal: AbortSignal }
 
 const SYSTEM_ERRORS: Record<string, string> = {
@@ -15,11 +15,11 @@ const SYSTEM_ERRORS: Record<string, string> = {
   ELOOP: 'too many symbolic links',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
-  EMFILE: 'too many open files; try again later',
-  ENFILE: 'too many open files; try again later',
+  EMFILE: 'too many files are open; try again later',
+  ENFILE: 'too many files are open; try again later',
 }
 
-/** Runs a tool's work. A refusal and what the operating system says become text for the model; a bug stays a throw. */
+/** Runs a tool's work. An expected refusal and an error of the operating system become an outcome for the model; a bug is thrown. */
 export async function attempt({ subject, signal }: Attempt, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     signal.throwIfAborted()
@@ -33,9 +33,9 @@ export async function attempt({ subject, signal }: Attempt, work: () => Promise<
   }
 }
 
-/** Own words for an operating system's error: its message would hold absolute paths. */
+/** Replaces the message of an operating system's error, because that may hold absolute paths. */
 function systemErrorText(cause: unknown): string | undefined {
   if (!(cause instanceof Error && 'code' in cause && 'syscall' in cause)) return undefined
   const code = String(cause.code)
-  return SYSTEM_ERRORS[code] ?? `the system refused it (${code})`
+  return SYSTEM_ERRORS[code] ?? `the operating system refused it (${code})`
 }

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** After this long the event loop gets its turn. */
+/** How long synchronous work may block the event loop. */
 const SLICE_MS = 8
 
 export type Breather = () => Promise<void> | undefined
 
-/** To be called between pieces of synchronous work: gives a pause to await whenever the time slice is over. */
+/** Creates a function to call between pieces of synchronous work. It returns a pause to await when the time slice is used up. */
 export function createBreather(): Breather {
   let sliceEnd = performance.now() + SLICE_MS
   const pause = async () => {

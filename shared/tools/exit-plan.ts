@@ -1,14 +1,15 @@
 import type { JsonObject } from '../events.ts'
+import { truncate } from '../text.ts'
 import { fail, type Plan, type PlanStep, succeed, type Tool, type ToolOutcome } from './port.ts'
 
 /**
- * `ExitPlanMode` (D5.4): its permission is the plan's approval. An approved plan is queued where the run wants that, which ends
- * the run; else the model carries it out itself. `problemWith` says what is wrong with a plan's steps.
+ * Creates `ExitPlanMode` (D5.4). The permission to call it is the approval of the plan. With `auto_queue_plan` the approved plan
+ * is queued and the run ends; otherwise the model carries it out. `problemWith` says what is wrong with a plan's steps.
  */
 export function createExitPlanTool(problemWith: (plan: Plan) => string | undefined): Tool {
   return {
     name: 'ExitPlanMode',
-    description: 'Shows the plan to the user for approval. Carry nothing of it out before it is approved.',
+    description: 'Shows the plan to the user for approval. Do not carry out any of it before it is approved.',
     inputSchema: PLAN_SCHEMA,
     defaultPolicy: 'allow',
     alwaysAsks: true,
@@ -66,10 +67,10 @@ const PLAN_SCHEMA: JsonObject = {
 const planOf = (input: JsonObject) => input as unknown as Plan
 
 function outline({ title, steps }: Plan): string {
-  const lines = steps.map((step, i) => `${i + 1}. ${nameOf(step)}${afterOf(step)}`)
-  return [...(title ? [title] : []), ...lines].join('\n')
+  const items = steps.map((step, i) => `${i + 1}. ${nameOf(step)}${afterOf(step)}`)
+  return [...(title ? [title] : []), ...items].join('\n')
 }
 
-const nameOf = ({ title, prompt }: PlanStep) => title ?? (prompt.length > 200 ? `${prompt.slice(0, 200)}…` : prompt)
+const nameOf = ({ title, prompt }: PlanStep) => title ?? truncate(prompt, 200)
 
 const afterOf = ({ depends_on: after = [] }: PlanStep) => (after.length > 0 ? ` (after ${after.join(', ')})` : '')

@@ -3,7 +3,7 @@ import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { JsonObject } from '../events.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
 
-/** Every name of D5.1: TOOL_PERMISSIONS may name them all, also those that this process does not offer (`Bash`). */
+/** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
 const BUILT_IN_TOOLS: readonly string[] =
   'Read Write Edit Glob Grep WebFetch TodoWrite Agent Skill Team Dream ExitPlanMode Bash'.split(' ')
 
@@ -11,21 +11,21 @@ export const MCP_PREFIX = 'mcp__'
 
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
-  /** TOOL_PERMISSIONS (D1.3): tool name -> policy, in place of the tool's own. */
+  /** TOOL_PERMISSIONS (D1.3): policies by tool name; they replace the tools' default policies. */
   permissions: ReadonlyMap<string, Policy>
 }
 
 export type ToolRegistry = ToolBox & {
-  /** What is wrong with TOOL_PERMISSIONS, a line per entry; the start stops there. */
+  /** One message for each wrong entry of TOOL_PERMISSIONS; the process does not start with any. */
   readonly problems: readonly string[]
-  /** Which MCP tools are not offered because of their schema, a line per tool; the start goes on. */
+  /** One message for each MCP tool that is not offered because of its schema; the process starts without it. */
   readonly leftOut: readonly string[]
 }
 
-/** The tools of a process under their effective policies. Our own schemas are compiled at first use, those of MCP servers at once. */
+/** Creates the tools of a process with their policies. The schemas of MCP tools are compiled at once, the others at first use. */
 export function createToolRegistry({ tools, permissions }: ToolRegistryDeps): ToolRegistry {
   const check = createInputCheck()
-  const { offered, leftOut } = fitting(tools, check)
+  const { offered, leftOut } = selectUsable(tools, check)
   const byName = new Map(offered.map((tool) => [tool.name, tool]))
   return {
     tools: offered,
@@ -40,12 +40,16 @@ export function createToolRegistry({ tools, permissions }: ToolRegistryDeps): To
       if (!tool) return `There is no tool ${name}.`
       return check.problemWith(tool, input) ?? tool.problemWith?.(input)
     },
-    problems: unknownNames(byName, permissions),
+    problems: problemsOf(byName, permissions),
     leftOut,
   }
 }
 
-function fitting(tools: readonly Tool[], check: InputCheck): { offered: readonly Tool[]; leftOut: readonly string[] } {
+/** Leaves out MCP tools whose schema cannot be used. Throws when two tools have the same name. */
+function selectUsable(
+  tools: readonly Tool[],
+  check: InputCheck,
+): { offered: readonly Tool[]; leftOut: readonly string[] } {
   const offered = new Map<string, Tool>()
   const leftOut: string[] = []
   for (const tool of tools) {
@@ -57,8 +61,8 @@ function fitting(tools: readonly Tool[], check: InputCheck): { offered: readonly
   return { offered: [...offered.values()], leftOut }
 }
 
-/** An MCP server may be away at this start, so its tools' names are not judged. */
-function unknownNames(byName: ReadonlyMap<string, Tool>, policies: ReadonlyMap<string, Policy>): string[] {
+/** Names of MCP tools are not checked: their server may not be running at the start. */
+function problemsOf(byName: ReadonlyMap<string, Tool>, policies: ReadonlyMap<string, Policy>): string[] {
   const isKnown = (name: string) => byName.has(name) || BUILT_IN_TOOLS.includes(name) || name.startsWith(MCP_PREFIX)
   return [...policies.keys()]
     .filter((name) => !isKnown(name))
@@ -66,9 +70,9 @@ function unknownNames(byName: ReadonlyMap<string, Tool>, policies: ReadonlyMap<s
 }
 
 type InputCheck = {
-  /** What is wrong with an input, in words for the model; throws when the tool's schema does not compile. */
+  /** Says, in words for the model, what is wrong with an input. Throws when the tool's schema does not compile. */
   problemWith(tool: Tool, input: JsonObject): string | undefined
-  /** Why the tool's schema cannot be used. */
+  /** Says why the tool's schema cannot be used. */
   schemaProblem(tool: Tool): string | undefined
 }
 
@@ -84,11 +88,13 @@ function createInputCheck(): InputCheck {
   return {
     problemWith(tool, input) {
       const validate = validatorOf(tool)
-      return isValid(validate, input) ? undefined : `The input of ${tool.name} is wrong: ${inWords(validate.errors)}.`
+      return isValid(validate, input)
+        ? undefined
+        : `The input of ${tool.name} is wrong: ${describeErrors(validate.errors)}.`
     },
     schemaProblem(tool) {
       try {
-        validatorOf(tool)({}) // A schema that only refers to itself compiles, and overflows the stack here.
+        validatorOf(tool)({}) // A schema that consists of a reference to itself compiles, but overflows the stack here.
         return undefined
       } catch (cause) {
         return cause instanceof Error ? cause.message : 'it does not compile'
@@ -97,15 +103,15 @@ function createInputCheck(): InputCheck {
   }
 }
 
-/** Draft 2020-12, or draft-07 for a schema that says so (many MCP servers do). */
+/** Compiles schemas of draft 2020-12, or of draft-07 when the schema names it (many MCP servers do). */
 function createCompiler(): (schema: JsonObject) => ValidateFunction {
-  // The meta-schemas are not compiled (30 ms each); what is wrong with a schema shows when it is itself compiled.
+  // Without the meta-schemas, which take 30 ms each to compile: compiling a wrong schema fails anyway.
   const options = { strict: false, validateSchema: false, meta: false, logger: false, validateFormats: false } as const
-  const load = createRequire(import.meta.url) // At first use, and synchronously: 14 MB that an idle process does without.
+  const load = createRequire(import.meta.url) // Loaded at first use, because ajv takes 14 MB; synchronously, because the callers are.
   let draft2020: Ajv | undefined
   let draft07: Ajv | undefined
   return (inputSchema) => {
-    // Without its id: two servers may use the same one.
+    // Without the id, because schemas of two servers may have the same one.
     const schema = Object.fromEntries(Object.entries(inputSchema).filter(([key]) => key !== '$schema' && key !== '$id'))
     if (JSON.stringify(inputSchema['$schema'])?.includes('draft-07')) {
       draft07 ??= new (load('ajv') as typeof import('ajv')).Ajv(options)
@@ -116,7 +122,7 @@ function createCompiler(): (schema: JsonObject) => ValidateFunction {
   }
 }
 
-/** A schema that refers to itself goes as deep as the input, which may be deeper than the stack. */
+/** A recursive schema is evaluated as deep as the input is nested, which can overflow the stack. */
 function isValid(validate: ValidateFunction, input: JsonObject): boolean {
   try {
     return validate(input)
@@ -126,8 +132,8 @@ function isValid(validate: ValidateFunction, input: JsonObject): boolean {
   }
 }
 
-/** The last error is the outermost: of an `anyOf`, that none fits. */
-function inWords(errors: readonly ErrorObject[] | null | undefined): string {
+/** Uses the last error, which is the outermost one: for an `anyOf`, that no alternative matched. */
+function describeErrors(errors: readonly ErrorObject[] | null | undefined): string {
   const error = errors?.at(-1)
   if (!error) return 'it does not fit its schema'
   const { keyword, params, message = 'does not fit' } = error

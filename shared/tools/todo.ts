@@ -5,12 +5,12 @@ type Todo = { content: string; status: 'pending' | 'in_progress' | 'completed' }
 
 const MARKS: Record<Todo['status'], string> = { pending: '[ ]', in_progress: '[>]', completed: '[x]' }
 
-/** `TodoWrite` (D5.1): the model's own list for the run. Nothing is stored: the list lives in the conversation. */
+/** Creates `TodoWrite` (D5.1): the model's own list of tasks. It is not stored; it exists in the conversation only. */
 export function createTodoTool(): Tool {
   return {
     name: 'TodoWrite',
     description:
-      'Writes down the whole list of what is to be done, in place of the one before, to plan and to show progress. Keep one item in_progress at a time.',
+      'Writes down the whole list of things to do, to plan and to show progress. It replaces the previous list. Keep one item in_progress at a time.',
     inputSchema: {
       type: 'object',
       properties: {

@@ -29,7 +29,7 @@ const registryOf = (tools: readonly Tool[], permissions: Record<string, Policy> 
   createToolRegistry({ tools, permissions: new Map(Object.entries(permissions)) })
 
 describe('tool registry', () => {
-  it('D5.1: what changes something or leaves the machine asks, the rest is allowed', () => {
+  it('D5.1: tools that change files, run commands or use the network ask; the others are allowed', () => {
     const registry = registryOf(builtIn())
     expect(Object.fromEntries(registry.tools.map(({ name }) => [name, registry.policyOf(name)]))).to.deep.equal({
       Read: 'allow',
@@ -43,7 +43,7 @@ describe('tool registry', () => {
     })
   })
 
-  it('D1.3: TOOL_PERMISSIONS replaces the policy of the tools it names, and of no other', () => {
+  it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', () => {
     const registry = registryOf([...builtIn(), tool('mcp__a__b')], {
       Write: 'allow',
       Read: 'deny',
@@ -57,21 +57,21 @@ describe('tool registry', () => {
     ])
   })
 
-  it('a tool nobody knows is denied, and names of JavaScript objects are no tools', () => {
+  it('an unknown tool is denied, also one named like a property of every JavaScript object', () => {
     const registry = registryOf(builtIn())
     for (const name of ['Nope', 'toString', 'constructor', '__proto__']) {
       expect([registry.policyOf(name), registry.find(name)], name).to.deep.equal(['deny', undefined])
     }
   })
 
-  it('an entry for a tool that does not exist is a problem; D5.1 names that are not offered here and mcp__ names are none', () => {
+  it('a TOOL_PERMISSIONS entry for an unknown tool is a problem, unless D5.1 or an MCP server could define it', () => {
     const permissions = { Raed: 'deny', Bash: 'deny', Agent: 'ask', mcp__away__x: 'allow', Read: 'ask' } as const
     const { problems } = registryOf(createFileTools(), permissions)
     expect(problems).to.have.length(1)
     expect(problems[0]).to.match(/^TOOL_PERMISSIONS: there is no tool Raed\. The tools are Read, Write/)
   })
 
-  it('keeps the order in which the tools were given', () => {
+  it('keeps the order of the tools', () => {
     expect(registryOf([tool('b'), tool('a')]).tools.map(({ name }) => name)).to.deep.equal(['b', 'a'])
   })
 
@@ -107,11 +107,11 @@ describe('tool registry', () => {
     })
   }
 
-  it('a field the schema does not know is ignored', () => {
+  it('a field that is not in the schema is ignored', () => {
     expect(registryOf(builtIn()).problemWith('Bash', { command: 'ls', description: 'lists' })).to.equal(undefined)
   })
 
-  it('an MCP tool whose schema cannot be used is left out with a report, the others stay', () => {
+  it('an MCP tool whose schema cannot be used is left out and reported; the others stay', () => {
     const { tools, leftOut } = registryOf([
       tool('mcp__s__good', {
         type: 'object',
@@ -125,7 +125,7 @@ describe('tool registry', () => {
       tool('mcp__s__last'),
     ])
     expect(tools.map(({ name }) => name)).to.deep.equal(['mcp__s__good', 'mcp__s__last'])
-    expect(leftOut.map((line) => line.split(' ')[0])).to.deep.equal([
+    expect(leftOut.map((message) => message.split(' ')[0])).to.deep.equal([
       'mcp__s__type',
       'mcp__s__pattern',
       'mcp__s__remote',
@@ -133,7 +133,7 @@ describe('tool registry', () => {
     ])
   })
 
-  it('schemas of draft-07, with ids that two servers share, and ones that refer to themselves, work', () => {
+  it('accepts schemas of draft-07, schemas with the same id, and recursive schemas', () => {
     const draft07 = { $schema: 'http://json-schema.org/draft-07/schema#', $id: 'same', type: 'object' }
     const registry = registryOf([
       tool('mcp__a__x', { ...draft07, properties: { t: { type: 'array', items: [{ type: 'string' }] } } }),
@@ -146,14 +146,14 @@ describe('tool registry', () => {
     expect(registry.problemWith('mcp__c__x', { child: { child: 5 } })).to.include('child.child must be object')
   })
 
-  it('an input nested deeper than the stack is refused, not thrown', () => {
+  it('an input that is nested deeper than the stack is refused without an exception', () => {
     const registry = registryOf([tool('mcp__c__x', { type: 'object', properties: { c: { $ref: '#' } } })])
     let input: JsonObject = {}
     for (let depth = 0; depth < 200_000; depth += 1) input = { c: input }
     expect(registry.problemWith('mcp__c__x', input)).to.be.a('string')
   })
 
-  it('two tools of one name are a bug', () => {
+  it('throws when two tools have the same name', () => {
     expect(() => registryOf([tool('a'), tool('a')])).to.throw('two tools are named a')
   })
 })

@@ -7,7 +7,7 @@ import type { SubAgents, Tool, ToolContext, ToolOutcome } from '../../shared/too
 
 const folders: string[] = []
 
-/** A folder for one test; `afterEach(removeFolders)` removes it. */
+/** Creates a folder for one test; `afterEach(removeFolders)` removes it. */
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'ae-tools-'))
   folders.push(folder)
@@ -18,7 +18,7 @@ export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 }
 
-/** For tools that start none. */
+/** Sub-agents for tests of tools that start none. */
 export const NO_AGENTS: SubAgents = {
   depth: 0,
   refusal: () => undefined,
@@ -35,7 +35,7 @@ export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}):
 
 export type Caller = (name: string, input: JsonObject, fields?: Partial<ToolContext>) => Promise<ToolOutcome>
 
-/** Calls tools by name in one workspace. */
+/** Returns a function that calls the tools by name in one workspace. */
 export const callerOf =
   (tools: readonly Tool[], workspace: string): Caller =>
   (name, input, fields) => {
@@ -44,7 +44,7 @@ export const callerOf =
     return tool.run(input, contextOf(workspace, fields))
   }
 
-/** Is the process there? One that has ended and only waits to be reaped is not. */
+/** Whether the process is running. A zombie is not. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)

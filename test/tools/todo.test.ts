@@ -3,12 +3,12 @@ import { createTodoTool } from '../../shared/tools/todo.ts'
 import { contextOf } from './setup.ts'
 
 describe('TodoWrite', () => {
-  it('D5.1: takes {todos:[{content, status}]} and is allowed', () => {
+  it('D5.1: takes {todos:[{content, status}]} and needs no permission', () => {
     const { inputSchema, defaultPolicy } = createTodoTool()
     expect([defaultPolicy, inputSchema['required']]).to.deep.equal(['allow', ['todos']])
   })
 
-  it('gives the list back and reports how much of it is done', async () => {
+  it('returns the list and reports which part of it is done', async () => {
     const reports: unknown[] = []
     const todos = [
       { content: 'dig', status: 'completed' },
@@ -22,7 +22,7 @@ describe('TodoWrite', () => {
     expect(reports).to.deep.equal([[0.25, '1 of 4 done']])
   })
 
-  it('an empty list is fine', async () => {
+  it('accepts an empty list', async () => {
     const outcome = await createTodoTool().run({ todos: [] }, contextOf('/nowhere'))
     expect(outcome).to.deep.equal({ output: 'The list is empty.', isError: false })
   })

@@ -12,13 +12,13 @@ const MAX_FILES = 1_000
 const MAX_BYTES = 20 * 1024 * 1024
 
 /**
- * Reads the skills under SKILLS_DIR: folders in the open Agent Skills format (`NAME/SKILL.md`: front matter with name and
- * description, then the instructions). A malformed one is left out and named in `problems`.
+ * Reads the skills in SKILLS_DIR: folders in the open Agent Skills format (`NAME/SKILL.md`: front matter with name and
+ * description, then the instructions). A malformed skill is left out; `problems` names it and the reason.
  */
 export async function loadSkills(dir: string): Promise<{ skills: Skill[]; problems: string[] }> {
   const names = await foldersIn(dir)
   if (!names)
-    return { skills: [], problems: [`SKILLS_DIR ${dir} is not a folder that can be read: no skill is offered`] }
+    return { skills: [], problems: [`SKILLS_DIR ${dir} is not a folder that can be read: no skill is available`] }
   const skills: Skill[] = []
   const problems: string[] = []
   for (const name of names) {
@@ -44,28 +44,28 @@ async function foldersIn(dir: string): Promise<string[] | undefined> {
 }
 
 async function loadSkill(folder: string, folderName: string): Promise<Skill> {
-  await checkSize(folder)
+  await assertSize(folder)
   const text = await readText(join(folder, FILE))
   const [, front, body = ''] = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n([\s\S]*))?$/.exec(text) ?? []
   if (front === undefined) throw new MalformedSkill(`${FILE} does not begin with front matter between two lines of ---`)
-  const { name, description } = readFront(front)
+  const { name, description } = parseFrontMatter(front)
   if (typeof name !== 'string' || name.length > MAX_NAME || !NAME.test(name)) {
-    throw new MalformedSkill('its name is not of small letters, digits and single hyphens')
+    throw new MalformedSkill('its name must consist of lower-case letters, digits and single hyphens')
   }
-  if (name !== folderName) throw new MalformedSkill(`its name ${name} is not that of its folder`)
+  if (name !== folderName) throw new MalformedSkill(`its name ${name} differs from the name of its folder`)
   if (typeof description !== 'string' || description.trim() === '' || description.length > MAX_DESCRIPTION) {
-    throw new MalformedSkill(`its description is not a text of 1 to ${MAX_DESCRIPTION} characters`)
+    throw new MalformedSkill(`its description must be a text of 1 to ${MAX_DESCRIPTION} characters`)
   }
-  if (body.trim() === '') throw new MalformedSkill('it has no instructions behind the front matter')
+  if (body.trim() === '') throw new MalformedSkill('it has no instructions after the front matter')
   return { name, description: description.trim(), instructions: body.trim(), folder }
 }
 
-function readFront(front: string): Record<string, unknown> {
+function parseFrontMatter(front: string): Record<string, unknown> {
   try {
     const value: unknown = parse(front, { maxAliasCount: 10 })
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new MalformedSkill('its front matter is not a YAML mapping')
 }
@@ -77,8 +77,8 @@ async function readText(path: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
-/** A skill's files are copied into the workspaces of its runs. */
-async function checkSize(folder: string): Promise<void> {
+/** Limits the size, because the files of a skill are copied into the workspaces of the runs that use it. */
+async function assertSize(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   if (entries.length > MAX_FILES) throw new MalformedSkill(`it has more than ${MAX_FILES} files`)
   let bytes = 0

@@ -4,16 +4,16 @@ import { fail, type Tool } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { runAgent } from './agents.ts'
 
-/** A skill in the open Agent Skills format: instructions for one kind of task, and the files that belong to it. */
+/** A skill in the open Agent Skills format: instructions for one kind of task, and the folder with its files. */
 export type Skill = { name: string; description: string; instructions: string; folder: string }
 
-/** `Skill` (D5.3): a sub-agent works by the skill's instructions, with the skill's files in the workspace. */
+/** Creates `Skill` (D5.3): a sub-agent follows the skill's instructions, with a copy of the skill's files in the workspace. */
 export function createSkillTool(skills: readonly Skill[]): Tool {
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const names = [...byName.keys()].join(', ')
   return {
     name: 'Skill',
-    description: describeAll(skills),
+    description: descriptionFor(skills),
     inputSchema: {
       type: 'object',
       properties: {
@@ -40,20 +40,20 @@ export function createSkillTool(skills: readonly Skill[]): Tool {
   }
 }
 
-function describeAll(skills: readonly Skill[]): string {
-  const lines = skills.map(({ name, description }) => `- ${name}: ${description}`)
-  const list = lines.length > 0 ? `The skills are:\n${lines.join('\n')}` : 'No skills are installed on this server.'
-  return `Has a sub-agent work by the instructions of a skill, and returns its final answer. ${list}`
+function descriptionFor(skills: readonly Skill[]): string {
+  const items = skills.map(({ name, description }) => `- ${name}: ${description}`)
+  const list = items.length > 0 ? `The skills are:\n${items.join('\n')}` : 'No skills are installed on this server.'
+  return `Gives a sub-agent the instructions of a skill to follow, and returns its final answer. ${list}`
 }
 
-const placeOf = ({ name }: Skill) => `.skills/${name}`
+const folderOf = ({ name }: Skill) => `.skills/${name}`
 
 const systemOf = (skill: Skill) =>
-  `${skill.instructions}\n\n(You work by the skill ${skill.name}. The files that it names lie under ${placeOf(skill)}/ in your workspace; your last message is all that your caller reads.)`
+  `${skill.instructions}\n\n(You follow the skill ${skill.name}. The files that it mentions are in ${folderOf(skill)}/ in your workspace. Your caller reads only your last message.)`
 
-/** Where the tools that read files find them; symbolic links are left out, since they may lead anywhere. */
+/** Copies the skill's files into the workspace, so that the file tools can read them. Leaves out symbolic links, which may lead anywhere. */
 async function copyFiles(skill: Skill, workspace: string): Promise<void> {
   await makeWorkspace(workspace)
   const isWanted = async (path: string) => !(await lstat(path)).isSymbolicLink()
-  await cp(skill.folder, join(workspace, placeOf(skill)), { recursive: true, force: true, filter: isWanted })
+  await cp(skill.folder, join(workspace, folderOf(skill)), { recursive: true, force: true, filter: isWanted })
 }

@@ -10,16 +10,16 @@ const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 
 /**
  * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?} | {url, headers?}}}`; further fields are
- * ignored, servers with `"disabled": true` left out. Throws `invalid_request` that names the file and every problem in it.
+ * ignored and servers with `"disabled": true` are left out. Throws `invalid_request` that names the file and every problem in it.
  */
 export async function readMcpConfig(file: string): Promise<McpServerConfig[]> {
   const root = parse(file, await contentOf(file))
   const servers = isRecord(root) ? root['mcpServers'] : undefined
-  if (!isRecord(servers)) throw problem(file, 'it must be an object with the object "mcpServers" in it')
-  if (Object.keys(servers).length > MAX_SERVERS) throw problem(file, `it names more than ${MAX_SERVERS} servers`)
+  if (!isRecord(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
+  if (Object.keys(servers).length > MAX_SERVERS) throw configError(file, `it names more than ${MAX_SERVERS} servers`)
   const entries = Object.entries(servers).filter(([, entry]) => !(isRecord(entry) && entry['disabled'] === true))
   const problems = entries.flatMap(([name, entry]) => problemsOf(entry).map((text) => `mcpServers.${name}${text}`))
-  if (problems.length > 0) throw problem(file, problems.join('; '))
+  if (problems.length > 0) throw configError(file, problems.join('; '))
   return entries.map(([name, entry]) => toServer(name, entry as Entry))
 }
 
@@ -27,7 +27,7 @@ async function contentOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    throw problem(
+    throw configError(
       file,
       `it cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'})`,
     )
@@ -38,13 +38,13 @@ function parse(file: string, content: string): unknown {
   try {
     return JSON.parse(content)
   } catch (cause) {
-    // Not the whole message: it quotes the file, which may hold keys.
+    // Only the position: the rest of the message quotes the file, which may hold keys.
     const [place = ''] = / \(line \d+ column \d+\)/.exec(String(cause)) ?? []
-    throw problem(file, `it is not valid JSON${place}`)
+    throw configError(file, `it is not valid JSON${place}`)
   }
 }
 
-const problem = (file: string, text: string) => invalidRequest(`MCP_CONFIG ${file}: ${text}.`)
+const configError = (file: string, text: string) => invalidRequest(`MCP_CONFIG ${file}: ${text}.`)
 
 type Entry = {
   type?: string
@@ -59,27 +59,30 @@ function toServer(name: string, { command, args = [], env = {}, url, headers = {
   return command === undefined ? { name, url: new URL(String(url)), headers } : { name, command, args, env }
 }
 
-/** Each problem begins with the field's path below the entry. */
+/** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
   if (!isRecord(entry)) return [' must be an object']
   const { type, command, args, env, url, headers } = entry
   if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
   if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
-  const wantedTypes = command === undefined ? HTTP_TYPES : ['stdio']
+  const allowedTypes = command === undefined ? HTTP_TYPES : ['stdio']
   return [
-    ...complaint(
-      type === undefined || wantedTypes.some((wanted) => wanted === type),
-      `.type must be ${wantedTypes.join(' or ')}`,
+    ...problemUnless(
+      type === undefined || allowedTypes.some((allowed) => allowed === type),
+      `.type must be ${allowedTypes.join(' or ')}`,
     ),
-    ...complaint(command === undefined || isText(command), '.command must be a text'),
-    ...complaint(args === undefined || (Array.isArray(args) && args.every(isString)), '.args must be a list of texts'),
-    ...complaint(env === undefined || isTexts(env), '.env must be an object of texts'),
-    ...complaint(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
-    ...complaint(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
+    ...problemUnless(command === undefined || isText(command), '.command must be a text'),
+    ...problemUnless(
+      args === undefined || (Array.isArray(args) && args.every(isString)),
+      '.args must be a list of texts',
+    ),
+    ...problemUnless(env === undefined || isTexts(env), '.env must be an object of texts'),
+    ...problemUnless(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
+    ...problemUnless(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
   ]
 }
 
-const complaint = (isFine: boolean, text: string): string[] => (isFine ? [] : [text])
+const problemUnless = (isValid: boolean, text: string): string[] => (isValid ? [] : [text])
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isString = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')

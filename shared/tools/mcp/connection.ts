@@ -1,14 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { clip } from '../clip.ts'
+import { truncate } from '../../text.ts'
 import type { McpServerConfig } from './config.ts'
 import { StdioGroupTransport } from './stdio.ts'
 
-const GOODBYE_MS = 1_000
+/** How long `close` waits for an HTTP server to end the session. */
+const TERMINATE_TIMEOUT_MS = 1_000
+const MAX_REASON_CHARS = 1_000
 
 /**
- * The way to one MCP server. Connected at first use, and anew at the next use after the client was closed, by the server's
- * end or by whoever gave it up; many that ask at once share one attempt.
+ * The connection to one MCP server. It connects at the first use, and again at the next use after the client was closed because
+ * the server ended or a call failed. Concurrent uses share one attempt to connect.
  */
 export class McpConnection {
   readonly #server: McpServerConfig
@@ -25,7 +27,7 @@ export class McpConnection {
     return this.#server.name
   }
 
-  /** Throws when the server cannot be reached; the message is for the operator. */
+  /** The connected client. Rejects when the server cannot be reached; the message is for the operator. */
   client(): Promise<Client> {
     if (this.#isClosed) return Promise.reject(new Error('closed'))
     if (this.#client) return this.#client
@@ -41,8 +43,11 @@ export class McpConnection {
     if (!client) return
     const { transport } = client
     if (transport instanceof StreamableHTTPClientTransport) {
-      // The server may forget the session now; one that does not answer forgets it later.
-      await Promise.race([transport.terminateSession().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
+      // Lets the server free the session now; a server that does not answer frees it by its own timeout.
+      await Promise.race([
+        transport.terminateSession().catch(() => {}),
+        delay(TERMINATE_TIMEOUT_MS, undefined, { ref: false }),
+      ])
     }
     await client.close()
   }
@@ -55,10 +60,10 @@ export class McpConnection {
     const isHttp = 'url' in this.#server
     const client = new Client(
       { name: 'agent-engine', version: '1' },
-      // Over HTTP the newest protocol costs one question more; an older stdio server may end at a question it does not know.
+      // Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request.
       { capabilities: {}, versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' } },
     )
-    // What goes wrong besides reaches the call that fails.
+    // Errors of the transport are ignored here: the call that they affect fails.
     Object.assign(client, { onclose: onEnd, onerror: () => {} })
     const transport = this.#transport()
     try {
@@ -66,7 +71,7 @@ export class McpConnection {
       return client
     } catch (cause) {
       await transport.close()
-      throw new Error(this.#whyNot(cause, transport), { cause })
+      throw new Error(this.#reasonOf(cause, transport), { cause })
     }
   }
 
@@ -77,9 +82,9 @@ export class McpConnection {
     return new StdioGroupTransport(server)
   }
 
-  #whyNot(cause: unknown, transport: StdioGroupTransport | StreamableHTTPClientTransport): string {
+  #reasonOf(cause: unknown, transport: StdioGroupTransport | StreamableHTTPClientTransport): string {
     const reason = cause instanceof Error ? cause.message : 'unknown reason'
     const stderr = 'stderr' in transport && transport.stderr ? `; it wrote: ${transport.stderr}` : ''
-    return clip(`${reason}${stderr}`, 1_000)
+    return truncate(`${reason}${stderr}`, MAX_REASON_CHARS)
   }
 }

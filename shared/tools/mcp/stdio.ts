@@ -16,16 +16,16 @@ import { endProcessGroup } from '../process/process-group.ts'
 import type { StdioServer } from './config.ts'
 
 const STDERR_CHARS = 1_000
-/** How long a server may take to end by itself after its input was closed, and then after SIGTERM. */
-const LEAVE_MS = 1_000
+/** How long a server may take to exit after its input was closed, and then after SIGTERM. */
+const EXIT_MS = 1_000
 const TERM_MS = 1_000
-/** How long the pipes may stay open behind a server that has ended. */
+/** How long to wait for the pipes to close after the server has exited. */
 const DRAIN_MS = 200
 
 /**
- * An MCP server as a child process in a group of its own: launchers such as npx leave the server behind when only they are
- * ended, and Ctrl+C at a terminal must not reach it while runs are being finished. Of our environment it sees PATH, HOME and
- * their like, and what the config gives it.
+ * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
+ * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
+ * HOME and similar variables, and those of the config.
  */
 export class StdioGroupTransport implements Transport {
   onclose?: (() => void) | undefined
@@ -35,13 +35,13 @@ export class StdioGroupTransport implements Transport {
   readonly #messages = new ReadBuffer()
   readonly #stderr = new OutputCap(STDERR_CHARS)
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
-  #gone: Promise<unknown> = Promise.resolve()
+  #exited: Promise<unknown> = Promise.resolve()
 
   constructor(server: StdioServer) {
     this.#server = server
   }
 
-  /** What the server wrote to its standard error: why it did not start, for the operator. */
+  /** The server's standard error output, which tells the operator why it did not start. */
   get stderr(): string {
     return this.#stderr.text().trim()
   }
@@ -57,14 +57,15 @@ export class StdioGroupTransport implements Transport {
     this.#child = child
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr.setEncoding('utf8').on('data', (text: string) => this.#stderr.add(text))
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', (cause) => this.#complain(cause))
-    this.#gone = this.#ended(child).catch((cause: unknown) => this.#complain(cause))
+    for (const stream of [child.stdin, child.stdout, child.stderr])
+      stream.on('error', (cause) => this.#reportError(cause))
+    this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const stdin = this.#child?.stdin
-    if (!stdin?.writable) throw new SdkError(SdkErrorCode.NotConnected, 'the server has ended')
+    if (!stdin?.writable) throw new SdkError(SdkErrorCode.NotConnected, 'the server has exited')
     stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
     await promise
   }
@@ -73,39 +74,39 @@ export class StdioGroupTransport implements Transport {
     const child = this.#child
     if (!child) return
     child.stdin.end()
-    const hasLeft = await Promise.race([once(child, 'exit'), delay(LEAVE_MS, false, { ref: false })])
-    if (!hasLeft && child.pid !== undefined) await endProcessGroup(child.pid, TERM_MS)
-    await this.#gone
+    const hasExited = await Promise.race([once(child, 'exit'), delay(EXIT_MS, false, { ref: false })])
+    if (!hasExited && child.pid !== undefined) await endProcessGroup(child.pid, TERM_MS)
+    await this.#exited
   }
 
   #read(chunk: Buffer): void {
     try {
       this.#messages.append(chunk)
     } catch (cause) {
-      this.#complain(cause)
-      this.close().catch((failure: unknown) => this.#complain(failure)) // A message over 10 MB: what follows is no message.
+      this.#reportError(cause)
+      this.close().catch((failure: unknown) => this.#reportError(failure)) // The message is over 10 MB, so the rest of the output cannot be parsed.
     }
     while (this.#readOne());
   }
 
-  /** False when no whole message is left. One that is no JSON-RPC is passed over. */
+  /** Returns `false` when no complete message is left. Skips a line that is not JSON-RPC. */
   #readOne(): boolean {
     try {
       const message = this.#messages.readMessage()
       if (message) this.onmessage?.(message)
       return message !== null
     } catch (cause) {
-      this.#complain(cause)
+      this.#reportError(cause)
       return true
     }
   }
 
-  #complain(cause: unknown): void {
+  #reportError(cause: unknown): void {
     this.onerror?.(cause instanceof Error ? cause : new Error('the server failed', { cause }))
   }
 
-  /** Ends what the server left behind, then reports the end once. */
-  async #ended(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> {
+  /** Waits until the server has exited, reports that once, and ends the processes that it left running. */
+  async #waitForExit(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> {
     const closed = once(child, 'close')
     await once(child, 'exit')
     await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })])

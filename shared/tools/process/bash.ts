@@ -2,49 +2,54 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_p
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { clip } from '../clip.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { OutputCap } from './output-cap.ts'
 import { endProcessGroup } from './process-group.ts'
 
 export type BashOptions = {
-  /** PATH of the commands. Of the server's own environment they are given nothing. */
+  /** PATH of the commands. They get no other variable of the server's environment. */
   path?: string
   shell?: string
-  /** How long a command may clean up between SIGTERM and SIGKILL. */
+  /** The time between SIGTERM and SIGKILL, in which a command may clean up. */
   graceMs?: number
 }
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
 const SHOWN_PART_CHARS = 64 * 1024
-/** A command that writes more is stopped: reading on would keep this process busy for nothing. */
+/** A command that writes more is stopped, because nobody would see the output that this process has to read. */
 const MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 const REPORT_EVERY_MS = 500
-/** How long the pipes may stay open once the group is gone: a process that left the group could hold them for ever. */
+/** How long to wait for the pipes to close after the group has ended: a process that left the group may keep them open. */
 const DRAIN_MS = 500
 
-/** `Bash` (D5.1), for ENABLE_BASH only. It runs in the workspace, in a process group of its own that ends as a whole. */
+/** Creates `Bash` (D5.1), which exists with ENABLE_BASH only. A command runs in the workspace and in its own process group, which is ended as a whole. */
 export function createBashTool(options: BashOptions = {}): Tool {
   return {
     name: 'Bash',
-    description: `Runs a command with bash in the workspace and gives its output and exit code. Each call starts anew: no variable, folder or background process is kept. It is stopped after ${DEFAULT_TIMEOUT_MS} ms unless timeout_ms says otherwise. Of long output the first and the last ${SHOWN_PART_CHARS / 1024} KiB are shown.`,
+    description: `Runs a command with bash in the workspace and returns its output and exit code. Each call starts a new shell: no variable, folder or background process is kept. The command is stopped after timeout_ms (default ${DEFAULT_TIMEOUT_MS}). Of long output the first and the last ${SHOWN_PART_CHARS / 1024} KiB are shown.`,
     inputSchema: {
       type: 'object',
       properties: {
         command: { type: 'string', minLength: 1, maxLength: 100_000, description: 'The command.' },
-        timeout_ms: { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_MS, description: 'When to stop it.' },
+        timeout_ms: {
+          type: 'integer',
+          minimum: 1,
+          maximum: MAX_TIMEOUT_MS,
+          description: 'The time after which the command is stopped.',
+        },
       },
       required: ['command'],
     },
     defaultPolicy: 'ask',
-    describe: ({ command }) => `Run the command: ${clip(String(command), 1_000)}`,
+    describe: ({ command }) => `Run the command: ${truncate(String(command), 1_000)}`,
     run(input, context) {
       const { command, timeout_ms = DEFAULT_TIMEOUT_MS } = input as { command: string; timeout_ms?: number }
       return attempt({ subject: 'Bash', signal: context.signal }, async () => {
-        if (command.includes('\0')) return fail('The command holds a zero byte. Leave it out.')
+        if (command.includes('\0')) return fail('The command contains a NUL byte. Remove it.')
         await makeWorkspace(context.workspace)
         return execute({ command, timeoutMs: timeout_ms }, context, options)
       })
@@ -52,21 +57,21 @@ export function createBashTool(options: BashOptions = {}): Tool {
   }
 }
 
-type Order = { command: string; timeoutMs: number }
+type Command = { command: string; timeoutMs: number }
 
 async function execute(
-  { command, timeoutMs }: Order,
+  { command, timeoutMs }: Command,
   context: ToolContext,
   options: BashOptions,
 ): Promise<ToolOutcome> {
-  const child = await start(command, context.workspace, options)
+  const child = await startShell(command, context.workspace, options)
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(`it ran longer than ${timeoutMs} ms`), timeoutMs)
-  const output = collect(child, context, () => stop.abort('it wrote too much'))
+  const output = collectOutput(child, context, () => stop.abort('it wrote too much'))
   const closed = once(child, 'close')
-  const ending = await ended(child, AbortSignal.any([stop.signal, context.signal]))
+  const ending = await waitForEnd(child, AbortSignal.any([stop.signal, context.signal]))
   clearTimeout(timer)
-  // Background processes are ended too when the command itself has come to its end.
+  // Also ends background processes that are still running after the command itself.
   if (child.pid !== undefined) await endProcessGroup(child.pid, options.graceMs ?? 2_000)
   await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })])
   child.stdout.destroy()
@@ -80,7 +85,7 @@ async function execute(
 
 type Shell = ChildProcessByStdio<null, Readable, Readable>
 
-async function start(command: string, workspace: string, options: BashOptions): Promise<Shell> {
+async function startShell(command: string, workspace: string, options: BashOptions): Promise<Shell> {
   const { path = '/usr/local/bin:/usr/bin:/bin', shell = '/bin/bash' } = options
   const child = spawn(shell, ['-c', command], {
     cwd: workspace,
@@ -92,12 +97,12 @@ async function start(command: string, workspace: string, options: BashOptions): 
   return child
 }
 
-function collect(child: Shell, context: ToolContext, onFlood: () => void): OutputCap {
+function collectOutput(child: Shell, context: ToolContext, onTooMuch: () => void): OutputCap {
   const output = new OutputCap(SHOWN_PART_CHARS)
   let nextReport = 0
   const add = (text: string) => {
     output.add(text)
-    if (output.chars > MAX_OUTPUT_CHARS) onFlood()
+    if (output.chars > MAX_OUTPUT_CHARS) onTooMuch()
     if (performance.now() < nextReport) return
     nextReport = performance.now() + REPORT_EVERY_MS
     context.report(output.lines, 'lines of output')
@@ -107,8 +112,8 @@ function collect(child: Shell, context: ToolContext, onFlood: () => void): Outpu
   return output
 }
 
-/** How the command ended, or that it has to be stopped. */
-async function ended(child: ChildProcess, stop: AbortSignal): Promise<string> {
+/** Describes how the command ended; `stopped` when `stop` aborts first. */
+async function waitForEnd(child: ChildProcess, stop: AbortSignal): Promise<string> {
   try {
     const [code, signal] = await once(child, 'exit', { signal: stop })
     return code === null ? `ended by ${signal}` : `exit code ${code}`

@@ -1,4 +1,4 @@
-/** Collects a command's output: its first and its last part, each up to `partChars`. What lies between is counted only. */
+/** Keeps the first and the last `partChars` UTF-16 units of a command's output; the text between them is only counted. */
 export class OutputCap {
   readonly #partChars: number
   #head = ''
@@ -26,7 +26,7 @@ export class OutputCap {
     if (text.length > room) this.#tail = (this.#tail + text.slice(room)).slice(-this.#partChars)
   }
 
-  /** The output, and where something was left out, how much. */
+  /** The output; a gap in it says how many characters were left out. */
   text(): string {
     const left = this.#chars - this.#head.length - this.#tail.length
     const gap = left > 0 ? `\n[… ${left} characters left out …]\n` : ''

@@ -1,18 +1,18 @@
 import { setTimeout } from 'node:timers/promises'
 
 const POLL_MS = 20
-/** How long a killed group may take to vanish: a zombie that nobody reaps never does. */
+/** How long to wait for a killed group to end. A zombie whose parent does not reap it never ends. */
 const REAP_MS = 300
 
-/** Ends a process group with all that still runs in it: SIGTERM, then SIGKILL for what is left after `graceMs`. */
+/** Ends all processes of a group: SIGTERM, and after `graceMs` SIGKILL for those that are still running. */
 export async function endProcessGroup(leader: number, graceMs: number): Promise<void> {
   if (!signalGroup(leader, 'SIGTERM')) return
-  if (await isGone(leader, graceMs)) return
+  if (await hasEnded(leader, graceMs)) return
   signalGroup(leader, 'SIGKILL')
-  await isGone(leader, REAP_MS)
+  await hasEnded(leader, REAP_MS)
 }
 
-async function isGone(leader: number, withinMs: number): Promise<boolean> {
+async function hasEnded(leader: number, withinMs: number): Promise<boolean> {
   const deadline = performance.now() + withinMs
   while (signalGroup(leader, 0)) {
     if (performance.now() > deadline) return false
@@ -21,11 +21,11 @@ async function isGone(leader: number, withinMs: number): Promise<boolean> {
   return true
 }
 
-/** False when nothing of the group is left. Signal 0 only asks. */
+/** Returns `false` when the group has no process left. Signal 0 only checks. */
 function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-leader, signal)
   } catch {
-    return false // ESRCH, or EPERM for a process that has become another user's: neither can be ended by us.
+    return false // ESRCH, or EPERM for a process that now belongs to another user, which this process cannot end.
   }
 }

@@ -1,6 +1,6 @@
 import { createBreather } from '../breather.ts'
 
-/** Elements whose content nobody reads. */
+/** Elements whose content a browser does not show as text. */
 const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'canvas'])
 const HEADINGS: Record<string, string> = { h1: '# ', h2: '## ', h3: '### ', h4: '#### ', h5: '##### ', h6: '###### ' }
 const PARAGRAPHS = new Set(
@@ -12,10 +12,11 @@ const LINES = new Set(['br', 'li', 'tr', 'dt', 'dd', 'option', 'caption'])
 const CELLS = new Set(['td', 'th'])
 
 /**
- * Reduces an HTML page to the text a reader sees: headings and list items marked, links as `[text](address)`.
- * Linear in the page's length whatever it holds, what is never closed ends the page, and the event loop gets its turns.
+ * Reduces an HTML page to its visible text, with marks for headings and list items and with links as `[text](address)`.
+ * Takes time linear in the page's length for any input and yields to the event loop. A comment or hidden element that is
+ * never closed reaches to the end of the page.
  */
-export async function readable(html: string, baseUrl: string): Promise<string> {
+export async function toReadableText(html: string, baseUrl: string): Promise<string> {
   const breathe = createBreather()
   const out: string[] = []
   let link: string | undefined
@@ -40,39 +41,39 @@ export async function readable(html: string, baseUrl: string): Promise<string> {
 
 type Tag = { name: string; isEnd: boolean; source: string }
 
-/** The page as its texts and tags; comments, declarations and hidden elements are left out. */
+/** Splits the page into texts and tags, without comments, declarations and hidden elements. */
 function* tokens(html: string): Generator<string | Tag> {
   const tagStart = /<(\/?)([a-z][a-z0-9-]{0,30})(?=[\s/>])|<!--|<[!?]/gi
   let end = 0
   for (let match = tagStart.exec(html); match; match = tagStart.exec(html)) {
     if (match.index > end) yield html.slice(end, match.index)
     const name = match[2]?.toLowerCase()
-    end = match[0] === '<!--' ? after(html, '-->', match.index) : tagEnd(html, tagStart.lastIndex)
+    end = match[0] === '<!--' ? indexAfter(html, '-->', match.index) : tagEnd(html, tagStart.lastIndex)
     const tag = { name: name ?? '', isEnd: match[1] === '/', source: html.slice(match.index, end) }
     if (name !== undefined) yield tag
-    if (HIDDEN.has(tag.name) && !tag.isEnd) end = afterHidden(html, tag.name, end)
+    if (HIDDEN.has(tag.name) && !tag.isEnd) end = indexOfEndTag(html, tag.name, end)
     tagStart.lastIndex = end
   }
   yield html.slice(end)
 }
 
-/** Where a tag ends; a `>` within quotes does not end it. */
+/** The index behind a tag. A `>` within quotes does not end it. */
 function tagEnd(html: string, start: number): number {
   const stop = /["'>]/g
   stop.lastIndex = start
   for (let match = stop.exec(html); match; match = stop.exec(html)) {
     if (match[0] === '>') return stop.lastIndex
-    stop.lastIndex = after(html, match[0], stop.lastIndex)
+    stop.lastIndex = indexAfter(html, match[0], stop.lastIndex)
   }
   return html.length
 }
 
-function after(html: string, text: string, start: number): number {
+function indexAfter(html: string, text: string, start: number): number {
   const at = html.indexOf(text, start)
   return at === -1 ? html.length : at + text.length
 }
 
-function afterHidden(html: string, name: string, start: number): number {
+function indexOfEndTag(html: string, name: string, start: number): number {
   const close = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
   close.lastIndex = start
   return close.exec(html)?.index ?? html.length
@@ -113,7 +114,7 @@ function decodeEntities(text: string): string {
   })
 }
 
-/** Line by line, because a pattern such as /\s+\n/ takes quadratic time on long runs of spaces. */
+/** Works line by line, because a pattern such as /\s+\n/ takes quadratic time on long runs of spaces. */
 function tidy(text: string): string {
   const lines = text.split('\n').map((line) => line.trimEnd())
   const kept = lines.filter((line, index) => line !== '' || lines[index - 1] !== '')

@@ -1,9 +1,9 @@
 import { TextDecoder } from 'node:util'
 import { invalidRequest } from '../../errors.ts'
+import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { clip } from '../clip.ts'
 import { fail, succeed, type Tool, type ToolOutcome } from '../port.ts'
-import { readable } from './readable-text.ts'
+import { toReadableText } from './readable-text.ts'
 
 type Page = {
   status: number
@@ -15,7 +15,7 @@ type Page = {
 type PageRequest = { headers: Record<string, string>; signal: AbortSignal; timeoutMs: number; maxBytes: number }
 
 export type WebFetchDeps = {
-  /** Gives the egress door (providers/egress.ts) at first use: a process that never fetches does not pay for undici. */
+  /** Opens the guarded way out (shared/net/egress.ts) at first use: a process that never fetches does not load undici. */
   egress: () => Promise<{ request(url: string, request: PageRequest): Promise<Page> }>
   timeoutMs?: number
   maxBytes?: number
@@ -30,11 +30,14 @@ const HEADERS = {
 const TEXT_TYPES = /^(text\/.+|application\/(.+\+)?(json|xml|yaml|x-ndjson|javascript|toml))$/
 const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
 
-/** `WebFetch` (D5.1): one page, through the egress door only. Each redirect passes the door again and carries nothing along. */
+/**
+ * Creates `WebFetch` (D5.1), which fetches one page through the guarded way out. Each redirect is checked there again and
+ * receives no cookie or credential from the answer before it.
+ */
 export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024 * 1024 }: WebFetchDeps): Tool {
   return {
     name: 'WebFetch',
-    description: `Fetches a web page or other text over http or https with GET. HTML is reduced to readable text with links as [text](address); JSON and other text come as they are. At most ${Math.ceil(maxBytes / 1024)} KiB are read.`,
+    description: `Fetches a web page or other text over http or https with GET. HTML is reduced to readable text with links as [text](address); JSON and other text is returned unchanged. At most ${Math.ceil(maxBytes / 1024)} KiB are read.`,
     inputSchema: {
       type: 'object',
       properties: {
@@ -43,26 +46,27 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
       required: ['url'],
     },
     defaultPolicy: 'ask',
-    describe: ({ url }) => `Fetch ${clip(String(url), 500)}.`,
+    describe: ({ url }) => `Fetch ${truncate(String(url), 500)}.`,
     run(input, { signal }) {
       const { url } = input as { url: string }
       return attempt({ subject: url, signal }, async () => {
-        const door = await egress()
+        const client = await egress()
         const deadline = performance.now() + timeoutMs
-        const { page, address } = await follow(url, (hop) => {
+        const { page, address } = await followRedirects(url, (hop) => {
           const left = Math.max(1, Math.ceil(deadline - performance.now()))
-          // Without maxBytes: what is too long is cut here, not refused.
-          return door.request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
+          // No limit here: a page that is too long is cut below instead of refused.
+          return client.request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
         })
-        return shown(page, address, maxBytes)
+        return toOutcome(page, address, maxBytes)
       })
     },
   }
 }
 
+/** The page behind all redirects, and its address. */
 type Arrival = { page: Page; address: string }
 
-async function follow(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
+async function followRedirects(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
   let address = url
   for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
     const page = await get(address)
@@ -70,13 +74,13 @@ async function follow(url: string, get: (url: string) => Promise<Page>): Promise
     if (!REDIRECTS.has(page.status) || typeof location !== 'string') return { page, address }
     page.discard()
     const next = URL.parse(location, address)
-    if (!next) throw invalidRequest(`${new URL(address).host} redirects to something that is not an address.`)
+    if (!next) throw invalidRequest(`${new URL(address).host} redirects to an invalid address.`)
     address = next.href
   }
   throw invalidRequest(`The address redirects more than ${MAX_HOPS} times.`)
 }
 
-async function shown(
+async function toOutcome(
   { status, headers, body, discard }: Page,
   address: string,
   maxBytes: number,
@@ -90,15 +94,15 @@ async function shown(
   }
   if (!isHtml && !TEXT_TYPES.test(type)) {
     discard()
-    return fail(`The address holds ${clip(type, 100)}, which cannot be read as text.`)
+    return fail(`The content at the address has the type ${truncate(type, 100)}, which cannot be read as text.`)
   }
   const { bytes, isCut } = await firstBytes(body, maxBytes)
-  const text = decoded(bytes, charsetOf(contentType) ?? (isHtml ? metaCharsetOf(bytes) : undefined))
-  const content = (isHtml ? await readable(text, address) : text) || '(The page holds no text.)'
+  const text = decodeText(bytes, charsetOf(contentType) ?? (isHtml ? metaCharsetOf(bytes) : undefined))
+  const content = (isHtml ? await toReadableText(text, address) : text) || '(The page contains no text.)'
   return succeed(isCut ? `${content}\n\n[The page is longer than ${maxBytes} bytes; the rest was not read.]` : content)
 }
 
-/** Leaving the loop closes the connection: the rest of a long page is not downloaded. */
+/** Leaving the loop closes the connection, so the rest of a long page is not downloaded. */
 async function firstBytes(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -116,11 +120,11 @@ async function firstBytes(
 const charsetOf = (text: string): string | undefined => /charset=["']?([a-z0-9_:-]{1,40})/.exec(text)?.[1]
 const metaCharsetOf = (bytes: Buffer) => charsetOf(bytes.toString('latin1', 0, 1_024).toLowerCase())
 
-function decoded(bytes: Buffer, charset = 'utf-8'): string {
+function decodeText(bytes: Buffer, charset = 'utf-8'): string {
   try {
     return new TextDecoder(charset).decode(bytes)
   } catch (cause) {
-    if (cause instanceof RangeError) return bytes.toString('utf8') // a charset nobody knows
+    if (cause instanceof RangeError) return bytes.toString('utf8') // The charset is unknown.
     throw cause
   }
 }

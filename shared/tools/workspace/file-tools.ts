@@ -1,6 +1,7 @@
 import { invalidRequest } from '../../errors.ts'
+import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
+import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { clip } from '../clip.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
 import { occurrences } from './occurrences.ts'
@@ -14,16 +15,16 @@ const MAX_REPLACEMENTS = 100_000
 
 const PATH = { type: 'string', minLength: 1, description: 'Path of the file, relative to the workspace.' }
 
-/** `Read`, `Write` and `Edit` (D5.1). Changes of one file are made one after the other, whatever runs in parallel. */
+/** Creates `Read`, `Write` and `Edit` (D5.1). Changes of one file run one after another, because two concurrent edits would lose one. */
 export function createFileTools(): Tool[] {
-  const inTurn = createTurns()
-  return [readTool(), writeTool(inTurn), editTool(inTurn)]
+  const queue = createKeyedQueue()
+  return [readTool(), writeTool(queue), editTool(queue)]
 }
 
 function readTool(): Tool {
   return {
     name: 'Read',
-    description: `Reads a text file of the workspace. Each line of the answer is the line's number, a tab, and the line itself; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown unless limit says otherwise; offset is the number of the first line to show.`,
+    description: `Reads a text file of the workspace. Each line of the answer is the line's number, a tab and the line; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown unless limit says otherwise; offset is the number of the first line to show.`,
     inputSchema: {
       type: 'object',
       properties: {
@@ -34,14 +35,14 @@ function readTool(): Tool {
       required: ['path'],
     },
     defaultPolicy: 'allow',
-    describe: ({ path }) => `Read the file ${named(path)}.`,
+    describe: ({ path }) => `Read the file ${shortPath(path)}.`,
     run(input, { workspace, signal }) {
       const { path, offset = 1, limit = DEFAULT_LINES } = input as { path: string; offset?: number; limit?: number }
       return attempt({ subject: path, signal }, async () => {
         const handle = await openFile(workspace, path)
         try {
           const excerpt = { path, offset, limit, maxBytes: PAGE_BYTES }
-          return shown(await readLines(handle, excerpt, signal), excerpt)
+          return toOutcome(await readLines(handle, excerpt, signal), excerpt)
         } finally {
           await handle.close()
         }
@@ -50,37 +51,36 @@ function readTool(): Tool {
   }
 }
 
-const named = (path: unknown) => clip(String(path), 200)
+const shortPath = (path: unknown) => truncate(String(path), 200)
 
-function shown({ lines, total, end }: Lines, { offset, maxBytes }: Excerpt): ToolOutcome {
+function toOutcome({ lines, total, end }: Lines, { offset, maxBytes }: Excerpt): ToolOutcome {
   if (lines.length === 0 && offset === 1) return succeed('(The file is empty.)')
-  if (lines.length === 0) return fail(`The file has ${total} lines; offset ${offset} lies behind its end.`)
+  if (lines.length === 0) return fail(`The file has ${total} lines; offset ${offset} is past its end.`)
   const last = offset + lines.length - 1
   const text = lines.map((line, index) => `${offset + index}\t${line.replace(/^\uFEFF/, '')}`).join('\n')
   if (end === 'file') return succeed(text)
   const cut =
     end === 'line'
-      ? `Line ${last} is longer than ${maxBytes} bytes; its end is cut off and cannot be shown.`
+      ? `Line ${last} is longer than ${maxBytes} bytes; the rest of it cannot be shown.`
       : `These are lines ${offset} to ${last}; the file goes on.`
   return succeed(`${text}\n\n[${cut} Use offset=${last + 1} to read further.]`)
 }
 
-type InTurn = ReturnType<typeof createTurns>
-
-function writeTool(inTurn: InTurn): Tool {
+function writeTool(queue: KeyedQueue): Tool {
   return {
     name: 'Write',
-    description: `Writes a text file of the workspace, replacing what it held. Missing folders are made. At most ${FILE_MAX_BYTES / 1024 / 1024} MiB.`,
+    description: `Writes a text file of the workspace and replaces its old content. Missing folders are created. At most ${FILE_MAX_BYTES / 1024 / 1024} MiB.`,
     inputSchema: {
       type: 'object',
       properties: { path: PATH, content: { type: 'string', description: 'The whole new content.' } },
       required: ['path', 'content'],
     },
     defaultPolicy: 'ask',
-    describe: ({ path, content }) => `Write ${Buffer.byteLength(String(content))} bytes to the file ${named(path)}.`,
+    describe: ({ path, content }) =>
+      `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
     run(input, context) {
       const { path, content } = input as { path: string; content: string }
-      return changeFile(inTurn, { path, context }, async () => {
+      return changeFile(queue, { path, context }, async () => {
         await writeText(context.workspace, path, content)
         return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
       })
@@ -90,7 +90,7 @@ function writeTool(inTurn: InTurn): Tool {
 
 type EditInput = { path: string; old_string: string; new_string: string; replace_all?: boolean }
 
-function editTool(inTurn: InTurn): Tool {
+function editTool(queue: KeyedQueue): Tool {
   return {
     name: 'Edit',
     description:
@@ -106,11 +106,11 @@ function editTool(inTurn: InTurn): Tool {
       required: ['path', 'old_string', 'new_string'],
     },
     defaultPolicy: 'ask',
-    describe: ({ path }) => `Change the file ${named(path)}.`,
+    describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     run(input, context) {
       const edit = input as EditInput
-      return changeFile(inTurn, { path: edit.path, context }, async () => {
-        const { text, count } = edited(await readText(context.workspace, edit.path), edit)
+      return changeFile(queue, { path: edit.path, context }, async () => {
+        const { text, count } = applyEdit(await readText(context.workspace, edit.path), edit)
         await writeText(context.workspace, edit.path, text)
         return `Changed ${edit.path} in ${count === 1 ? 'one place' : `${count} places`}.`
       })
@@ -118,8 +118,8 @@ function editTool(inTurn: InTurn): Tool {
   }
 }
 
-/** The text with the replacement made, or `invalid_request`. What is replaced and by what is literal: `$&` means nothing. */
-function edited(before: string, edit: EditInput): { text: string; count: number } {
+/** Applies the replacement or throws `invalid_request`. Both texts are literal: `$&` has no meaning. */
+function applyEdit(before: string, edit: EditInput): { text: string; count: number } {
   const { path, replace_all = false } = edit
   const [oldText, newText] = withLineEndings(before, edit)
   if (oldText === newText) throw invalidRequest('old_string and new_string are the same: nothing would change.')
@@ -133,14 +133,14 @@ function edited(before: string, edit: EditInput): { text: string; count: number 
     )
   }
   if (starts.length > MAX_REPLACEMENTS) throw invalidRequest(`old_string was found over ${MAX_REPLACEMENTS} times.`)
-  const grown = before.length + starts.length * (newText.length - oldText.length)
-  if (grown > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
+  const newLength = before.length + starts.length * (newText.length - oldText.length)
+  if (newLength > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
   const ends = [0, ...starts.map((start) => start + oldText.length)]
   const text = ends.map((end, index) => before.slice(end, starts[index])).join(newText)
   return { text, count: starts.length }
 }
 
-/** Read shows lines without their carriage return, so what was copied from it has none either: a CRLF file gets its own. */
+/** Read shows lines without their carriage return, so text that was copied from it has none. In a CRLF file they are added again. */
 function withLineEndings(before: string, { old_string, new_string }: EditInput): [string, string] {
   if (!before.includes('\r\n') || old_string.includes('\r') || !old_string.includes('\n'))
     return [old_string, new_string]
@@ -151,26 +151,12 @@ const withCrlf = (text: string) => text.replaceAll(/\r?\n/g, '\r\n')
 
 type Change = { path: string; context: ToolContext }
 
-function changeFile(inTurn: InTurn, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
+function changeFile(queue: KeyedQueue, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
   const { workspace, signal } = context
   return attempt({ subject: path, signal }, () =>
-    inTurn(`${workspace}/${relativePath(path)}`, async () => {
+    queue(`${workspace}/${relativePath(path)}`, async () => {
       signal.throwIfAborted()
       return succeed(await work())
     }),
   )
-}
-
-/** Runs the works of one key one after the other; two edits at once would lose one of them. */
-function createTurns() {
-  const last = new Map<string, Promise<unknown>>()
-  return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const turn = (last.get(key) ?? Promise.resolve()).then(work, work)
-    last.set(key, turn)
-    try {
-      return await turn
-    } finally {
-      if (last.get(key) === turn) last.delete(key)
-    }
-  }
 }

@@ -6,7 +6,7 @@ import { TextDecoder } from 'node:util'
 import { invalidRequest, notFound } from '../../errors.ts'
 import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
 
-/** No tool reads a file into memory or writes one above this (bytes). */
+/** The largest file that a tool reads into memory or writes. */
 export const FILE_MAX_BYTES = 10 * 1024 * 1024
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -16,7 +16,7 @@ export async function openFile(workspace: string, path: string): Promise<FileHan
   const place = await locate(workspace, path)
   if (!place.exists) throw notFound(`${path}: no such file.`)
   assertFile(await lstat(place.path), path)
-  // O_NONBLOCK: should a FIFO have taken the file's place just now, open must not wait for its writer.
+  // O_NONBLOCK: if a FIFO has replaced the file since the check above, open must not wait for a writer.
   const handle = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   try {
     assertFile(await handle.stat(), path)
@@ -28,7 +28,7 @@ export async function openFile(workspace: string, path: string): Promise<FileHan
   }
 }
 
-/** A whole file as text, bytes kept as they are (a byte order mark too). Throws `invalid_request` for a large or binary one. */
+/** Reads a whole file as text, including a byte order mark. Throws `invalid_request` for a large or binary file. */
 export async function readText(workspace: string, path: string): Promise<string> {
   const handle = await openFile(workspace, path)
   try {
@@ -40,7 +40,7 @@ export async function readText(workspace: string, path: string): Promise<string>
   }
 }
 
-/** The file's first `maxBytes`, or all of it; a file that grows meanwhile is read no further. */
+/** Reads the first `maxBytes` of a file, or all of a shorter one. What is appended meanwhile is not read. */
 export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Buffer> {
   const buffer = Buffer.alloc(Math.min((await handle.stat()).size, maxBytes))
   let length = 0
@@ -52,7 +52,7 @@ export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Bu
   return buffer.subarray(0, length)
 }
 
-/** Replaces or creates a file in one step: a reader sees the old content or the new, never half of it. */
+/** Replaces or creates a file atomically: a reader sees either the old content or the new. */
 export async function writeText(workspace: string, path: string, content: string): Promise<void> {
   const bytes = Buffer.from(content)
   if (bytes.length > FILE_MAX_BYTES)
@@ -72,7 +72,10 @@ export async function writeText(workspace: string, path: string, content: string
   }
 }
 
-/** The random name makes the rename safe: it can only succeed in the very folder that was checked here. */
+/**
+ * Creates the temporary file and checks that it lies inside the workspace. Its random name makes the later rename safe: if the
+ * folder is swapped in between, the new folder holds no file of that name and the rename fails.
+ */
 async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): Promise<void> {
   const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
   try {
@@ -84,13 +87,13 @@ async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): 
   }
 }
 
-/** A folder on the way may have been swapped for a link since `locate`: what was opened must itself lie inside. */
+/** Checks the opened file itself, because a folder on its path may have been swapped for a symbolic link since `locate`. */
 async function assertInside(handle: FileHandle, place: Place): Promise<void> {
   if (isInside(place.root, await openedPath(handle, place.path))) return
   throw invalidRequest('The path was changed while it was being opened. Try again.')
 }
 
-/** Where the opened file lies. Linux knows for sure; elsewhere its path is followed once more. */
+/** The path of an opened file. Linux knows it for sure; on other systems the path is resolved again. */
 async function openedPath(handle: FileHandle, path: string): Promise<string> {
   try {
     return await readlink(`/proc/self/fd/${handle.fd}`)
@@ -114,7 +117,7 @@ function decodeText(bytes: Uint8Array, path: string): string {
   }
 }
 
-/** A strict UTF-8 decoder for the file that starts with `head`; a zero byte there means that it is no text. */
+/** A strict UTF-8 decoder for the file that starts with `head`. Throws `invalid_request` when `head` holds a NUL byte. */
 export function textDecoder(head: Uint8Array, path: string): TextDecoder {
   if (head.includes(0)) throw binaryFile(path)
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -1,6 +1,6 @@
 /**
- * The first `max` places where `needle` starts in `text`, overlaps left out. Linear in both lengths (Knuth, Morris and Pratt): V8's own indexOf is
- * quadratic for texts such as `aaaa…`, and both come from the model.
+ * Returns the indexes of the first `max` occurrences of `needle` in `text` that do not overlap. Takes time linear in both
+ * lengths (Knuth-Morris-Pratt). V8's `indexOf` is quadratic for texts such as `aaaa…`, and the model chooses both texts.
  */
 export function occurrences(text: string, needle: string, max: number): number[] {
   const borders = bordersOf(needle)
@@ -17,7 +17,7 @@ export function occurrences(text: string, needle: string, max: number): number[]
   return starts
 }
 
-/** For each prefix of `needle`, the length of the longest proper prefix of it that is also its end. */
+/** For each prefix of `needle`, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(needle: string): Uint32Array {
   const borders = new Uint32Array(needle.length)
   let length = 0

@@ -5,14 +5,14 @@ const GLOB_CHARS = 256
 const REGEX_CHARS = 500
 const GLOB_PROGRAM = 500
 const REGEX_PROGRAM = 1_000
-/** Characters times program size that one match may cost: some 20 ms where the engine has to simulate every state. */
+/** The limit for characters times program size in one match: about 20 ms where the engine has to simulate every state. */
 const MATCH_WORK = 150_000
 const MAX_PIECE = 16_384
 
-/** A search pattern that tests any text in linear time, a piece of it at a time. */
+/** A regular expression that is tested in linear time. `test` takes at most `pieceChars` characters at once. */
 export type LinePattern = { test(piece: string): boolean; pieceChars: number }
 
-/** Compiles a regular expression in RE2's syntax. Throws `invalid_request` with what is wrong with it. */
+/** Compiles a regular expression in RE2's syntax. Throws `invalid_request` that says what is wrong with it. */
 export async function compileRegex(pattern: string): Promise<LinePattern> {
   if (pattern.length > REGEX_CHARS) throw invalidRequest(`The pattern is longer than ${REGEX_CHARS} characters.`)
   const regex = await compile(pattern, REGEX_PROGRAM)
@@ -27,7 +27,7 @@ export async function compileGlob(glob: string): Promise<(path: string) => boole
   if (glob.startsWith('/') || names.includes('..')) {
     throw invalidRequest(`${glob}: give a glob relative to the workspace, without "..".`)
   }
-  // Loaded at first use: a process that never searches does not pay for it.
+  // Loaded at first use, because most processes never search.
   const { default: picomatch } = await import('picomatch')
   const { source } = picomatch.makeRe(glob, { dot: true, noextglob: true, nonegate: true, posix: true })
   const regex = await compile(withoutDotGuards(source), GLOB_PROGRAM)
@@ -35,8 +35,9 @@ export async function compileGlob(glob: string): Promise<(path: string) => boole
 }
 
 /**
- * Picomatch reads the dialect, RE2 does the matching: picomatch's own expressions backtrack, and a model may write any glob.
- * Its only lookaheads keep `.`, `..` and the empty name from matching, none of which a walked path can hold.
+ * Removes picomatch's lookaheads, which RE2 does not know. Picomatch only translates the glob, because its own expressions
+ * backtrack and a model may write any glob. The lookaheads exclude the names `.`, `..` and the empty name, which no path from
+ * a folder walk contains.
  */
 function withoutDotGuards(source: string): string {
   return source
@@ -47,7 +48,7 @@ function withoutDotGuards(source: string): string {
 }
 
 async function compile(source: string, maxProgram: number): Promise<RE2JS> {
-  // Loaded at first use: a process that never searches does not pay for it.
+  // Loaded at first use, because most processes never search.
   const { RE2JS, RE2JSException } = await import('re2js')
   try {
     const regex = RE2JS.compile(source)

@@ -3,59 +3,60 @@ import type { TextDecoder } from 'node:util'
 import { invalidRequest } from '../../errors.ts'
 import { binaryFile, textDecoder } from './file.ts'
 
-/** Which lines of which file; `offset` counts from 1. */
+/** Selects lines of a file. `offset` is the number of the first line, counted from 1; `path` is for error texts. */
 export type Excerpt = { path: string; offset: number; limit: number; maxBytes: number }
 
 /**
- * The lines as asked, and why they end there: with the `file`, because the `page` is full and more follows, or within a
- * `line` that alone is longer than the page. `total` counts the file's lines as far as it was read.
+ * The selected lines and where they end: at the end of the `file`, at the end of the `page` although more lines follow, or
+ * within a `line` that alone is longer than the page. `total` is the number of lines that were read completely.
  */
 export type Lines = { lines: string[]; total: number; end: 'file' | 'page' | 'line' }
 
 const CHUNK_BYTES = 64 * 1024
-/** How far into a file an offset may reach. */
+/** How far a file is read to find the offset. */
 const SCAN_MAX_BYTES = 64 * 1024 * 1024
 
-/** Reads an excerpt without holding more of the file than the excerpt and one chunk. */
+/** Reads an excerpt. Holds no more of the file in memory than the excerpt and one chunk. */
 export async function readLines(handle: FileHandle, excerpt: Excerpt, signal: AbortSignal): Promise<Lines> {
   const page: Page = { lines: [], bytes: 0, total: 0, end: 'file' }
   let rest = ''
-  for await (const text of chunks(handle, excerpt.path, signal)) {
+  for await (const text of decodedChunks(handle, excerpt.path, signal)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    if (lines.some((line) => isFull(page, excerpt, line))) return page
-    // Of a line before the excerpt only its being there matters; one in it may not outgrow the page.
+    if (lines.some((line) => !addLine(page, excerpt, line))) return page
+    // A line before the excerpt is only counted, so one character of it is enough.
     if (page.total + 1 < excerpt.offset) rest = rest.slice(0, 1)
     else if (rest.length > excerpt.maxBytes) break
   }
-  if (rest !== '') isFull(page, excerpt, rest)
+  if (rest !== '') addLine(page, excerpt, rest)
   return page
 }
 
 type Page = Lines & { bytes: number }
 
-/** Adds the file's next line where it is wanted; true when the page takes no more. */
-function isFull(page: Page, { offset, limit, maxBytes }: Excerpt, line: string): boolean {
+/** Counts the next line of the file and adds it to the page if it belongs to the excerpt. Returns `false` when the page is full. */
+function addLine(page: Page, { offset, limit, maxBytes }: Excerpt, line: string): boolean {
   if (page.total + 1 >= offset) {
     page.bytes += Buffer.byteLength(line) + 1
-    page.end = page.lines.length === limit || page.bytes > maxBytes ? 'page' : 'file'
-    if (page.end === 'page' && page.lines.length === 0) {
-      page.end = 'line'
-      page.lines.push(
-        Buffer.from(line)
-          .toString('utf8', 0, maxBytes)
-          .replace(/\uFFFD$/, ''),
-      )
+    if (page.lines.length === limit || page.bytes > maxBytes) {
+      page.end = page.lines.length === 0 ? 'line' : 'page'
+      if (page.end === 'line') page.lines.push(firstBytes(line, maxBytes))
+      return false
     }
-    if (page.end !== 'file') return true
     page.lines.push(line.endsWith('\r') ? line.slice(0, -1) : line)
   }
   page.total += 1
-  return false
+  return true
 }
 
-/** Decoded chunks of the file; throws for a binary file and for one that is scanned too far. */
-async function* chunks(handle: FileHandle, path: string, signal: AbortSignal): AsyncGenerator<string> {
+/** The first `maxBytes` of `line`, without an incomplete character at the end. */
+const firstBytes = (line: string, maxBytes: number) =>
+  Buffer.from(line)
+    .toString('utf8', 0, maxBytes)
+    .replace(/\uFFFD$/, '')
+
+/** Yields the decoded chunks of the file. Throws `invalid_request` for a binary file, and beyond `SCAN_MAX_BYTES`. */
+async function* decodedChunks(handle: FileHandle, path: string, signal: AbortSignal): AsyncGenerator<string> {
   const buffer = Buffer.alloc(CHUNK_BYTES)
   let decoder: TextDecoder | undefined
   for (let position = 0; ; ) {
@@ -74,7 +75,7 @@ async function* chunks(handle: FileHandle, path: string, signal: AbortSignal): A
   }
 }
 
-/** No bytes is the end of the file: half a character left over there makes it binary. */
+/** An empty chunk is the end of the file; an incomplete character there means that the file is binary. */
 function decodeChunk(decoder: TextDecoder, bytes: Uint8Array, path: string): string {
   try {
     return decoder.decode(bytes, { stream: bytes.length > 0 })

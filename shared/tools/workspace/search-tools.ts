@@ -1,9 +1,9 @@
 import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { AppError, notFound } from '../../errors.ts'
+import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import { createBreather } from '../breather.ts'
-import { clip } from '../clip.ts'
 import { succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'
 import { compileGlob, compileRegex, type LinePattern } from './pattern.ts'
@@ -11,12 +11,12 @@ import { type Budget, isOvertime, startBudget, walk } from './walk.ts'
 import { isAbsent, isUnreadable, locate } from './workspace.ts'
 
 export type SearchLimits = {
-  /** Files and folders looked at. */
+  /** Files and folders that a search visits. */
   entries: number
   wallMs: number
-  /** Paths that Glob, lines that Grep reports. */
+  /** Paths that Glob returns and lines that Grep returns. */
   matches: number
-  /** Grep reads no more of one file. */
+  /** Grep reads this many bytes of a file. */
   fileBytes: number
 }
 
@@ -28,7 +28,7 @@ const FOLDER = {
   description: 'Where to search, relative to the workspace. Default: all of it.',
 }
 
-/** `Glob` and `Grep` (D5.1): bounded in files, matches, bytes and time, on a linear-time engine, never long on the event loop. */
+/** Creates `Glob` and `Grep` (D5.1). Files, matches, bytes and time are limited, matching takes linear time, and the event loop is not blocked. */
 export function createSearchTools(limits: SearchLimits = DEFAULT_LIMITS): Tool[] {
   return [globTool(limits), grepTool(limits)]
 }
@@ -36,19 +36,19 @@ export function createSearchTools(limits: SearchLimits = DEFAULT_LIMITS): Tool[]
 function globTool(limits: SearchLimits): Tool {
   return {
     name: 'Glob',
-    description: `Lists the files of the workspace whose path fits a glob, such as **/*.ts or src/*.{js,ts}, sorted, at most ${limits.matches}. Without **/ only the given folder itself is searched. Symbolic links, .git and node_modules are left out.`,
+    description: `Lists the files of the workspace whose path matches a glob, such as **/*.ts or src/*.{js,ts}, sorted, at most ${limits.matches}. Without **/ only the given folder itself is searched. Symbolic links, .git and node_modules are left out.`,
     inputSchema: {
       type: 'object',
       properties: { pattern: { type: 'string', minLength: 1, description: 'The glob.' }, path: FOLDER },
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
-    describe: ({ pattern }) => `List the files that fit ${clip(String(pattern), 200)}.`,
+    describe: ({ pattern }) => `List the files that match ${truncate(String(pattern), 200)}.`,
     run(input, context) {
       const { pattern, path = '.' } = input as { pattern: string; path?: string }
       return attempt({ subject: path, signal: context.signal }, async () => {
-        const fits = await compileGlob(pattern)
-        return searchFiles({ path, context, limits }, async ({ file, inFolder }) => (fits(inFolder) ? [file] : []))
+        const matches = await compileGlob(pattern)
+        return searchFiles({ path, context, limits }, async ({ file, inFolder }) => (matches(inFolder) ? [file] : []))
       })
     },
   }
@@ -57,25 +57,25 @@ function globTool(limits: SearchLimits): Tool {
 function grepTool(limits: SearchLimits): Tool {
   return {
     name: 'Grep',
-    description: `Searches the text files of the workspace, line by line, for a regular expression in RE2 syntax ((?i) ignores case; no lookaround). Each match is path:line:text, at most ${limits.matches}. path may be a folder or a file; glob narrows the files (*.ts fits at any depth). Symbolic links, binary files, .git and node_modules are left out, and what follows the first ${limits.fileBytes / 1024 / 1024} MiB of a file.`,
+    description: `Searches the text files of the workspace, line by line, for a regular expression in RE2 syntax ((?i) ignores case; no lookaround). Each match is path:line:text, at most ${limits.matches}. path may be a folder or a file; glob narrows the files (*.ts matches at any depth). Symbolic links, binary files, .git and node_modules are left out. Only the first ${limits.fileBytes / 1024 / 1024} MiB of a file are searched.`,
     inputSchema: {
       type: 'object',
       properties: {
         pattern: { type: 'string', minLength: 1, description: 'The regular expression.' },
         path: FOLDER,
-        glob: { type: 'string', minLength: 1, description: 'Search only the files that fit this glob.' },
+        glob: { type: 'string', minLength: 1, description: 'Search only the files that match this glob.' },
       },
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
-    describe: ({ pattern }) => `Search the files for ${clip(String(pattern), 200)}.`,
+    describe: ({ pattern }) => `Search the files for ${truncate(String(pattern), 200)}.`,
     run(input, context) {
       const { pattern, path = '.', glob } = input as { pattern: string; path?: string; glob?: string }
       return attempt({ subject: path, signal: context.signal }, async () => {
         const regex = await compileRegex(pattern)
-        const fits = glob === undefined ? () => true : await compileGlob(glob.includes('/') ? glob : `**/${glob}`)
+        const isIncluded = glob === undefined ? () => true : await compileGlob(glob.includes('/') ? glob : `**/${glob}`)
         return searchFiles({ path, context, limits }, async ({ file, inFolder, budget }) =>
-          fits(inFolder) ? matchingLines({ file, regex, budget }, { context, limits }) : [],
+          isIncluded(inFolder) ? matchingLines({ file, regex, budget }, { context, limits }) : [],
         )
       })
     },
@@ -84,18 +84,18 @@ function grepTool(limits: SearchLimits): Tool {
 
 type Search = { path: string; context: ToolContext; limits: SearchLimits }
 
-/** A file met: its path from the workspace, its path from the folder searched, and what the search may still use. */
+/** A visited file: its path relative to the workspace, its path relative to the searched folder, and the rest of the budget. */
 type Found = { file: string; inFolder: string; budget: Budget }
 
-/** Asks `look` for the matches of each file, and says in the answer when a limit ended the search. */
-async function searchFiles(search: Search, look: (found: Found) => Promise<string[]>): Promise<ToolOutcome> {
+/** Collects the matches that `findMatches` returns for each file. When a limit ends the search, the answer says so. */
+async function searchFiles(search: Search, findMatches: (found: Found) => Promise<string[]>): Promise<ToolOutcome> {
   const { limits, context } = search
   const budget = startBudget(limits, context.signal)
   const breathe = createBreather()
   const hits: { file: string; matches: string[] }[] = []
   let left = limits.matches
-  for await (const found of files(search, budget)) {
-    const matches = await look(found)
+  for await (const found of visitFiles(search, budget)) {
+    const matches = await findMatches(found)
     if (matches.length > 0) hits.push({ file: found.file, matches: matches.slice(0, left) })
     if (matches.length > left) budget.stopped ??= `there are more than ${limits.matches} matches`
     left -= matches.length
@@ -108,8 +108,8 @@ async function searchFiles(search: Search, look: (found: Found) => Promise<strin
   return succeed(`${text}\n\n[The search ended early because ${budget.stopped}. Narrow the pattern or the path.]`)
 }
 
-async function* files({ path, context }: Search, budget: Budget): AsyncGenerator<Found> {
-  const place = await locateIfThere(context.workspace, path)
+async function* visitFiles({ path, context }: Search, budget: Budget): AsyncGenerator<Found> {
+  const place = await locateIfExists(context.workspace, path)
   if (place === undefined) return
   const prefix = place.path.slice(place.root.length + 1)
   if ((await lstat(place.path)).isFile()) {
@@ -121,8 +121,8 @@ async function* files({ path, context }: Search, budget: Budget): AsyncGenerator
   }
 }
 
-/** A workspace that nobody has written to yet is an empty one; a folder that is missing in it is an error. */
-async function locateIfThere(workspace: string, path: string) {
+/** Returns `undefined` for a workspace that does not exist yet, which counts as empty. Throws `not_found` for a missing folder in it. */
+async function locateIfExists(workspace: string, path: string) {
   try {
     await lstat(workspace)
   } catch (cause) {
@@ -141,16 +141,16 @@ async function matchingLines(
   { context, limits }: Omit<Search, 'path'>,
 ): Promise<string[]> {
   const text = await textOf(context.workspace, file, limits.fileBytes)
-  const fits = createLineTest(regex, budget)
+  const matchesLine = createLineTest(regex, budget)
   const matches: string[] = []
   for (const [index, line] of text.split('\n').entries()) {
-    if (await fits(line)) matches.push(`${file}:${index + 1}:${clip(line.trimEnd(), LINE_CHARS)}`)
+    if (await matchesLine(line)) matches.push(`${file}:${index + 1}:${truncate(line.trimEnd(), LINE_CHARS)}`)
     if (matches.length > limits.matches || budget.stopped !== undefined) break
   }
   return matches
 }
 
-/** A line longer than the engine may take at once is tested in pieces that overlap by half. */
+/** Tests a line that is longer than the engine may take at once in pieces that overlap by half. */
 function createLineTest(regex: LinePattern, budget: Budget): (line: string) => Promise<boolean> {
   const breathe = createBreather()
   return async (line) => {
@@ -163,7 +163,7 @@ function createLineTest(regex: LinePattern, budget: Budget): (line: string) => P
   }
 }
 
-/** Nothing for a binary file, and for one that vanished or may not be read. */
+/** Returns an empty text for a binary file and for one that was removed or cannot be read. */
 async function textOf(workspace: string, file: string, maxBytes: number): Promise<string> {
   try {
     const handle = await openFile(workspace, file)

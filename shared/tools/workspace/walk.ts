@@ -2,16 +2,16 @@ import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isUnreadable } from './workspace.ts'
 
-/** How far a search goes before it stops and says so. */
+/** The limits after which a search stops. */
 export type WalkLimits = { entries: number; wallMs: number }
 
-/** What a search may still use. `stopped` says in words which limit ended it. */
+/** What remains of a search's limits. `stopped` says in words which limit ended the search. */
 export type Budget = { entries: number; deadline: number; signal: AbortSignal; stopped: string | undefined }
 
 const MAX_DEPTH = 32
-/** Longer paths are left out: it bounds what matching one of them can cost. */
+/** Longer paths are left out, which limits the cost of matching one. */
 const MAX_PATH_CHARS = 1_024
-/** Full of files nobody searches for; walked only when the search starts inside. */
+/** Folders with many files that are seldom searched; visited only when the search starts inside. */
 const SKIPPED = new Set(['.git', 'node_modules'])
 
 export const startBudget = ({ entries, wallMs }: WalkLimits, signal: AbortSignal): Budget => ({
@@ -22,8 +22,8 @@ export const startBudget = ({ entries, wallMs }: WalkLimits, signal: AbortSignal
 })
 
 /**
- * Yields the regular files below `folder` as paths relative to it, in no particular order, until the budget is used up.
- * Symbolic links are neither yielded nor followed, so that nothing outside the workspace is seen (D5.2).
+ * Yields the paths of the regular files below `folder`, relative to it and in no particular order, until the budget is used up.
+ * Symbolic links are neither yielded nor followed, so that nothing outside the workspace is read (D5.2).
  */
 export async function* walk(folder: string, budget: Budget): AsyncGenerator<string> {
   const pending = [{ path: '', depth: 0 }]
@@ -40,7 +40,7 @@ export async function* walk(folder: string, budget: Budget): AsyncGenerator<stri
   }
 }
 
-/** A folder that vanished or may not be read is left out, as if it were empty. */
+/** Treats a folder that was removed or cannot be read as empty. */
 async function* entriesOf(folder: string) {
   try {
     yield* await opendir(folder)
@@ -56,7 +56,7 @@ function isUsedUp(budget: Budget): boolean {
   return isOvertime(budget)
 }
 
-/** Whether a limit has ended the search, its wall time included. Throws when the run has ended. */
+/** Whether a limit has ended the search; checks the wall time. Throws when the run has ended. */
 export function isOvertime(budget: Budget): boolean {
   budget.signal.throwIfAborted()
   if (performance.now() > budget.deadline) budget.stopped ??= 'it took too long'

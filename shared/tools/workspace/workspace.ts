@@ -7,32 +7,36 @@ import type { TenantId } from '../../tenant.ts'
 const PATH_CHARS = 1_024
 const PLAIN_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** A path of the workspace after every symbolic link on it was followed. */
+/** A path inside the workspace with all symbolic links resolved. `root` is the resolved path of the workspace. */
 export type Place = { root: string; path: string; exists: boolean }
 
-/** The folder of one session, run or plan (D1.3 WORKSPACE_DIR). Two tenants or scopes never share one, none lies outside `root`. */
+/** The folder of one session, run or plan (D1.3 WORKSPACE_DIR). It lies below `root`, and no two tenants or scopes share one. */
 export const workspacePath = (root: string, tenant: TenantId, scopeId: string): string =>
   join(root, folderName(tenant), folderName(scopeId))
 
-/** Removes a workspace with all it holds; an absent one is fine. Symbolic links are removed, not followed. */
+/** Removes a workspace and its content, if it exists. Symbolic links are removed, not followed. */
 export async function removeWorkspace(root: string, tenant: TenantId, scopeId: string): Promise<void> {
   await rm(workspacePath(root, tenant, scopeId), { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Makes the workspace if it is not there yet; nobody else on the machine may look into it. */
+/** Creates the workspace if it does not exist. Other users of the machine cannot read it. */
 export async function makeWorkspace(workspace: string): Promise<void> {
   await mkdir(workspace, { recursive: true, mode: 0o700 })
 }
 
-/** A plain name stands for itself. Any other is hashed: no `..`, no `:`, no two names that differ in case only. */
+/** Keeps a plain id as the folder's name and hashes any other, so that no name holds `..` or `:` or differs from another in case only. */
 function folderName(id: string): string {
   return PLAIN_NAME.test(id) ? id : `sha256.${createHash('sha256').update(id).digest('hex')}`
 }
 
-/** The path as the workspace's own tools print it: relative, `/` between names, `.` for the workspace itself (D5.2). */
+/**
+ * Normalizes a path from the model: relative, with `/` between names, `.` for the workspace itself (D5.2). Throws
+ * `invalid_request` for a path that is absolute or holds `..`.
+ */
 export function relativePath(path: string): string {
   if (path.length > PATH_CHARS) throw invalidRequest(`The path is longer than ${PATH_CHARS} characters.`)
-  if (path.includes('\0') || !path.isWellFormed()) throw invalidRequest('The path holds characters no file name has.')
+  if (path.includes('\0') || !path.isWellFormed())
+    throw invalidRequest('The path contains characters that a file name cannot have.')
   if (posix.isAbsolute(path) || win32.isAbsolute(path)) {
     throw invalidRequest(`${path}: absolute paths are not allowed. Give a path relative to the workspace.`)
   }
@@ -44,17 +48,17 @@ export function relativePath(path: string): string {
 }
 
 /**
- * Finds what `path` names inside the workspace (D5.2). For what does not exist yet, the nearest existing parent decides.
- * Throws `invalid_request` when it lies outside, `not_found` when there is no workspace yet.
+ * Resolves `path` inside the workspace (D5.2). Of a path that does not exist yet, the nearest existing parent is resolved.
+ * Throws `invalid_request` when the path leaves the workspace, `not_found` when the workspace does not exist.
  */
 export async function locate(workspace: string, path: string): Promise<Place> {
   const relative = relativePath(path)
   const root = await resolved(workspace)
   if (root === undefined) throw notFound(`${path}: no such file or folder.`)
-  return locateBelow(root, join(root, relative))
+  return locateInside(root, join(root, relative))
 }
 
-async function locateBelow(root: string, candidate: string): Promise<Place> {
+async function locateInside(root: string, candidate: string): Promise<Place> {
   const real = await resolved(candidate)
   if (real !== undefined) {
     if (!isInside(root, real))
@@ -64,13 +68,14 @@ async function locateBelow(root: string, candidate: string): Promise<Place> {
   if (await isDangling(candidate)) {
     throw invalidRequest(`${basename(candidate)} is a symbolic link to something that does not exist.`)
   }
-  const parent = await locateBelow(root, dirname(candidate))
+  const parent = await locateInside(root, dirname(candidate))
   return { root, path: join(parent.path, basename(candidate)), exists: false }
 }
 
+/** Whether `path` is `root` or lies below it; `/w/s10` is not inside `/w/s1`. Both paths are resolved. */
 export const isInside = (root: string, path: string): boolean => path === root || path.startsWith(root + sep)
 
-/** The path with its symbolic links followed, `undefined` when nothing is there. */
+/** The path with its symbolic links resolved; `undefined` when it does not exist. */
 async function resolved(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)
@@ -91,7 +96,7 @@ async function isDangling(path: string): Promise<boolean> {
 
 export const isAbsent = (cause: unknown): boolean => hasCode(cause, ['ENOENT'])
 
-/** What a search passes over: a file or folder that vanished, was replaced, or may not be read. */
+/** Whether a search skips the entry that caused this error: it was removed or replaced, or it cannot be read. */
 export const isUnreadable = (cause: unknown): boolean =>
   hasCode(cause, ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP'])
 

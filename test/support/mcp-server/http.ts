@@ -10,16 +10,16 @@ import { createMemory, createTestServer } from './server.ts'
 
 export type HttpServer = {
   url: string
-  /** The headers of every request so far. */
+  /** The headers of all requests so far. */
   requests: Headers[]
-  /** Forgets its sessions, as a restart would. */
+  /** Loses its sessions, as a restart does. */
   forget(): void
   close(): Promise<void>
 }
 
 type Answer = (request: Request) => Promise<Response>
 
-/** The test server over streamable HTTP: of the newest protocol without sessions, or of 2025 with them. */
+/** Starts the test server over streamable HTTP: with the newest protocol, which has no sessions, or with the one of 2025, which has. */
 export async function startHttpServer({ hasSessions }: { hasSessions: boolean }): Promise<HttpServer> {
   const requests: Headers[] = []
   const { answer, forget } = hasSessions ? withSessions() : withoutSessions()

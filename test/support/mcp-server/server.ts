@@ -3,14 +3,14 @@ import { EventEmitter, once } from 'node:events'
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
-/** What a server remembers beyond one request: over HTTP each request may have a server instance of its own. */
+/** The state that several server instances share: over HTTP each request may have its own instance. */
 export type Memory = { happened: Set<string>; bell: EventEmitter }
 
 export const createMemory = (): Memory => ({ happened: new Set(), bell: new EventEmitter() })
 
 const text = (value: string): CallToolResult => ({ content: [{ type: 'text', text: value }] })
 
-/** A small real MCP server for tests: its tools do what their names say. */
+/** Creates a small MCP server whose tools play the cases of the tests. */
 export function createTestServer(memory: Memory): McpServer {
   const server = new McpServer({ name: 'test-server', version: '1.0.0' }, { capabilities: { tools: {} } })
   addPlainTools(server)
@@ -21,10 +21,12 @@ export function createTestServer(memory: Memory): McpServer {
 
 function addPlainTools(server: McpServer): void {
   const inputSchema = z.object({ text: z.string() })
-  server.registerTool('echo', { description: 'Says it again.', inputSchema }, async (input) => text(input.text))
+  server.registerTool('echo', { description: 'Returns its input.', inputSchema }, async (input) => text(input.text))
   server.registerTool('refuse', { description: 'Always fails.' }, async () => ({ ...text('not today'), isError: true }))
   server.registerTool('dotted.name', { description: 'Has a dot in its name.' }, async () => text('odd'))
-  server.registerTool('dotted_name', { description: 'Has its twin.' }, async () => text('twin'))
+  server.registerTool('dotted_name', { description: 'Has the same name as another tool after cleaning.' }, async () =>
+    text('twin'),
+  )
   server.registerTool(`long_${'x'.repeat(90)}`, { description: 'Has a long name.' }, async () => text('long'))
   server.registerTool('picture', {}, async () => ({
     content: [
@@ -68,9 +70,13 @@ function addProcessTools(server: McpServer): void {
   server.registerTool('environment', { description: 'Names its environment variables.' }, async () =>
     text(Object.keys(process.env).toSorted().join(' ')),
   )
-  server.registerTool('pids', { description: 'Starts a child that ignores the end; tells both ids.' }, async () => {
-    const child = spawn('/bin/sh', ['-c', 'trap "" TERM HUP; while :; do sleep 1; done'], { stdio: 'ignore' })
-    await once(child, 'spawn')
-    return text(`${process.pid} ${child.pid}`)
-  })
+  server.registerTool(
+    'pids',
+    { description: 'Starts a child that ignores SIGTERM and returns both process ids.' },
+    async () => {
+      const child = spawn('/bin/sh', ['-c', 'trap "" TERM HUP; while :; do sleep 1; done'], { stdio: 'ignore' })
+      await once(child, 'spawn')
+      return text(`${process.pid} ${child.pid}`)
+    },
+  )
 }

@@ -20,7 +20,7 @@ async function folderWith(skills: Record<string, string>): Promise<string> {
 describe('skills', () => {
   afterEach(removeFolders)
 
-  it('D1.3 SKILLS_DIR: a folder with front matter and instructions is a skill', async () => {
+  it('D1.3 SKILLS_DIR: a folder whose SKILL.md has front matter and instructions is a skill', async () => {
     const dir = await folderWith({
       pdf: GOOD,
       'two-words': '---\r\nname: two-words\r\ndescription: "x: y"\r\n---\r\nDo it.',
@@ -37,15 +37,15 @@ describe('skills', () => {
     bare: ['# no front matter', /does not begin with front matter/],
     open: ['---\nname: open\ndescription: d\n', /does not begin with front matter/],
     yaml: ['---\nname: [\n---\nx', /not a YAML mapping/],
-    list: ['---\n- a\n---\nx', /not of small letters/],
-    other: ['---\nname: another\ndescription: d\n---\nx', /not that of its folder/],
-    Upper: ['---\nname: Upper\ndescription: d\n---\nx', /not of small letters/],
-    nodesc: ['---\nname: nodesc\n---\nx', /description is not a text/],
+    list: ['---\n- a\n---\nx', /must consist of lower-case letters/],
+    other: ['---\nname: another\ndescription: d\n---\nx', /differs from the name of its folder/],
+    Upper: ['---\nname: Upper\ndescription: d\n---\nx', /must consist of lower-case letters/],
+    nodesc: ['---\nname: nodesc\n---\nx', /description must be a text/],
     empty: ['---\nname: empty\ndescription: d\n---\n \n', /no instructions/],
     long: [`---\nname: long\ndescription: ${'d'.repeat(1_025)}\n---\nx`, /1 to 1024 characters/],
   }
   for (const [name, [text, problem]] of Object.entries(MALFORMED)) {
-    it(`issue 5.2: a malformed skill is named at start and left out, the others stay: ${name}`, async () => {
+    it(`a malformed skill is left out and reported, the others stay: ${name}`, async () => {
       const { skills, problems } = await loadSkills(await folderWith({ [name]: text, pdf: GOOD }))
       expect(skills.map((skill) => skill.name)).to.deep.equal(['pdf'])
       expect(problems).to.have.length(1)
@@ -53,14 +53,14 @@ describe('skills', () => {
     })
   }
 
-  it('issue 5.2: a folder without SKILL.md and a SKILLS_DIR that is not there are told of', async () => {
+  it('a folder without SKILL.md and a missing SKILLS_DIR are reported', async () => {
     const dir = await folderWith({})
     await mkdir(join(dir, 'hollow'))
     expect((await loadSkills(dir)).problems).to.deep.equal(['the skill hollow is left out: there is no file SKILL.md'])
     expect((await loadSkills(join(dir, 'nowhere'))).problems[0]).to.match(/not a folder that can be read/)
   })
 
-  it('D5.3: Skill has a sub-agent work by the instructions, with the skill’s files in the workspace and no link among them', async () => {
+  it('D5.3: Skill gives a sub-agent the instructions and copies the skill’s files, without links, into the workspace', async () => {
     const dir = await folderWith({ pdf: GOOD })
     await mkdir(join(dir, 'pdf', 'forms'))
     await writeFile(join(dir, 'pdf', 'forms', 'a.md'), 'form a')
@@ -81,7 +81,7 @@ describe('skills', () => {
     expect(link).to.equal('ENOENT')
   })
 
-  it('issue 5: an unknown skill is refused by name, with those that there are', async () => {
+  it('an unknown skill is refused with its name and the list of existing skills', async () => {
     const tool = createSkillTool((await loadSkills(await folderWith({ pdf: GOOD }))).skills)
     expect(tool.problemWith?.({ name: 'pfd' })).to.equal('There is no skill pfd. The skills are: pdf.')
     expect(tool.description).to.include('- pdf: Reads PDFs.')

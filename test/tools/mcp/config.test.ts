@@ -23,7 +23,7 @@ describe('MCP_CONFIG', () => {
     throw new Error('the file was accepted')
   }
 
-  it('D1.3: reads the customary {"mcpServers": {...}}: stdio servers and streamable HTTP servers', async () => {
+  it('D1.3: reads stdio servers and streamable HTTP servers from {"mcpServers": {...}}', async () => {
     const mcpServers = {
       files: { command: 'npx', args: ['-y', 'server'], env: { KEY: 'v' }, alwaysAllow: ['x'] },
       bare: { type: 'stdio', command: 'server' },
@@ -38,12 +38,12 @@ describe('MCP_CONFIG', () => {
     ])
   })
 
-  it('an empty list of servers is fine', async () => {
+  it('accepts an empty list of servers', async () => {
     await writeFile(file, '{"mcpServers": {}}')
     expect(await readMcpConfig(file)).to.deep.equal([])
   })
 
-  it('a file that is absent or no JSON is named with its problem', async () => {
+  it('the error for an absent file or invalid JSON names the file and the problem, without its content', async () => {
     const absent = await readMcpConfig('/nonexistent/mcp.json').catch((cause: unknown) => cause)
     expect(absent).to.be.instanceOf(AppError)
     expect((absent as AppError).message).to.equal('MCP_CONFIG /nonexistent/mcp.json: it cannot be read (ENOENT).')
@@ -59,7 +59,7 @@ describe('MCP_CONFIG', () => {
     }
   })
 
-  it('every problem of every server is told at once, with its place', async () => {
+  it('reports all problems of all servers at once, each with its place', async () => {
     const problem = await problemOf({
       mcpServers: {
         none: {},

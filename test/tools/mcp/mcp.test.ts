@@ -52,16 +52,16 @@ describe('MCP servers', () => {
 
   for (const [kind, start] of KINDS) {
     describe(`over ${kind}`, () => {
-      it('D5.1: its tools are offered as mcp__<server>__<tool>, ask, and answer', async () => {
+      it('D5.1: its tools are offered as mcp__<server>__<tool> and ask for permission', async () => {
         const { tools, call } = await open({ one: await start() })
         const echo = tools.find(({ name }) => name === 'mcp__one__echo')
-        expect([echo?.defaultPolicy, echo?.description]).to.deep.equal(['ask', 'Says it again.'])
+        expect([echo?.defaultPolicy, echo?.description]).to.deep.equal(['ask', 'Returns its input.'])
         expect(echo?.describe({})).to.equal('Call the tool echo of the MCP server one.')
         expect(createToolRegistry({ tools, permissions: new Map() }).leftOut).to.deep.equal([])
         expect(await call('mcp__one__echo', { text: 'hé' })).to.deep.equal({ output: 'hé', isError: false })
       })
 
-      it('what a tool refuses and what the server refuses is told to the model', async () => {
+      it('the model gets the text of a refusal by the tool and by the server', async () => {
         const { call } = await open({ one: await start() })
         expect(await call('mcp__one__refuse', {})).to.deep.equal({ output: 'not today', isError: true })
         const wrong = await call('mcp__one__echo', { text: 5 })
@@ -69,13 +69,13 @@ describe('MCP servers', () => {
         expect(wrong.output).to.include('expected string')
       })
 
-      it('content that is no text is named', async () => {
+      it('content that is not text is only named', async () => {
         const { call } = await open({ one: await start() })
         const { output } = await call('mcp__one__picture', {})
         expect(output).to.equal('[image of type image/png, not shown]\n[resource page: file:///page]\nthe note')
       })
 
-      it('progress is reported, and abort reaches the server', async () => {
+      it('progress is reported, and an abort cancels the call at the server', async () => {
         const { call } = await open({ one: await start() })
         const run = new AbortController()
         const reports: unknown[] = []
@@ -88,7 +88,7 @@ describe('MCP servers', () => {
         expect(reports).to.deep.equal([[0.25, 'a quarter']])
       })
 
-      it('a timeout is a tool error and reaches the server', async () => {
+      it('a timeout is a tool error and cancels the call at the server', async () => {
         const { call } = await open({ one: await start() }, { callTimeoutMs: 300 })
         const outcome = await call('mcp__one__hang', {})
         expect(outcome).to.deep.equal({ output: 'The MCP server one did not answer within 300 ms.', isError: true })
@@ -97,7 +97,7 @@ describe('MCP servers', () => {
     })
   }
 
-  it('names are made fit for every model API, and no two become one', async () => {
+  it('every name is valid for all model APIs and unique', async () => {
     const { tools } = await open({ 'my server.1': STDIO })
     const names = tools.map(({ name }) => name)
     expect(new Set(names).size).to.equal(names.length)
@@ -106,7 +106,7 @@ describe('MCP servers', () => {
     expect(names.filter((name) => name.startsWith('mcp__my_server_1__dotted_name'))).to.have.length(2)
   })
 
-  it('a server that cannot be reached is reported and left out, and the start goes on', async () => {
+  it('a server that cannot be reached is reported and left out; the others are used', async () => {
     const { tools, problems } = await open({
       refused: { url: 'http://127.0.0.1:1/mcp' },
       absent: { command: '/nonexistent/server' },
@@ -114,7 +114,7 @@ describe('MCP servers', () => {
       good: STDIO,
     })
     expect(new Set(tools.map(({ name }) => name.split('__')[1]))).to.deep.equal(new Set(['good']))
-    expect(problems.map((line) => /^The MCP server (\w+) is left out: /.exec(line)?.[1])).to.have.members([
+    expect(problems.map((problem) => /^The MCP server (\w+) is left out: /.exec(problem)?.[1])).to.have.members([
       'absent',
       'quits',
       'refused',
@@ -122,7 +122,7 @@ describe('MCP servers', () => {
     expect(problems.join()).to.include('no licence')
   })
 
-  it('a server that says nothing is given up after the connect timeout, its process ended', async () => {
+  it('a server that does not answer is left out after the connect timeout, and its process is ended', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const pidFile = join(await makeFolder(), 'pid')
@@ -134,7 +134,7 @@ describe('MCP servers', () => {
     expect(isRunning(Number(await readFile(pidFile, 'utf8')))).to.equal(false)
   })
 
-  it('a stdio server that crashed is a clear tool error, and is started again by the next call', async () => {
+  it('a crash of a stdio server is a tool error that says so, and the next call starts the server again', async () => {
     const { call } = await open({ one: STDIO })
     expect(await call('mcp__one__crash', {})).to.deep.equal({
       output: 'The MCP server one ended during the call. It is started again when it is called again.',
@@ -142,10 +142,10 @@ describe('MCP servers', () => {
     })
     const both = await Promise.all([call('mcp__one__pids', {}), call('mcp__one__pids', {})])
     const [first, second] = both.map(({ output }) => output.split(' ')[0])
-    expect(first).to.match(/^\d+$/).and.to.equal(second) // One new server, not two.
+    expect(first).to.match(/^\d+$/).and.to.equal(second) // Both calls use one new server.
   })
 
-  it('an HTTP server that forgot the session is asked again with a new one', async () => {
+  it('a call to an HTTP server that lost the session is repeated in a new session', async () => {
     const server = await serve(true)
     const { call } = await open({ one: { url: server.url } })
     await call('mcp__one__echo', { text: 'a' })
@@ -153,7 +153,7 @@ describe('MCP servers', () => {
     expect(await call('mcp__one__echo', { text: 'b' })).to.deep.equal({ output: 'b', isError: false })
   })
 
-  it('an HTTP server that went away is a clear tool error', async () => {
+  it('an HTTP server that has stopped is a tool error that says so', async () => {
     const server = await startHttpServer({ hasSessions: false })
     const { call } = await open({ one: { url: server.url } })
     await server.close()
@@ -164,14 +164,14 @@ describe('MCP servers', () => {
     ])
   })
 
-  it('the headers of the config go with every request', async () => {
+  it('every request carries the headers of the config', async () => {
     const server = await serve(true)
     const { call } = await open({ one: { url: server.url, headers: { 'X-Key': 'k1' } } })
     await call('mcp__one__echo', { text: 'a' })
     expect(new Set(server.requests.map((headers) => headers.get('x-key')))).to.deep.equal(new Set(['k1']))
   })
 
-  it("a stdio server is given the config's environment and nothing of the server's secrets", async () => {
+  it("a stdio server gets the config's environment and no secret from ours", async () => {
     process.env['SECRET_OF_THE_TEST'] = 'hunter2'
     try {
       const { call } = await open({ one: STDIO })
@@ -182,7 +182,7 @@ describe('MCP servers', () => {
     }
   })
 
-  it('close ends the servers with all they started, whatever ignores the end, and calls after it fail in words', async () => {
+  it('close ends the servers and all their processes, also those that ignore SIGTERM; later calls are tool errors', async () => {
     const { call, close } = await open({ one: STDIO })
     const pids = (await call('mcp__one__pids', {})).output.split(' ').map(Number)
     expect(pids.filter(isRunning)).to.have.length(2)
@@ -191,7 +191,7 @@ describe('MCP servers', () => {
     expect((await call('mcp__one__echo', { text: 'a' })).output).to.include('cannot be reached')
   })
 
-  it('a run that ends while the server is being started again does not wait for it', async () => {
+  it('a run that ends while the server is starting again does not wait for it', async () => {
     const { call } = await open({ one: STDIO })
     await call('mcp__one__crash', {})
     const run = new AbortController()

@@ -34,13 +34,13 @@ describe('WebFetch', () => {
     return callerOf([tool], '/nowhere')('WebFetch', { url }, signal && { signal })
   }
 
-  it('D5.1: WebFetch takes a url and asks; nothing is opened before it is called', async () => {
+  it('D5.1: takes a url and asks for permission; the way out is opened only by a call', async () => {
     const tool = createWebFetchTool({ egress: () => expect.fail('opened') })
     expect([tool.defaultPolicy, tool.inputSchema['required']]).to.deep.equal(['ask', ['url']])
     expect(tool.describe({ url: 'https://example.com/' })).to.equal('Fetch https://example.com/.')
   })
 
-  it('HTML is reduced to what a reader sees, with links made absolute', async () => {
+  it('HTML is reduced to its visible text, with absolute links', async () => {
     const html = '<title>T</title><script>no()</script><h1>Hi &amp; all</h1><p>See <a href="/next">this</a>.'
     const url = await serve(page('text/html; charset=utf-8', html))
     expect(await fetchPage(url)).to.deep.equal({
@@ -49,7 +49,7 @@ describe('WebFetch', () => {
     })
   })
 
-  it('JSON and other text come as they are', async () => {
+  it('JSON and other text is returned unchanged', async () => {
     for (const type of [
       'application/json',
       'application/problem+json',
@@ -71,11 +71,11 @@ describe('WebFetch', () => {
     expect((await fetchPage(await serve(page('text/plain; charset=nonsense', 'é')))).output).to.equal('é')
   })
 
-  it('anything that is no text is refused in words', async () => {
+  it('a content type other than text is a tool error that names it', async () => {
     for (const type of ['image/png', 'application/pdf', 'application/octet-stream', 'video/mp4']) {
       const outcome = await fetchPage(await serve(page(type, 'x')))
       expect(outcome).to.deep.equal({
-        output: `The address holds ${type}, which cannot be read as text.`,
+        output: `The content at the address has the type ${type}, which cannot be read as text.`,
         isError: true,
       })
     }
@@ -89,7 +89,7 @@ describe('WebFetch', () => {
     })
   })
 
-  it('follows at most 5 redirects, relative ones too, and carries no header along', async () => {
+  it('follows at most 5 redirects, also relative ones, and passes no header of an answer on', async () => {
     const seen: IncomingMessage['headers'][] = []
     const url = await serve((req, res) => {
       seen.push(req.headers)
@@ -106,7 +106,7 @@ describe('WebFetch', () => {
     expect([...names].toSorted()).to.deep.equal(['accept', 'accept-encoding', 'connection', 'host', 'user-agent'])
   })
 
-  it('each redirect passes the door again: one to another scheme or with a user name goes nowhere', async () => {
+  it('each redirect is checked: one to another scheme or with a user name is refused', async () => {
     for (const location of ['file:///etc/passwd', 'ftp://example.com/', 'http://user:pw@127.0.0.1/', 'http://[bad']) {
       const url = await serve((_req, res) => res.writeHead(302, { location }).end())
       const outcome = await fetchPage(url)
@@ -115,7 +115,7 @@ describe('WebFetch', () => {
     }
   })
 
-  it('ALLOW_PRIVATE_URLS=false: a private address is refused in words that hold no address of a name', async () => {
+  it('ALLOW_PRIVATE_URLS=false: a private address is refused, and the text does not hold the resolved address', async () => {
     const outcome = await fetchPage('http://localhost:8080/', { allowPrivate: false })
     expect(outcome.isError).to.equal(true)
     expect(outcome.output)
@@ -123,23 +123,23 @@ describe('WebFetch', () => {
       .and.not.to.include('127.0.0.1')
   })
 
-  it('what is not an address is a tool error', async () => {
+  it('an invalid address is a tool error', async () => {
     for (const url of ['example.com', 'nonsense', 'mailto:a@b.c'])
       expect((await fetchPage(url)).isError, url).to.equal(true)
   })
 
-  it('a page longer than the limit is cut there, says so, and is not downloaded to its end', async () => {
+  it('a page longer than the limit is cut with a note, and the rest is not downloaded', async () => {
     const closed = Promise.withResolvers<void>()
     const url = await serve((req, res) => {
       req.socket.once('close', () => closed.resolve())
-      res.writeHead(200, { 'content-type': 'text/plain' }).write('x'.repeat(5_000)) // and never ends
+      res.writeHead(200, { 'content-type': 'text/plain' }).write('x'.repeat(5_000)) // The response never ends.
     })
     const { output } = await fetchPage(url, { maxBytes: 1_000 })
     expect(output).to.equal(`${'x'.repeat(1_000)}\n\n[The page is longer than 1000 bytes; the rest was not read.]`)
     await closed.promise
   })
 
-  it('one deadline counts for all hops and the body', async () => {
+  it('one deadline applies to all redirects and the body together', async () => {
     const url = await serve((req, res) => {
       if (req.url === '/') setTimeout(() => res.writeHead(302, { location: '/slow' }).end(), 100)
       else res.writeHead(200, { 'content-type': 'text/plain' }).write('half')
@@ -150,7 +150,7 @@ describe('WebFetch', () => {
     expect(performance.now() - start).to.be.within(250, 2_000)
   })
 
-  it('abort closes the connection', async () => {
+  it('an abort closes the connection', async () => {
     const run = new AbortController()
     const closed = Promise.withResolvers<void>()
     const url = await serve((req, res) => {

@@ -40,14 +40,14 @@ describe('Read, Write and Edit', () => {
   })
 
   describe('Read', () => {
-    it('numbers the lines; a last line end makes no further line', async () => {
+    it('numbers the lines; a line break at the end adds no empty line', async () => {
       await put('a.txt', 'one\n\nthree\n')
       expect(await read({})).to.equal('1\tone\n2\t\n3\tthree')
       await put('a.txt', 'one\r\ntwo')
       expect(await read({})).to.equal('1\tone\n2\ttwo')
     })
 
-    it('shows 2,000 lines, says that the file goes on, and goes on from the offset it names', async () => {
+    it('shows 2,000 lines and names the offset from which the next call continues', async () => {
       await put('a.txt', lines(2_003))
       const first = await read({})
       expect(first).to.equal(
@@ -67,7 +67,7 @@ describe('Read, Write and Edit', () => {
       expect(shown).to.match(/\[These are lines 1 to 2; the file goes on. Use offset=3 to read further.\]$/)
     })
 
-    it('cuts one huge line at 256 KiB, through no character, and says so', async () => {
+    it('cuts a single long line at 256 KiB between two characters, and says so', async () => {
       await put('a.txt', `${'é'.repeat(200_000)}\nnext\n`)
       const shown = await read({})
       expect(shown).to.match(
@@ -76,20 +76,20 @@ describe('Read, Write and Edit', () => {
       expect(await read({ offset: 2 })).to.equal('2\tnext')
     })
 
-    it('a character on the edge of two chunks stays whole, a byte order mark is not shown', async () => {
+    it('keeps a character whole that lies on the edge of two chunks, and does not show a byte order mark', async () => {
       await put('a.txt', `\uFEFF${'x'.repeat(65_532)}€\n`)
       expect(await read({})).to.equal(`1\t${'x'.repeat(65_532)}€`)
     })
 
-    it('an empty file and an offset behind the end are told apart from text', async () => {
+    it('says that a file is empty or that the offset is past its end', async () => {
       await put('a.txt', '')
       expect(await read({})).to.equal('(The file is empty.)')
       await put('a.txt', lines(3))
       const beyond = await call('Read', { path: 'a.txt', offset: 5 })
-      expect(beyond).to.deep.equal({ output: 'The file has 3 lines; offset 5 lies behind its end.', isError: true })
+      expect(beyond).to.deep.equal({ output: 'The file has 3 lines; offset 5 is past its end.', isError: true })
     })
 
-    it('refuses a binary file, and one that is not UTF-8', async () => {
+    it('refuses a binary file and a file that is not UTF-8', async () => {
       for (const bytes of [
         [0x89, 0x50, 0x00, 0x01],
         [0x61, 0xe9, 0x62],
@@ -102,13 +102,13 @@ describe('Read, Write and Edit', () => {
       }
     })
 
-    it('reads far into a large file without holding it or stalling the loop', async () => {
+    it('reads the end of a 60 MiB file without blocking the event loop for 50 ms', async () => {
       await put('a.txt', 'x'.repeat(60 * 1024 * 1024 - 6).concat('\nfar\n'))
       const stall = await longestStall(async () => expect(await read({ offset: 2 })).to.equal('2\tfar'))
       expect(stall).to.be.below(50)
     })
 
-    it('a run that has ended reads nothing', async () => {
+    it('reads nothing after the run has ended', async () => {
       await put('a.txt', 'x')
       const outcome = await call('Read', { path: 'a.txt' }, { signal: AbortSignal.abort() })
       expect(outcome).to.deep.equal({ output: 'The call was stopped because the run ended.', isError: true })
@@ -116,7 +116,7 @@ describe('Read, Write and Edit', () => {
   })
 
   describe('Write', () => {
-    it('makes the file and its folders, replaces what was there, and leaves nothing else behind', async () => {
+    it('creates the file and its folders, replaces an existing file, and leaves no temporary file', async () => {
       const made = await call('Write', { path: 'x/y/a.txt', content: 'héllo' })
       expect(made).to.deep.equal({ output: 'Wrote 6 bytes to x/y/a.txt.', isError: false })
       await call('Write', { path: 'x/y/a.txt', content: '' })
@@ -131,13 +131,13 @@ describe('Read, Write and Edit', () => {
       expect((await stat(join(folder, 'run.sh'))).mode & 0o777).to.equal(0o750)
     })
 
-    it('is atomic: a reader sees the old text or the new, never a part', async () => {
+    it('is atomic: a reader sees either the old text or the new text', async () => {
       const texts = ['a'.repeat(300_000), 'b'.repeat(300_000)]
       await put('a.txt', texts[0] ?? '')
       const seen = new Set<string>()
       for (let round = 0; round < 40; round += 1) {
         const writing = call('Write', { path: 'a.txt', content: texts[round % 2] })
-        for (let look = 0; look < 5; look += 1) seen.add(await content('a.txt'))
+        for (let reads = 0; reads < 5; reads += 1) seen.add(await content('a.txt'))
         await writing
       }
       expect([...seen].filter((text) => !texts.includes(text))).to.deep.equal([])
@@ -150,7 +150,7 @@ describe('Read, Write and Edit', () => {
       expect(await content('a.txt')).to.equal('old')
     })
 
-    it('a folder in the place of the file, and a file in the place of a folder, are clear errors', async () => {
+    it('names the reason when the path is a folder or leads through a file', async () => {
       await mkdir(join(folder, 'dir'))
       await put('a.txt', 'x')
       const outcomes = [
@@ -165,20 +165,20 @@ describe('Read, Write and Edit', () => {
   })
 
   describe('Edit', () => {
-    it('replaces the one place, or all places with replace_all', async () => {
+    it('replaces the only occurrence, or all occurrences with replace_all', async () => {
       await put('a.txt', 'one two one')
       expect(await edit('two', '2')).to.deep.equal({ output: 'Changed a.txt in one place.', isError: false })
       expect((await edit('one', '1', { replace_all: true })).output).to.equal('Changed a.txt in 2 places.')
       expect(await content('a.txt')).to.equal('1 2 1')
     })
 
-    it('takes both texts literally: $ and $& and regular expressions mean nothing', async () => {
+    it('takes both texts literally: $, $& and regular expressions have no meaning', async () => {
       await put('a.txt', 'price: (.*)')
       await edit('(.*)', "$& $1 $$ $` $'")
       expect(await content('a.txt')).to.equal("price: $& $1 $$ $` $'")
     })
 
-    it('not found, found more than once, and no change are errors that change nothing', async () => {
+    it('fails and changes nothing when the text is not found, is found more than once, or stays the same', async () => {
       await put('a.txt', 'one one')
       const outcomes = [await edit('two', '2'), await edit('one', '1'), await edit('one', 'one', { replace_all: true })]
       expect(outcomes.map(({ isError }) => isError)).to.deep.equal([true, true, true])
@@ -187,19 +187,19 @@ describe('Read, Write and Edit', () => {
       expect(await content('a.txt')).to.equal('one one')
     })
 
-    it('a text copied from Read fits a file with CRLF line ends, and the line ends stay', async () => {
+    it('finds text that was copied from Read in a file with CRLF line breaks, and keeps the line breaks', async () => {
       await put('a.txt', 'one\r\ntwo\r\nthree\r\n')
       expect((await edit('one\ntwo', '1\n2')).isError).to.equal(false)
       expect(await content('a.txt')).to.equal('1\r\n2\r\nthree\r\n')
     })
 
-    it('a byte order mark stays where it is', async () => {
+    it('keeps a byte order mark', async () => {
       await put('a.txt', '\uFEFFone')
       await edit('one', '1')
       expect(await content('a.txt')).to.equal('\uFEFF1')
     })
 
-    it('refuses a binary file, an absent one, one over 10 MiB, and growing beyond it', async () => {
+    it('refuses a binary file, an absent file, a file over 10 MiB, and a result over 10 MiB', async () => {
       await put('a.txt', Buffer.from([0x61, 0, 0x61]))
       expect((await edit('a', 'b')).output).to.include('binary')
       await put('a.txt', Buffer.alloc(10 * 1024 * 1024 + 1, 'a'))
@@ -212,14 +212,14 @@ describe('Read, Write and Edit', () => {
       expect(await content('a.txt')).to.equal('a'.repeat(1_000))
     })
 
-    it('two edits of one file at the same time are both kept', async () => {
+    it('keeps all of several concurrent edits of one file', async () => {
       await put('a.txt', lines(20))
       const edits = Array.from({ length: 20 }, (_, index) => edit(`line ${index + 1}\n`, `LINE ${index + 1}\n`))
       expect((await Promise.all(edits)).filter(({ isError }) => isError)).to.deep.equal([])
       expect(await content('a.txt')).to.equal(lines(20).toUpperCase())
     })
 
-    it('a text made to be slow to search takes no longer than another', async () => {
+    it('takes linear time for texts that are slow to search with indexOf', async () => {
       await put('a.txt', 'ab'.repeat(2_000_000))
       const needle = `${'ba'.repeat(20_000)}c${'ab'.repeat(20_000)}`
       const start = performance.now()

@@ -1,6 +1,6 @@
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs'
 
-// Swaps the folder argv[2] for a link to argv[3] and back, until it is killed: an attacker beside the tools.
+// Plays an attacker: swaps the folder argv[2] for a link to argv[3] and back until it is killed.
 const [, , folder = '', target = ''] = process.argv
 const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random())
 process.stdout.write('flipping\n')

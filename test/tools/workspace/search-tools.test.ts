@@ -7,10 +7,10 @@ import { longestStall } from '../../support/stall.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 
 const LIMITS: SearchLimits = { entries: 50_000, wallMs: 10_000, matches: 500, fileBytes: 2 * 1024 * 1024 }
-/** What the specification of this task allows on the event loop, in ms. */
+/** No pattern may block the event loop longer than this. */
 const MAX_STALL_MS = 50
 
-/** A generator of x and y without a pattern in it, the same in each run. */
+/** Creates a generator of pseudo-random texts of x and y that are the same in each run. */
 function createNoise(): (length: number) => string {
   let state = 1
   const next = () => {
@@ -42,7 +42,7 @@ describe('Glob and Grep', () => {
     }
   }
 
-  it('D5.1: Glob takes pattern and path, Grep also glob, and both are allowed', () => {
+  it('D5.1: Glob takes pattern and path, Grep also glob, and neither needs permission', () => {
     const shapes = createSearchTools().map(({ name, defaultPolicy, inputSchema }) => [
       name,
       defaultPolicy,
@@ -55,7 +55,7 @@ describe('Glob and Grep', () => {
     ])
   })
 
-  it('Glob knows *, **, ?, [..] and {..}, dot files too, and gives sorted paths from the workspace', async () => {
+  it('Glob supports *, **, ?, [..] and {..}, finds dot files, and returns sorted paths relative to the workspace', async () => {
     await put({
       'a.ts': '',
       'b.js': '',
@@ -83,21 +83,21 @@ describe('Glob and Grep', () => {
     }
   })
 
-  it('.git and node_modules are left out unless the search starts there', async () => {
+  it('.git and node_modules are skipped unless the search starts inside', async () => {
     await put({ '.git/config': 'needle', 'node_modules/x/i.js': 'needle', 'a.txt': 'needle' })
     expect(await glob('**')).to.deep.equal(['a.txt'])
     expect(await grep('needle')).to.equal('a.txt:1:needle')
     expect(await glob('**', 'node_modules')).to.deep.equal(['node_modules/x/i.js'])
   })
 
-  it('Grep gives path, line number and line, file by file', async () => {
+  it('Grep returns path, line number and line, sorted by file', async () => {
     await put({ 'b.txt': 'one\r\ntwo one\n', 'a/c.txt': `${'x\n'.repeat(10)}one`, 'd.txt': 'none of it' })
     expect((await grep('^one|two')).split('\n')).to.deep.equal(['a/c.txt:11:one', 'b.txt:1:one', 'b.txt:2:two one'])
     expect(await grep('(?i)NONE')).to.equal('d.txt:1:none of it')
     expect(await grep('absent')).to.equal('No matches.')
   })
 
-  it('Grep searches one folder, one file, or what fits a glob at any depth', async () => {
+  it('Grep searches one folder, one file, or the files that match a glob at any depth', async () => {
     await put({ 'a.ts': 'x', 'a.md': 'x', 'src/b.ts': 'x', 'src/c.md': 'x' })
     expect((await grep('x', { glob: '*.ts' })).split('\n')).to.deep.equal(['a.ts:1:x', 'src/b.ts:1:x'])
     expect(await grep('x', { glob: 'src/*.ts' })).to.equal('src/b.ts:1:x')
@@ -106,20 +106,20 @@ describe('Glob and Grep', () => {
     expect((await call('Grep', { pattern: 'x', path: 'none' })).isError).to.equal(true)
   })
 
-  it('Grep leaves out binary files, and shows no more than the beginning of a long line', async () => {
+  it('Grep skips binary files and shows only the beginning of a long line', async () => {
     await put({ 'a.bin': Buffer.from('needle\0'), 'long.txt': `${'y'.repeat(50_000)}needle` })
     expect(await grep('needle')).to.equal(`long.txt:1:${'y'.repeat(300)}…`)
   })
 
-  it('a pattern that is not RE2 is an error that says so', async () => {
+  it('a pattern that is not valid RE2, or too complex, is a tool error', async () => {
     for (const pattern of ['(', 'a{2,1}', '(?=a)', '(a)\\1', '(?<!x)', 'a**', '(a{1,1000}){1,1000}', 'x'.repeat(501)]) {
       const outcome = await call('Grep', { pattern })
       expect([outcome.isError, outcome.output.length < 800], pattern).to.deep.equal([true, true])
     }
   })
 
-  describe('bounds', () => {
-    it('stops at the number of matches, of files and at the wall time, and says so', async () => {
+  describe('limits', () => {
+    it('a search stops at the limit of matches, files or time, and names the limit', async () => {
       await put(Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`f${index}.txt`, 'x\nx\n'])))
       const answers = [
         await limited({ matches: 10 })('Grep', { pattern: 'x' }),
@@ -137,17 +137,17 @@ describe('Glob and Grep', () => {
       expect(reasons[3]).to.include('it took too long')
     })
 
-    it('exactly as many matches as allowed are no cut', async () => {
+    it('exactly as many matches as the limit allows are returned without a note', async () => {
       await put({ 'a.txt': 'x\nx\n', 'b.txt': 'x\n' })
       expect((await limited({ matches: 3 })('Grep', { pattern: 'x' })).output.split('\n')).to.have.length(3)
     })
 
-    it('Grep reads no more of a file than its bound', async () => {
+    it('Grep reads no more of a file than the limit', async () => {
       await put({ 'a.txt': `${'y'.repeat(1_000)}\nneedle` })
       expect((await limited({ fileBytes: 1_000 })('Grep', { pattern: 'needle' })).output).to.equal('No matches.')
     })
 
-    it('honours the signal and the wall time also within one line', async () => {
+    it('an abort and the time limit end a search also within one line', async () => {
       await put({ 'a.txt': createNoise()(200_000) })
       const pattern = '[xy]*x[xy]{400}[zw]'
       const start = performance.now()
@@ -173,7 +173,7 @@ describe('Glob and Grep', () => {
     ]
 
     for (const pattern of HOSTILE) {
-      it(`Grep for ${pattern.slice(0, 40)} never keeps the loop for ${MAX_STALL_MS} ms`, async () => {
+      it(`Grep for ${pattern.slice(0, 40)} does not block the event loop for ${MAX_STALL_MS} ms`, async () => {
         const lines = Array.from({ length: 400 }, () => noise(400)).join('\n')
         await put({ 'a.txt': noise(60_000), 'b.txt': 'a'.repeat(30_000), 'c.txt': 'x'.repeat(30_000), 'd.txt': lines })
         await grep('warm up') // Loads the engine.
@@ -184,7 +184,7 @@ describe('Glob and Grep', () => {
       })
     }
 
-    it(`no glob keeps the loop for ${MAX_STALL_MS} ms, however its stars and braces nest`, async () => {
+    it(`no glob with nested stars and braces blocks the event loop for ${MAX_STALL_MS} ms`, async () => {
       const deep = Array.from({ length: 4 }, () => 'a'.repeat(200)).join('/')
       await put({ [`${deep}/b`]: '', 'x/y': '' })
       const globs = [
@@ -208,7 +208,7 @@ describe('Glob and Grep', () => {
       }
     })
 
-    it('whatever the glob, it is either refused in words or matches in words', async () => {
+    it('Glob never throws, whatever the pattern', async () => {
       const piece = constantFrom(
         '*',
         '**',

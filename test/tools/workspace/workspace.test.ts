@@ -19,7 +19,7 @@ function tenant(id: string): TenantId {
   return parsed
 }
 
-describe('workspace', () => {
+describe('the walls of a workspace', () => {
   let outside: string
   let workspace: string
   let call: Caller
@@ -36,7 +36,7 @@ describe('workspace', () => {
   })
   afterEach(removeFolders)
 
-  /** Tries all five tools on `path`; none may reach the secret, and nothing outside may change. */
+  /** Calls all five tools with `path`. None may return the secret, and nothing outside may change. */
   async function expectClosed(path: string): Promise<void> {
     const outcomes = [
       await call('Read', { path }),
@@ -67,7 +67,7 @@ describe('workspace', () => {
     await expectClosed('sub/relative.txt')
   })
 
-  it('D5.2: a symbolic link to a folder outside closes all below it, files still to be created included', async () => {
+  it('D5.2: nothing below a symbolic link to a folder outside can be read or created', async () => {
     await symlink(outside, join(workspace, 'door'))
     await symlink('door', join(workspace, 'second'))
     for (const path of [
@@ -81,21 +81,21 @@ describe('workspace', () => {
     }
   })
 
-  it('D5.2: a symbolic link to nothing is not written through', async () => {
+  it('D5.2: a symbolic link to a path that does not exist is not written through', async () => {
     await symlink(join(outside, 'new.txt'), join(workspace, 'dangling.txt'))
     await symlink(join(outside, 'new'), join(workspace, 'danglingdir'))
     await expectClosed('dangling.txt')
     await expectClosed('danglingdir/x.txt')
   })
 
-  it('D5.2: Glob and Grep do not walk out of the workspace', async () => {
+  it('D5.2: Glob and Grep do not leave the workspace', async () => {
     await symlink(outside, join(workspace, 'door'))
     await symlink(join(outside, 'secret.txt'), join(workspace, 'link.txt'))
     expect((await call('Glob', { pattern: '**' })).output).to.equal('sub/own.txt')
     expect((await call('Grep', { pattern: 'secret|own' })).output).to.equal('sub/own.txt:1:own')
   })
 
-  it('a symbolic link that stays inside works, for reading and for writing', async () => {
+  it('a symbolic link to a path inside can be read and written through', async () => {
     await symlink('sub/own.txt', join(workspace, 'inner.txt'))
     await symlink('sub', join(workspace, 'innerdir'))
     expect((await call('Read', { path: 'inner.txt' })).output).to.equal('1\town')
@@ -105,17 +105,17 @@ describe('workspace', () => {
     expect((await readdir(join(workspace, 'sub'))).toSorted()).to.deep.equal(['new.txt', 'own.txt'])
   })
 
-  it('a workspace whose own path goes over a symbolic link works', async () => {
+  it('the path of the workspace itself may lead through a symbolic link', async () => {
     await symlink(workspace, join(outside, '..', 'alias'))
     const aliased = callerOf(createFileTools(), join(outside, '..', 'alias'))
     expect((await aliased('Read', { path: 'sub/own.txt' })).output).to.equal('1\town')
   })
 
-  it('zero bytes and half characters in a path are refused', async () => {
+  it('a path with a NUL byte or an unpaired surrogate is refused', async () => {
     for (const path of ['sub/own.txt\0.png', '\0', 'a\ud800']) await expectClosed(path)
   })
 
-  it('a FIFO, a socket, a device and a folder are refused without waiting for anything', async () => {
+  it('a FIFO, a socket, a device and a folder are refused at once', async () => {
     execFileSync('mkfifo', [join(workspace, 'fifo')])
     const server = createServer().listen(join(workspace, 'socket'))
     await symlink('/dev/zero', join(workspace, 'zero'))
@@ -130,7 +130,7 @@ describe('workspace', () => {
     server.close()
   })
 
-  it('D5.2: a folder that is swapped for a link while it is being used opens nothing', async () => {
+  it('D5.2: Read returns nothing from outside while another process swaps a folder for a link and back', async () => {
     const folder = join(workspace, 'flip')
     await mkdir(folder)
     await writeFile(join(folder, 'secret.txt'), 'inside')
@@ -148,7 +148,7 @@ describe('workspace', () => {
       .and.not.to.include(SECRET)
   })
 
-  it('an absent workspace: Read finds no file, Glob and Grep nothing, Write makes it for its owner only', async () => {
+  it('in a workspace that does not exist Read finds no file, Glob and Grep nothing, and Write creates it for its owner only', async () => {
     const absent = join(outside, '..', 'tenant', 'run_1')
     const there = callerOf([...createFileTools(), ...createSearchTools()], absent)
     expect(await there('Read', { path: 'a.txt' })).to.deep.equal({
@@ -161,7 +161,7 @@ describe('workspace', () => {
     expect((await stat(absent)).mode & 0o777).to.equal(0o700)
   })
 
-  it('no answer holds the absolute path of the workspace', async () => {
+  it('no answer contains the absolute path of the workspace', async () => {
     const answers = [
       await call('Read', { path: 'none/at/all.txt' }),
       await call('Read', { path: 'sub/own.txt/deeper' }),
@@ -173,12 +173,12 @@ describe('workspace', () => {
   })
 })
 
-describe('workspace folders', () => {
-  it('a generated id keeps its name, so that an operator finds the folder', () => {
+describe('the folders of workspaces', () => {
+  it('a generated id is the name of its folder, so that an operator can find it', () => {
     expect(workspacePath('/w', DEFAULT_TENANT, 'sess_0af1')).to.equal('/w/t_default/sess_0af1')
   })
 
-  it('D1.3: whatever the tenant and the id, the folder lies two levels below the root', () => {
+  it('D1.3: the folder lies two levels below the root for every tenant and id', () => {
     const ids = ['.', '..', '...', 'a:b', 'A', '-x', '.hidden', 'con', 'x'.repeat(128)]
     for (const id of ids) {
       const path = workspacePath('/w', tenant(id), id)
@@ -187,7 +187,7 @@ describe('workspace folders', () => {
     }
   })
 
-  it('two tenants or two scopes never share a folder, also where case does not count', () => {
+  it('two tenants or two scopes never share a folder, also on a file system that ignores case', () => {
     const id = stringMatching(/^[A-Za-z0-9._:-]{1,128}$/)
     const noTwins = property(id, id, id, id, (t1, s1, t2, s2) => {
       pre(t1 !== t2 || s1 !== s2)
@@ -201,7 +201,7 @@ describe('workspace folders', () => {
     expect(forged).not.to.equal(twins[0])
   })
 
-  it('a removed workspace is gone with all it held; links in it are not followed; an absent one is fine', async () => {
+  it('a workspace is removed with its content; links in it are not followed; an absent workspace is ignored', async () => {
     const root = await makeFolder()
     const keep = join(root, 'keep.txt')
     await writeFile(keep, 'x')
