@@ -1,17 +1,15 @@
-import { invalidRequest } from '../../errors.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { applyEdit, type Edit } from './edit.ts'
 import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
-import { occurrences } from './occurrences.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
 import { relativePath } from './workspace.ts'
 
 const DEFAULT_LINES = 2_000
 const MAX_LINES = 10_000
 const PAGE_BYTES = 256 * 1024
-const MAX_REPLACEMENTS = 100_000
 
 const PATH = { type: 'string', minLength: 1, description: 'Path of the file, relative to the workspace.' }
 
@@ -88,8 +86,6 @@ function writeTool(queue: KeyedQueue): Tool {
   }
 }
 
-type EditInput = { path: string; old_string: string; new_string: string; replace_all?: boolean }
-
 function editTool(queue: KeyedQueue): Tool {
   return {
     name: 'Edit',
@@ -108,7 +104,7 @@ function editTool(queue: KeyedQueue): Tool {
     defaultPolicy: 'ask',
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     run(input, context) {
-      const edit = input as EditInput
+      const edit = input as Edit
       return changeFile(queue, { path: edit.path, context }, async () => {
         const { text, count } = applyEdit(await readText(context.workspace, edit.path), edit)
         await writeText(context.workspace, edit.path, text)
@@ -117,37 +113,6 @@ function editTool(queue: KeyedQueue): Tool {
     },
   }
 }
-
-/** Applies the replacement or throws `invalid_request`. Both texts are literal: `$&` has no meaning. */
-function applyEdit(before: string, edit: EditInput): { text: string; count: number } {
-  const { path, replace_all = false } = edit
-  const [oldText, newText] = withLineEndings(before, edit)
-  if (oldText === newText) throw invalidRequest('old_string and new_string are the same: nothing would change.')
-  const starts = occurrences(before, oldText, MAX_REPLACEMENTS + 1)
-  if (starts.length === 0) {
-    throw invalidRequest(`old_string was not found in ${path}. Read the file again and copy the text exactly.`)
-  }
-  if (starts.length > 1 && !replace_all) {
-    throw invalidRequest(
-      `old_string was found ${starts.length} times in ${path}. Give more of the text around it, or set replace_all to true.`,
-    )
-  }
-  if (starts.length > MAX_REPLACEMENTS) throw invalidRequest(`old_string was found over ${MAX_REPLACEMENTS} times.`)
-  const newLength = before.length + starts.length * (newText.length - oldText.length)
-  if (newLength > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
-  const ends = [0, ...starts.map((start) => start + oldText.length)]
-  const text = ends.map((end, index) => before.slice(end, starts[index])).join(newText)
-  return { text, count: starts.length }
-}
-
-/** Read shows lines without their carriage return, so text that was copied from it has none. In a CRLF file they are added again. */
-function withLineEndings(before: string, { old_string, new_string }: EditInput): [string, string] {
-  if (!before.includes('\r\n') || old_string.includes('\r') || !old_string.includes('\n'))
-    return [old_string, new_string]
-  return [withCrlf(old_string), withCrlf(new_string)]
-}
-
-const withCrlf = (text: string) => text.replaceAll(/\r?\n/g, '\r\n')
 
 type Change = { path: string; context: ToolContext }
 
