@@ -3,8 +3,9 @@ import type { Broker, FrameStream, PermissionSummary, RunSummary } from '../../s
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { until } from '../support/until.ts'
 
-/** Several gateways' brokers, on workers that run the demo (test/support/demo-worker.ts). */
+/** The brokers of several gateways, connected to workers that run the demo model (test/support/demo-worker.ts). */
 export type BrokerSetup = { brokers: readonly [Broker, ...Broker[]]; close(): Promise<void> }
 
 const TENANT = DEFAULT_TENANT
@@ -19,13 +20,13 @@ async function textOf(frames: FrameStream): Promise<string> {
 const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 const eventsOf = (text: string) => [...text.matchAll(/^event: (\w+)$/gm)].map(([, event]) => event)
 
-async function refusalOf(act: Promise<unknown>): Promise<number> {
+async function statusOfError(act: Promise<unknown>): Promise<number> {
   const cause = await act.then(
     () => undefined,
     (error: unknown) => error,
   )
   if (cause instanceof AppError) return cause.status
-  throw cause ?? new Error('nothing was refused')
+  throw cause ?? new Error('the call was not refused')
 }
 
 /** Reads until the text holds `pattern`, and leaves the stream open. */
@@ -39,7 +40,7 @@ async function readUntil(frames: AsyncIterator<{ text: string | Uint8Array }>, p
   return text
 }
 
-/** What every broker promises, whichever of its gateways is asked. */
+/** The contract of every broker, through whichever gateway a call is made. */
 export function brokerContract(open: () => Promise<BrokerSetup>): void {
   let setup: BrokerSetup
   let first: Broker
@@ -51,7 +52,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
   })
   after(() => setup.close())
 
-  it('a run’s frames come whole and in order, and end with the terminal one', async () => {
+  it('a run’s frames come complete and in order, and end with the terminal frame', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/say two' })
     const text = await textOf(frames)
     expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, i) => i + 1))
@@ -59,7 +60,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await other.getRun(TENANT, runId)).to.include({ status: 'done', event_count: idsOf(text).length })
   })
 
-  it('design §7.2: a run that is faster than its reader waits, and the reader gets all of it', async () => {
+  it('a run that is faster than its reader waits, and the reader gets every event', async () => {
     const prompt = `/say ${'word '.repeat(20_000)}`
     const { runId, frames } = await first.startRun(TENANT, { prompt })
     let text = ''
@@ -97,14 +98,14 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await readUntil(reading, /cancelled/)).to.equal(rest)
   })
 
-  it('D4.6: a session’s messages continue one conversation, whichever gateway they come through', async () => {
+  it('D4.6: a session’s messages continue one conversation, through whichever gateway they come', async () => {
     const { session_id: session } = await first.createSession(TENANT)
     await textOf((await first.sendMessage(TENANT, session, { prompt: '/say a' })).frames)
     await textOf((await other.sendMessage(TENANT, session, { prompt: '/say b' })).frames)
     expect(await first.getSession(TENANT, session)).to.include({ session_id: session, message_count: 4 })
   })
 
-  it('design §7.6: of many creations of one session one wins, the others are 409', async () => {
+  it('when a session is created many times at once one call succeeds, the others are 409', async () => {
     const id = newId('sess')
     const statuses = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -118,18 +119,18 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(statuses.filter((status) => status === 409)).to.have.length(19)
   })
 
-  it('api.md Permission request: asked for on one gateway, answered through the other, once', async () => {
+  it('api.md "Permission request": a request from a stream of one gateway is answered through another gateway, once', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/tool Ask {}' })
     const reading = frames[Symbol.asyncIterator]()
     const start = await readUntil(reading, /event: permission_request\ndata: .*\n/)
     const [id = ''] = /perm_[0-9a-f]{32}/.exec(start) ?? []
     expect(await other.getRun(TENANT, runId)).to.include({ status: 'waiting' })
     await other.replyPermission(TENANT, runId, id, { allow: true })
-    expect(await refusalOf(first.replyPermission(TENANT, runId, id, { allow: false }))).to.equal(409)
+    expect(await statusOfError(first.replyPermission(TENANT, runId, id, { allow: false }))).to.equal(409)
     expect(await readUntil(reading, /event: done/)).to.include('it ran')
   })
 
-  it('D4.12: what is pending is listed through any gateway until it is decided, for its own tenant alone', async () => {
+  it('D4.12: a pending request is listed through any gateway until it is decided, for its own tenant only', async () => {
     const { session_id: session } = await first.createSession(TENANT)
     const oneShot = await first.startRun(TENANT, { prompt: '/tool Ask {"n":1}' })
     await readUntil(oneShot.frames[Symbol.asyncIterator](), /permission_request/)
@@ -148,21 +149,23 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     await other.replyPermission(TENANT, oneShot.runId, id, { allow: false })
     expect((await listOf(first)).map(({ run_id }) => run_id)).to.deep.equal([message.runId])
     await first.deleteSession(TENANT, session)
-    while ((await listOf(other)).length > 0);
+    await until(async () => (await listOf(other)).length === 0, {
+      what: 'the requests of the deleted session to leave the list',
+    })
   })
 
-  it('D4.7: deleting a session ends its streams, and it is unknown everywhere', async () => {
+  it('D4.7: deleting a session ends its streams, and every gateway answers 404 for it', async () => {
     const { session_id: session } = await first.createSession(TENANT)
     const { frames } = await first.sendMessage(TENANT, session, { prompt: '/tool Ask {}' })
     const reading = frames[Symbol.asyncIterator]()
     await readUntil(reading, /permission_request/)
     await other.deleteSession(TENANT, session)
     expect(await readUntil(reading, /event: error/)).to.include('session_deleted')
-    for (const broker of setup.brokers) expect(await refusalOf(broker.getSession(TENANT, session))).to.equal(404)
+    for (const broker of setup.brokers) expect(await statusOfError(broker.getSession(TENANT, session))).to.equal(404)
     expect(await first.createSession(TENANT, session)).to.include({ session_id: session, message_count: 0 })
   })
 
-  it('api.md Authentication 8: what another tenant has is unknown, in every way', async () => {
+  it('api.md "Authentication" 8: every call for another tenant’s session or run is 404', async () => {
     const { session_id: session } = await first.createSession(TENANT)
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say x' })
     await textOf(frames)
@@ -174,7 +177,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
       () => other.followRun(OTHER, runId, 0),
       () => other.cancelRun(OTHER, runId),
     ]) {
-      expect(await refusalOf(act())).to.equal(404)
+      expect(await statusOfError(act())).to.equal(404)
     }
     expect((await other.listRuns(OTHER, { limit: 10 })).runs).to.deep.equal([])
   })
@@ -201,9 +204,9 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
 
   it('unknown runs and sessions are 404', async () => {
     const run = newId('run')
-    expect(await refusalOf(first.getRun(TENANT, run))).to.equal(404)
-    expect(await refusalOf(first.followRun(TENANT, run, 0))).to.equal(404)
-    expect(await refusalOf(first.sendMessage(TENANT, 'nobody', { prompt: 'x' }))).to.equal(404)
-    expect(await refusalOf(first.replyPermission(TENANT, run, newId('perm'), { allow: true }))).to.equal(404)
+    expect(await statusOfError(first.getRun(TENANT, run))).to.equal(404)
+    expect(await statusOfError(first.followRun(TENANT, run, 0))).to.equal(404)
+    expect(await statusOfError(first.sendMessage(TENANT, 'nobody', { prompt: 'x' }))).to.equal(404)
+    expect(await statusOfError(first.replyPermission(TENANT, run, newId('perm'), { allow: true }))).to.equal(404)
   })
 }

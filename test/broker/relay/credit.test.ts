@@ -1,18 +1,20 @@
 import { expect } from 'chai'
 import { acknowledgedPosition, Credit } from '../../../shared/broker/relay/credit.ts'
+import { packMessage, RECORD, type ReceivedRecord, readMessage } from '../../../shared/broker/relay/records.ts'
 
 const KIB = 1024
 const WORKER = 7
+const OTHER = 8
 
 describe('credit', () => {
-  const told = (credit: Credit, kib: number, isBeat = false) => {
-    const ack = credit.received(WORKER, { position: kib * KIB, isBeat })
+  const acknowledged = (credit: Credit, kib: number, { isBeat = false, from = WORKER } = {}) => {
+    const ack = credit.received(from, { position: kib * KIB, isBeat })
     return ack && acknowledgedPosition(ack) / KIB
   }
 
-  it('design §4.4: a sender is told of its bytes every 256 KiB, up to the last message that came', () => {
+  it('bytes are acknowledged every 256 KiB, up to the end of the last message received', () => {
     const credit = new Credit()
-    expect([100, 255, 300, 400, 556].map((kib) => told(credit, kib))).to.deep.equal([
+    expect([100, 255, 300, 400, 556].map((kib) => acknowledged(credit, kib))).to.deep.equal([
       undefined,
       undefined,
       300,
@@ -21,17 +23,49 @@ describe('credit', () => {
     ])
   })
 
-  it('design §4.4: what was told once and lost is told again with each heartbeat, or a sender without credit would wait for ever', () => {
+  it('exactly 256 KiB are acknowledged, one byte less is not', () => {
     const credit = new Credit()
-    expect(told(credit, 4_096)).to.equal(4_096)
-    expect(told(credit, 4_097)).to.equal(undefined)
-    expect(told(credit, 4_098, true)).to.equal(4_098)
-    expect(told(credit, 4_099, true)).to.equal(4_099)
+    expect(credit.received(WORKER, { position: 256 * KIB - 1, isBeat: false })).to.equal(undefined)
+    expect(credit.received(WORKER, { position: 256 * KIB, isBeat: false })).to.include({ type: RECORD.ack })
   })
 
-  it('a position of terabytes comes through', () => {
-    const position = 2 ** 42 + 3
-    const ack = new Credit().received(WORKER, { position, isBeat: false })
-    expect(ack && acknowledgedPosition(ack)).to.equal(position)
+  it('each heartbeat is acknowledged, so a sender does not wait for ever for a lost acknowledgement', () => {
+    const credit = new Credit()
+    expect(acknowledged(credit, 4_096)).to.equal(4_096)
+    expect(acknowledged(credit, 4_097)).to.equal(undefined)
+    expect(acknowledged(credit, 4_098, { isBeat: true })).to.equal(4_098)
+    expect(acknowledged(credit, 4_099, { isBeat: true })).to.equal(4_099)
+  })
+
+  it('a heartbeat’s acknowledgement counts: the next one is due 256 KiB later', () => {
+    const credit = new Credit()
+    expect(acknowledged(credit, 200, { isBeat: true })).to.equal(200)
+    expect(acknowledged(credit, 455)).to.equal(undefined)
+    expect(acknowledged(credit, 456)).to.equal(456)
+  })
+
+  it('an acknowledged position does not go back when an older message comes late', () => {
+    const credit = new Credit()
+    expect(acknowledged(credit, 300)).to.equal(300)
+    expect(acknowledged(credit, 200, { isBeat: true })).to.equal(300)
+  })
+
+  it('each sender is counted by itself, and from 0 when it was forgotten', () => {
+    const credit = new Credit()
+    expect(acknowledged(credit, 300)).to.equal(300)
+    expect(acknowledged(credit, 400, { from: OTHER })).to.equal(400)
+    credit.forget(WORKER)
+    expect([acknowledged(credit, 300), acknowledged(credit, 410, { from: OTHER })]).to.deep.equal([300, undefined])
+    credit.clear()
+    expect([acknowledged(credit, 300), acknowledged(credit, 410, { from: OTHER })]).to.deep.equal([300, 410])
+  })
+
+  it('a position of terabytes is carried exactly', () => {
+    for (const position of [2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1, 2 ** 42 + 3, 2 ** 48 - 1]) {
+      const ack = new Credit().received(WORKER, { position, isBeat: true })
+      const received: ReceivedRecord[] = []
+      readMessage(packMessage(1, 0, ack ? [ack] : []), (each) => received.push(each))
+      expect(received.map(acknowledgedPosition)).to.deep.equal([position])
+    }
   })
 })

@@ -21,13 +21,13 @@ function setUp(lease: Lease) {
   return { outbox, sent, say }
 }
 
-/** Time for what was written to be packed and sent. */
+/** Lets the outbox pack and send what was written. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
 }
 
 describe('outbox behind a fence', () => {
-  it('design §4.6: whoever may have been replaced sends no frame and no heartbeat, and what it held back follows', async () => {
+  it('without a lease no frame and no heartbeat is sent; with the lease the frames follow', async () => {
     const lease = new Lease(60_000)
     const { outbox, sent, say } = setUp(lease)
     say()
@@ -44,7 +44,7 @@ describe('outbox behind a fence', () => {
     expect(sent.at(-1)).to.deep.equal({ type: RECORD.frames, seq: 1, count: 2 })
   })
 
-  it('P2: nothing is sent by a process that was stopped for longer than its lease, before any timer of it has run', async () => {
+  it('P2: a process that was suspended longer than its lease sends no frame, even before its timers run', async () => {
     const lease = new Lease(20)
     const { sent, say } = setUp(lease)
     lease.renewed(performance.now())

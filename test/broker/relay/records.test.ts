@@ -1,6 +1,16 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
+import {
+  BY_WORKER,
+  LAST,
+  packMessage,
+  RECORD,
+  type ReceivedRecord,
+  readMessage,
+  record,
+  sizeOf,
+  type WireRecord,
+} from '../../../shared/broker/relay/records.ts'
 
 function unpack(message: Buffer) {
   const records: ReceivedRecord[] = []
@@ -8,7 +18,7 @@ function unpack(message: Buffer) {
 }
 
 describe('records', () => {
-  it('a message is read as it was packed, whatever is in it', () => {
+  it('a message is read as it was packed, whatever it contains', () => {
     const u32 = fc.integer({ min: 0, max: 0xffffffff })
     const any = fc.record({
       type: fc.constantFrom(...Object.values(RECORD)),
@@ -30,10 +40,80 @@ describe('records', () => {
     )
   })
 
-  it('a message that was cut is refused', () => {
+  it('a message that was cut is rejected', () => {
     const message = packMessage(1, 0, [record(RECORD.frames, { body: 'hello' })])
     for (const length of [0, 5, 13, 20, message.length - 1]) {
       expect(() => unpack(message.subarray(0, length)), `${length} bytes`).to.throw(RangeError)
     }
+  })
+
+  it('the bytes of a message are as documented: little-endian, head of 12 bytes, 16 bytes and the body for each record', () => {
+    const each = { stream: 0x01020304, seq: 0x05060708, count: 0x090a, flags: LAST, body: 'hé' }
+    const message = packMessage(0x0b0c0d0e, 100, [record(RECORD.gap, each)])
+    const position = Buffer.alloc(8)
+    position.writeDoubleLE(100 + 12 + 16 + 3)
+    expect(message.toString('hex')).to.equal(
+      ['0e0d0c0b', position.toString('hex'), '04030201', '08070605', '0a09', '01', '01', '03000000', '68c3a9'].join(''),
+    )
+  })
+
+  it('each record type and flag has a fixed number', () => {
+    expect(RECORD).to.deep.equal({
+      frames: 0,
+      gap: 1,
+      beat: 2,
+      call: 3,
+      reply: 4,
+      ack: 5,
+      resend: 6,
+      detach: 7,
+      readPosition: 8,
+      askReadPosition: 9,
+    })
+    expect([LAST, BY_WORKER]).to.deep.equal([1, 1])
+  })
+
+  it('a record is empty unless something is given', () => {
+    const empty = { stream: 0, seq: 0, count: 0, flags: 0, body: '' }
+    expect(record(RECORD.ack)).to.deep.equal({ type: RECORD.ack, ...empty })
+    expect(record(RECORD.ack, { seq: 5 })).to.deep.equal({ type: RECORD.ack, ...empty, seq: 5 })
+  })
+
+  it('the size of a record counts the bytes of its body, not its characters', () => {
+    expect([record(0), record(0, { body: 'hé' }), record(0, { body: Buffer.from('hé') })].map(sizeOf)).to.deep.equal([
+      16, 19, 19,
+    ])
+  })
+
+  const MAXIMA = { stream: 0xffffffff, seq: 0xffffffff, count: 0xffff, flags: 0xff }
+
+  it('every field is carried at its maximum', () => {
+    const sent = { ...record(RECORD.frames, MAXIMA), type: 0xff as WireRecord['type'] }
+    const { head, records } = unpack(packMessage(0xffffffff, Number.MAX_SAFE_INTEGER - 28, [sent]))
+    expect(head).to.deep.equal({ epoch: 0xffffffff, position: Number.MAX_SAFE_INTEGER })
+    expect(records).to.deep.equal([{ ...sent, body: Buffer.alloc(0) }])
+  })
+
+  for (const field of Object.keys(MAXIMA) as (keyof typeof MAXIMA)[]) {
+    it(`a record whose ${field} does not fit is refused instead of cut to its low bits`, () => {
+      for (const value of [MAXIMA[field] + 1, -1]) {
+        expect(() => packMessage(1, 0, [record(RECORD.frames, { [field]: value })])).to.throw(RangeError)
+      }
+    })
+  }
+
+  it('an epoch above u32 is refused', () => {
+    expect(() => packMessage(2 ** 32, 0, [])).to.throw(RangeError)
+  })
+
+  it('a message without records is only its head', () => {
+    expect(unpack(packMessage(3, 8, []))).to.deep.equal({ head: { epoch: 3, position: 20 }, records: [] })
+  })
+
+  it('a body that claims to be longer than the message is refused, one that ends with it is not', () => {
+    const message = packMessage(1, 0, [record(RECORD.frames, { body: 'hello' })])
+    expect(unpack(message).records.map(({ body }) => String(body))).to.deep.equal(['hello'])
+    message.writeUInt32LE(6, 12 + 12)
+    expect(() => unpack(message)).to.throw(RangeError, 'longer than its message')
   })
 })

@@ -5,27 +5,30 @@ import {
   STREAM_LIMITS,
   type StreamLimits,
 } from '../../../shared/broker/relay/relayed-stream.ts'
+import { until } from '../../support/until.ts'
 
 function setUp(limits: Partial<StreamLimits> = {}, after = 0) {
   const asked: number[] = []
   let closes = 0
   const reported: number[] = []
+  const gaps: string[] = []
+  const failures: string[] = []
   const hooks: RelayedStreamHooks = {
     requestResend: (seq) => asked.push(seq) > 0,
     onRead: (seq) => reported.push(seq),
-    onGap: () => {},
-    onFailed: () => {},
+    onGap: (state) => gaps.push(state),
+    onFailed: (code) => failures.push(code),
     onClosed: () => closes++,
   }
   const stream = new RelayedStream(after, hooks, { ...STREAM_LIMITS, ...limits })
   const send = (seq: number, count = 1, fields: { body?: string; isLast?: boolean } = {}) =>
     stream.accept({ seq, count, body: Buffer.from(fields.body ?? `${seq}+${count} `), isLast: fields.isLast ?? false })
   const take = async () => String((await stream.next()).value?.text ?? 'END')
-  return { stream, asked, reported, send, take, closes: () => closes }
+  return { stream, asked, reported, gaps, failures, send, take, closes: () => closes }
 }
 
 describe('relayed stream', () => {
-  it('design §4.3: what comes in order is handed on, frames of one loop turn together', async () => {
+  it('frames in order are yielded, those of one event-loop turn together', async () => {
     const { send, take } = setUp()
     const first = take()
     send(1)
@@ -36,7 +39,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
-  it('design §7.2: the worker is told how far the reader is, every 512 frames or 48 KiB, and when it asks', async () => {
+  it('the read position is reported every 512 frames or 48 KiB, and when the worker asks for it', async () => {
     const { stream, send, take, reported } = setUp()
     send(1, 511)
     await take()
@@ -54,7 +57,7 @@ describe('relayed stream', () => {
     expect(reported).to.deep.equal([513, 514, 514])
   })
 
-  it('design §4.3: a hole is asked for once, nothing behind it is handed on, and it goes on where it was', async () => {
+  it('lost frames are requested once; the frames behind them are not yielded before them', async () => {
     const { send, take, asked } = setUp()
     send(1)
     send(3)
@@ -64,7 +67,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('1+1 2+3 ')
   })
 
-  it('design §4.3: what comes twice is passed over', async () => {
+  it('frames that come twice are ignored', async () => {
     const { send, take, asked } = setUp()
     send(1, 5)
     send(1, 5)
@@ -74,7 +77,7 @@ describe('relayed stream', () => {
     expect(asked).to.deep.equal([])
   })
 
-  it('reliability rule 1: a heartbeat that knows of more shows a loss at the very end', () => {
+  it('a heartbeat with a higher frame number shows that the latest frames were lost', () => {
     const { stream, send, asked } = setUp()
     send(1)
     stream.onBeat(1)
@@ -83,7 +86,7 @@ describe('relayed stream', () => {
     expect(asked).to.deep.equal([1])
   })
 
-  it('T_gap: a hole that nobody fills is asked for again, and then ends the stream with stream_gap under the last id', async () => {
+  it('lost frames are requested again; when they do not come in time the stream ends with stream_gap under the last id', async () => {
     const { send, take, asked } = setUp({ gapMs: 200, askAgainMs: 5 }, 7)
     send(9)
     const text = await take()
@@ -94,7 +97,7 @@ describe('relayed stream', () => {
     expect(asked.length).to.be.greaterThan(1)
   })
 
-  it('design §4.4: a reader that does not read costs its bound; what was dropped is asked for once it has read', async () => {
+  it('a client that does not read costs at most the limit; dropped frames are requested once it has read the rest', async () => {
     const { send, take, asked } = setUp({ maxHeldBytes: 100 })
     send(1, 1, { body: 'x'.repeat(101) })
     send(2)
@@ -108,7 +111,7 @@ describe('relayed stream', () => {
     expect(await rest).to.equal('2+2 ')
   })
 
-  it('design §4.4: a reader that does not take its first write costs half of the bound for that, and half behind it', async () => {
+  it('a client that does not take its first write costs half of the limit for the write and half for the backlog', async () => {
     const { stream, send, take, asked } = setUp({ maxHeldBytes: 100 })
     const write = take()
     for (let seq = 1; seq <= 4; seq++) send(seq, 1, { body: 'x'.repeat(20) })
@@ -123,11 +126,11 @@ describe('relayed stream', () => {
     expect(await rest).to.equal('y'.repeat(40))
   })
 
-  it('design §4.4: a burst that a reader leaves lying is given up to the half, even when the end of the run was in it', async () => {
+  it('a burst that is not taken in time is dropped down to half of the limit, even when it held the end of the run', async () => {
     const { stream, send, take, asked } = setUp({ maxHeldBytes: 100, burstMs: 5 })
     for (let seq = 1; seq <= 4; seq++) send(seq, 1, { body: 'x'.repeat(20), isLast: seq === 4 })
     expect(stream.seq).to.equal(4)
-    while (stream.seq === 4) await new Promise((resolve) => setTimeout(resolve, 1))
+    await until(() => stream.seq !== 4, { what: 'the burst to be dropped', everyMs: 1 })
     expect(stream.seq).to.equal(2)
     expect(await take()).to.have.length(40)
     const rest = take()
@@ -138,7 +141,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
-  it('design §4.4: frames that wait, or that a reader has got, keep nothing of the message that they came in', async () => {
+  it('frames that wait or were yielded do not keep the message in memory that they came in', async () => {
     const { stream } = setUp()
     const message = Buffer.alloc(64 * 1024)
     const waiting = stream.next()
@@ -149,7 +152,7 @@ describe('relayed stream', () => {
     for (const { value } of [taken, waited]) expect(value).property('text').property('buffer').not.equal(message.buffer)
   })
 
-  it('a frame that is larger than what a stream may cost comes through, if only by itself', async () => {
+  it('a frame larger than the limit is yielded by itself', async () => {
     const { send, take, asked } = setUp({ maxHeldBytes: 100 })
     send(1)
     send(2, 1, { body: 'x'.repeat(1_000) })
@@ -163,18 +166,18 @@ describe('relayed stream', () => {
     expect(await large).to.have.length(1_000)
   })
 
-  it('design §4.4: a reader that fell behind the journal is a slow consumer', async () => {
+  it('a client whose dropped frames are no longer in the journal ends with slow_consumer', async () => {
     const { stream, send, take } = setUp({ maxHeldBytes: 1 })
     send(1)
     send(2)
     expect(await take()).to.equal('1+1 ')
     const rest = take()
     await new Promise(setImmediate)
-    stream.onGone() // The worker's answer to what was asked for.
+    stream.onGone() // The worker's answer to the request.
     expect(await rest).to.include('slow_consumer')
   })
 
-  it('design §4.8: when the worker is lost the stream ends behind what was received', async () => {
+  it('when the worker is lost the stream ends after the frames that were received', async () => {
     const { stream, send, take } = setUp()
     send(1)
     stream.fail('worker_lost')
@@ -186,7 +189,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
-  it('after its last frames nothing can fail a stream', async () => {
+  it('a stream that has received its last frame cannot fail', async () => {
     const { stream, send, take } = setUp()
     send(1, 1, { isLast: true })
     stream.fail('worker_lost')
@@ -195,12 +198,150 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
-  it('a reader that leaves is told of once, and a waiting one is released', async () => {
+  it('closing is reported once, and a waiting reader is released', async () => {
     const { stream, take, closes } = setUp()
     const waiting = take()
     await stream.return()
     await stream.return()
     expect(await waiting).to.equal('END')
     expect(closes()).to.equal(1)
+  })
+
+  it('the read position is not reported below 512 frames and 48 KiB', async () => {
+    const { send, take, reported } = setUp({}, 100)
+    send(101, 511, { body: 'x'.repeat(48 * 1024 - 1) })
+    await take()
+    expect(reported).to.deep.equal([])
+    send(612)
+    await take()
+    expect(reported).to.deep.equal([612])
+    send(613, 512)
+    await take()
+    expect(reported).to.deep.equal([612, 1124])
+  })
+
+  it('the read position does not include frames that the client has not read', async () => {
+    const { stream, send, take, reported } = setUp()
+    send(1)
+    stream.reportRead()
+    await take()
+    stream.reportRead()
+    expect(reported).to.deep.equal([0, 1])
+  })
+
+  it('lost frames are reported as a gap when they are requested and when they come; dropped ones are not', async () => {
+    const { send, take, gaps } = setUp({ maxHeldBytes: 10 })
+    send(2)
+    send(1, 2)
+    expect(gaps).to.deep.equal(['asked', 'repaired'])
+    send(3, 1, { body: 'x'.repeat(20) })
+    send(4)
+    await take()
+    await take()
+    const rest = take()
+    await new Promise(setImmediate)
+    send(4)
+    await rest
+    expect(gaps).to.deep.equal(['asked', 'repaired'])
+  })
+
+  it('frames that are only partly new are requested from the next one on', () => {
+    const { stream, send, asked } = setUp()
+    send(1, 2)
+    send(2, 2)
+    expect([stream.seq, asked]).to.deep.equal([2, [2]])
+  })
+
+  it('while frames are dropped a loss is not requested', async () => {
+    const { stream, send, asked } = setUp({ maxHeldBytes: 1 })
+    send(1)
+    send(2)
+    send(9)
+    stream.onBeat(9)
+    expect(asked).to.deep.equal([])
+  })
+
+  it('frames that are gone from the journal end the stream with stream_gap when the client has read in time', async () => {
+    const lost = setUp()
+    lost.send(2)
+    lost.stream.onGone()
+    expect(await lost.take()).to.include('stream_gap')
+    const idle = setUp()
+    idle.stream.onGone()
+    expect(await idle.take()).to.include('stream_gap')
+    expect([lost.failures, idle.failures]).to.deep.equal([['stream_gap'], ['stream_gap']])
+  })
+
+  it('frames that are gone while the client has not read the rest make it a slow consumer', () => {
+    const { stream, send, failures } = setUp({ maxHeldBytes: 1 })
+    send(1)
+    send(2)
+    stream.onGone()
+    expect(failures).to.deep.equal(['slow_consumer'])
+  })
+
+  it('the first failure ends the stream, and nothing is requested or accepted after it', async () => {
+    const { stream, send, asked, failures, take } = setUp({ askAgainMs: 1 })
+    send(2)
+    expect(asked).to.deep.equal([0])
+    stream.fail('worker_lost')
+    stream.fail('relay_unavailable')
+    expect([send(1), failures]).to.deep.equal([false, ['worker_lost']])
+    const other = setUp({ askAgainMs: 1 })
+    other.send(2)
+    await until(() => other.asked.length > 2, { what: 'another stream to ask again', everyMs: 1 })
+    await other.stream.return()
+    expect(asked).to.deep.equal([0])
+    expect(await take()).to.include('worker_lost')
+    expect([send(1), stream.seq]).to.deep.equal([false, 0])
+    stream.fail('relay_unavailable')
+    expect(await take()).to.equal('END')
+    expect(failures).to.deep.equal(['worker_lost'])
+  })
+
+  it('a burst is kept when the stream has failed, because it could not be requested again', async () => {
+    const { stream, send, take } = setUp({ maxHeldBytes: 100, burstMs: 5 })
+    for (let seq = 1; seq <= 4; seq++) send(seq, 1, { body: 'x'.repeat(20) })
+    stream.fail('worker_lost')
+    const other = setUp({ maxHeldBytes: 100, burstMs: 5 })
+    for (let seq = 1; seq <= 4; seq++) other.send(seq, 1, { body: 'x'.repeat(20) })
+    await until(() => other.stream.seq !== 4, { what: 'the burst of another stream to be dropped', everyMs: 1 })
+    expect([await take(), await take()].join('')).to.have.length(80)
+    expect(await take()).to.match(/^id: 4\n/)
+  })
+
+  it('a closed stream requests, accepts and yields nothing', async () => {
+    const { stream, send, take, asked, failures, closes } = setUp({ askAgainMs: 1 })
+    send(1)
+    send(3)
+    await stream.return()
+    stream.fail('worker_lost')
+    stream.onBeat(9)
+    expect([send(2), await take(), failures, closes()]).to.deep.equal([false, 'END', [], 1])
+    const other = setUp({ askAgainMs: 1 })
+    other.send(2)
+    await until(() => other.asked.length > 2, { what: 'another stream to ask again', everyMs: 1 })
+    await other.stream.return()
+    expect(asked).to.deep.equal([1])
+  })
+
+  it('a stream that failed and was closed before its reader came yields no failure', async () => {
+    const { stream, take } = setUp()
+    stream.fail('worker_lost')
+    await stream.return()
+    expect(await take()).to.equal('END')
+  })
+
+  it('a stream is an iteration, closed once when its last frame was yielded', async () => {
+    const { stream, send, closes } = setUp({}, 4)
+    send(5, 2, { isLast: true })
+    const seen: unknown[] = []
+    for await (const { text, lastSeq } of stream) seen.push([String(text), lastSeq])
+    expect([seen, closes()]).to.deep.equal([[['5+2 ', 6]], 1])
+  })
+
+  it('accept returns whether the frames were accepted', () => {
+    const { send } = setUp({ maxHeldBytes: 1 })
+    expect([send(1), send(1), send(3), send(2)]).to.deep.equal([true, false, false, false])
   })
 })

@@ -1,15 +1,15 @@
 import { expect } from 'chai'
-import { RECORD, type ReceivedRecord, record, type WireRecord } from '../../../shared/broker/relay/records.ts'
-import { RelayedStreams } from '../../../shared/broker/relay/relayed-streams.ts'
+import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from '../../../shared/broker/relay/records.ts'
+import { RelayedStreams, type StreamsDeps } from '../../../shared/broker/relay/relayed-streams.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/metrics.ts'
 
-function setUp() {
+function setUp({ isRedisUnreachable = () => false }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []
   const counted: Partial<Record<CounterName, number>> = {}
   const streams = new RelayedStreams({
     send: (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq]),
     isAlive: (epoch) => epoch !== 666,
-    isRedisUnreachable: () => false,
+    isRedisUnreachable,
     metrics: {
       ...NO_METRICS,
       count(name, by = 1) {
@@ -25,15 +25,13 @@ const received = (type: WireRecord['type'], fields: Partial<Omit<WireRecord, 'ty
   body: Buffer.from('x'),
 })
 
-function beatOf(stream: number, seq: number): ReceivedRecord {
-  const body = Buffer.alloc(8)
-  body.writeUInt32LE(stream, 0)
-  body.writeUInt32LE(seq, 4)
-  return { ...received(RECORD.beat, {}), body }
+/** A heartbeat with these stream and frame numbers. */
+function beatOf(...numbers: number[]): ReceivedRecord {
+  return { ...received(RECORD.beat, {}), body: Buffer.from(Uint32Array.from(numbers).buffer) }
 }
 
-describe('the streams of a gateway', () => {
-  it('design §4.6: frames reach a stream from its own worker only', async () => {
+describe('relayed streams', () => {
+  it('a stream accepts frames from its own worker only', async () => {
     const { streams, counted } = setUp()
     const { number, stream } = streams.open(7, 0)
     streams.onRecord(8, received(RECORD.frames, { stream: number, seq: 1, count: 5 }))
@@ -44,7 +42,7 @@ describe('the streams of a gateway', () => {
     await stream.return()
   })
 
-  it('reliability rule 15: a hole is counted when it is asked for, and when it is closed', async () => {
+  it('a gap is counted when its frames are requested, when they come, and when they are gone', async () => {
     const { streams, counted, sent } = setUp()
     const { number, stream } = streams.open(7, 0)
     streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 2, count: 1 }))
@@ -59,7 +57,7 @@ describe('the streams of a gateway', () => {
     await stream.return()
   })
 
-  it('reliability rule 15: streams of a lost worker, or of a lost relay, are counted; a drained one is not lost', async () => {
+  it('the streams of a lost worker or relay are counted as lost; a stream of a draining worker is not', async () => {
     const { streams, counted } = setUp()
     const opened = [7, 7, 8, 9].map((epoch) => streams.open(epoch, 0))
     opened[3]?.stream.fail('worker_draining')
@@ -70,15 +68,15 @@ describe('the streams of a gateway', () => {
     for (const { stream } of opened) await stream.return()
   })
 
-  it('a stream that is left is told to its worker, unless that is gone', async () => {
+  it('closing a stream sends detach to its worker, unless the worker is gone', async () => {
     const { streams, sent } = setUp()
-    const [living, dead] = [streams.open(7, 0), streams.open(666, 0)]
-    await Promise.all([living.stream.return(), dead.stream.return()])
-    expect(sent).to.deep.equal([[7, RECORD.detach, living.number, 0]])
+    const [alive, gone] = [streams.open(7, 0), streams.open(666, 0)]
+    await Promise.all([alive.stream.return(), gone.stream.return()])
+    expect(sent).to.deep.equal([[7, RECORD.detach, alive.number, 0]])
     expect(streams.size).to.equal(0)
   })
 
-  it('D4.5: a stream that was left is left, even if the word of it was lost', async () => {
+  it('D4.5: detach is sent again when a heartbeat shows that it was lost', async () => {
     const { streams, sent } = setUp()
     const { number, stream } = streams.open(7, 0)
     streams.onRecord(7, beatOf(number, 0))
@@ -88,7 +86,7 @@ describe('the streams of a gateway', () => {
     expect(sent).to.deep.equal([[7, RECORD.detach, number, 0]])
   })
 
-  it('T_drain: the end of all streams is waited for, and no longer than it may take', async () => {
+  it('a drain waits until all streams have ended, and no longer than its limit', async () => {
     const { streams } = setUp()
     await streams.ended(60_000)
     const [first, second] = [streams.open(7, 0), streams.open(7, 0)]
@@ -99,5 +97,71 @@ describe('the streams of a gateway', () => {
     streams.open(7, 0)
     await streams.ended(10)
     expect(streams.size).to.equal(1)
+  })
+
+  it('each stream has a number of its own', () => {
+    const { streams } = setUp()
+    expect([1, 2, 3].map(() => streams.open(7, 0).number)).to.deep.equal([1, 2, 3])
+    expect(streams.size).to.equal(3)
+  })
+
+  it('a stream with the LAST flag ends; other records do not change it', async () => {
+    const { streams, counted } = setUp()
+    const { number, stream } = streams.open(7, 4)
+    for (const type of [RECORD.call, RECORD.ack, RECORD.detach]) {
+      streams.onRecord(7, received(type, { stream: number, seq: 5, count: 1, flags: LAST }))
+    }
+    expect([stream.seq, counted]).to.deep.equal([4, {}])
+    streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 5, count: 1, flags: LAST }))
+    const seen: number[] = []
+    for await (const { lastSeq } of stream) seen.push(lastSeq)
+    expect([seen, streams.size]).to.deep.equal([[5], 0])
+  })
+
+  it('frames that are not accepted are not counted as relayed', async () => {
+    const { streams, counted } = setUp()
+    const { number, stream } = streams.open(7, 4)
+    streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 4, count: 1 }))
+    expect(counted).to.deep.equal({})
+    await stream.return()
+  })
+
+  it('a worker that asks for the read position gets it', async () => {
+    const { streams, sent } = setUp()
+    const { number, stream } = streams.open(7, 4)
+    streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 5, count: 2 }))
+    await stream.next()
+    streams.onRecord(7, received(RECORD.askReadPosition, { stream: number }))
+    expect(sent).to.deep.equal([[7, RECORD.readPosition, number, 6]])
+    await stream.return()
+  })
+
+  it('while Redis is unreachable lost frames are not requested', async () => {
+    const { streams, sent, counted } = setUp({ isRedisUnreachable: () => true })
+    const { number, stream } = streams.open(7, 0)
+    streams.onRecord(7, beatOf(number, 1))
+    expect([sent, counted]).to.deep.equal([[], { gaps_asked: 1 }])
+    await stream.return()
+  })
+
+  it('a heartbeat names many streams, and a number that was cut off at its end is ignored', async () => {
+    const { streams, sent } = setUp()
+    const [first, second] = [streams.open(7, 0), streams.open(7, 0)]
+    const beat = beatOf(first.number, 0, second.number, 3, 99, 1, 98)
+    streams.onRecord(7, beat)
+    expect(sent).to.deep.equal([
+      [7, RECORD.resend, second.number, 0],
+      [7, RECORD.detach, 99, 0],
+    ])
+    await Promise.all([first.stream.return(), second.stream.return()])
+  })
+
+  it('a client that was too slow is counted; a failure of this gateway is not', async () => {
+    const { streams, counted } = setUp()
+    const [slow, failed] = [streams.open(7, 0), streams.open(7, 0)]
+    slow.stream.fail('slow_consumer')
+    failed.stream.fail('internal')
+    expect(counted).to.deep.equal({ slow_consumers: 1 })
+    await Promise.all([slow.stream.return(), failed.stream.return()])
   })
 })
