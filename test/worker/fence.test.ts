@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
-import { createMemoryPermissionStore } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { newId } from '../../shared/ids.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'

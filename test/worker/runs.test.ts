@@ -1,4 +1,7 @@
 import { once } from 'node:events'
+import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { CancelCode, Run, RunExecutor } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
@@ -15,7 +18,7 @@ const say: RunExecutor = async function* () {
   yield DONE
 }
 
-/** Runs until it is cancelled, as the engine does. */
+/** Runs until it is cancelled, like the engine. */
 const untilCancelled: RunExecutor = async function* (_run, signal) {
   yield { type: 'text_delta', text: 'hi' }
   if (!signal.aborted) await once(signal, 'abort')
@@ -31,6 +34,17 @@ function setUp(limits: Partial<ConstructorParameters<typeof Runs>[0]> = {}) {
   )
   const open = (tenant: TenantId = DEFAULT_TENANT) => runs.open({ id: newId('run'), tenant, sessionId: undefined })
   return { runs, open, bugs, forgotten: forgotten.promise }
+}
+
+/** Yields events without a pause until the run is aborted. */
+const sayMuchUntilCancelled: RunExecutor = async function* (_run, signal) {
+  while (!signal.aborted) yield { type: 'text_delta', text: 'x'.repeat(1_000) }
+  yield errorEvent(signal.reason as CancelCode, 'ended')
+}
+
+const sayMuch: RunExecutor = async function* () {
+  yield { type: 'text_delta', text: 'x'.repeat(1_000) }
+  yield DONE
 }
 
 async function readAll(cursor: FrameCursor): Promise<string> {
@@ -49,7 +63,7 @@ function refusal(act: () => unknown): AppError {
 }
 
 describe('runs', () => {
-  it('D4.5: a run tells its status, times and number of events', async () => {
+  it('D4.5: the summary of a run holds its status, times and number of events', async () => {
     const { runs, open } = setUp()
     const run = open()
     expect(runs.get(run.tenant, run.id).summary).to.include({ status: 'waiting', ended_at: null, event_count: 0 })
@@ -82,7 +96,7 @@ describe('runs', () => {
     expect(run.status).to.equal('cancelled')
   })
 
-  it('a run that is cancelled before its turn came ends at once and is never executed', async () => {
+  it('a run that is cancelled while it waits for its turn ends at once and is never executed', async () => {
     const run = setUp().open()
     run.cancel('cancelled')
     await run.ended
@@ -90,7 +104,7 @@ describe('runs', () => {
     expect(run.status).to.equal('cancelled')
   })
 
-  it('design §7.1: an engine that throws still ends its stream, with internal and no detail', async () => {
+  it('D4.4: an engine that throws still ends its stream, with the code internal and no detail', async () => {
     const { open, bugs } = setUp()
     const run = open()
     const reading = readAll(run.follow(0))
@@ -103,7 +117,7 @@ describe('runs', () => {
     expect(run.status).to.equal('failed')
   })
 
-  it('design §7.1: an engine that stops without a terminal event is a bug that ends the stream', async () => {
+  it('D4.4: an engine that ends without a terminal event is a bug that ends the stream', async () => {
     const { open, bugs } = setUp()
     const run = open()
     await run.execute(async function* () {})
@@ -111,7 +125,7 @@ describe('runs', () => {
     expect(bugs).to.have.length(1)
   })
 
-  it('D1.3 RUNS_PER_WORKER: the run above it is 429 with Retry-After; an ended run makes room', async () => {
+  it('D1.3 RUNS_PER_WORKER: a run above the limit is 429 with Retry-After; an ended run makes room', async () => {
     const { open } = setUp({ maxLive: 1 })
     const run = open()
     const error = refusal(() => open())
@@ -134,7 +148,7 @@ describe('runs', () => {
     expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
   })
 
-  it('D4.5: a run goes on and stays known while it has a reader', async () => {
+  it('D4.5: a run continues and stays known while it has a reader', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const read = open()
     const reader = new CursorStream(read.follow(0))
@@ -154,7 +168,7 @@ describe('runs', () => {
     expect(runs.list(DEFAULT_TENANT, { limit: 10 }).runs).to.deep.equal([])
   })
 
-  it('D2.7: a list pages newest first, each run once, by status where asked', async () => {
+  it('D2.7: the list of runs has pages, newest first, each run once, and a filter by status', async () => {
     const { runs, open } = setUp()
     const made = [open(), open(), open(), open(), open()]
     await made[2]?.execute(say)
@@ -173,22 +187,142 @@ describe('runs', () => {
     expect(listOf('waiting')).to.have.length(4)
   })
 
-  it('D2.7: a cursor that no list has given is 400', () => {
+  it('D2.7: a cursor that no list has returned is 400', () => {
     const error = refusal(() => setUp().runs.list(DEFAULT_TENANT, { limit: 10, cursor: 'bogus' }))
     expect(error.status).to.equal(400)
     expect(error.param).to.equal('/cursor')
   })
 
-  it('design §4.1: over the process’s bytes the oldest ended runs give up their frames', async () => {
+  it('above the process’s limit of bytes the frames of the oldest ended runs are dropped', async () => {
     const { open } = setUp({ maxJournalBytes: 3000 })
     const [first, second] = [open(), open()]
-    const sayMuch: RunExecutor = async function* () {
-      yield { type: 'text_delta', text: 'x'.repeat(1000) }
-      yield DONE
-    }
     await first.execute(sayMuch)
     await second.execute(sayMuch)
     expect(await readAll(first.follow(0))).to.include('stream_gap')
     expect(await readAll(second.follow(0))).not.to.include('stream_gap')
   })
+
+  it('D4.5: cancelling a run that waits for its reader ends it', async () => {
+    const run = setUp().open()
+    const reader = run.follow(0)
+    const running = run.execute(sayMuchUntilCancelled)
+    while (!run.journal.isBackpressured) await nextLoopTurn()
+    const produced = run.journal.lastSeq
+    await nextLoopTurn()
+    expect(run.journal.lastSeq).to.equal(produced)
+    run.cancel('cancelled')
+    await running
+    expect(run.status).to.equal('cancelled')
+    reader.close()
+  })
+
+  it('D4.5: a run that waits for its reader goes on when the reader has left', async () => {
+    const run = setUp().open()
+    const reader = run.follow(0)
+    const running = run.execute(sayMuchUntilCancelled)
+    while (!run.journal.isBackpressured) await nextLoopTurn()
+    const produced = run.journal.lastSeq
+    reader.close()
+    while (run.journal.lastSeq === produced) await nextLoopTurn()
+    run.cancel('cancelled')
+    await running
+  })
+
+  it('a run cancelled twice keeps the first reason', async () => {
+    const run = setUp().open()
+    const running = run.execute(untilCancelled)
+    run.cancel('worker_draining')
+    run.cancel('cancelled')
+    await running
+    expect(run.status).to.equal('failed')
+    expect(await readAll(run.follow(0))).to.include('"code":"worker_draining"')
+  })
+
+  it('a model that answers without a pause lets everything else in the process run', async () => {
+    const run = setUp().open()
+    const running = run.execute(sayMuchUntilCancelled)
+    for (let turn = 0; turn < 3; turn++) await nextLoopTurn()
+    expect(run.journal.lastSeq).to.be.within(64, 64 * 4)
+    run.cancel('cancelled')
+    await running
+  })
 })
+
+describe('ended runs', () => {
+  it('D4.5: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    await run.execute(say)
+    expect(await forgotten).to.equal(run)
+    expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
+    expect(runs.list(run.tenant, { limit: 10 }).runs).to.deep.equal([])
+    expect(await readAll(run.follow(0))).to.include('"code":"stream_gap"')
+    expect(run.status).to.equal('done')
+  })
+
+  it('D4.5: the time starts anew at the end of the run', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const firstTimeIsOver = timersOf(1)
+    await run.execute(say)
+    await firstTimeIsOver
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    expect(await forgotten).to.equal(run)
+  })
+
+  it('D4.5: the time starts anew when the last reader of an ended run leaves', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const reader = run.follow(0)
+    await run.execute(say)
+    await timersOf(1)
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    reader.close()
+    expect(await forgotten).to.equal(run)
+  })
+
+  it('the bytes of forgotten runs are free for other runs', async () => {
+    const { runs, open } = setUp({ resumeMs: 1, maxJournalBytes: 3_000 })
+    for (let n = 0; n < 3; n++) {
+      const run = open()
+      await run.execute(sayMuch)
+      expect(await readAll(run.follow(0)), `run ${n}`).not.to.include('stream_gap')
+      while (runs.countByStatus().done > 0) await timersOf(1)
+    }
+  })
+
+  it('a forgotten run is not kept in memory', async () => {
+    const { runs, open } = setUp({ resumeMs: 1 })
+    const executed = async () => {
+      const run = open()
+      await run.execute(say)
+      return new WeakRef(run)
+    }
+    const refs = [await executed(), await executed(), await executed()]
+    while (runs.countByStatus().done > 0) await timersOf(1)
+    await nextLoopTurn()
+    collectGarbage()
+    // The hook of the first one resolved a promise, which keeps it.
+    expect(refs.slice(1).map((ref) => ref.deref())).to.deep.equal([undefined, undefined])
+  })
+
+  it('above the limit of bytes a run with a reader keeps its frames', async () => {
+    const { open } = setUp({ maxJournalBytes: 1_500 })
+    const [read, unread] = [open(), open()]
+    const reader = read.follow(0)
+    await read.execute(sayMuch)
+    await unread.execute(sayMuch)
+    await open().execute(sayMuch)
+    expect(await readAll(read.follow(0))).not.to.include('stream_gap')
+    expect(await readAll(unread.follow(0))).to.include('stream_gap')
+    reader.close()
+  })
+})
+
+/** Resolves after all timers of this length that were started before: Node runs them in their order. */
+const timersOf = (ms: number): Promise<void> => sleep(ms)
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}

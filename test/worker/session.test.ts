@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Run, RunExecutor } from '../../services/worker/run.ts'
 import { Runs } from '../../services/worker/runs.ts'
@@ -30,7 +31,7 @@ function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
 const identity = { id: 's1', tenant: DEFAULT_TENANT }
 
 describe('sessions', () => {
-  it('api.md Session: a session is known from its creation to its deletion', async () => {
+  it('api.md Session: a session exists from its creation to its deletion', async () => {
     const { sessions, removed } = setUp()
     const session = sessions.create(identity)
     expect(sessions.get(DEFAULT_TENANT, 's1').summary).to.include({ session_id: 's1', message_count: 0 })
@@ -39,7 +40,7 @@ describe('sessions', () => {
     expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
   })
 
-  it('api.md Errors: an id that exists is 409; another tenant may use the same id and sees only its own', () => {
+  it('api.md Errors: an id that exists is 409; another tenant can use the same id for a session of its own', () => {
     const { sessions } = setUp()
     sessions.create(identity)
     expect(() => sessions.create(identity))
@@ -60,14 +61,14 @@ describe('sessions', () => {
       .with.property('retryAfterSecs', 60)
   })
 
-  it('D1.3 SESSION_IDLE_SECS: a session that nothing is asked of is removed', async () => {
+  it('D1.3 SESSION_IDLE_SECS: a session without messages is removed after the time', async () => {
     const { sessions, removed } = setUp({ maxSessions: 1, idleMs: 1 })
     const session = sessions.create(identity)
     expect(await removed).to.equal(session)
     expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw()
   })
 
-  it('D4.6: messages are answered one at a time, in the order in which they came', async () => {
+  it('D4.6: messages are answered one at a time, in order of arrival', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const order: string[] = []
@@ -101,7 +102,7 @@ describe('sessions', () => {
     expect(() => session.checkRoom()).not.to.throw()
   })
 
-  it('D4.7: deleting a session ends what runs and what waits with session_deleted', async () => {
+  it('D4.7: deleting a session ends its running and waiting runs with session_deleted', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const untilCancelled: RunExecutor = async function* (_run, signal) {
@@ -118,7 +119,7 @@ describe('sessions', () => {
     }
   })
 
-  it('a message that is cancelled while it waits lets the next one through', async () => {
+  it('a message that is cancelled while it waits does not hold up the next one', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
@@ -133,4 +134,97 @@ describe('sessions', () => {
     await Promise.all([first.ended, third.ended])
     expect([first.status, second.status, third.status]).to.deep.equal(['done', 'cancelled', 'done'])
   })
+
+  it('D5.7: a message starts from the history with the answers to all earlier messages', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const counts: number[] = []
+    const answer: RunExecutor = async function* () {
+      const { conversation } = session.start()
+      counts.push(conversation.messageCount)
+      conversation.append({ role: 'user', text: 'question' })
+      yield DONE
+    }
+    const [first, second] = [post(session, answer), post(session, answer)]
+    await Promise.all([first.ended, second.ended])
+    expect(counts).to.deep.equal([0, 1])
+  })
+
+  it('D1.3 SESSION_IDLE_SECS: a session with a run is not removed, and its time starts anew after the run', async () => {
+    const { sessions, post, removed } = setUp({ maxSessions: 1, idleMs: 1 })
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const run = post(session, waitFor(gate.promise))
+    await timersOf(1)
+    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(session)
+    gate.resolve()
+    await run.ended
+    expect(await removed).to.equal(session)
+  })
 })
+
+describe('a session that was handed over', () => {
+  it('outlives its old idle timer when it is adopted again', async () => {
+    const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
+    const first = sessions.create(identity)
+    sessions.release(first)
+    const again = sessions.adopt(first.state)
+    const gate = Promise.withResolvers<void>()
+    const run = post(again, waitFor(gate.promise)) // While it runs it has no idle timer of its own.
+    await timersOf(1)
+    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(again)
+    again.retire()
+    gate.resolve()
+    await run.ended
+  })
+
+  it('has no idle timer after a run that ends later', async () => {
+    for (const forget of ['release', 'releaseAll'] as const) {
+      const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
+      const first = sessions.create(identity)
+      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+      const late = post(first, waitFor(gates[0].promise))
+      sessions[forget](first)
+      const again = sessions.adopt(first.state)
+      const run = post(again, waitFor(gates[1].promise))
+      gates[0].resolve()
+      await late.ended
+      await timersOf(1)
+      expect(sessions.get(DEFAULT_TENANT, 's1'), forget).to.equal(again)
+      again.retire()
+      gates[1].resolve()
+      await run.ended
+    }
+  })
+
+  it('is unknown here, and is not reported as removed', async () => {
+    const { sessions, removed } = setUp({ maxSessions: 10, idleMs: 1 })
+    const session = sessions.create(identity)
+    sessions.release(session)
+    expect(sessions.count).to.equal(0)
+    expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
+    await timersOf(1)
+    expect(await Promise.race([removed, 'not removed'])).to.equal('not removed')
+  })
+
+  it('D5.7: keeps its history, its creation time and its memory entries', async () => {
+    const { sessions } = setUp()
+    const session = sessions.create(identity)
+    session.conversation.append({ role: 'user', text: 'my boat is called Argo' })
+    await session.start().services.memory?.keep(['The boat is called Argo.'])
+    const other = setUp().sessions.adopt(JSON.parse(JSON.stringify(session.state)))
+    expect(other.summary).to.deep.equal(session.summary)
+    expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
+    expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')
+    for (const each of [session, other]) each.retire()
+  })
+})
+
+const waitFor = (gate: Promise<void>): RunExecutor =>
+  async function* () {
+    await gate
+    yield DONE
+  }
+
+/** Resolves after all timers of this length that were started before: Node runs them in their order. */
+const timersOf = (ms: number): Promise<void> => sleep(ms)
