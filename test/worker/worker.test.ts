@@ -1,0 +1,207 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { Session } from '../../services/worker/session.ts'
+import type { WorkerLimits } from '../../services/worker/worker.ts'
+import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
+import type { FrameCursor, PermissionStore } from '../../shared/broker/port.ts'
+import { AppError } from '../../shared/errors.ts'
+import { newId } from '../../shared/ids.ts'
+import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+import { succeed, type Tool, type ToolBox } from '../../shared/tools/port.ts'
+import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
+import { createDemoWorker } from '../support/demo-worker.ts'
+
+type Forgotten = Parameters<PermissionStore['forget']>
+
+/** A worker with the demo model. `forgotten` lists the calls of the permission store's `forget`. */
+function setUp(limits: Partial<WorkerLimits> = {}) {
+  const forgotten: Forgotten[] = []
+  const removed: Session[] = []
+  const gauges = new Map<string, () => unknown>()
+  const store = createMemoryPermissionStore()
+  const permissions: PermissionStore = {
+    ...store,
+    forget(...ids) {
+      forgotten.push(ids)
+      return store.forget(...ids)
+    },
+  }
+  const gauge: Metrics['gauge'] = (name, read) => void gauges.set(name, read)
+  const worker = createDemoWorker(permissions, limits, {
+    metrics: { ...NO_METRICS, gauge },
+    onSessionRemoved: (session) => removed.push(session),
+  })
+  const { inbox } = worker
+  const run = (prompt: string) => {
+    const id = newId('run')
+    inbox.startRun(TENANT, id, { prompt })
+    return id
+  }
+  const message = (sessionId: string, prompt: string) => {
+    const id = newId('run')
+    inbox.sendMessage(TENANT, id, { sessionId, prompt })
+    return id
+  }
+  const read = (runId: string) => textOf(inbox.followRun(TENANT, runId, 0))
+  return { worker, inbox, run, message, read, forgotten, removed, gauges, store }
+}
+
+async function textOf(cursor: FrameCursor): Promise<string> {
+  let text = ''
+  for await (const chunk of new CursorStream(cursor)) text += Buffer.from(chunk.text)
+  return text
+}
+
+async function until(isSo: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + 5_000
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error(`waited 5 s: ${what}`)
+    await nextLoopTurn()
+  }
+}
+
+const refusalOf = (act: () => unknown): AppError => {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof AppError) return error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('a worker', () => {
+  it('D4.5: forgets an ended one-shot run after RUN_RESUME_SECS, with its permission requests', async () => {
+    const { inbox, run, read, forgotten } = setUp({ runResumeMs: 1 })
+    const id = run('/say hello')
+    await read(id)
+    await until(() => forgotten.length > 0, 'the run is forgotten')
+    expect(forgotten).to.deep.equal([[TENANT, id, id]])
+    expect(refusalOf(() => inbox.getRun(TENANT, id)).status).to.equal(404)
+    expect(refusalOf(() => inbox.followRun(TENANT, id, 0)).status).to.equal(404)
+    expect(refusalOf(() => inbox.cancelRun(TENANT, id)).status).to.equal(404)
+  })
+
+  it('D4.5: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
+    const { inbox, message, read, forgotten, worker } = setUp({ runResumeMs: 1 })
+    inbox.createSession(TENANT, 's1')
+    const id = message('s1', '/say hello')
+    await read(id)
+    await until(() => forgotten.length > 0, 'the run is forgotten')
+    expect(forgotten).to.deep.equal([[TENANT, 's1', id]])
+    expect(inbox.getSession(TENANT, 's1')).to.include({ message_count: 2 })
+    worker.abortAll()
+  })
+
+  it('a permission request of a forgotten run cannot be answered', async () => {
+    const { inbox, run, read, store, forgotten } = setUp({ runResumeMs: 1 })
+    const id = run('/tool Ask {}')
+    const reading = read(id)
+    let requestId = ''
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
+    while (requestId === '') requestId = (await store.list(TENANT, { limit: 1 })).permissions[0]?.id ?? ''
+    inbox.cancelRun(TENANT, id)
+    await reading
+    await until(() => forgotten.length > 0, 'the run is forgotten')
+    const request = { tenant: TENANT, scopeId: id, id: requestId }
+    expect(await store.decide(request, { state: 'allowed' })).to.deep.equal({ isWon: false, state: undefined })
+  })
+
+  it('removes the permission requests of a deleted session, and reports it', async () => {
+    const { inbox, forgotten, removed } = setUp()
+    inbox.createSession(TENANT, 's1')
+    await inbox.deleteSession(TENANT, 's1')
+    expect(forgotten).to.deep.equal([[TENANT, 's1']])
+    expect(removed.map(({ id }) => id)).to.deep.equal(['s1'])
+  })
+
+  it('does not report a session that was released to another worker', () => {
+    const { worker, inbox, removed } = setUp()
+    inbox.createSession(TENANT, 's1')
+    const [session] = worker.sessions()
+    worker.release(session as Session)
+    expect([...worker.sessions()]).to.deep.equal([])
+    expect(removed).to.deep.equal([])
+  })
+
+  it('api.md States: a draining worker refuses new work with 503 worker_draining, and serves the rest', async () => {
+    const { worker, inbox, run, message, read } = setUp()
+    inbox.createSession(TENANT, 's1')
+    const id = run('/tool Ask {}')
+    const reading = read(id)
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
+    const draining = worker.drain(60_000)
+    expect(worker.isDraining()).to.equal(true)
+    for (const act of [() => run('hi'), () => message('s1', 'hi'), () => inbox.createSession(TENANT, 's2')]) {
+      expect(refusalOf(act)).to.include({ status: 503, code: 'worker_draining', retryAfterSecs: 5 })
+    }
+    expect(refusalOf(() => message('nobody', 'hi')).status).to.equal(404)
+    expect(worker.liveRuns()).to.equal(1)
+    inbox.cancelRun(TENANT, id)
+    await draining
+    expect(await reading).to.include('"code":"cancelled"')
+    worker.abortAll()
+  })
+
+  it('D4.8: runs that have not ended in time end with worker_draining', async () => {
+    const { worker, inbox, run, read } = setUp()
+    const id = run('/tool Ask {}')
+    const reading = read(id)
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
+    await worker.drain(0)
+    expect(await reading).to.include('"code":"worker_draining"')
+    expect(worker.liveRuns()).to.equal(0)
+  })
+
+  it('P2: an evicted worker ends its runs with worker_lost and forgets its sessions', async () => {
+    const { worker, inbox, message, read, removed } = setUp()
+    inbox.createSession(TENANT, 's1')
+    const reading = read(message('s1', '/tool Ask {}'))
+    await nextLoopTurn()
+    worker.abortAll()
+    expect(await reading).to.include('"code":"worker_lost"')
+    expect([...worker.sessions()]).to.deep.equal([])
+    expect(removed).to.deep.equal([])
+  })
+
+  it('reports its runs by status and its sessions as gauges', async () => {
+    const { worker, inbox, run, read, gauges } = setUp()
+    inbox.createSession(TENANT, 's1')
+    await read(run('/say hello'))
+    expect(gauges.get('sessions')?.()).to.equal(1)
+    expect(gauges.get('runs')?.()).to.include({ done: 1, running: 0 })
+    expect(gauges.get('permissions_pending')?.()).to.equal(0)
+    worker.abortAll()
+  })
+
+  it('removes the folder of a one-shot run when the run is forgotten', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'ae-worker-'))
+    const folders: string[] = []
+    const tool: Tool = {
+      name: 'Make',
+      description: 'makes its folder',
+      inputSchema: {},
+      defaultPolicy: 'allow',
+      describe: () => 'Make wants to run',
+      async run(_input, { workspace }) {
+        await mkdir(workspace, { recursive: true })
+        folders.push(workspace)
+        return succeed('made')
+      },
+    }
+    const toolBox: ToolBox = { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: () => undefined }
+    const options = { toolBox, workspaceDir: root }
+    const { inbox } = createDemoWorker(createMemoryPermissionStore(), { runResumeMs: 1 }, options)
+    const id = newId('run')
+    inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })
+    await textOf(inbox.followRun(TENANT, id, 0))
+    expect(folders).to.deep.equal([workspacePath(root, TENANT, id)])
+    await until(() => !existsSync(folders[0] ?? root), 'the folder is removed')
+    await rm(root, { recursive: true })
+  })
+})
