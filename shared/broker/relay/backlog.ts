@@ -15,17 +15,16 @@ type Chunk = { body: Buffer; lastSeq: number }
 export type ReceivedFrames = { count: number; body: Buffer; isLast: boolean }
 
 /**
- * Holds the frames of one stream that were received in order and not yet taken. It is bounded: what does not fit is dropped, and
- * has to be requested again from frame `seq` on.
+ * Holds the frames of one stream that were received in order and not yet taken. It is bounded: frames that do not fit are dropped,
+ * and have to be requested again from after frame `seq`. A burst is more than half of `maxHeldBytes`, in more than one chunk.
  *
- * | State    | Meaning                                                       | Next state                                                    |
- * |----------|---------------------------------------------------------------|---------------------------------------------------------------|
- * | open     | holds at most half of `maxHeldBytes`, or a single chunk       | burst: `add` goes above that                                  |
- * | burst    | holds more, in several chunks; the timer of `burstMs` runs    | open: `take`. dropping: the timer ends, or `add` finds more   |
- * |          |                                                               | than `maxHeldBytes` held                                      |
- * | dropping | the newest frames were dropped, down to half of the limit     | open: `reopen`, when the rest has been taken                  |
- *
- * `keepAll` stops the timer, so that what is held stays until it is taken. `clear` discards everything.
+ * | State    | Event                                           | Next state                                      |
+ * |----------|-------------------------------------------------|-------------------------------------------------|
+ * | open     | `add` makes a burst                             | burst: the timer of `burstMs` starts            |
+ * | burst    | `take` or `keepAll`                             | open: the timer stops                           |
+ * | burst    | the timer ends                                  | dropping: the newest frames, until no burst     |
+ * | any      | `add` when more than `maxHeldBytes` are held    | dropping: also the frames that were to be added |
+ * | dropping | `reopen`, when all frames have been taken       | open                                            |
  */
 export class Backlog {
   readonly #limits: BacklogLimits
@@ -90,10 +89,12 @@ export class Backlog {
     return { text, lastSeq: taken.at(-1)?.lastSeq ?? this.#seq }
   }
 
+  /** Ends the dropping. Call it when everything was taken, and request the frames after `seq`. */
   reopen(): void {
     this.#isDropping = false
   }
 
+  /** Ends a burst without dropping: what is held stays until it is taken. */
   keepAll(): void {
     clearTimeout(this.#burstTimer)
     this.#burstTimer = undefined

@@ -18,15 +18,17 @@ export type GapRepairHooks = {
 }
 
 /**
- * Requests missing frames of one stream until they come.
+ * Requests the missing frames of one stream until they come.
  *
- * | State  | Meaning                                          | Next state                                                           |
- * |--------|--------------------------------------------------|----------------------------------------------------------------------|
- * | idle   | nothing is missing                               | asking: `start`                                                      |
- * | asking | frames were requested, and are requested again   | idle: `filled` or `stop`, or after `gapMs`, when it gives up         |
- * |        | every `askAgainMs`                               |                                                                      |
+ * | State  | Event                                    | Next state                        |
+ * |--------|------------------------------------------|-----------------------------------|
+ * | idle   | `start`                                  | asking: the frames are requested  |
+ * | asking | `askAgainMs` have passed                 | asking: they are requested again  |
+ * | asking | `gapMs` have passed                      | idle: `onGivenUp` is called       |
+ * | asking | `filled` (they came), `stop`             | idle                              |
  *
- * The `gapMs` are counted from the last time that the worker could not be asked, so an outage of Redis does not end the stream.
+ * The `gapMs` are counted from the start, or from the last request that could not be sent: an outage of Redis does not end the
+ * stream.
  */
 export class GapRepair {
   readonly #hooks: GapRepairHooks

@@ -10,9 +10,9 @@ export type OutboxLimits = {
 export type OutboxOptions = {
   /** The sending process's epoch, which stands at the head of each message. */
   epoch: number
-  /** Publishes to the receiver's channel. Resolves with the number of subscribers that got it; rejects when Redis is unreachable. */
+  /** Publishes on the receiver's channel. Resolves with the number of subscribers; rejects when Redis is unreachable. */
   publish(message: Buffer): Promise<number>
-  /** While `false`, no frames and no heartbeat are sent: another process may own the runs by now. Calls and replies are still sent. */
+  /** Without it no frames and no heartbeat are sent, as another process may own the runs by now. Calls and replies are. */
   canSendFrames(): boolean
   /** Called after each message with the number of subscribers that got it. */
   onPublished(subscribers: number): void
@@ -33,6 +33,7 @@ export class Outbox {
   readonly #onPublished: OutboxOptions['onPublished']
   readonly #limits: OutboxLimits
   readonly #streams = new Map<number, FrameCursor>()
+  /** Numbers of the streams that may have frames to send, in the order of their turns. */
   readonly #dirty = new Set<number>()
   #records: WireRecord[] = []
   #sentBytes = 0
@@ -52,12 +53,12 @@ export class Outbox {
     return this.#streams.size
   }
 
-  /** `true` while a message is in flight, a record waits or a stream is attached. The receiver detaches a stream when it has all frames. */
+  /** Whether a message is in flight, a record is queued or a stream is attached (a receiver that has all frames detaches it). */
   get isBusy(): boolean {
     return this.#isSending || this.#records.length > 0 || this.#streams.size > 0
   }
 
-  /** Queues a record. It is sent after the records queued before and ahead of any frames; one message takes all of a loop turn. */
+  /** Queues a record. Records go in order and ahead of frames; those of the same event-loop turn go in one message. */
   send(each: WireRecord): void {
     this.#records.push(each)
     this.#scheduleFlush()
@@ -91,13 +92,13 @@ export class Outbox {
     this.#dirty.delete(stream)
   }
 
-  /** The receiver has received everything up to this position. */
+  /** Gives back credit: the receiver has everything up to this position. */
   acknowledge(position: number): void {
     this.#acknowledgedBytes = Math.max(this.#acknowledgedBytes, position)
     this.#flush()
   }
 
-  /** Sends what waits. Called when `canSendFrames` may have become `true`. */
+  /** Sends queued records and frames. Called when `canSendFrames` may have become `true`. */
   resume(): void {
     this.#flush()
   }
@@ -146,9 +147,9 @@ export class Outbox {
     const message = packMessage(this.#epoch, this.#sentBytes, records)
     this.#sentBytes += message.length
     this.#publish(message).then(
-      (listeners) => {
+      (subscribers) => {
         this.#isSending = false
-        this.#onPublished(listeners)
+        this.#onPublished(subscribers)
         this.#flush()
       },
       () => {
@@ -158,7 +159,7 @@ export class Outbox {
     )
   }
 
-  /** Takes the records of the next message: all that wait, then frames as far as the message, credit and fence allow. */
+  /** Takes what the next message carries: all queued records, then frames until the message is full or the credit is used. */
   #gather(): WireRecord[] {
     const records = this.#records
     this.#records = []

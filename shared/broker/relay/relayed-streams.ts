@@ -86,7 +86,7 @@ export class RelayedStreams {
     if (this.#deps.isAlive(epoch)) this.#deps.send(epoch, record(RECORD.detach, { stream: number }))
   }
 
-  /** A heartbeat lists streams and their last frames. One that is not open here was closed, and its `detach` was lost: it is repeated. */
+  /** Handles a heartbeat: streams and their last frames. A stream that is not open here was closed; its `detach` was lost. */
   #onBeat(from: number, body: Buffer): void {
     for (let at = 0; at + 8 <= body.length; at += 8) {
       const number = body.readUInt32LE(at)
