@@ -1,8 +1,8 @@
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 
 /**
- * The measure of everything else: the least that a Node gateway can be. A prompt goes in on any path, the provider's chunks
- * come out as one event each, at the reader's pace. It keeps nothing, checks nothing and survives nothing.
+ * The baseline of the figures: the smallest Node gateway that works. It accepts a prompt on any path and sends each chunk of
+ * the provider as one event, at the reader's pace. It stores nothing and checks nothing.
  */
 const completions = new URL(`${process.env['MODEL_BASE_URL']}/chat/completions`)
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })

@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { COMPILE_CACHE, nodeFlags } from '../node-options.ts'
 import { GATEWAY, PROVIDER } from './dialect.ts'
 import type { Processes, Running } from './processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** What one figure measures with: the provider, the baseline and ours as processes, each started when first asked for. */
+/** The processes that a figure measures: the provider, the baseline and the product. Each starts when it is first used. */
 export class Bench {
   readonly isQuick: boolean
   readonly signal: AbortSignal
@@ -19,7 +20,7 @@ export class Bench {
     this.#shared = options.shared
   }
 
-  /** `full`, or `quick` when the bench is in a hurry. */
+  /** `full`, or `quick` in the quick form. */
   pick(full: number, quick: number): number {
     return this.isQuick ? quick : full
   }
@@ -41,12 +42,13 @@ export class Bench {
     return this.#start('baseline', 'scripts/bench/baseline.ts', { MODEL_BASE_URL: urlOf(provider) })
   }
 
-  /** A process of its own; one at a time, on what the one before has left in its folder. */
+  /** Starts a new product process. Processes with the same folder must run one after the other; each finds the data of the one before. */
   async startOurs(folder = 'data'): Promise<Running> {
     const provider = await this.provider()
     const dataDir = join(this.#processes.dir, folder)
     mkdirSync(dataDir, { recursive: true })
     return this.#start('ours', 'services/standalone/main.ts', {
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       MODEL_PROVIDER: 'openai-compatible',
       MODEL: 'bench',
       MODEL_BASE_URL: urlOf(provider),
@@ -66,11 +68,12 @@ export class Bench {
 
   #start(name: string, script: string, env: Record<string, string>): Promise<Running> {
     const dialect = name === 'provider' ? PROVIDER : GATEWAY
-    return this.#processes.start({ name, script: join(ROOT, script), dialect, env }, this.signal)
+    const flags = name === 'ours' ? nodeFlags('standalone') : []
+    return this.#processes.start({ name, flags, script: join(ROOT, script), dialect, env }, this.signal)
   }
 }
 
-/** Processes that one figure has started and the next ones use. */
+/** Processes that several figures use. */
 export type SharedProcesses = Map<string, Promise<Running>>
 
 const urlOf = ({ port }: Running): string => `http://127.0.0.1:${port}/v1`

@@ -6,12 +6,12 @@ import { StreamReader } from './stream-reader.ts'
 export type Target = { port: number; dialect: Dialect }
 
 export type Streamed = {
-  /** From the request's first byte to the first text event. */
+  /** Time from the request to the first text event. */
   firstMs: number
   totalMs: number
 }
 
-/** Talks to one server over connections that it keeps: node:http alone, so that the client is not what is measured. */
+/** Sends requests to one server over kept connections. It uses only node:http, so that the client costs little. */
 export class Client {
   readonly #target: Target
   readonly #signal: AbortSignal
@@ -22,7 +22,7 @@ export class Client {
     this.#signal = signal
   }
 
-  /** Has the model say `tokens` tokens, one each `everyMs`, and reads all. Throws when the stream is not whole. */
+  /** Starts a run of `tokens` tokens, one each `everyMs`, and reads it to the end. Throws when the stream is not complete. */
   async stream(tokens: number, { everyMs = 0, path = this.#target.dialect.runPath } = {}): Promise<Streamed> {
     const { dialect } = this.#target
     const start = performance.now()
@@ -39,7 +39,7 @@ export class Client {
     throw new Error(`${path} answered ${res.statusCode} with ${reader.events} of ${tokens} text events`)
   }
 
-  /** A JSON answer's body. */
+  /** Sends a JSON request and resolves with the body of its JSON answer. */
   async json(path: string, body: object): Promise<unknown> {
     const res = await this.#post(path, JSON.stringify(body))
     let text = ''

@@ -1,16 +1,16 @@
-/** How one kind of server is asked for a run, and how its stream is read. */
+/** How to start a run on one kind of server and how to read its stream. */
 export type Dialect = {
   healthPath: string
   runPath: string
-  /** The request's body; of a gateway's session messages too. */
+  /** The request's body; also that of a gateway's session message. */
   body(prompt: string): string
-  /** What stands right before each token's text, which ends at the next quotation mark. */
+  /** The text directly before each token, which ends at the next quotation mark. */
   beforeText: string
-  /** What only the last event of a good stream holds. */
+  /** A text that only the last event of a complete stream contains. */
   end: string
 }
 
-/** The provider itself: OpenAI's chat completions. */
+/** The provider: OpenAI's chat completions. */
 export const PROVIDER: Dialect = {
   healthPath: '/v1/models',
   runPath: '/v1/chat/completions',
@@ -19,7 +19,7 @@ export const PROVIDER: Dialect = {
   end: 'data: [DONE]',
 }
 
-/** Ours, and the baseline, which takes any path. */
+/** The product, and the baseline, which accepts any path. */
 export const GATEWAY: Dialect = {
   healthPath: '/v1/health',
   runPath: '/v1/agent/run',

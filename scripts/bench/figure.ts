@@ -2,20 +2,20 @@ import type { Bench } from './bench.ts'
 
 export type Goal = { atMost: number } | { atLeast: number }
 
-/** One number that the bench judges. */
+/** A measurement with a goal. */
 export type Figure = {
-  /** What `--only` calls it. */
+  /** Its name for `--only`. */
   name: string
   title: string
   goal: Goal
   unit: 'x' | ' MiB'
-  /** Throws when it could not be measured; a goal that is missed is no error. */
+  /** Throws when it could not measure. A missed goal is not an error. */
   measure(bench: Bench): Promise<Measured>
 }
 
 export type Measured = {
   value: number
-  /** The absolute numbers behind the value, for a reader who compares them within this run only. */
+  /** The absolute numbers behind the value. They are comparable only within one run. */
   detail: string
 }
 

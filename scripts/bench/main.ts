@@ -33,15 +33,30 @@ const NAMES = FIGURES.map(({ name }) => name)
 const FIGURE_WITHIN_MS = 45_000
 const ALL_WITHIN_MS = 230_000
 const MAX_FAILURE_CHARS = 300
-/** Others' work takes from whichever process saturates a core, and so moves the ratios too. */
+/** Beyond this load average, other processes distort the ratios. */
 const CALM_LOAD = 1
 
+const USAGE = `npm run bench -- [--only FIGURE]... [--quick]
+  --only   measure only this figure; may be given several times
+  --quick  fewer rounds
+Figures:
+${FIGURES.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}
+Most figures compare the product with a minimal gateway (scripts/bench/baseline.ts) in the same run.
+`
 const { values: options } = parseArgs({
-  options: { only: { type: 'string', multiple: true, default: NAMES }, quick: { type: 'boolean', default: false } },
+  options: {
+    only: { type: 'string', multiple: true, default: NAMES },
+    quick: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 })
+if (options.help) {
+  process.stdout.write(USAGE)
+  process.exit(0)
+}
 const unknown = options.only.filter((name) => !NAMES.includes(name))
 if (unknown.length > 0) {
-  process.stderr.write(`no figure ${unknown.join(', ')}: --only takes ${NAMES.join(', ')}\n`)
+  process.stderr.write(`unknown figure ${unknown.join(', ')}: choose from ${NAMES.join(', ')}\n`)
   process.exit(2)
 }
 
@@ -50,7 +65,8 @@ process.once('exit', () => processes.killAll())
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
 const [load = 0] = loadavg()
-if (load > CALM_LOAD) process.stdout.write(`the machine is busy (load ${load.toFixed(1)}): that blurs every figure\n`)
+if (load > CALM_LOAD)
+  process.stdout.write(`the machine is busy (load ${load.toFixed(1)}), which makes all figures less exact\n`)
 const rows = await measureAll(FIGURES.filter(({ name }) => options.only.includes(name)))
 process.stdout.write(`\n${renderTable(rows)}\n`)
 process.exit(rows.some(({ outcome }) => 'failure' in outcome) ? 1 : 0)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const MS_PER_TICK = 10
 const KIB_PER_MIB = 1024
 
-/** CPU time of a process with all its threads, user and system, in milliseconds (proc(5): fields 14 and 15 of stat). */
+/** User and system CPU time of a process with all its threads, in milliseconds (proc(5): fields 14 and 15 of stat). */
 export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -18,7 +18,7 @@ export function rssMiB(pid: number): number {
 }
 
 export type Settling = {
-  /** Calm is when the memory has stayed within `slackMiB` for this long. */
+  /** The memory has settled when it has stayed within `slackMiB` for this long. */
   calmMs: number
   slackMiB: number
   maxMs: number
@@ -27,7 +27,7 @@ export type Settling = {
 
 const LOOK_EVERY_MS = 100
 
-/** Resident memory once it has stopped growing, or what it is after `maxMs`. */
+/** Waits until the resident memory has settled, at most `maxMs`, and resolves with it. */
 export async function settledRssMiB(pid: number, { calmMs, slackMiB, maxMs, signal }: Settling): Promise<number> {
   const end = performance.now() + maxMs
   let mark = rssMiB(pid)

@@ -8,32 +8,38 @@ import type { Target } from './client.ts'
 import type { Dialect } from './dialect.ts'
 import { healthy } from './health.ts'
 
-export type Program = { name: string; script: string; dialect: Dialect; env: Record<string, string> }
+export type Program = {
+  name: string
+  flags?: readonly string[]
+  script: string
+  dialect: Dialect
+  env: Record<string, string>
+}
 
-/** Disposing of it stops it. */
+/** A started process. Disposing of it stops it. */
 export type Running = Target &
   AsyncDisposable & {
     pid: number
-    /** From the spawn to the first 200 on its health path. */
+    /** Time from the spawn to the first 200 on its health path. */
     startMs: number
   }
 
 const START_WITHIN_MS = 15_000
 const STOP_WITHIN_MS = 3000
 
-/** The processes of one bench. None outlives it, however it ends, short of SIGKILL. */
+/** The processes of one bench. They end with this process, unless it is killed with SIGKILL. */
 export class Processes {
-  /** Everything that they write. */
+  /** The folder for their logs and data. */
   readonly dir = mkdtempSync(join(tmpdir(), 'agent-engine-bench-'))
   readonly #children = new Set<ChildProcess>()
 
-  /** Starts a program with the project's own Node on a free port and nothing of this process's environment. */
-  async start({ name, script, dialect, env }: Program, signal: AbortSignal): Promise<Running> {
+  /** Starts a program with this Node on a free port. It inherits nothing of this process's environment. */
+  async start({ name, flags = [], script, dialect, env }: Program, signal: AbortSignal): Promise<Running> {
     const port = await freePort()
     const log = join(this.dir, `${name}-${port}.log`)
     const out = openSync(log, 'w')
     const start = performance.now()
-    const child = spawn(process.execPath, [script], {
+    const child = spawn(process.execPath, [...flags, script], {
       env: { ...env, PORT: String(port) },
       stdio: ['ignore', out, out],
     })
@@ -45,7 +51,7 @@ export class Processes {
     return { port, dialect, pid: child.pid ?? 0, startMs, [Symbol.asyncDispose]: () => stop(child) }
   }
 
-  /** For the end of this process, where nothing can be awaited any more. */
+  /** Kills all processes at once; for the exit of this process, where nothing can be awaited. */
   killAll(): void {
     for (const child of this.#children) child.kill('SIGKILL')
     rmSync(this.dir, { recursive: true, force: true })
@@ -53,16 +59,16 @@ export class Processes {
 
   async #ready(child: ChildProcess, { port, dialect, log, signal }: Starting): Promise<void> {
     const started = new AbortController()
-    const patience = AbortSignal.any([started.signal, signal, AbortSignal.timeout(START_WITHIN_MS)])
-    const died = once(child, 'exit', { signal: patience }).then(() => {
-      throw new Error('it ended')
+    const deadline = AbortSignal.any([started.signal, signal, AbortSignal.timeout(START_WITHIN_MS)])
+    const died = once(child, 'exit', { signal: deadline }).then(() => {
+      throw new Error('the process ended')
     })
     try {
-      await Promise.race([healthy(port, dialect.healthPath, patience), died])
+      await Promise.race([healthy(port, dialect.healthPath, deadline), died])
     } catch (cause) {
       child.kill('SIGKILL')
-      const said = readFileSync(log, 'utf8').trim().slice(-300)
-      throw new Error(`${child.spawnargs[1]} did not start: ${said || String(cause)}`, { cause })
+      const output = readFileSync(log, 'utf8').trim().slice(-300)
+      throw new Error(`${child.spawnargs.at(-1)} did not start: ${output || String(cause)}`, { cause })
     } finally {
       started.abort()
     }
@@ -80,13 +86,13 @@ async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/** A port that was free a moment ago: who must be asked before it has said where it listens cannot choose one itself. */
+/** A port that was free a moment ago. The processes cannot choose one themselves, since they are requested before they print anything. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   server.close()
   await once(server, 'close')
-  if (typeof address !== 'object' || address === null) throw new Error('no port is free')
+  if (typeof address !== 'object' || address === null) throw new Error('no free port')
   return address.port
 }

@@ -1,8 +1,8 @@
 import type { Dialect } from './dialect.ts'
 
 /**
- * Reads one stream of the model server's numbered tokens, `1 2 3 …`, as cheaply as can be: by searching, without parsing.
- * The tokens hold no character that JSON would escape.
+ * Reads a stream of the model server's numbered tokens, `1 2 3 …`, by searching instead of parsing, to cost little. The
+ * tokens contain no character that JSON escapes.
  */
 export class StreamReader {
   readonly #dialect: Dialect
@@ -26,7 +26,7 @@ export class StreamReader {
     this.#readFrames(read.slice(0, whole))
   }
 
-  /** Has every one of `count` tokens arrived, each once, in order, and the stream's proper end behind them? */
+  /** Whether each of `count` tokens has arrived once and in order, followed by the end of a complete stream. */
   isComplete(count: number): boolean {
     return this.hasEnded && this.#rest === '' && this.text === numbered(count)
   }
@@ -45,5 +45,5 @@ export class StreamReader {
   }
 }
 
-/** What the model server says for `/tokens count`. */
+/** The model server's answer to `/tokens count`. */
 const numbered = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1} `).join('')

@@ -1,6 +1,6 @@
 import { type Goal, isMet, type Row } from './figure.ts'
 
-/** The rows as aligned columns: figure, goal, verdict, then what lies behind the figure. */
+/** Renders aligned columns: title, value, goal, `pass` or `MISS`, absolute numbers. */
 export function renderTable(rows: readonly Row[]): string {
   const lines = [['FIGURE', '', 'GOAL'], ...rows.map(toCells)]
   const widths = [0, 1, 2, 3].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))

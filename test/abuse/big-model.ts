@@ -1,7 +1,7 @@
 import { obey } from '../support/model-server/directives.ts'
 import { startModelServer } from '../support/model-server/model-server.ts'
 
-/** The model server, which for `/pieces COUNT` says so many KiB, one each: that fills the network's buffers in no time. */
+/** A model server that answers the prompt `/pieces COUNT` with that many pieces of 1 KiB, which quickly fills the network buffers. */
 const KIB = `${'x'.repeat(1023)} `
 const server = await startModelServer({ record: false })
 server.otherwise((request) => {

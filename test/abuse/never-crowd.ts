@@ -1,47 +1,48 @@
-import type { Guarantee } from '../harness/guarantee.ts'
-import { countOf } from '../harness/guarantees.ts'
-import { NeverReader } from '../harness/never-reader.ts'
+import { GATEWAY } from '../../scripts/bench/dialect.ts'
+import { NeverReader } from '../../scripts/bench/never-reader.ts'
+import { allOf, type Guarantee } from '../harness/guarantee.ts'
 import { StallWatch } from './stall-watch.ts'
 
-/** Of which the network takes some 4,000. */
+/** The network buffers hold about 4,000 KiB of it. */
 const RUN_KIB = 16_384
-const STANDS_AFTER_MS = 3_000
-/** 30 s from the reader's last byte, which is some time before the run's last event. */
+const STALLED_AFTER_MS = 3_000
+/** The limit is 30 s from the reader's last byte, which is earlier than the run's last event. */
 const CUT_S = { min: 25, max: 32 }
-const GIVE_UP_MS = 40_000
+const CUT_WITHIN_MS = 40_000
 
-/** Clients that never read, all of them from the start. Disposing of it lets them leave. */
+/** Clients that do not read from the start. Disposing of it closes their connections. */
 export class NeverCrowd implements Disposable {
   readonly #readers: readonly NeverReader[]
   readonly #watch: StallWatch
 
   constructor(port: number, count: number) {
-    this.#readers = Array.from({ length: count }, () => new NeverReader(port, RUN_KIB))
+    const request = { port, path: GATEWAY.runPath, body: GATEWAY.body(`/pieces ${RUN_KIB}`) }
+    this.#readers = Array.from({ length: count }, () => new NeverReader(request))
     this.#watch = new StallWatch(port)
   }
 
-  /** Resolves when nothing moves any more; tells how many runs stand before their end. */
-  async stand(): Promise<number> {
+  /** Waits until no run produces events any more. Resolves with the number of runs that stopped before their end. */
+  async stalled(): Promise<number> {
     const ids = await Promise.all(this.#readers.map(({ runId }) => runId))
-    const events = await this.#watch.stand(ids, STANDS_AFTER_MS)
+    const events = await this.#watch.stalled(ids, STALLED_AFTER_MS)
     return events.filter((count) => count < RUN_KIB).length
   }
 
-  /** Every second reader reads on once it has been cut off, and learns why; the others never do. */
+  /** Waits until all readers are cut off. Every second one then reads the rest, which must say why. */
   async cutOff(): Promise<Guarantee[]> {
     const over = new AbortController()
     const watching = this.#watch.run(over.signal)
     const cuts = await Promise.all(this.#readers.map((reader, i) => this.#awaitCut(reader, i % 2 === 0)))
     over.abort()
     await watching
-    const times = cuts.map(({ stoodS }) => stoodS)
+    const times = cuts.map(({ stalledS }) => stalledS)
     const inTime = times.filter((s) => s >= CUT_S.min && s <= CUT_S.max).length
-    const told = cuts.filter(({ tail }) => tail?.includes('"code":"slow_consumer"')).length
+    const informed = cuts.filter(({ tail }) => tail?.includes('"code":"slow_consumer"')).length
     const count = this.#readers.length
-    const detail = `of ${count}; ${Math.min(...times).toFixed(1)} to ${Math.max(...times).toFixed(1)} s after the run stood`
+    const detail = `of ${count}; ${Math.min(...times).toFixed(1)} to ${Math.max(...times).toFixed(1)} s after the run stalled`
     return [
-      { ...countOf('never-readers cut off after 30 s', inTime, count), detail },
-      countOf('those that then read on were told slow_consumer', told, Math.ceil(count / 2)),
+      { ...allOf('never-reading clients cut off after 30 s', inTime, count), detail },
+      allOf('those that read the rest received slow_consumer', informed, Math.ceil(count / 2)),
     ]
   }
 
@@ -49,9 +50,9 @@ export class NeverCrowd implements Disposable {
     for (const reader of this.#readers) reader.leave()
   }
 
-  async #awaitCut(reader: NeverReader, readsOn: boolean): Promise<{ stoodS: number; tail?: string }> {
-    const stoodMs = await this.#watch.letGo(await reader.runId, GIVE_UP_MS)
-    if (stoodMs === undefined) return { stoodS: Number.POSITIVE_INFINITY }
-    return { stoodS: stoodMs / 1000, ...(readsOn && { tail: await reader.readOn() }) }
+  async #awaitCut(reader: NeverReader, readsOn: boolean): Promise<{ stalledS: number; tail?: string }> {
+    const stalledMs = await this.#watch.released(await reader.runId, CUT_WITHIN_MS)
+    if (stalledMs === undefined) return { stalledS: Number.POSITIVE_INFINITY }
+    return { stalledS: stalledMs / 1000, ...(readsOn && { tail: await reader.readOn() }) }
   }
 }

@@ -2,71 +2,73 @@ import { Client } from '../../scripts/bench/client.ts'
 import { GATEWAY } from '../../scripts/bench/dialect.ts'
 import { rssMiB } from '../../scripts/bench/proc.ts'
 import { median } from '../../scripts/bench/statistics.ts'
-import type { Guarantee } from '../harness/guarantee.ts'
-import { countOf, healthPromises, leftBehind, startHealth } from '../harness/guarantees.ts'
-import { INSIDE, LoopProbe } from '../harness/loop-probe.ts'
-import { Product, startHelper } from '../harness/product.ts'
+import { allOf, type Guarantee } from '../harness/guarantee.ts'
+import { healthGuarantees, probeHealth } from '../harness/health.ts'
+import { watchLeftovers } from '../harness/leftovers.ts'
+import { LOOP_PROBE_PRELOAD, LoopProbe } from '../harness/loop-probe.ts'
+import { Product, startProgram } from '../harness/product.ts'
 import { NeverCrowd } from './never-crowd.ts'
 
 const NEVER_READERS = 50
 const READERS = 50
-/** At 100 tokens a second. */
+/** 100 tokens a second. */
 const READ = { tokens: 200, everyMs: 10 }
 const READ_RATIO = 1.5
-/** Some 4 MiB that the network took, kept as the turn's own text, and as much again for the journal and all buffers. */
+/** About 4 MiB of text that the network took, which the turn keeps, and as much again for the journal and all buffers. */
 const HEAP_MIB_EACH = 8
 const ALL_WITHIN_MS = 180_000
 const MODEL = new URL('big-model.ts', import.meta.url)
 
-/** P9 in short: clients that never read cost bounded memory, are cut off after 30 s, and nobody else notices. */
+/** P9 on one process: clients that never read cost bounded memory, are cut off after 30 s, and do not slow down others. */
 export async function measureNeverRead(): Promise<Guarantee[]> {
-  await using model = await startHelper(MODEL)
+  await using model = await startProgram(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url, RUN_RESUME_SECS: '0' }
-  await using product = await Product.start({ env, preload: INSIDE })
+  await using product = await Product.start({ env, preload: LOOP_PROBE_PRELOAD })
   using client = new Client({ port: product.port, dialect: GATEWAY }, AbortSignal.timeout(ALL_WITHIN_MS))
-  await serve(client) // The first ones wake what sleeps.
+  await serve(client) // A warm-up.
   const alone = await serve(client)
-  const rest = await leftBehind(product)
-  const memory = await startMemory(product)
+  const compareLeftovers = await watchLeftovers(product)
+  const compareMemory = await watchMemory(product)
   using crowd = new NeverCrowd(product.port, NEVER_READERS)
-  const heldBack = await crowd.stand()
-  const held = await memory()
-  const health = startHealth(product)
-  const [meanwhile, cuts] = await Promise.all([serve(client), crowd.cutOff()])
+  const stalled = await crowd.stalled()
+  const memory = await compareMemory()
+  const health = probeHealth(product)
+  const [underAttack, cuts] = await Promise.all([serve(client), crowd.cutOff()])
   return [
-    ...healthPromises(await health.stop()),
-    ...servedPromises(alone, meanwhile),
-    countOf('never-readers’ runs held back before their end', heldBack, NEVER_READERS),
-    held,
+    ...healthGuarantees(await health.stop()),
+    ...servedGuarantees(alone, underAttack),
+    allOf('runs of never-reading clients stopped before their end', stalled, NEVER_READERS),
+    memory,
     ...cuts,
-    ...(await rest()),
+    ...(await compareLeftovers()),
   ]
 }
 
-/** How long each of the runs took that came whole. */
+/** The durations of the runs that came whole. */
 async function serve(client: Client): Promise<number[]> {
   const runs = Array.from({ length: READERS }, () => client.stream(READ.tokens, { everyMs: READ.everyMs }))
   const settled = await Promise.allSettled(runs)
   return settled.flatMap((run) => (run.status === 'fulfilled' ? [run.value.totalMs] : []))
 }
 
-function servedPromises(alone: number[], meanwhile: number[]): Guarantee[] {
-  const [before, after] = [median(alone), median(meanwhile)]
-  const detail = `${before.toFixed(0)} ms alone, ${after.toFixed(0)} ms meanwhile`
+function servedGuarantees(alone: number[], underAttack: number[]): Guarantee[] {
+  const [before, after] = [median(alone), median(underAttack)]
+  const detail = `${before.toFixed(0)} ms alone, ${after.toFixed(0)} ms under attack`
   return [
-    countOf('other clients’ runs that came whole', meanwhile.length, READERS),
-    { title: 'other clients’ runs take', value: after / before, unit: ' x', goal: { atMost: READ_RATIO }, detail },
+    allOf('runs of other clients that came whole', underAttack.length, READERS),
+    { title: 'duration of their runs', value: after / before, unit: ' x', goal: { atMost: READ_RATIO }, detail },
   ]
 }
 
-async function startMemory(product: Product): Promise<() => Promise<Guarantee>> {
-  const insider = new LoopProbe(product)
-  const [heap, rss] = [await insider.heapMiB(), rssMiB(product.pid)]
+async function watchMemory(product: Product): Promise<() => Promise<Guarantee>> {
+  const probe = new LoopProbe(product)
+  const [heap, rss] = [await probe.heapMiB(), rssMiB(product.pid)]
   return async () => {
     const grownRss = rssMiB(product.pid) - rss
-    const grown = (await insider.heapMiB()) - heap
+    const grown = (await probe.heapMiB()) - heap
     const detail = `heap +${grown.toFixed(0)} MiB, resident +${grownRss.toFixed(0)} MiB with ${NEVER_READERS}`
     const goal = { atMost: HEAP_MIB_EACH }
-    return { title: 'memory in use per never-reader', value: grown / NEVER_READERS, unit: ' MiB', goal, detail }
+    const title = 'memory in use per never-reading client'
+    return { title, value: grown / NEVER_READERS, unit: ' MiB', goal, detail }
   }
 }

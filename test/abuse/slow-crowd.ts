@@ -3,7 +3,7 @@ import { SlowSocket, type Trickle } from './slow-socket.ts'
 
 const TRICKLE_EVERY_MS = 1_000
 
-/** Many slow clients of one kind, kept going by one timer. Disposing of it lets them all leave. */
+/** Many slow clients; one timer makes each send a little every second. Disposing of it closes their connections. */
 export class SlowCrowd implements Disposable {
   readonly sockets: readonly SlowSocket[]
   readonly #timer: NodeJS.Timeout
@@ -15,12 +15,12 @@ export class SlowCrowd implements Disposable {
     }, TRICKLE_EVERY_MS)
   }
 
-  /** Those that hold their connection and have heard nothing. */
+  /** The number of connections that are open and not answered yet. */
   get waiting(): number {
     return this.sockets.filter(({ isOpen, answeredMs }) => isOpen && answeredMs === undefined).length
   }
 
-  /** Resolves when every connection has been closed, after `ms` in any case. */
+  /** Resolves when the server has closed every connection, or after `ms`. */
   async closed(ms: number): Promise<void> {
     const timer = new AbortController()
     const late = sleep(ms, undefined, { signal: timer.signal }).catch(() => {})

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import { type Answer, readAnswer } from '../harness/answer.ts'
 
-/** What a slow client sends at first, and then again and again. */
+/** What a slow client sends: the opening at first, then the piece again and again. */
 export type Trickle = { opening: string; piece: string }
 
 const HEAD = 'GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n'
 
-/** Ways never to come to the end of the headers. */
+/** Requests whose headers never end. */
 export const SLOW_HEADERS: readonly Trickle[] = [
   { opening: HEAD, piece: 'X-More: of it\r\n' },
   { opening: HEAD, piece: 'x' },
@@ -18,20 +18,20 @@ export const SLOW_HEADERS: readonly Trickle[] = [
 const POST = 'POST /v1/agent/run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
 const KIB = 'x'.repeat(1024)
 
-/** 1 KB with every piece: a body that would take 17 minutes. */
+/** Bodies of 1 MiB in pieces of 1 KiB, which would take 17 minutes. */
 export const SLOW_BODIES: readonly Trickle[] = [
   { opening: `${POST}Content-Length: 1048576\r\n\r\n{"prompt":"`, piece: KIB },
   { opening: `${POST}Transfer-Encoding: chunked\r\n\r\n`, piece: `400\r\n${KIB}\r\n` },
 ]
 
-/** A client that keeps a request going by sending a little of it now and then, until it is answered or cut off. */
+/** A client that sends its request in small pieces until it is answered or disconnected. */
 export class SlowSocket {
   readonly #socket: Socket
   readonly #piece: string
   #start = performance.now()
   readonly #received: Buffer[] = []
   readonly closed = Promise.withResolvers<void>()
-  /** From the connection on; `undefined` as long as nothing has come. */
+  /** Time from the connection to the first byte of the answer; `undefined` before. */
   answeredMs: number | undefined
 
   constructor(port: number, { opening, piece }: Trickle) {
@@ -44,7 +44,7 @@ export class SlowSocket {
     this.#socket.once('connect', () => {
       this.#start = performance.now()
     })
-    this.#socket.on('error', () => {}) // Told by `close`.
+    this.#socket.on('error', () => {}) // `close` follows.
     this.#socket.once('close', () => this.closed.resolve())
     this.#socket.write(opening)
   }
@@ -53,7 +53,7 @@ export class SlowSocket {
     return !this.#socket.destroyed
   }
 
-  /** What has been answered; `undefined` when nothing or nonsense. */
+  /** The answer; `undefined` when there is none or it is not HTTP. */
   get answer(): Answer | undefined {
     try {
       return readAnswer(Buffer.concat(this.#received))

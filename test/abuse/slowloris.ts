@@ -1,7 +1,8 @@
-import type { Guarantee } from '../harness/guarantee.ts'
-import { countOf, healthPromises, leftBehind, startHealth } from '../harness/guarantees.ts'
-import { problemsOf } from '../harness/judge.ts'
-import { INSIDE } from '../harness/loop-probe.ts'
+import { problemsOf } from '../harness/answer-problems.ts'
+import { allOf, type Guarantee } from '../harness/guarantee.ts'
+import { healthGuarantees, probeHealth } from '../harness/health.ts'
+import { watchLeftovers } from '../harness/leftovers.ts'
+import { LOOP_PROBE_PRELOAD } from '../harness/loop-probe.ts'
 import { Product } from '../harness/product.ts'
 import type { Random } from '../harness/seed.ts'
 import { SlowCrowd } from './slow-crowd.ts'
@@ -10,60 +11,54 @@ import { SLOW_BODIES, SLOW_HEADERS, type SlowSocket, type Trickle } from './slow
 export type Slowness = {
   sockets: number
   uploads: number
-  /** For the answer to the uploads too; else they are given up once the headers are answered. */
+  /** Also wait for the answers to the uploads. Otherwise the uploads are abandoned when the headers are answered. */
   waitsForUploads: boolean
 }
 
 const HEADERS_WITHIN_MS = 16_000
-/** The body's own 60 s, and the rest of a second for a busy machine. */
+/** The limit for a body is 60 s; a busy machine gets a second more. */
 const UPLOADS_WITHIN_MS = 61_000
-/** How long after its answer a connection may stay, so that the answer is read. */
+/** How long a connection may stay open after its answer, so that the client can read it. */
 const CLOSED_WITHIN_MS = 3_000
 
-/** P10: slow writers cannot hurt. They hold their sockets and nothing else, and are answered 408 in time. */
+/** P10: clients that send slowly hold only their sockets, are answered 408 in time, and do not slow down others. */
 export async function measureSlowloris(slowness: Slowness, random: Random): Promise<Guarantee[]> {
-  await using product = await Product.start({ preload: INSIDE })
-  const rest = await leftBehind(product)
-  const health = startHealth(product)
-  const promises: Guarantee[] = []
-  {
-    using headers = new SlowCrowd(
-      product.port,
-      some(slowness.sockets, () => random.pick(SLOW_HEADERS)),
-    )
-    using uploads = new SlowCrowd(
-      product.port,
-      some(slowness.uploads, () => random.pick(SLOW_BODIES)),
-    )
-    await headers.closed(HEADERS_WITHIN_MS + CLOSED_WITHIN_MS)
-    promises.push(...refusals('slow headers', headers.sockets, HEADERS_WITHIN_MS))
-    if (slowness.waitsForUploads) {
-      await uploads.closed(UPLOADS_WITHIN_MS - HEADERS_WITHIN_MS + CLOSED_WITHIN_MS)
-      promises.push(...refusals('slow uploads', uploads.sockets, UPLOADS_WITHIN_MS))
-    } else promises.push(countOf('slow uploads still going on at 16 s', uploads.waiting, slowness.uploads))
-    promises.unshift(...healthPromises(await health.stop()))
-  }
-  return [...promises, ...(await rest())]
+  await using product = await Product.start({ preload: LOOP_PROBE_PRELOAD })
+  const compareLeftovers = await watchLeftovers(product)
+  const health = probeHealth(product)
+  const refused = await attack(product.port, slowness, random)
+  return [...healthGuarantees(await health.stop()), ...refused, ...(await compareLeftovers())]
 }
 
-const some = (length: number, pick: () => Trickle): Trickle[] => Array.from({ length }, pick)
+async function attack(port: number, slowness: Slowness, random: Random): Promise<Guarantee[]> {
+  const pick = (count: number, from: readonly Trickle[]) => Array.from({ length: count }, () => random.pick(from))
+  using headers = new SlowCrowd(port, pick(slowness.sockets, SLOW_HEADERS))
+  using uploads = new SlowCrowd(port, pick(slowness.uploads, SLOW_BODIES))
+  await headers.closed(HEADERS_WITHIN_MS + CLOSED_WITHIN_MS)
+  const refused = refusals('slow headers', headers.sockets, HEADERS_WITHIN_MS)
+  if (!slowness.waitsForUploads) {
+    return [...refused, allOf('slow uploads still open after 16 s', uploads.waiting, slowness.uploads)]
+  }
+  await uploads.closed(UPLOADS_WITHIN_MS - HEADERS_WITHIN_MS + CLOSED_WITHIN_MS)
+  return [...refused, ...refusals('slow uploads', uploads.sockets, UPLOADS_WITHIN_MS)]
+}
 
-function refusals(who: string, sockets: readonly SlowSocket[], withinMs: number): Guarantee[] {
+function refusals(kind: string, sockets: readonly SlowSocket[], withinMs: number): Guarantee[] {
   const answers = sockets.map(({ answer }) => answer)
   const good = answers.filter((answer) => answer?.status === 408 && answer.isWhole && problemsOf(answer).length === 0)
   const times = sockets.map(({ answeredMs }) => answeredMs ?? Number.POSITIVE_INFINITY)
   return [
-    countOf(`${who} answered 408, envelope and X-Request-ID`, good.length, sockets.length),
+    allOf(`${kind} answered 408 with error envelope and X-Request-ID`, good.length, sockets.length),
     {
-      title: `${who}: the last answer`,
+      title: `${kind}: the last answer`,
       value: seconds(Math.max(...times)),
       unit: ' s',
       goal: { atMost: withinMs / 1000 },
       detail: `the first after ${seconds(Math.min(...times))} s`,
     },
-    countOf(`${who}: connections closed`, sockets.filter(({ isOpen }) => !isOpen).length, sockets.length),
+    allOf(`${kind}: connections closed`, sockets.filter(({ isOpen }) => !isOpen).length, sockets.length),
   ]
 }
 
-/** To the tenth that is shown. */
+/** Rounded to the shown precision of a tenth. */
 const seconds = (ms: number) => Math.round(ms / 100) / 10

@@ -1,3 +1,4 @@
+import { parseJson } from '../../shared/json.ts'
 import { now } from './history.ts'
 
 export type Asked = {
@@ -8,10 +9,10 @@ export type Asked = {
   withinMs?: number
 }
 
-/** The answer to a request; status 0 where none came. */
+/** The answer to a request. Status 0: there was none. */
 export type Answered = { status: number; ms: number; body: unknown; headers: Headers | undefined }
 
-/** Asks something that is answered at once. Never throws. */
+/** Sends a request whose answer is not a stream. Never throws. */
 export async function ask(
   url: string,
   { method, path, body, headers = {}, withinMs = 15_000 }: Asked,
@@ -26,16 +27,8 @@ export async function ask(
       signal: AbortSignal.timeout(withinMs),
     })
     const text = await response.text()
-    return { status: response.status, ms: now() - from, body: parse(text), headers: response.headers }
+    return { status: response.status, ms: now() - from, body: parseJson(text) ?? text, headers: response.headers }
   } catch {
     return { status: 0, ms: now() - from, body: undefined, headers: undefined }
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

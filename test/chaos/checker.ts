@@ -1,3 +1,4 @@
+import { type Guarantee, none } from '../harness/guarantee.ts'
 import { checkDeaths } from './checks/deaths.ts'
 import { checkEffects } from './checks/effects.ts'
 import { checkExposure } from './checks/exposure.ts'
@@ -19,13 +20,20 @@ const CHECKS = [
   checkProcesses,
   checkExposure,
 ]
+const MAX_DETAIL_CHARS = 500
 
 /**
- * Everything in a finished history that design.md §7 and reliability.md's N1 to N10 forbid. The entries may come from many
- * logs one behind the other: they are merged by their times, and where these are equal stay as they were. What nobody logged
- * is not judged.
+ * Finds the violations of all rules in a finished history. The entries may be the concatenation of several logs: they are
+ * merged by time, and entries of the same time keep their order. A check sees only what was recorded.
  */
 export function check(history: readonly Entry[], limits: Limits = LIMITS): Violation[] {
   const merged = history.toSorted((a, b) => a.t - b.t)
   return CHECKS.flatMap((find) => find(merged, limits))
+}
+
+/** The guarantee that the checker found nothing. The detail shows the first violation of each rule. */
+export function noViolations(found: readonly Violation[]): Guarantee {
+  const byRule = Map.groupBy(found, ({ rule }) => rule)
+  const counts = [...byRule].map(([rule, all]) => `${rule} x ${all.length}: ${all[0]?.what}`)
+  return none('violations in the history', found.length, counts.join('; ').slice(0, MAX_DETAIL_CHARS))
 }

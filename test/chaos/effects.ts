@@ -4,10 +4,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { type Entry, now } from './history.ts'
 import type { StreamClient } from './stream-client.ts'
 
-/** The settings of a world whose tools act on `startEffects`. */
+/** Settings that let the tools of a cluster call the server of `startEffects`. */
 export const EFFECTS_ENV = { TOOL_PERMISSIONS: '{"WebFetch":"allow"}', ALLOW_PRIVATE_URLS: 'true', MAX_TURNS: '200' }
 
-/** Something outside of the cluster that tools act on (WebFetch does): it logs who acted and when. */
+/** Starts an HTTP server outside of the cluster that WebFetch calls. It records which run called and when. */
 export async function startEffects(record: (entry: Entry) => void): Promise<Effects> {
   const effects = new Effects(record)
   await effects.listen()
@@ -17,10 +17,10 @@ export async function startEffects(record: (entry: Entry) => void): Promise<Effe
 export class Effects implements AsyncDisposable {
   readonly #record: (entry: Entry) => void
   readonly #streams = new Map<string, StreamClient>()
-  /** A tool has begun to act when it connects: one that is frozen right then says what it wants when it is thawed. */
+  /** A call starts when it connects: a process frozen at that moment sends its request only after it continues. */
   readonly #connectedAt = new WeakMap<Socket, number>()
   readonly #server = createServer((req, res) => {
-    this.#act(new URL(req.url ?? '/', 'http://effects'), this.#connectedAt.get(req.socket) ?? now())
+    this.#recordCall(new URL(req.url ?? '/', 'http://effects'), this.#connectedAt.get(req.socket) ?? now())
     res.setHeader('content-type', 'text/plain').setHeader('connection', 'close').end('done')
   }).on('connection', (socket: Socket) => this.#connectedAt.set(socket, now()))
   count = 0
@@ -34,14 +34,14 @@ export class Effects implements AsyncDisposable {
     await once(this.#server, 'listening')
   }
 
-  /** Inputs for WebFetch, of a run that is called `mark` until its id is known. */
+  /** Inputs for WebFetch. `mark` identifies the run until its id is known. */
   inputs(mark: string, count: number): object[] {
     const { port } = this.#server.address() as AddressInfo
     return Array.from({ length: count }, (_, n) => ({ url: `http://127.0.0.1:${port}/?mark=${mark}&call=${n}` }))
   }
 
-  /** Whose acts those of `mark` are. */
-  belong(mark: string, stream: StreamClient): void {
+  /** Assigns the calls with `mark` to the run of a stream. */
+  assign(mark: string, stream: StreamClient): void {
     this.#streams.set(mark, stream)
   }
 
@@ -51,7 +51,7 @@ export class Effects implements AsyncDisposable {
     await once(this.#server, 'close')
   }
 
-  #act({ searchParams }: URL, t: number): void {
+  #recordCall({ searchParams }: URL, t: number): void {
     this.count++
     const mark = searchParams.get('mark') ?? ''
     const run = this.#streams.get(mark)?.run || mark

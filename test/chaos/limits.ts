@@ -1,13 +1,13 @@
 export type Limits = {
-  /** From a worker's death to the terminal event of its streams (reliability.md: T_term). */
+  /** From a worker's death to the terminal event of its streams: 4 s until it is evicted, and the fan-out. */
   termMs: number
-  /** A freeze shorter than this is no death (T_dead). */
+  /** A worker that is frozen for a shorter time is not evicted. */
   deadMs: number
-  /** From a terminal event to the end of its stream. */
+  /** From a terminal event to the end of the response. */
   closeMs: number
-  /** What two observers' clocks and logs may differ by. */
+  /** Tolerance for the differences between observers' clocks. */
   slackMs: number
-  /** What a process may grow by (P9). */
+  /** Growth of a process's resident memory (P9). */
   growthMiB: number
 }
 

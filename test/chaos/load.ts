@@ -5,12 +5,12 @@ import type { Ended, StreamClient } from './stream-client.ts'
 import type { World } from './world.ts'
 
 const AT_ONCE = 40
-const REFUSED_FOR_MS = 5_000
-const AGAIN_MS = 200
+const ACCEPTED_WITHIN_MS = 5_000
+const RETRY_MS = 200
 
 /**
- * Starts one-shot runs, evenly through all gateways; resolves once each streams. One that is refused for the moment is sent
- * again, as its Retry-After asks for; throws when that goes on.
+ * Starts one-shot runs, evenly through all gateways. Resolves when each has sent its first event. A temporary refusal is
+ * retried for 5 s; then it throws.
  */
 export async function openRuns(world: World, count: number, promptOf: (n: number) => string): Promise<StreamClient[]> {
   const streams: StreamClient[] = []
@@ -23,7 +23,7 @@ export async function openRuns(world: World, count: number, promptOf: (n: number
 }
 
 async function openRun(world: World, n: number, promptOf: (n: number) => string): Promise<StreamClient> {
-  const until = now() + REFUSED_FOR_MS
+  const until = now() + ACCEPTED_WITHIN_MS
   while (true) {
     const stream = world.run(gatewayFor(world, n), { prompt: promptOf(n) })
     await stream.atLeast(1)
@@ -31,17 +31,17 @@ async function openRun(world: World, n: number, promptOf: (n: number) => string)
     if (status === 200) return stream
     if (![429, 503].includes(status) || now() > until)
       throw new Error(`a run was refused with ${status}: ${stream.refusal}`)
-    await sleep(AGAIN_MS)
+    await sleep(RETRY_MS)
   }
 }
 
-/** Reads runs once more from their beginnings, through other gateways: what two see of a run is held together by the checker. */
+/** Reads runs again from the start, through other gateways: the checker compares what the two readers received. */
 export async function readAgain(world: World, streams: readonly StreamClient[]): Promise<void> {
   const again = streams.map(({ run }, n) => world.stream(gatewayFor(world, n), { path: `/runs/${run}/events` }))
   await Promise.all(again.map(({ ended }) => ended))
 }
 
-/** Waits for the ends of all, each within the time, counted from now; whose end is not there by then is `undefined`. */
+/** Waits up to `withinMs` for the ends of all streams. `undefined` for a stream that has not ended by then. */
 export async function endsOf(streams: readonly StreamClient[], withinMs: number): Promise<(Ended | undefined)[]> {
   const timer = new AbortController()
   const late = sleep(withinMs, undefined, { signal: timer.signal }).catch(() => undefined)
@@ -52,8 +52,8 @@ export async function endsOf(streams: readonly StreamClient[], withinMs: number)
   }
 }
 
-/** How a stream ended, in few words. */
-export function wordsFor(ended: Ended | undefined): string {
+/** How a stream ended, in one or two words. */
+export function describeEnd(ended: Ended | undefined): string {
   if (!ended) return 'never'
   const { status, how, terminal } = ended
   if (how === 'left') return how
@@ -64,6 +64,6 @@ export function wordsFor(ended: Ended | undefined): string {
 
 /** `12 done, 3 worker_lost`. */
 export function tally(ends: readonly (Ended | undefined)[]): string {
-  const counts = Map.groupBy(ends.map(wordsFor), (word) => word)
+  const counts = Map.groupBy(ends.map(describeEnd), (word) => word)
   return [...counts].map(([word, { length }]) => `${length} ${word}`).join(', ')
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Guarantee, isKept, renderPromises } from '../harness/guarantee.ts'
+import { type Guarantee, isKept, renderGuarantees } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
 import { LoopLag } from './loop-lag.ts'
 import type { Scenario } from './scenario.ts'
@@ -14,8 +14,8 @@ import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { slowReaders } from './scenarios/slow-readers.ts'
 import { tokens } from './scenarios/tokens.ts'
 
-/** One line after the other. Those of a line leave room for each other, and run at the same time unless each is to have the machine. */
-const SCENARIOS: readonly (readonly Scenario[])[] = [
+/** The groups run one after the other. In the short form the scenarios of a group run at the same time. */
+const GROUPS: readonly (readonly Scenario[])[] = [
   [killWorker, freezeWorker],
   [redisDies],
   [lossyRelay],
@@ -25,53 +25,65 @@ const SCENARIOS: readonly (readonly Scenario[])[] = [
   [slowReaders],
 ]
 
+const USAGE = `npm run chaos -- [--only P1,P6] [--full] [--untimed] [--seed N]
+  --only     run only the scenarios of these promises
+  --full     the full numbers, one scenario at a time (about 90 min instead of 3 min)
+  --short    the short form, which is the default
+  --untimed  show durations and sizes without judging them, for a machine that is busy with other work
+  --seed     replay the faults of this seed
+`
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string' },
     short: { type: 'boolean', default: false },
     full: { type: 'boolean', default: false },
-    // Times and sizes are shown and not judged: on a machine that others use they say little.
     untimed: { type: 'boolean', default: false },
     seed: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 })
 const say = (line: string) => void process.stdout.write(`${line}\n`)
+if (options.help) {
+  say(USAGE)
+  process.exit(0)
+}
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
 const isFull = options.full && !options.short
 const random = new Random(chooseSeed(options.seed, say))
 const chosen = choose(options.only)
 let isAllKept = true
-for (const line of isFull ? chosen.flat().map((scenario) => [scenario]) : chosen) {
-  const kept = await Promise.all(line.map(report))
+for (const group of isFull ? chosen.flat().map((scenario) => [scenario]) : chosen) {
+  const kept = await Promise.all(group.map(report))
   isAllKept &&= kept.every(Boolean)
 }
 say(isAllKept ? 'all kept' : 'BROKEN: see above')
 process.exit(isAllKept ? 0 : 1)
 
-/** The lines with those that are wanted. */
+/** The groups, reduced to the chosen scenarios. */
 function choose(only: string | undefined): readonly (readonly Scenario[])[] {
-  if (only === undefined) return SCENARIOS
+  if (only === undefined) return GROUPS
   const ids = only.split(',').map((id) => id.trim().toUpperCase())
-  const known = SCENARIOS.flat().map(({ id }) => id)
-  const unknown = ids.filter((id) => !known.includes(id))
-  if (unknown.length > 0) throw new Error(`there is no ${unknown.join(', ')}: there are ${known.join(', ')}`)
-  return SCENARIOS.map((line) => line.filter(({ id }) => ids.includes(id)))
+  const known = new Set(GROUPS.flat().map(({ id }) => id))
+  const unknown = ids.filter((id) => !known.has(id))
+  if (unknown.length > 0)
+    throw new Error(`no scenario tests ${unknown.join(', ')}: choose from ${[...known].join(', ')}`)
+  return GROUPS.map((group) => group.filter(({ id }) => ids.includes(id)))
 }
 
-/** Runs a scenario and shows its figures. Returns whether all that it promises was kept. */
+/** Runs a scenario and prints its guarantees. Returns whether all of them were kept. */
 async function report({ id, promise, run }: Scenario): Promise<boolean> {
-  using slip = new LoopLag()
+  using lag = new LoopLag()
   const from = performance.now()
-  say(`${id} begins`)
-  const tell = (line: string) => say(`${id}   ${line}`)
-  const promised = await run({ isFull, random: random.fork(id), say: tell }).catch(failed)
+  say(`${id} begins: ${promise}`)
+  const progress = (line: string) => say(`${id}   ${line}`)
+  const guarantees = await run({ isFull, random: random.fork(id), say: progress }).catch(failed)
   const secs = ((performance.now() - from) / 1000).toFixed(1)
-  say(`\n${id}: ${promise}\n${renderPromises(promised)}\n(${secs} s; ${slip.text})\n`)
-  return promised.length > 0 && promised.filter(isJudged).every(isKept)
+  say(`\n${id}: ${promise}\n${renderGuarantees(guarantees)}\n(${secs} s; ${lag.text})\n`)
+  return guarantees.length > 0 && guarantees.filter(isJudged).every(isKept)
 }
 
-/** What is counted, in no unit, is judged on any machine. */
+/** Counts, which have no unit, do not depend on the machine and are always judged. */
 function isJudged({ unit }: Guarantee): boolean {
   return !options.untimed || unit === ''
 }

@@ -2,30 +2,30 @@ import { type Child, type Exit, spawnChild } from '../../scripts/local-services/
 import { type Exited, type Killed, now } from './history.ts'
 
 export type ProcSpec = {
-  /** What the history calls it. */
+  /** Its name in the history. */
   name: string
   /** Node's own arguments and the script: `['--max-old-space-size=128', 'services/worker/main.ts']`. */
   args: readonly string[]
-  /** Its whole environment. */
+  /** Its complete environment; nothing is inherited. */
   env: Readonly<Record<string, string>>
-  /** A whole line of its output; what it captures, such as a port, is in `ready`. */
+  /** Matches a complete line of its output. The captured groups, such as a port, are in `Proc.ready`. */
   ready: RegExp
   readyWithinMs?: number
 }
 
 const READY_WITHIN_MS = 15_000
 
-/** The processes of one scenario. None outlives it, however it ends: dispose of it in the end, and a SIGKILL of this process kills all. */
+/** The processes of one scenario. Disposing of it kills them; so does the end of this process, SIGKILL included. */
 export class Procs implements AsyncDisposable {
   readonly #procs = new Set<Proc>()
   readonly #record: (entry: Killed | Exited) => void
 
-  /** Kills and deaths are told to `record`. */
+  /** `record` receives the signals sent and the exits. */
   constructor(record: (entry: Killed | Exited) => void = () => {}) {
     this.#record = record
   }
 
-  /** Starts a program with this Node and waits for its ready line. Throws with its output when that does not come. */
+  /** Starts a program with this Node and waits for its ready line. Throws with its output when the line does not come. */
   async start({ name, args, env, ready, readyWithinMs = READY_WITHIN_MS }: ProcSpec): Promise<Proc> {
     const child = await spawnChild({ name, command: process.execPath, args, env })
     try {
@@ -47,7 +47,7 @@ export class Procs implements AsyncDisposable {
   }
 }
 
-/** A process that answers for itself: signals go to its pid, and only while it lives. */
+/** A process whose signals and exit are recorded. Signals are sent only while it runs. */
 export class Proc {
   readonly name: string
   readonly pid: number
@@ -72,12 +72,12 @@ export class Proc {
     return this.#child.isRunning
   }
 
-  /** The last 64 Ki characters that it wrote. */
+  /** The last 64 Ki characters of its output. */
   get output(): string {
     return this.#child.output
   }
 
-  /** Resolves once the signal is sent; SIGKILL, once the process is dead and its death recorded. */
+  /** Sends a signal. For SIGKILL it resolves when the exit is recorded. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return
     this.#record({ kind: 'killed', t: now(), what: this.name, signal })
@@ -85,7 +85,7 @@ export class Proc {
     if (signal === 'SIGKILL') await this.exited
   }
 
-  /** SIGTERM, and how it ended; one that has not ended in time is killed, and the record shows that nobody had meant to. */
+  /** Sends SIGTERM and resolves with the exit. After `withinMs` it kills the process without recording it, so that the checker reports the exit. */
   async stop(withinMs: number): Promise<Exit> {
     if (this.isRunning) this.#record({ kind: 'killed', t: now(), what: this.name, signal: 'SIGTERM' })
     await this.#child.stop(withinMs)

@@ -1,10 +1,10 @@
-/** What the demo model is told (D1.4): a number at a time, one each `everyMs`; `words` makes each of that many frames, and a block's end. */
+/** A prompt for the demo model (D1.4): says `count` numbers, one each `everyMs`. Each is repeated `words` times, which makes as many frames. */
 export function paced({ count, everyMs, words = 1 }: { count: number; everyMs: number; words?: number }): string {
   const lines = Array.from({ length: count }, (_, n) => `/say ${Array(words).fill(n).join(' ')}\n/sleep ${everyMs}`)
   return lines.join('\n')
 }
 
-/** Calls a tool each `everyMs`, once in each turn. */
+/** A prompt for the demo model: calls a tool each `everyMs`, once in each turn. */
 export function acting({
   inputs,
   tool,

@@ -7,33 +7,33 @@ import { Link } from './proxy/link.ts'
 import type { PubSubMessage } from './resp.ts'
 
 export type ProxyOptions = {
-  /** The Redis behind it; user, password and database of its URL are kept in the proxy's. */
+  /** The URL of the Redis. The proxy's own URL keeps its user, password and database. */
   target: string
-  /** Decides slices, jitter, and where resets cut: a fork of the scenario's. */
+  /** Determines slices, jitter, and where resets cut. A fork of the scenario's generator. */
   random: Random
 }
 
 export type ProxyStats = {
-  /** Connections so far, and those open now. */
+  /** Connections so far and those that are open. */
   connections: number
   open: number
-  /** Pub/sub messages that the server sent, and those of them that were lost here. */
+  /** Pub/sub messages that the server sent, and those of them that the proxy dropped. */
   messages: number
   dropped: number
-  /** Connections that were reset here. */
+  /** Connections that the proxy reset. */
   resets: number
-  /** Connections that sent what is no RESP: their messages go through unseen. */
+  /** Connections with bytes that are not RESP. Their messages pass unfiltered. */
   unreadable: number
 }
 
-/** Starts a proxy for one client process and one Redis: a partition is a matter of one edge. */
+/** Starts a proxy between one client process and one Redis, so that each link can be partitioned on its own. */
 export async function startRedisProxy({ target, random }: ProxyOptions): Promise<RedisProxy> {
   const proxy = new RedisProxy(target, await freePort(), random)
   await proxy.mode({})
   return proxy
 }
 
-/** Stands in front of a Redis and does to its connections what networks do. Without faults it is transparent. */
+/** A TCP proxy in front of a Redis that injects network faults. Without faults it is transparent. */
 export class RedisProxy implements AsyncDisposable {
   readonly url: string
   readonly seed: number
@@ -60,7 +60,7 @@ export class RedisProxy implements AsyncDisposable {
     return { ...this.#stats, open: this.#links.size }
   }
 
-  /** From now on these faults and no others, on open connections too; without any the link is healed. */
+  /** Replaces the faults, also for open connections. Without an argument, all faults end. */
   async mode(faults: Faults = {}): Promise<void> {
     this.#faults = faults
     for (const link of this.#links) link.update()
@@ -69,8 +69,8 @@ export class RedisProxy implements AsyncDisposable {
   }
 
   /**
-   * Resets connections (RST), each at once or after a random number of up to `withinBytes` more bytes to its client; returns
-   * how many. A connection is a subscriber's once the server has confirmed a subscription on it.
+   * Resets connections (RST), each at once or after a random number of up to `withinBytes` more bytes to its client.
+   * Returns how many. A connection is a subscriber's once the server has confirmed a subscription on it.
    */
   reset(which: 'all' | 'one' | 'subscribers' = 'all', withinBytes = 0): number {
     const links = [...this.#links].filter(({ isSubscriber }) => which !== 'subscribers' || isSubscriber)
@@ -79,7 +79,7 @@ export class RedisProxy implements AsyncDisposable {
     return chosen.length
   }
 
-  /** Resets what is open and listens no more. */
+  /** Resets the open connections and stops listening. */
   async close(): Promise<void> {
     this.#unlisten()
     this.reset('all')

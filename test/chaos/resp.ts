@@ -1,7 +1,7 @@
 const [LF, CR, STRING, ARRAY, MINUS, ZERO, NINE, INTEGER, PUSH, ATTRIBUTE] = [10, 13, 36, 42, 45, 48, 57, 58, 62, 124]
 const MAX_DEPTH = 64
 
-/** What a type's first line says: all there is, the length of a string, a count of elements, a count of pairs. */
+/** What a type's first line holds: the whole value, a string's length, a number of elements, a number of pairs. */
 const [LINE, SIZED, LIST, PAIRS] = [1, 2, 3, 4]
 const SHAPES = new Uint8Array(256)
 for (const type of Buffer.from('+-:_#,(')) SHAPES[type] = LINE
@@ -9,27 +9,27 @@ for (const type of Buffer.from('$!=')) SHAPES[type] = SIZED
 for (const type of Buffer.from('*~>')) SHAPES[type] = LIST
 for (const type of Buffer.from('%|')) SHAPES[type] = PAIRS
 
-/** Bytes that are no RESP 2 or 3, or one of the streamed types that no Redis sends. */
+/** The bytes are not RESP 2 or 3, or use one of the streamed types that Redis does not send. */
 export class RespError extends Error {}
 
 /**
- * Finds where replies end in the bytes that a Redis sends, however they are cut, by reading the headers alone. An attribute
- * belongs to the reply behind it. Throws `RespError`, and is of no use from then on.
+ * Finds the ends of replies in the bytes from Redis, in chunks of any size, by parsing only the headers. An attribute
+ * belongs to the reply that follows it. After a `RespError` the scanner cannot be used any more.
  */
 export class FrameScanner {
-  /** The first byte of the frame read last, whole or not. */
+  /** The first byte of the current frame. */
   type = 0
-  /** Elements to come on this level, and on the levels around it; 0 between two frames. */
+  /** Elements left on this level; 0 between two frames. `#outer` holds those of the enclosing levels. */
   #left = 0
   readonly #outer: number[] = []
-  /** Bytes of a string to come, its line end included. */
+  /** Bytes left of a string, its line end included. */
   #skip = 0
-  /** The type of the header being read, or 0 between two; the number that it holds so far. */
+  /** The type of the current header, or 0 between two headers. `#number` is the number read so far. */
   #header = 0
   #number = 0
   #isNull = false
 
-  /** The offset behind the first frame that ends in `chunk` from `from` on; -1 when it goes on in the next chunk. */
+  /** The offset after the first frame that ends in `chunk` from `from` on; -1 when it continues in the next chunk. */
   endOf(chunk: Buffer, from: number): number {
     let at = from
     while (at < chunk.length) {
@@ -52,7 +52,7 @@ export class FrameScanner {
     return -1
   }
 
-  /** The offset behind the header's line, or -1. */
+  /** The offset after the header's line, or -1. */
   #readHeader(chunk: Buffer, from: number): number {
     let at = from
     if (this.#header === 0) {
@@ -73,7 +73,7 @@ export class FrameScanner {
     return -1
   }
 
-  /** Takes the header in. Was it a whole element? */
+  /** Processes the header. Returns whether it was a complete element. */
   #isWhole(): boolean {
     const type = this.#header
     const shape = SHAPES[type]
@@ -95,7 +95,7 @@ export class FrameScanner {
     this.#left = count
   }
 
-  /** Counts the element just read. Was it the frame's last? */
+  /** Counts a completed element. Returns whether it was the last one of the frame. */
   #isLast(): boolean {
     this.#left--
     while (this.#left === 0) {
@@ -107,18 +107,18 @@ export class FrameScanner {
   }
 }
 
-/** Can a frame of this first byte carry a pub/sub message? RESP 3 pushes them, RESP 2 sends arrays. */
+/** Whether a frame with this first byte can carry a pub/sub message: a push in RESP 3, an array in RESP 2. */
 export const mayBePubSub = (type: number): boolean => type === PUSH || type === ARRAY
 
-/** Is it a push, and so never an answer that only looks like a message? */
+/** Whether it is a push. A push is never the reply to a command. */
 export const isPush = (type: number): boolean => type === PUSH
 
-/** A pattern's message is known by its channel, as any other. */
+/** A pub/sub message. For a pattern subscription, `channel` is the channel, not the pattern. */
 export type PubSubMessage = { kind: 'message' | 'pmessage' | 'smessage'; channel: string; payload: Buffer }
 
 const SUBSCRIBED = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
 
-/** What a whole push or array says, if it is about pub/sub. The payload is a view of the frame. */
+/** Parses a complete push or array; `undefined` when it is not about pub/sub. The payload is a view of the frame. */
 export function readPubSub(frame: Buffer): PubSubMessage | 'subscribed' | undefined {
   const first = stringAt(frame, frame.indexOf(LF) + 1)
   const second = first && stringAt(frame, first.end)
@@ -131,7 +131,7 @@ export function readPubSub(frame: Buffer): PubSubMessage | 'subscribed' | undefi
   return channel && payload && { kind, channel: channel.text.toString(), payload: payload.text }
 }
 
-/** The string at an offset, and the offset behind it; `undefined` when something else is there. */
+/** The string at an offset and the offset after it; `undefined` when there is something else. */
 function stringAt(frame: Buffer, at: number): { text: Buffer; end: number } | undefined {
   if (frame[at] !== STRING) return undefined
   let length = 0

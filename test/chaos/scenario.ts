@@ -2,19 +2,19 @@ import type { Guarantee } from '../harness/guarantee.ts'
 import type { Random } from '../harness/seed.ts'
 
 export type ScenarioOptions = {
-  /** The numbers of reliability.md §3, else scaled ones that take seconds. */
+  /** The full numbers; otherwise smaller ones that take seconds. */
   isFull: boolean
-  /** A fork of the run's: the same seed makes the same faults. */
+  /** A fork of the main generator: the same seed causes the same faults. */
   random: Random
-  /** For progress, a line at a time. */
+  /** Prints a line of progress. */
   say(line: string): void
 }
 
-/** Breaks a cluster in one way and measures what was promised about that. */
+/** Injects one kind of fault into a cluster and measures what is promised for it. */
 export type Scenario = {
-  /** Of reliability.md §3: `P1`. */
+  /** The promise's number in test/README.md, such as `P1`. */
   id: string
   promise: string
-  /** Throws when it could not be measured; a promise that is broken is no error. */
+  /** Throws when it could not measure. A broken promise is not an error. */
   run(options: ScenarioOptions): Promise<Guarantee[]>
 }

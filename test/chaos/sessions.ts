@@ -11,13 +11,13 @@ export async function createSessions(world: World, count: number): Promise<strin
   )
 }
 
-/** How many of them are there, each asked for once. */
-export async function sessionsThere(world: World, ids: readonly string[]): Promise<number> {
+/** The number of these sessions that exist. */
+export async function countSessions(world: World, ids: readonly string[]): Promise<number> {
   const found = await Promise.all(ids.map((id, n) => world.ask(gatewayFor(world, n), { path: `/sessions/${id}` })))
   return found.filter(({ status }) => status === 200).length
 }
 
-/** Every gateway in turn. */
+/** The gateways in rotation. */
 export function gatewayFor({ gateways }: World, n: number): Member {
   const gateway = gateways[n % gateways.length]
   if (!gateway) throw new Error('there is no gateway')

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 
-/** A frame as it came; `digest` is of all its bytes. */
+/** A received frame. `digest` covers all its bytes. */
 export type SseFrame = { seq: number; event: string; data: Record<string, unknown>; digest: string }
 
 const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
 
-/** Cuts a stream's bytes into frames (D4.2). Strict: what is neither a frame nor a comment throws. */
+/** Splits a stream's bytes into frames (D4.2). Throws for anything that is neither a frame nor a comment. */
 export class SseReader {
   #rest = ''
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   comments = 0
 
-  /** Is a frame begun and not ended? */
-  get isWithin(): boolean {
+  /** Whether a frame is incomplete. */
+  get isIncomplete(): boolean {
     return this.#rest !== ''
   }
 

@@ -1,52 +1,51 @@
 import { type IncomingMessage, request } from 'node:http'
-import type { Socket } from 'node:net'
 import { type Closed, type Entry, type Frame, isGatewayMade, now } from './history.ts'
 import { type SseFrame, SseReader } from './sse-reader.ts'
 
 export type StreamRequest = {
-  /** Of the gateway, with the base path. */
+  /** The gateway's address with the base path. */
   url: string
-  /** What the history calls the gateway. */
+  /** The gateway's name in the history. */
   gateway: string
   path: string
-  /** POSTs it; without it, GET. */
+  /** Sent with POST; without a body the request is a GET. */
   body?: unknown
-  /** The last number that the client has already. */
+  /** The last number that the client has received. */
   after?: number
-  /** Whose run it starts, for the history. */
+  /** The customer of the run, for the history. */
   customer?: string
   headers?: Record<string, string>
 }
 
 export type StreamDeps = {
   record(entry: Entry): void
-  /** Told of a run at its first stream, so that whose it is can be recorded. */
+  /** Called with the run's id when the headers arrive, so that the owner can be recorded. */
   onRun?(run: string): void
 }
 
 export type Ended = {
-  /** HTTP status; 0 where there was no answer. */
+  /** HTTP status; 0 without an answer. */
   status: number
-  /** From the request to the headers. */
+  /** Time from the request to the headers. */
   openedInMs: number
   how: Closed['how']
-  /** The terminal frame, if one came; `goesOn`: its gateway made it, and the run may be followed through another. */
-  terminal: { event: string; code: string | undefined; t: number; goesOn: boolean } | undefined
+  /** The terminal frame, if there was one. `canContinue`: the gateway made it, and the run can be resumed through another. */
+  terminal: { event: string; code: string | undefined; t: number; canContinue: boolean } | undefined
 }
 
 const TERMINAL = new Set(['done', 'error', 'plan_queued'])
 let streams = 0
 
-/** One connection's view of a run, on a socket of its own; all that it sees goes into the history. */
+/** Reads a run's stream on its own connection and records everything in the history. */
 export class StreamClient {
-  /** What the history calls this connection. */
+  /** The connection's name in the history. */
   readonly name = `stream ${++streams}`
-  /** Resolves with the status, once the headers are there; 0 when there is no answer. */
+  /** Resolves with the status when the headers arrive; 0 without an answer. */
   readonly opened: Promise<number>
-  /** Resolves when the connection is over. Never rejects. */
+  /** Resolves when the connection has ended. Never rejects. */
   readonly ended: Promise<Ended>
   run = ''
-  /** What a refusal said. */
+  /** The body of a refusal. */
   refusal = ''
   lastSeq: number
   frames = 0
@@ -61,9 +60,9 @@ export class StreamClient {
   #openedInMs = 0
   #terminal: Ended['terminal']
   #isRefused = false
-  #isGarbled = false
-  #isLeft = false
-  #isOver = false
+  #isMalformed = false
+  #hasLeft = false
+  #hasEnded = false
 
   constructor(what: StreamRequest, deps: StreamDeps) {
     this.#deps = deps
@@ -75,27 +74,23 @@ export class StreamClient {
     this.#request.once('response', (response) => this.#read(what, response))
     this.#request.on('error', (cause) => {
       this.#isRefused = 'code' in cause && cause.code === 'ECONNREFUSED'
-      this.#over('reset')
+      this.#finish('reset')
     })
     this.#request.end(text)
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
-  /** Nobody listened: nothing of the request has reached anybody. */
+  /** The connection was refused, so no process received the request. */
   get isRefused(): boolean {
     return this.#isRefused
   }
 
-  get socket(): Socket | null {
-    return this.#request.socket
-  }
-
-  /** Resolves once so many frames have come, or the stream is over. */
+  /** Resolves when this many frames have arrived or the stream has ended. */
   async atLeast(frames: number): Promise<void> {
-    while (this.frames < frames && !this.#isOver) {
+    while (this.frames < frames && !this.#hasEnded) {
       const next = Promise.withResolvers<void>()
       this.#onFrame.add(next.resolve)
       await Promise.race([next.promise, this.ended])
@@ -103,11 +98,11 @@ export class StreamClient {
     }
   }
 
-  /** Goes away, as a client does that wants no more. */
+  /** Closes the connection. */
   leave(): void {
-    this.#isLeft = true
+    this.#hasLeft = true
     this.#request.destroy()
-    this.#over('left')
+    this.#finish('left')
   }
 
   #read({ gateway, after, customer }: StreamRequest, response: IncomingMessage): void {
@@ -118,32 +113,32 @@ export class StreamClient {
       response.on('data', (bytes: Buffer) => {
         this.refusal += bytes.toString()
       })
-      response.once('close', () => this.#over('ended'))
+      response.once('close', () => this.#finish('ended'))
       return
     }
     this.run = runId
     this.#deps.onRun?.(runId)
     this.#record({ kind: 'opened', gateway, ...(after !== undefined && { after }), ...(customer && { customer }) })
     this.#open.resolve(this.#status)
-    response.on('data', (bytes: Buffer) => this.#take(bytes))
-    response.once('end', () => this.#over(response.complete ? 'ended' : 'reset'))
-    response.once('error', () => this.#over('reset'))
-    response.once('close', () => this.#over('reset'))
+    response.on('data', (bytes: Buffer) => this.#parse(bytes))
+    response.once('end', () => this.#finish(response.complete ? 'ended' : 'reset'))
+    response.once('error', () => this.#finish('reset'))
+    response.once('close', () => this.#finish('reset'))
   }
 
-  #take(bytes: Buffer): void {
-    if (this.#isOver) return
+  #parse(bytes: Buffer): void {
+    if (this.#hasEnded) return
     try {
-      for (const frame of this.#reader.take(bytes)) this.#see(frame)
+      for (const frame of this.#reader.take(bytes)) this.#recordFrame(frame)
     } catch {
-      this.#isGarbled = true // What it was is told by the checker: a stream that ends within a frame.
+      this.#isMalformed = true // Recorded as a stream that ends within a frame, which the checker reports.
       this.#request.destroy()
-      return this.#over('ended')
+      return this.#finish('ended')
     }
     for (const wake of this.#onFrame) wake()
   }
 
-  #see({ seq, event, data, digest }: SseFrame): void {
+  #recordFrame({ seq, event, data, digest }: SseFrame): void {
     const code = typeof data['code'] === 'string' ? data['code'] : undefined
     const isTerminal = TERMINAL.has(event)
     const repeats = isTerminal && seq === this.lastSeq
@@ -152,15 +147,15 @@ export class StreamClient {
     const marks = { ...(code && { code }), ...(isTerminal && { isTerminal }), ...(repeats && { repeats }) }
     const frame: Frame = { kind: 'frame', t: now(), run: this.run, stream: this.name, seq, event, digest, ...marks }
     this.#deps.record(frame)
-    const goesOn = isGatewayMade(frame) && code !== 'worker_lost'
-    if (isTerminal) this.#terminal = { event, code, t: frame.t, goesOn }
+    const canContinue = isGatewayMade(frame) && code !== 'worker_lost'
+    if (isTerminal) this.#terminal = { event, code, t: frame.t, canContinue }
   }
 
-  #over(how: Closed['how']): void {
-    if (this.#isOver || (this.#isLeft && how !== 'left')) return
-    this.#isOver = true
+  #finish(how: Closed['how']): void {
+    if (this.#hasEnded || (this.#hasLeft && how !== 'left')) return
+    this.#hasEnded = true
     if (this.run !== '')
-      this.#record({ kind: 'closed', how, ...((this.#reader.isWithin || this.#isGarbled) && { isCut: true }) })
+      this.#record({ kind: 'closed', how, ...((this.#reader.isIncomplete || this.#isMalformed) && { isCut: true }) })
     this.#open.resolve(this.#status)
     this.#end.resolve({ status: this.#status, openedInMs: this.#openedInMs, how, terminal: this.#terminal })
   }

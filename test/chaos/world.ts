@@ -16,9 +16,9 @@ export type WorldOptions = {
   random: Random
   gateways?: number
   workers?: number
-  /** Every process sees Redis through a fault proxy of its own. */
+  /** Puts a fault proxy between each process and Redis. */
   hasProxies?: boolean
-  /** Of every process; the last word. The model is the demo one unless this says otherwise. */
+  /** Settings of every process. They replace the defaults, which choose the demo model. */
   env?: Readonly<Record<string, string>>
 }
 
@@ -30,8 +30,8 @@ export type Member = { role: Role; name: string; proc: Proc; url: string; proxy?
 type Stopping = { withinMs: number; noticedAfterMs: number }
 
 /**
- * A cluster of real processes over a Redis of its own, and the history of what happens to it. Members that are killed are
- * out of its lists; what is started anew has a new name. Disposing of it ends everything.
+ * A cluster of real processes with its own Redis, and the history of what happens to it. The lists hold the running
+ * members; a replacement has a new name. Disposing of it ends everything.
  */
 export class World implements AsyncDisposable {
   readonly history: Entry[] = []
@@ -42,9 +42,9 @@ export class World implements AsyncDisposable {
   readonly #options: WorldOptions
   readonly #procs = new Procs((entry) => this.record(entry))
   readonly #proxies: RedisProxy[] = []
-  readonly #found: Violation[] = []
+  readonly #violations: Violation[] = []
   readonly #started: Record<Role, number> = { gateway: 0, worker: 0 }
-  /** By the epoch that the ids of their runs begin with. */
+  /** Members by the epoch that their runs' ids begin with. */
   readonly #byEpoch = new Map<number, Member>()
 
   private constructor(redis: RedisServer, options: WorldOptions) {
@@ -53,7 +53,7 @@ export class World implements AsyncDisposable {
     process.once('exit', this.#clean)
   }
 
-  /** Resolves once every gateway takes a run. */
+  /** Resolves when every gateway has started runs on every worker. */
   static async open(options: WorldOptions): Promise<World> {
     const world = new World(await startRedis(), options)
     try {
@@ -62,7 +62,7 @@ export class World implements AsyncDisposable {
         ...Array.from({ length: workers }, () => world.start('worker')),
         ...Array.from({ length: gateways }, () => world.start('gateway')),
       ])
-      await Promise.all(world.gateways.map((gateway) => world.#knowsWorkers(gateway, workers)))
+      await Promise.all(world.gateways.map((gateway) => world.#waitForWorkers(gateway, workers)))
       return world
     } catch (cause) {
       await world[Symbol.asyncDispose]()
@@ -74,14 +74,14 @@ export class World implements AsyncDisposable {
     this.history.push(entry)
   }
 
-  /** Everything in the history that is forbidden. */
+  /** The violations in the history, those of ended rounds included. */
   check(limits: Limits = LIMITS): Violation[] {
-    return [...this.#found, ...check(this.history, limits)]
+    return [...this.#violations, ...check(this.history, limits)]
   }
 
-  /** Judges the history so far and forgets it: for scenarios in many rounds, when all that was under way has ended. */
+  /** Checks the history and clears it. For scenarios of many rounds, when all streams of the round have ended. */
   endRound(): void {
-    this.#found.push(...check(this.history))
+    this.#violations.push(...check(this.history))
     this.history.length = 0
   }
 
@@ -106,15 +106,15 @@ export class World implements AsyncDisposable {
     return member
   }
 
-  /** SIGKILL; the member is out of the lists. */
+  /** Sends SIGKILL and removes the member from the lists. */
   async kill(member: Member): Promise<void> {
     this.#remove(member)
     await member.proc.kill('SIGKILL')
   }
 
   /**
-   * SIGTERM, and how long it took; SIGKILL when it does not end in time, which the checker sees. Clients choose the member
-   * until `noticedAfterMs`, as those of a load balancer do.
+   * Sends SIGTERM and resolves with the time until the exit. After `withinMs` it sends SIGKILL, which the checker reports.
+   * Clients use the member until `noticedAfterMs`, as a load balancer does that has not noticed the drain yet.
    */
   async stop(member: Member, { withinMs, noticedAfterMs }: Stopping): Promise<{ ms: number; code: number | null }> {
     const from = now()
@@ -125,13 +125,13 @@ export class World implements AsyncDisposable {
     return { ms: now() - from, code }
   }
 
-  /** Redis is killed; its memory is lost. `redis.restart()` brings it back. */
+  /** Kills Redis, which loses its data. `redis.restart()` starts it again. */
   async killRedis(): Promise<void> {
     this.record({ kind: 'killed', t: now(), what: 'redis', signal: 'SIGKILL' })
     await this.redis.kill('SIGKILL')
   }
 
-  /** A client of the world's own, past all proxies. */
+  /** Calls `work` with a Redis client that bypasses the proxies. */
   async withRedis<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
     const redis = new Redis(this.redis.url)
     try {
@@ -141,25 +141,25 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Processes get new epochs when they were judged dead: whose runs are whose is looked up in Redis. */
-  async learnEpochs(): Promise<void> {
-    for (const { epoch, pid } of await this.#listed()) {
+  /** Reads the members' epochs from Redis again: an evicted process rejoins under a new epoch. */
+  async refreshEpochs(): Promise<void> {
+    for (const { epoch, pid } of await this.#readMembers()) {
       const member = [...this.workers, ...this.gateways].find(({ proc }) => proc.pid === pid)
       if (member) this.#byEpoch.set(epoch, member)
     }
   }
 
-  /** Does the cluster count it as one of its own? Not while it is judged dead. */
+  /** Whether the process is in the cluster's member list, from which an evicted one is removed. */
   async isMember({ proc }: Member): Promise<boolean> {
-    return (await this.#listed()).some(({ pid }) => pid === proc.pid)
+    return (await this.#readMembers()).some(({ pid }) => pid === proc.pid)
   }
 
-  /** The worker that has, or had, the run; its id says so. */
+  /** The worker that started the run, by the epoch in the run's id. */
   ownerOf(run: string): Member | undefined {
     return this.#byEpoch.get(Number.parseInt(run.slice(4, 12), 16))
   }
 
-  /** Opens a stream through a gateway, in the history from its first byte on. */
+  /** Opens a stream through a gateway and records it in the history. */
   stream(gateway: Member, { path, ...rest }: Omit<StreamRequest, 'url' | 'gateway'>): StreamClient {
     return new StreamClient(
       { url: gateway.url, gateway: gateway.name, path, ...rest },
@@ -178,7 +178,7 @@ export class World implements AsyncDisposable {
     return this.stream(gateway, { path: '/agent/run', body })
   }
 
-  /** Asks a gateway something that is answered at once. Never throws. */
+  /** Sends a request whose answer is not a stream. Never throws. */
   ask(gateway: Member, asked: Asked): Promise<Answered> {
     return ask(gateway.url, asked)
   }
@@ -191,7 +191,7 @@ export class World implements AsyncDisposable {
     this.#clean()
   }
 
-  async #listed(): Promise<{ epoch: number; pid: number }[]> {
+  async #readMembers(): Promise<{ epoch: number; pid: number }[]> {
     const entries = await this.withRedis((redis) => redis.hgetall('ae:members'))
     return Object.entries(entries).map(([epoch, text]) => {
       const { fields } = JSON.parse(text) as { fields: string }
@@ -218,8 +218,8 @@ export class World implements AsyncDisposable {
     this.workers = this.workers.filter((each) => each !== member)
   }
 
-  /** A gateway lists its fellows twice a second: before it has seen all workers, it would favour some. */
-  async #knowsWorkers(gateway: Member, workers: number): Promise<void> {
+  /** Starts runs until every worker had one. A gateway refreshes its member list twice a second and ignores workers it has not seen. */
+  async #waitForWorkers(gateway: Member, workers: number): Promise<void> {
     const deadline = now() + KNOWN_WITHIN_MS
     const seen = new Set<string>()
     while (seen.size < workers && now() < deadline) {
@@ -228,7 +228,8 @@ export class World implements AsyncDisposable {
       const owner = this.ownerOf(stream.run)
       if (owner) seen.add(owner.name)
     }
-    if (seen.size < workers) throw new Error(`${gateway.name} knows ${seen.size} of ${workers} workers`)
+    if (seen.size < workers)
+      throw new Error(`${gateway.name} used ${seen.size} of ${workers} workers within ${KNOWN_WITHIN_MS} ms`)
   }
 
   readonly #clean = (): void => rmSync(this.dataDir, { recursive: true, force: true })

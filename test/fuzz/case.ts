@@ -1,26 +1,26 @@
-/** What exists on the server while it is fuzzed. */
+/** Sessions and runs that exist on the server during the fuzzing. */
 export type Fixtures = {
   /** A session with one exchange in it. */
   session: string
-  /** A run that goes on for as long as the fuzzing does. */
+  /** A run that lasts as long as the fuzzing. */
   run: string
-  /** A one-shot run that waits for a permission, and the permission's id. */
+  /** A one-input run that waits for a permission, and the permission's id. */
   asking: string
   permission: string
 }
 
-/** `any`: the specification leaves it open, within the promises that hold for every answer. */
+/** Expected status. `any`: the specification does not say; the rules for every answer still apply. */
 export type Want = number | '2xx' | '4xx' | 'any'
 
-/** One hostile request and the answers it must get, in order: one unless it is several requests. */
+/** A hostile request and the expected answers in order: one, unless the bytes hold several requests. */
 export type Case = readonly [name: string, bytes: Buffer, want: Want | readonly Want[], more?: CaseMore]
 
 export type CaseMore = {
-  /** The client closes its half behind the bytes. */
+  /** The client half-closes the connection after the bytes. */
   isLast?: boolean
-  /** Another answer may follow, if it keeps the promises that hold for every answer. */
+  /** Another answer may follow, if it keeps the rules for every answer. */
   mayHaveMore?: boolean
-  /** What the first answer's headers must match. */
+  /** Patterns for headers of the first answer. */
   headers?: Record<string, RegExp>
 }
 

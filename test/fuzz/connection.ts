@@ -7,18 +7,18 @@ export type Ask = {
   /** How many answers to wait for. */
   count?: number
   isHead?: boolean
-  /** Nothing follows: the client closes its half. */
+  /** Nothing follows: the client half-closes the connection. */
   isLast?: boolean
-  /** A stream of events that says nothing for so long has said what it has to say for now. */
+  /** An event stream without new bytes for this long counts as answered. */
   quietMs?: number
 }
 
 const QUIET_MS = 40
 
-/** Longer than the product's own deadline for a large body. */
+/** Longer than the product takes for its largest body. */
 const PATIENCE_MS = 15_000
 
-/** A connection on which bytes go out as they are. */
+/** A connection that sends bytes unchanged and parses the answers. */
 export class Connection implements Disposable {
   readonly #socket: Socket
   #bytes: Buffer = Buffer.alloc(0)
@@ -31,7 +31,7 @@ export class Connection implements Disposable {
       this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk])
       this.#wake()
     })
-    socket.on('error', () => {}) // Told by `close`.
+    socket.on('error', () => {}) // `close` follows.
     socket.once('close', () => this.#wake())
   }
 
@@ -41,7 +41,7 @@ export class Connection implements Disposable {
     return new Connection(socket)
   }
 
-  /** Has everything been said and heard, so that another request may follow? */
+  /** Whether every answer was complete, so that another request may follow on this connection. */
   get isReusable(): boolean {
     return this.#isReusable && !this.#socket.destroyed && this.#bytes.length === 0
   }
@@ -50,14 +50,14 @@ export class Connection implements Disposable {
     return this.#socket.destroyed
   }
 
-  /** Fewer answers than were asked for when the connection ends or patience does; the last may then be half of one. */
+  /** Sends bytes and resolves with up to `count` answers: fewer when the connection ends or times out; the last may then be incomplete. */
   async ask({ bytes, count = 1, isHead = false, isLast = false, quietMs = QUIET_MS }: Ask): Promise<Answer[]> {
     this.#socket.write(bytes)
     if (isLast) this.#socket.end()
     const answers: Answer[] = []
     while (answers.length < count) {
       const answer = readAnswer(this.#bytes, isHead)
-      const isOver = answer?.isWhole || !(await this.#news(isStream(answer) ? quietMs : PATIENCE_MS))
+      const isOver = answer?.isWhole || !(await this.#received(isStream(answer) ? quietMs : PATIENCE_MS))
       if (isOver && answer) answers.push(answer)
       if (!answer?.isWhole && isOver) break
       if (answer?.isWhole) this.#bytes = this.#bytes.subarray(answer.size)
@@ -71,15 +71,15 @@ export class Connection implements Disposable {
     this.#socket.destroy()
   }
 
-  /** Resolves with the next bytes or the end of the connection; `false` when it has ended already, or after `ms`. */
-  async #news(ms: number): Promise<boolean> {
+  /** Waits for the next bytes or the end of the connection. `false` when it has ended already, or after `ms`. */
+  async #received(ms: number): Promise<boolean> {
     if (this.#socket.destroyed) return false
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(() => resolve(false), ms)
     this.#wake = () => resolve(true)
-    const isNews = await promise
+    const isReceived = await promise
     clearTimeout(timer)
-    return isNews
+    return isReceived
   }
 }
 

@@ -1,28 +1,28 @@
 import type { Random } from '../harness/seed.ts'
 import { type Headers, request } from './request.ts'
 
-/** A request in parts that can be spoiled one by one. */
+/** A request in parts, so that mutators can change them one by one. */
 export type Draft = {
   method: string
   segments: readonly string[]
   query: readonly (readonly [string, string])[]
   headers: Headers
-  /** Sent as JSON, unless it is bytes. */
+  /** Sent as JSON, or unchanged if it is a buffer. */
   body?: unknown
-  /** What becomes of the whole request's bytes at last. */
+  /** Transformations of the encoded request, applied last. */
   wire: readonly ((bytes: Buffer) => Buffer)[]
-  /** The body ends where the server believes it does, so that another request may follow on this connection. */
+  /** Server and client agree where the request ends, so that another request may follow on this connection. */
   isFramed: boolean
 }
 
-/** What generated requests may do with as they like. */
+/** The session and runs that generated requests may change and delete. */
 export type Victims = { session: string; run: string; asking: string; permission: string }
 
 type Plain = { method: string; path: string; query?: Draft['query']; headers?: Headers; body?: unknown }
 
 const PROMPT = '/say a'
 
-/** One good request for every route of the API, with all its fields. */
+/** One valid request for every route of the API, with all its fields. */
 function plainRequests({ session, run, asking, permission }: Victims): readonly Plain[] {
   const everything = {
     prompt: PROMPT,
@@ -74,5 +74,5 @@ export function pickDraft(victims: Victims, random: Random): Draft {
 export function encode({ method, segments, query, headers, body, wire }: Draft): Buffer {
   const search = query.map(([name, value]) => `${name}=${value}`).join('&')
   const path = `/${segments.join('/')}${search === '' ? '' : `?${search}`}`
-  return wire.reduce((bytes, spoil) => spoil(bytes), request({ method, path, headers, body }))
+  return wire.reduce((bytes, mutate) => mutate(bytes), request({ method, path, headers, body }))
 }

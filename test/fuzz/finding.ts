@@ -1,9 +1,9 @@
-/** A promise that an answer broke, and the bytes to break it again. */
+/** The rules that the answers to a request broke, and the request's bytes for replay. */
 export type Finding = { name: string; problems: readonly string[]; bytes: Buffer }
 
 const MAX_SHOWN = 600
 
-/** For a person: what was wrong, and a command line that sends it again where it is short enough. */
+/** Renders the problems and, for short requests, a command line that sends the same bytes again. */
 export function renderFinding({ name, problems, bytes }: Finding, port: number): string {
   return `${name}: ${problems.join('; ')}\n    ${reproduction(bytes, port)}`
 }
@@ -15,7 +15,7 @@ function reproduction(bytes: Buffer, port: number): string {
   return `printf '${printed}' | nc 127.0.0.1 ${port}`
 }
 
-/** Neither a quote nor what printf would read as something else. */
+/** Printable and without a special meaning in a quoted printf format. */
 const isPlain = (byte: number) => byte >= 0x20 && byte < 0x7f && !"'\\%".includes(String.fromCharCode(byte))
 
 const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`

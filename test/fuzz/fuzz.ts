@@ -1,28 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Guarantee } from '../harness/guarantee.ts'
-import { errorsIn, noneOf } from '../harness/guarantees.ts'
-import { INSIDE, LoopProbe } from '../harness/loop-probe.ts'
-import { Prober } from '../harness/prober.ts'
+import { type Guarantee, noneOf } from '../harness/guarantee.ts'
+import { HealthProber } from '../harness/health-prober.ts'
+import { errorsIn } from '../harness/leftovers.ts'
+import { LOOP_PROBE_PRELOAD, LoopProbe } from '../harness/loop-probe.ts'
 import { Product } from '../harness/product.ts'
 import type { Finding } from './finding.ts'
-import { playedPromises, restPromises, stallPromises, stopPromises } from './promises.ts'
-import { Range } from './range.ts'
+import { leftoverGuarantees, playedGuarantees, stallGuarantees, stopGuarantees } from './guarantees.ts'
 import { TOKEN } from './request.ts'
 import { findCulprits } from './stalls.ts'
+import { FuzzTarget } from './target.ts'
 
-export type Order = {
+export type FuzzOptions = {
   seed: number
-  /** Of generated cases. */
+  /** The number of generated cases. */
   count: number
   isFull: boolean
 }
 
-export type Fuzzed = { promises: Guarantee[]; findings: Finding[]; port: number }
+export type Fuzzed = { guarantees: Guarantee[]; findings: Finding[]; port: number }
 
-/** Several large bodies at a time take several seconds. */
-const SMALL = 1024 * 1024
-
-const DYING_MS = 500
+/** Largest case that the short form sends together with others: several larger ones at a time take several seconds. */
+const MAX_TOGETHER_BYTES = 1024 * 1024
+const EXIT_NOTICED_MS = 500
 
 const ENV = {
   API_TOKEN: TOKEN,
@@ -31,51 +30,51 @@ const ENV = {
   PERMISSION_TIMEOUT_SECS: '3600',
 }
 
-/** P12: hand-written and generated hostile requests, at a product that must not fail, stall, forget or grow by any of them. */
-export async function fuzz(order: Order): Promise<Fuzzed> {
-  await using product = await Product.start({ env: ENV, preload: INSIDE })
+/** P12: sends hand-written and generated hostile requests to a product. None may make it fail, stall, lose data or grow. */
+export async function fuzz(options: FuzzOptions): Promise<Fuzzed> {
+  await using product = await Product.start({ env: ENV, preload: LOOP_PROBE_PRELOAD })
   const { port } = product
   try {
-    return { ...(await fuzzProduct(product, order)), port }
+    return { ...(await fuzzProduct(product, options)), port }
   } catch (cause) {
-    await sleep(DYING_MS) // A connection is refused a moment before the end of its process is known.
+    await sleep(EXIT_NOTICED_MS) // Connections are refused shortly before the exit of the process is reported.
     if (product.isRunning) throw cause
-    return { promises: [noneOf('crashes', [product.lines.slice(-5).join(' ')])], findings: [], port }
+    return { guarantees: [noneOf('crashes', [product.lines.slice(-5).join(' ')])], findings: [], port }
   }
 }
 
-async function fuzzProduct(product: Product, { seed, count, isFull }: Order): Promise<Omit<Fuzzed, 'port'>> {
+async function fuzzProduct(product: Product, { seed, count, isFull }: FuzzOptions): Promise<Omit<Fuzzed, 'port'>> {
   const { port } = product
-  using range = await Range.open(product, seed)
-  const insider = new LoopProbe(product)
-  const before = { seen: await range.look(), heapMiB: await insider.heapMiB() }
-  const mark = insider.mark()
-  const prober = new Prober(port)
-  const written = await range.fireWritten()
-  const together = await range.fireTogether(isFull ? Number.POSITIVE_INFINITY : SMALL)
-  const generated = await range.fireGenerated(count)
+  using target = await FuzzTarget.open(product, seed)
+  const probe = new LoopProbe(product)
+  const before = { seen: await target.snapshot(), heapMiB: await probe.heapMiB() }
+  const mark = probe.mark()
+  const prober = new HealthProber(port)
+  const written = await target.sendWritten()
+  const together = await target.sendTogether(isFull ? Number.POSITIVE_INFINITY : MAX_TOGETHER_BYTES)
+  const generated = await target.sendGenerated(count)
   const probed = await prober.stop()
-  const stalls = insider.stalls(mark)
-  const findings = [...written.findings, ...together.findings, ...(await range.simplified(generated.findings))]
+  const stalls = probe.stalls(mark)
+  const findings = [...written.findings, ...together.findings, ...(await target.simplified(generated.findings))]
   for (const played of [written, together, generated]) {
-    findings.push(...(await findCulprits(played, stalls, { port, insider })))
+    findings.push(...(await findCulprits(played, stalls, { port, probe })))
   }
-  await range.endVictims()
-  const after = { seen: await range.look(), heapMiB: await insider.heapMiB() }
-  const promises = [
-    ...playedPromises('hand-written cases', written),
-    ...playedPromises('the same, eight at a time', together),
-    ...playedPromises('generated cases', generated),
-    ...stallPromises(stalls, probed),
-    ...restPromises(before, after),
+  await target.endVictims()
+  const after = { seen: await target.snapshot(), heapMiB: await probe.heapMiB() }
+  const guarantees = [
+    ...playedGuarantees('hand-written cases', written),
+    ...playedGuarantees('the same, eight at a time', together),
+    ...playedGuarantees('generated cases', generated),
+    ...stallGuarantees(stalls, probed),
+    ...leftoverGuarantees(before, after),
     noneOf('errors in the log', errorsIn(product)),
-    ...(await stopPromises(product)),
+    ...(await stopGuarantees(product)),
   ]
-  return { promises, findings: unique(findings) }
+  return { guarantees, findings: withoutRepeats(findings) }
 }
 
-/** The same problem is told once, however many milliseconds it was. */
-function unique(findings: readonly Finding[]): Finding[] {
+/** Keeps one finding of each name and problems; durations in the problems may differ. */
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ name, problems }: Finding) => `${name} ${problems.join().replaceAll(/\d+ ms/g, '')}`
   return [...new Map(findings.map((finding) => [keyOf(finding), finding])).values()]
 }

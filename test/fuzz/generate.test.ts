@@ -26,18 +26,18 @@ function lengthsOf(bytes: Buffer): [announced: number, sent: number] {
   return [Number(announced ?? 0), bytes.length - end - 4]
 }
 
-describe('the fuzz’s generator', () => {
-  it('a case is decided by its seed and number alone', () => {
+describe('the generator of the fuzz script', () => {
+  it('seed and number alone determine a case', () => {
     for (const index of [0, 7, 99_999]) expect(bytesOf(1, index).equals(bytesOf(1, index))).to.equal(true)
     expect(bytesOf(1, 7).equals(bytesOf(2, 7))).to.equal(false)
   })
 
-  it('cases differ: of a thousand, nearly all are nobody else’s', () => {
+  it('of a thousand cases, more than nine hundred differ from all others', () => {
     const all = new Set(Array.from({ length: 1_000 }, (_, i) => bytesOf(3, i).toString('latin1')))
     expect(all.size).to.be.above(900)
   })
 
-  it('a framed case ends where its head says, so that another may follow', () => {
+  it('a framed case ends where its headers say, so that another may follow', () => {
     for (let i = 0; i < 3_000; i += 1) {
       const { bytes, isFramed } = make(recipeFor(4, i), VICTIMS)
       const [announced, sent] = lengthsOf(bytes)
@@ -46,40 +46,40 @@ describe('the fuzz’s generator', () => {
     }
   })
 
-  it('every mutator spoils something, and leaves the draft that it was given as it was', () => {
+  it('every mutator changes the request, and leaves the given draft unchanged', () => {
     for (const [name, mutate] of Object.entries({ ...MUTATORS, ...WIRE_MUTATORS })) {
-      const isSpoiled = Array.from({ length: 50 }, (_, seed) => {
+      const isChanged = Array.from({ length: 50 }, (_, seed) => {
         const draft: Draft = pickDraft(VICTIMS, new Random(seed))
         const before = encode(draft)
         const after = encode(mutate(draft, new Random(seed)))
         expect(encode(draft).equals(before), name).to.equal(true)
         return !after.equals(before)
       })
-      expect(isSpoiled, name).to.include(true)
+      expect(isChanged, name).to.include(true)
     }
   })
 
-  it('a simpler recipe lacks one step and keeps the others as they were', () => {
+  it('a simpler recipe lacks one step and keeps the others', () => {
     const recipe = { base: 1, steps: ['a', 'b', 'c'].map((name, seed) => ({ name, seed })) }
     expect(simpler(recipe).map(({ steps }) => steps.map(({ name }) => name).join(''))).to.deep.equal(['bc', 'ac', 'ab'])
   })
 })
 
-describe('the fuzz’s hand-written cases', () => {
+describe('the hand-written cases of the fuzz script', () => {
   const cases = casesFor(VICTIMS)
 
-  it('P12: there are 240 at least, and hardly two of them send the same bytes', () => {
+  it('P12: are at least 240, of which at most 5 repeat the bytes of another', () => {
     expect(cases).to.have.length.at.least(240)
     const sent = new Set(cases.map(([, bytes]) => bytes.toString('latin1')))
     expect(sent.size).to.be.at.least(cases.length - 5)
   })
 
-  it('a header can be left out, sent twice and written as one likes', () => {
+  it('can leave out a header, send it twice and choose its spelling', () => {
     const sent = request({ method: 'GET', path: '/', headers: { Authorization: undefined, Host: ['a', 'b'] } })
     expect(String(sent)).to.equal('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
   })
 
-  it('what a finding prints sends the same bytes again', () => {
+  it('the command line that a finding prints sends the same bytes again', () => {
     const bytes = Buffer.from([...Array.from({ length: 256 }, (_, i) => i), ...Buffer.from("'%s\\n\\101 $(id) `id`")])
     const printed = /printf .*(?= \| nc)/s.exec(renderFinding({ name: 'x', problems: ['y'], bytes }, 1))?.[0] ?? ''
     expect(execFileSync('sh', ['-c', printed]).equals(bytes)).to.equal(true)

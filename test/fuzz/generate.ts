@@ -3,7 +3,7 @@ import { type Draft, encode, pickDraft, type Victims } from './draft.ts'
 import { MUTATORS, type Mutate } from './mutators.ts'
 import { WIRE_MUTATORS } from './wire-mutators.ts'
 
-/** What was done to a good request, each step with a chance of its own, so that any of them can be left out. */
+/** A valid request and the mutations applied to it. Each step has its own seed, so that any of them can be left out. */
 export type Recipe = { base: number; steps: readonly Step[] }
 
 type Step = { name: string; seed: number }
@@ -12,11 +12,11 @@ export type Generated = { bytes: Buffer; isHead: boolean; isFramed: boolean }
 
 const SEEDS = 2 ** 32 - 1
 const WIRE_SHARE = 0.15
-/** So many are sent as good as they are. */
+/** The share that is sent without a mutation. */
 const PLAIN_SHARE = 0.03
 const MAX_STEPS = 4
 
-/** The `index`th generated case of a seed, whatever the others are. */
+/** The `index`th generated case of a seed. It does not depend on the other cases. */
 export function recipeFor(seed: number, index: number): Recipe {
   const random = new Random(seed).fork(`case ${index}`)
   const pick = () => random.pick(Object.keys(random.chance(WIRE_SHARE) ? WIRE_MUTATORS : MUTATORS))
@@ -32,14 +32,14 @@ const isPlain = ({ name }: Step) => Object.hasOwn(MUTATORS, name)
 
 export function make({ base, steps }: Recipe, victims: Victims): Generated {
   const draft = steps.reduce(
-    (spoiled: Draft, { name, seed }) => mutatorOf(name)(spoiled, new Random(seed)),
+    (mutated: Draft, { name, seed }) => mutatorOf(name)(mutated, new Random(seed)),
     pickDraft(victims, new Random(base)),
   )
   const bytes = encode(draft)
   return { bytes, isHead: draft.method === 'HEAD', isFramed: draft.isFramed && isFramed(draft) }
 }
 
-/** Headers that move a request's end, or the connection's, are as good as broken bytes. */
+/** Whether no header or method may change where the request or its connection ends. */
 function isFramed({ headers, method }: Draft): boolean {
   return (
     headers['Connection'] === undefined &&
@@ -51,13 +51,13 @@ function isFramed({ headers, method }: Draft): boolean {
 
 function mutatorOf(name: string): Mutate {
   const mutate = MUTATORS[name] ?? WIRE_MUTATORS[name]
-  if (!mutate) throw new Error(`there is no mutator ${name}`)
+  if (!mutate) throw new Error(`unknown mutator ${name}`)
   return mutate
 }
 
-/** The same recipe without one of its steps, for each of them. */
+/** All recipes that leave out one step of this one. */
 export const simpler = ({ base, steps }: Recipe): Recipe[] =>
   steps.map((_, i) => ({ base, steps: steps.toSpliced(i, 1) }))
 
-export const tell = ({ steps }: Recipe): string =>
-  steps.length === 0 ? 'nothing spoiled' : steps.map(({ name }) => name).join(', ')
+export const describeRecipe = ({ steps }: Recipe): string =>
+  steps.length === 0 ? 'no mutation' : steps.map(({ name }) => name).join(', ')

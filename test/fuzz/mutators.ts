@@ -2,10 +2,10 @@ import type { Random } from '../harness/seed.ts'
 import type { Draft } from './draft.ts'
 import { HEADER_NAMES, METHODS, nastyHeader, nastyText, nastyValue } from './nasty.ts'
 
-/** One way to spoil a request. */
+/** Changes a request in one way. Returns a new draft. */
 export type Mutate = (draft: Draft, random: Random) => Draft
 
-/** By name, so that a case can be told, and played again without one of them. */
+/** Mutators by name, so that a case can be described and replayed without one of them. */
 export const MUTATORS: Readonly<Record<string, Mutate>> = {
   method: (draft, random) => ({ ...draft, method: random.pick(METHODS) }),
   segment: (draft, random) => ({ ...draft, segments: replaced(draft.segments, nastySegment(random), random) }),
@@ -38,7 +38,7 @@ export const MUTATORS: Readonly<Record<string, Mutate>> = {
   },
   body: (draft, random) => ({ ...draft, body: nastyValue(random) }),
   bodyGone: (draft) => ({ ...draft, body: undefined }),
-  bodyBytes: (draft, random) => ({ ...draft, body: spoiled(bytesOf(draft.body), random) }),
+  bodyBytes: (draft, random) => ({ ...draft, body: corrupted(bytesOf(draft.body), random) }),
 }
 
 const nastySegment = (random: Random) => encodeLoosely(nastyText(random))
@@ -47,7 +47,7 @@ const nastyPair = (random: Random) => {
   return [name, nastySegment(random)] as const
 }
 
-/** What may stand in a request line: percent signs stay as they are, be they sense or nonsense. */
+/** Encodes what a request line cannot hold. Percent signs stay as they are, valid or not. */
 const encodeLoosely = (text: string) => text.replaceAll(/[^!-~]/gu, (char) => encodeURIComponent(char))
 
 const percentEncoded = (text: string) =>
@@ -75,8 +75,8 @@ function nested(value: unknown, depth: number): unknown {
 
 const bytesOf = (body: unknown) => (Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body) ?? ''))
 
-/** A few bytes changed, cut off, doubled or put in. */
-export function spoiled(bytes: Buffer, random: Random): Buffer {
+/** Changes, removes, repeats or inserts a few bytes. */
+export function corrupted(bytes: Buffer, random: Random): Buffer {
   const at = random.between(0, bytes.length)
   const some = Buffer.from([random.between(0, 255), random.between(0, 255)])
   const [head, tail] = [bytes.subarray(0, at), bytes.subarray(at)]

@@ -2,7 +2,7 @@ import type { Random } from '../harness/seed.ts'
 
 const KNOWN_SHARE = 0.6
 const MAX_CHARS = 40
-/** Where random characters come from: ASCII, Latin-1, marks and blanks of all kinds, East Asia, emoji. */
+/** Code point ranges of random characters: ASCII, Latin-1, combining marks, blanks and controls, East Asia, emoji. */
 const RANGES = [
   [0x20, 0x7e],
   [0xa0, 0xff],
@@ -12,7 +12,7 @@ const RANGES = [
   [0x1f600, 0x1f64f],
 ] as const
 
-/** A known nasty text, or a random one. */
+/** A text from the list, or a random one. */
 export function nastyText(random: Random): string {
   if (random.chance(KNOWN_SHARE)) return random.pick(NASTY_TEXTS)
   const [from, to] = random.pick(RANGES)
@@ -20,7 +20,7 @@ export function nastyText(random: Random): string {
   return String.fromCodePoint(...chars)
 }
 
-/** One that HTTP allows in a header. */
+/** A text that HTTP allows in a header. */
 export function nastyHeader(random: Random): string {
   const text = nastyText(random)
   return /^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text)
@@ -38,7 +38,7 @@ export function nastyValue(random: Random): unknown {
   ])()
 }
 
-/** Text that something somewhere has stumbled over. None holds a line break, so that all may stand in a header. */
+/** Texts that are known to cause errors in software. None holds a line break, so that all are valid in a header. */
 const NASTY_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -153,7 +153,7 @@ export const HEADER_NAMES: readonly string[] = [
   'If-None-Match',
   'If-Modified-Since',
   'If-Match',
-  'Range',
+  'FuzzTarget',
   'Cookie',
   'TE',
   'Trailer',

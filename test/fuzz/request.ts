@@ -1,4 +1,4 @@
-/** The product's API_TOKEN while it is fuzzed. */
+/** The product's API_TOKEN during the fuzzing. */
 export const TOKEN = 'fuzz-token'
 
 /** `undefined` leaves a header out, a list sends it several times. */
@@ -6,7 +6,7 @@ export type Headers = Record<string, string | readonly string[] | undefined>
 
 export type Request = { method: string; path: string; headers?: Headers; body?: unknown }
 
-/** A request as bytes. A body that is not text or bytes is sent as JSON; whoever names a header has the last word on it. */
+/** Encodes a request. A body that is neither text nor a buffer is sent as JSON. Given headers replace the default ones. */
 export function request({ method, path, headers = {}, body }: Request): Buffer {
   const payload = payloadOf(body)
   const all = { ...defaults(payload), ...headers }
@@ -23,7 +23,7 @@ export const get = (path: string, headers?: Headers): Buffer =>
 export const post = (path: string, body?: unknown, headers?: Headers): Buffer =>
   request({ method: 'POST', path, body, ...(headers && { headers }) })
 
-/** Bytes that no library would send; text stands for its Latin-1 bytes. */
+/** Concatenates bytes that no HTTP library would send. Text is encoded as Latin-1. */
 export const raw = (...parts: readonly (string | Buffer)[]): Buffer =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
 

@@ -1,12 +1,12 @@
 import type { Fixtures } from './case.ts'
 import type { World } from './world.ts'
 
-const SHOTS_PER_LIFE = 250
+const REQUESTS_PER_RENEWAL = 250
 
-/** A session and runs that generated requests may end; new ones come now and then, so that there are some to end. */
+/** Provides the session and runs that generated requests may delete, and replaces them every 250 requests. */
 export class Victims {
   readonly #world: World
-  #shots = 0
+  #inputs = 0
   #made: Promise<Fixtures> | undefined
 
   constructor(world: World) {
@@ -14,7 +14,7 @@ export class Victims {
   }
 
   async next(): Promise<Fixtures> {
-    if (this.#shots++ % SHOTS_PER_LIFE === 0) this.#made = this.#renew()
+    if (this.#inputs++ % REQUESTS_PER_RENEWAL === 0) this.#made = this.#renew()
     return this.#made ?? this.#renew()
   }
 

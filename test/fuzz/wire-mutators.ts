@@ -1,15 +1,15 @@
 import type { Random } from '../harness/seed.ts'
 import type { Draft } from './draft.ts'
-import { type Mutate, spoiled } from './mutators.ts'
+import { corrupted, type Mutate } from './mutators.ts'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** Ways to spoil the bytes rather than their sense. All but the good chunks leave open where the request ends. */
+/** Mutators of the encoded bytes. After all but `chunks`, client and server may disagree where the request ends. */
 export const WIRE_MUTATORS: Readonly<Record<string, Mutate>> = {
   chunks: (draft, random) => wired(draft, (bytes) => chunked(bytes, random.between(1, 40)), draft.isFramed),
-  badChunks: (draft, random) => wired(draft, (bytes) => spoiled(chunked(bytes, random.between(1, 40)), random)),
-  bytes: (draft, random) => wired(draft, (bytes) => spoiled(bytes, random)),
-  headBytes: (draft, random) => wired(draft, (bytes) => spoiledHead(bytes, random)),
+  badChunks: (draft, random) => wired(draft, (bytes) => corrupted(chunked(bytes, random.between(1, 40)), random)),
+  bytes: (draft, random) => wired(draft, (bytes) => corrupted(bytes, random)),
+  headBytes: (draft, random) => wired(draft, (bytes) => corruptedHead(bytes, random)),
   lineFeeds: (draft) =>
     wired(draft, (bytes) => Buffer.from(bytes.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')),
   length: (draft, random) => wired(draft, (bytes) => otherLength(bytes, random.between(0, 300))),
@@ -17,9 +17,9 @@ export const WIRE_MUTATORS: Readonly<Record<string, Mutate>> = {
   twice: (draft) => wired(draft, (bytes) => Buffer.concat([bytes, bytes])),
 }
 
-const wired = (draft: Draft, spoil: (bytes: Buffer) => Buffer, isFramed = false): Draft => ({
+const wired = (draft: Draft, mutate: (bytes: Buffer) => Buffer, isFramed = false): Draft => ({
   ...draft,
-  wire: [...draft.wire, spoil],
+  wire: [...draft.wire, mutate],
   isFramed,
 })
 
@@ -35,9 +35,9 @@ function chunked(bytes: Buffer, size: number): Buffer {
   return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')])
 }
 
-function spoiledHead(bytes: Buffer, random: Random): Buffer {
+function corruptedHead(bytes: Buffer, random: Random): Buffer {
   const [head, body] = split(bytes)
-  return Buffer.concat([spoiled(Buffer.from(head, 'latin1'), random), HEAD_END, body])
+  return Buffer.concat([corrupted(Buffer.from(head, 'latin1'), random), HEAD_END, body])
 }
 
 function otherLength(bytes: Buffer, length: number): Buffer {

@@ -9,7 +9,7 @@ const WITHIN_MS = 10_000
 const FOREVER = '/say a\n/sleep 600000'
 const ASK = '/tool Write {"path":"a","content":"b"}'
 
-/** Sessions and runs on the server under fire, made and looked at the way a good client does. */
+/** Creates and reads sessions and runs on the attacked server through valid requests. */
 export class World {
   readonly #url: string
   readonly #held = new AbortController()
@@ -18,9 +18,9 @@ export class World {
     this.#url = `http://127.0.0.1:${port}/v1`
   }
 
-  /** A session with one exchange, a run that goes on until `leave`, and one that waits for a permission until then. */
+  /** Creates a session with one exchange, a run that lasts until `leave`, and one that waits for a permission until then. */
   async make(session: string): Promise<Fixtures> {
-    await this.#json('POST', '/sessions', { session_id: session }).catch(() => {}) // It may be there from the last time.
+    await this.#json('POST', '/sessions', { session_id: session }).catch(() => {}) // It may exist already.
     await (await this.#ask('POST', `/sessions/${session}/messages`, { prompt: '/say a' })).text()
     const run = await this.#hold(FOREVER, 'text')
     const asking = await this.#hold(ASK, 'permission_request')
@@ -28,20 +28,20 @@ export class World {
     return { session, run: run.id, asking: asking.id, permission }
   }
 
-  /** All that a client can see of the fixtures, and the files on disk: what hostile requests must not change. */
-  async look({ session, run, asking }: Fixtures, dataDir: string): Promise<string[]> {
+  /** The fixtures as a client sees them, and the files on disk: hostile requests must not change them. */
+  async snapshot({ session, run, asking }: Fixtures, dataDir: string): Promise<string[]> {
     const answers = [
       await this.#json('GET', `/sessions/${session}`),
       await this.#json('GET', `/runs/${run}`),
       await this.#json('GET', `/runs/${asking}`),
-      await this.#restingRuns(),
+      await this.#runsAtRest(),
     ]
     const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true })
     const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
     return [...answers.map((answer) => JSON.stringify(answer)), `files: ${files.toSorted().join(' ')}`]
   }
 
-  /** Ends what this made, and nothing else. */
+  /** Deletes these fixtures and nothing else. */
   async end({ run, asking, session }: Fixtures): Promise<void> {
     for (const path of [`/runs/${run}`, `/runs/${asking}`, `/sessions/${session}`]) {
       await (await this.#ask('DELETE', path)).arrayBuffer()
@@ -52,8 +52,8 @@ export class World {
     this.#held.abort()
   }
 
-  /** `GET /runs` once no run is left that the fuzzing has started: ended ones are forgotten after RUN_RESUME_SECS. */
-  async #restingRuns(): Promise<Json> {
+  /** `GET /runs` when the runs of the fuzzing are gone: ended ones are removed after RUN_RESUME_SECS. */
+  async #runsAtRest(): Promise<Json> {
     const end = performance.now() + WITHIN_MS
     for (;;) {
       const page = await this.#json('GET', '/runs?limit=200')
@@ -64,7 +64,7 @@ export class World {
     }
   }
 
-  /** A run that is read up to an event, and held open from then on. */
+  /** Starts a run, reads it up to an event, and keeps it open. */
   async #hold(prompt: string, event: string): Promise<{ id: string; seen: string }> {
     const response = await this.#ask('POST', '/agent/run', { prompt }, this.#held.signal)
     const id = response.headers.get('x-run-id') ?? ''

@@ -1,26 +1,26 @@
-/** One HTTP/1.1 answer as it came over the wire. */
+/** One HTTP/1.1 response as it was received. */
 export type Answer = {
   status: number
-  /** By lower-case name; of a repeated header the last one. */
+  /** By lower-case name. Of a repeated header, the last value. */
   headers: ReadonlyMap<string, string>
   body: Buffer
-  /** `false` when the connection ended, or patience did, before the body. */
+  /** `false` when the connection ended, or the wait timed out, before the end of the body. */
   isWhole: boolean
-  /** It answers a HEAD request, so no body follows. */
+  /** The request was HEAD, so no body follows. */
   isHead: boolean
-  /** Bytes that it took of the connection. */
+  /** The number of bytes that the response occupies on the connection. */
   size: number
 }
 
 const HEAD_END = '\r\n\r\n'
 
-/** The first final answer in `bytes`; `undefined` until its head is there. Throws on what is no HTTP. */
+/** Parses the first final response in `bytes`: `undefined` until its headers are complete. Throws when `bytes` is not HTTP. */
 export function readAnswer(bytes: Buffer, isHead = false): Answer | undefined {
   const end = bytes.indexOf(HEAD_END)
   if (end < 0) return undefined
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1])
-  if (!status) throw new Error(`no answer begins with ${JSON.stringify(first.slice(0, 80))}`)
+  if (!status) throw new Error(`not an HTTP response: ${JSON.stringify(first.slice(0, 80))}`)
   const bodyAt = end + HEAD_END.length
   if (status < 200) return shifted(readAnswer(bytes.subarray(bodyAt), isHead), bodyAt)
   const headers = new Map(lines.map(splitHeader))
@@ -43,7 +43,7 @@ const NOTHING: Body = { bytes: Buffer.alloc(0), isWhole: true, size: 0 }
 function readBody(rest: Buffer, headers: ReadonlyMap<string, string>): Body {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(rest)
   const length = Number(headers.get('content-length') ?? Number.NaN)
-  if (Number.isNaN(length)) return { bytes: rest, isWhole: false, size: rest.length } // Until the connection ends.
+  if (Number.isNaN(length)) return { bytes: rest, isWhole: false, size: rest.length } // The body ends with the connection.
   const bytes = rest.subarray(0, length)
   return { bytes, isWhole: bytes.length === length, size: bytes.length }
 }

@@ -1,39 +1,46 @@
 import { expect } from 'chai'
-import { type Guarantee, isKept, renderPromises } from './guarantee.ts'
-import { withMissed } from './prober.ts'
+import { allOf, type Guarantee, isKept, none, noneOf, quantileOf, renderGuarantees, slowest } from './guarantee.ts'
 
-const promised = (value: number, goal: Guarantee['goal'], title = 'p'): Guarantee => ({
+const guarantee = (value: number, goal: Guarantee['goal'], title = 'p'): Guarantee => ({
   title,
   value,
   unit: ' ms',
   goal,
 })
 
-describe('the abuse’s arithmetic', () => {
-  it('a slow answer counts once for every request that was due meanwhile, each with its own wait', () => {
-    expect(withMissed(100, 20)).to.deep.equal([100, 80, 60, 40, 20])
-    expect(withMissed(101, 20)).to.deep.equal([101, 81, 61, 41, 21, 1])
-    expect(withMissed(20, 20)).to.deep.equal([20])
-    expect(withMissed(0.5, 20)).to.deep.equal([0.5])
+describe('a guarantee', () => {
+  it('is kept at its limit, and broken beyond it and by a value that was not measured', () => {
+    expect(isKept(guarantee(100, { atMost: 100 }))).to.equal(true)
+    expect(isKept(guarantee(100.1, { atMost: 100 }))).to.equal(false)
+    expect(isKept(guarantee(20, { atLeast: 20 }))).to.equal(true)
+    expect(isKept(guarantee(Number.POSITIVE_INFINITY, { atMost: 16 }))).to.equal(false)
+    expect(isKept(guarantee(Number.NaN, { atMost: 16 }))).to.equal(false)
   })
 
-  it('a stall of a second among a thousand quick answers shows in the 99th percentile', () => {
-    const times = [...Array.from({ length: 1_000 }, () => 1), ...withMissed(1_000, 20)].toSorted((a, b) => a - b)
-    expect(times[Math.floor(times.length * 0.99)]).to.be.above(500)
+  it('is broken when nothing was measured', () => {
+    const empty = [slowest('a', [], 1e9), quantileOf('b', [], { part: 0.5, atMost: 1e9 }), allOf('c', 0, 0)]
+    expect(empty.filter(isKept)).to.deep.equal([])
   })
 
-  it('a promise is kept at its limit, and broken by what was not measured', () => {
-    expect(isKept(promised(100, { atMost: 100 }))).to.equal(true)
-    expect(isKept(promised(100.1, { atMost: 100 }))).to.equal(false)
-    expect(isKept(promised(20, { atLeast: 20 }))).to.equal(true)
-    expect(isKept(promised(Number.POSITIVE_INFINITY, { atMost: 16 }))).to.equal(false)
-    expect(isKept(promised(Number.NaN, { atMost: 16 }))).to.equal(false)
+  it('is broken by one value that is too slow, missing or forbidden', () => {
+    expect(isKept(slowest('a', [1, 2, 5001], 5000))).to.equal(false)
+    expect(isKept(slowest('a', [1, 2, 5000], 5000))).to.equal(true)
+    expect(isKept(quantileOf('b', [1, 10, 100], { part: 0.5, atMost: 9 }))).to.equal(false)
+    expect(isKept(allOf('c', 9, 10))).to.equal(false)
+    expect(isKept(allOf('c', 10, 10))).to.equal(true)
+    expect(isKept(none('d', 1))).to.equal(false)
+    expect(isKept(none('d', 0))).to.equal(true)
   })
 
-  it('the table says of each figure what it should be and whether it is', () => {
-    const table = renderPromises([
-      promised(12.34, { atMost: 100 }, 'short'),
-      promised(3, { atLeast: 20 }, 'a longer title'),
+  it('that forbids something counts what was found and shows the first, cut to 300 characters', () => {
+    expect(noneOf('a', [])).to.include({ value: 0, detail: '' })
+    expect(noneOf('a', ['x'.repeat(400), 'y'])).to.include({ value: 2, detail: 'x'.repeat(300) })
+  })
+
+  it('is rendered as a row with its value, its limit and whether it is kept', () => {
+    const table = renderGuarantees([
+      guarantee(12.34, { atMost: 100 }, 'short'),
+      guarantee(3, { atLeast: 20 }, 'a longer title'),
     ])
     expect(table.split('\n')).to.deep.equal([
       'short           12.3 ms  <= 100 ms  kept',

@@ -1,20 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/until.ts'
 import type { Product } from './product.ts'
 
-export const INSIDE = new URL('loop-probe-thread.ts', import.meta.url)
+/** The module to preload into a process so that `LoopProbe` and `readHeapBytes` can observe it. */
+export const LOOP_PROBE_PRELOAD = new URL('loop-probe-preload.ts', import.meta.url)
 
 export type Stall = {
   ms: number
-  /** What the event loop's own thread computed of it. */
+  /** CPU time that the event loop's own thread used during the stall. */
   busyMs: number
-  /** When it was over, in milliseconds since 1970. */
+  /** End of the stall, in milliseconds since 1970. */
   until: number
 }
 
 const BYTES_PER_MIB = 1024 * 1024
 const HEAP_WITHIN_MS = 5_000
+const LOOK_EVERY_MS = 20
 
-/** What `inside.ts` tells of the process that it was loaded into. */
+/** Reads what the preloaded module reports about a product's process. */
 export class LoopProbe {
   readonly #product: Product
 
@@ -22,31 +24,44 @@ export class LoopProbe {
     this.#product = product
   }
 
-  /** Now, for `stalls`. */
+  /** The current position in the process's output, as the start for `stalls`. */
   mark(): number {
     return this.#product.lines.length
   }
 
-  /** Of 50 ms and more, since `mark`. */
+  /** The stalls of 50 ms and longer since `mark`. */
   stalls(mark: number): Stall[] {
-    return this.#said(mark).flatMap((said) => ('stall' in said ? [said.stall as Stall] : []))
+    const lines = this.#product.lines.slice(mark).filter((line) => line.startsWith('{"stall":'))
+    return lines.map((line) => (JSON.parse(line) as { stall: Stall }).stall)
   }
 
-  /** The memory in use, objects and buffers, after a garbage collection. */
+  /** The memory in use, heap and buffers, after a garbage collection. */
   async heapMiB(): Promise<number> {
-    const from = this.mark()
-    this.#product.signal('SIGUSR2')
-    const end = performance.now() + HEAP_WITHIN_MS
-    while (performance.now() < end) {
-      await sleep(20)
-      const [bytes] = this.#said(from).flatMap((said) => ('heap' in said ? [Number(said.heap)] : []))
-      if (bytes !== undefined) return bytes / BYTES_PER_MIB
-    }
-    throw new Error('the process does not tell its heap')
-  }
-
-  #said(from: number): object[] {
-    const lines = this.#product.lines.slice(from).filter((line) => /^{"(stall|heap)":/.test(line))
-    return lines.map((line) => JSON.parse(line) as object)
+    const product = this.#product
+    const bytes = await readHeapBytes({
+      name: 'the product',
+      output: () => product.lines.join('\n'),
+      requestHeap: () => product.signal('SIGUSR2'),
+    })
+    return bytes / BYTES_PER_MIB
   }
 }
+
+/** A process with the preloaded module: its output so far, and a function that sends it SIGUSR2. */
+export type HeapSource = { name: string; output(): string; requestHeap(): unknown }
+
+/** Requests one heap report of a process and waits for it. */
+export async function readHeapBytes({ name, output, requestHeap }: HeapSource): Promise<number> {
+  const before = heapReports(output()).length
+  await requestHeap()
+  const reports = await until(
+    () => {
+      const seen = heapReports(output())
+      return seen.length > before && seen
+    },
+    { what: `a heap report of ${name}`, withinMs: HEAP_WITHIN_MS, everyMs: LOOK_EVERY_MS },
+  )
+  return Number(reports.at(-1)?.[1])
+}
+
+const heapReports = (output: string) => [...output.matchAll(/^{"heap":(\d+)}$/gm)]

@@ -3,8 +3,8 @@ import { readdirSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { withDeadline } from '../../shared/deadline.ts'
 import { Child } from '../support/child.ts'
 
 const MAIN = fileURLToPath(new URL('../../services/standalone/main.ts', import.meta.url))
@@ -13,11 +13,11 @@ const STOP_WITHIN_MS = 8_000
 
 type Start = {
   env?: Record<string, string>
-  /** A module that Node loads before the product, into the same process. */
+  /** A module that Node loads into the process before the product. */
   preload?: URL
 }
 
-/** The product as a process of its own, on a free port and in an empty folder. Disposing of it ends both. */
+/** The standalone form as a child process, on a free port and in an empty folder. Disposing of it kills the process and removes the folder. */
 export class Product implements AsyncDisposable {
   readonly port: number
   readonly dataDir: string
@@ -32,17 +32,17 @@ export class Product implements AsyncDisposable {
       child.process.kill('SIGKILL')
       rmSync(dataDir, { recursive: true, force: true })
     }
-    process.once('exit', this.#kill) // Where this process is ended itself, nothing can be awaited any more.
+    process.once('exit', this.#kill) // For an exit of this process, where nothing can be awaited.
   }
 
   static async start({ env = {}, preload }: Start = {}): Promise<Product> {
-    const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-abuse-'))
+    const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-attack-'))
     const settings = { MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0', ...env }
-    const before = preload ? ['--expose-gc', '--import', preload.href] : []
+    const nodeOptions = preload ? ['--expose-gc', '--import', preload.href] : []
     const place = { PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir }
-    const child = new Child(process.execPath, [...before, MAIN], { ...settings, ...place })
+    const child = new Child(process.execPath, [...nodeOptions, MAIN], { ...settings, ...place })
     try {
-      const line = await within(START_WITHIN_MS, child.line(/"msg":"listening"/))
+      const line = await firstLine(child, /"msg":"listening"/)
       return new Product(child, Number(new URL((JSON.parse(line) as { url: string }).url).port), dataDir)
     } catch (cause) {
       await child.end('SIGKILL')
@@ -55,7 +55,7 @@ export class Product implements AsyncDisposable {
     return this.#child.process.pid ?? 0
   }
 
-  /** All that it has written so far. */
+  /** The lines of stdout and stderr so far. */
   get lines(): readonly string[] {
     return this.#child.lines
   }
@@ -64,7 +64,7 @@ export class Product implements AsyncDisposable {
     return this.#child.process.exitCode === null && this.#child.process.signalCode === null
   }
 
-  /** Sockets, files and pipes. */
+  /** The number of open file descriptors: sockets, files and pipes. */
   get openFiles(): number {
     return readdirSync(`/proc/${this.pid}/fd`).length
   }
@@ -73,10 +73,14 @@ export class Product implements AsyncDisposable {
     this.#child.process.kill(name)
   }
 
-  /** Ends it as an operator does, and tells its exit code. */
+  /** Sends SIGTERM and resolves with the exit code. Rejects when the process does not end within 8 s. */
   async stop(): Promise<number | null> {
     if (this.isRunning) this.signal('SIGTERM')
-    return within(STOP_WITHIN_MS, this.#child.exited)
+    return withDeadline(
+      this.#child.exited,
+      STOP_WITHIN_MS,
+      () => new Error(`the product did not end within ${STOP_WITHIN_MS} ms of SIGTERM`),
+    )
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -87,29 +91,28 @@ export class Product implements AsyncDisposable {
   }
 }
 
-/** Another program of this project that says where it listens, such as the model server. */
-export async function startHelper(script: URL): Promise<AsyncDisposable & { url: string }> {
+/** Starts another program of this project, such as a model server, and waits until it prints `listening <url>`. */
+export async function startProgram(script: URL): Promise<AsyncDisposable & { url: string }> {
   const child = new Child(process.execPath, [fileURLToPath(script)], {})
   const kill = () => void child.process.kill('SIGKILL')
   process.once('exit', kill)
-  const line = await within(START_WITHIN_MS, child.line(/^listening /))
   const stop = async () => {
     kill()
     if (child.process.exitCode === null && child.process.signalCode === null) await once(child.process, 'exit')
     process.off('exit', kill)
   }
-  return { url: line.slice('listening '.length), [Symbol.asyncDispose]: stop }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const timer = new AbortController()
-  const late = sleep(ms, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`nothing within ${ms} ms`)
-  })
-  late.catch(() => {}) // Ended below once the work is done.
   try {
-    return await Promise.race([work, late])
-  } finally {
-    timer.abort()
+    const line = await firstLine(child, /^listening /)
+    return { url: line.slice('listening '.length), [Symbol.asyncDispose]: stop }
+  } catch (cause) {
+    await stop()
+    throw cause
   }
 }
+
+const firstLine = (child: Child, pattern: RegExp): Promise<string> =>
+  withDeadline(
+    child.line(pattern),
+    START_WITHIN_MS,
+    () => new Error(`no line like ${pattern} within ${START_WITHIN_MS} ms; output: ${child.lines.join('\n')}`),
+  )

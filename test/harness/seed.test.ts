@@ -4,25 +4,25 @@ import { chooseSeed, Random } from './seed.ts'
 const draw = (random: Random, count = 20) => Array.from({ length: count }, () => random.next())
 
 describe('the seed', () => {
-  it('is said, whether it was given or drawn, so that a failure can be played again', () => {
-    const said: string[] = []
-    const say = (line: string) => void said.push(line)
-    const drawn = chooseSeed(undefined, say)
-    expect(chooseSeed('42', say)).to.equal(42)
-    expect(said).to.deep.equal([`seed ${drawn}`, 'seed 42'])
+  it('is reported, whether given or drawn, so that a failure can be replayed', () => {
+    const reported: string[] = []
+    const report = (line: string) => void reported.push(line)
+    const drawn = chooseSeed(undefined, report)
+    expect(chooseSeed('42', report)).to.equal(42)
+    expect(reported).to.deep.equal([`seed ${drawn}`, 'seed 42'])
   })
 
-  it('that is no whole number is refused with the range', () => {
+  it('that is not a whole number in range is refused', () => {
     for (const given of ['', 'x', '1.5', '-1', String(2 ** 32)])
-      expect(() => chooseSeed(given, () => {}), given).to.throw('whole number from 0 to 4294967295')
+      expect(() => chooseSeed(given, () => {}), given).to.throw('not a whole number from 0 to 4294967295')
   })
 
-  it('decides everything that is drawn', () => {
+  it('determines everything that is drawn', () => {
     expect(draw(new Random(7))).to.deep.equal(draw(new Random(7)))
     expect(draw(new Random(7))).to.not.deep.equal(draw(new Random(8)))
   })
 
-  it('decides what a fork draws by its name alone, whatever was drawn before', () => {
+  it('and a name determine what a fork draws, whatever was drawn before', () => {
     const [fresh, used] = [new Random(7), new Random(7)]
     draw(used)
     expect(draw(used.fork('a'))).to.deep.equal(draw(fresh.fork('a')))
@@ -30,8 +30,8 @@ describe('the seed', () => {
   })
 })
 
-describe('chance', () => {
-  it('lies evenly between 0 and 1', () => {
+describe('the random generator', () => {
+  it('draws numbers that are evenly distributed between 0 and 1', () => {
     const values = draw(new Random(1), 10_000)
     expect(Math.min(...values)).to.be.at.least(0)
     expect(Math.max(...values)).to.be.below(1)
@@ -41,7 +41,7 @@ describe('chance', () => {
     }
   })
 
-  it('of 1 in 4 comes about one time in four, of 0 never and of 1 always', () => {
+  it('is true about once in four times at 0.25, never at 0 and always at 1', () => {
     const random = new Random(2)
     const hits = (probability: number) => Array.from({ length: 4000 }, () => random.chance(probability)).filter(Boolean)
     expect(hits(0.25).length).to.be.within(900, 1100)
@@ -49,19 +49,19 @@ describe('chance', () => {
     expect(hits(1)).to.have.lengthOf(4000)
   })
 
-  it('draws whole numbers with both ends included', () => {
+  it('draws integers with both limits included', () => {
     const random = new Random(3)
     const drawn = new Set(Array.from({ length: 200 }, () => random.between(3, 5)))
     expect(drawn).to.deep.equal(new Set([3, 4, 5]))
   })
 
-  it('picks from what there is, and from nothing not at all', () => {
+  it('picks every item of a list, and throws for an empty list', () => {
     const random = new Random(4)
     expect(new Set(Array.from({ length: 50 }, () => random.pick(['a', 'b'])))).to.deep.equal(new Set(['a', 'b']))
-    expect(() => random.pick([])).to.throw('nothing to pick from')
+    expect(() => random.pick([])).to.throw('empty list')
   })
 
-  it('shuffles without losing or changing anything', () => {
+  it('shuffles a copy without losing an item', () => {
     const list = Array.from({ length: 30 }, (_, i) => i)
     const shuffled = new Random(5).shuffle(list)
     expect(shuffled).to.have.members(list).and.not.deep.equal(list)

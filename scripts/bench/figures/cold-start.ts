@@ -3,7 +3,7 @@ import type { Figure, Measured } from '../figure.ts'
 import type { Running } from '../processes.ts'
 import { median } from '../statistics.ts'
 
-/** From the spawn of a process to its first 200 on `/health`, the two in turns; the first of each is not counted. */
+/** Time from the spawn of a process to its first 200 on `/health`. Baseline and product alternate; the first start of each is not counted. */
 export const coldStart: Figure = {
   name: 'cold-start',
   title: 'start of the process to a healthy answer',

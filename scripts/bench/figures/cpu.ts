@@ -7,10 +7,10 @@ import type { Running } from '../processes.ts'
 
 const STREAMS = 50
 const TOKENS = 2000
-/** For what a gateway still does when its clients have their last byte. */
-const AFTERMATH_MS = 200
+/** Time for the work that a gateway does after the last byte. */
+const AFTER_MS = 200
 
-/** The gateway process's own CPU time, streams as fast as they go, so many that the kernel's 10 ms tick does not show. */
+/** CPU time of the gateway process, with enough unpaced streams that the kernel's resolution of 10 ms does not matter. */
 export const cpu: Figure = {
   name: 'cpu',
   title: 'CPU per 1,000 text events',
@@ -39,6 +39,6 @@ async function cpuOfRound(gateway: Running, { signal }: Bench): Promise<number> 
   using client = new Client(gateway, signal)
   const before = cpuMs(gateway.pid)
   await Promise.all(Array.from({ length: STREAMS }, () => client.stream(TOKENS)))
-  await sleep(AFTERMATH_MS, undefined, { signal })
+  await sleep(AFTER_MS, undefined, { signal })
   return cpuMs(gateway.pid) - before
 }

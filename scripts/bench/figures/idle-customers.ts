@@ -5,11 +5,11 @@ import type { Bench } from '../bench.ts'
 import type { Figure, Measured } from '../figure.ts'
 
 const CUSTOMERS = 256
-/** As much as a run is told of. */
+/** Ledger entries of each: as many as a run receives as background. */
 const HISTORY = 10
 const PROGRAM = join(import.meta.dirname, '../programs/idle-customers.ts')
 
-/** What as many customers as the cache takes leave on the heap while they are idle, after a collection. */
+/** Heap that a full cache of idle customers occupies after a garbage collection. */
 export const idleCustomers: Figure = {
   name: 'idle-customers',
   title: `heap of ${CUSTOMERS} idle cached customers`,

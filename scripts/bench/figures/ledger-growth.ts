@@ -17,10 +17,10 @@ const SHORT = 100
 const READ = 10
 const AT_ONCE = 100
 const WARM_UP = 200
-/** As many as it takes in the time there is. */
+/** As many as fit in the time of a figure. */
 const MONGO_LONG = 20_000
 
-/** Does a customer's background take longer with the years? In SQLite, and in the MongoDB of MONGODB_URL if there is one. */
+/** Whether reading a customer's last entries takes longer with a long ledger: in SQLite, and in the MongoDB of MONGODB_URL if set. */
 export const ledgerGrowth: Figure = {
   name: 'ledger-growth',
   title: `last ${READ} ledger entries of 100,000 to those of ${SHORT}`,
@@ -69,7 +69,7 @@ async function dropDatabase(url: string, database: string): Promise<void> {
 
 type Compared = { name: string; store: Store; long: number }
 
-/** Turn and turn about, so that what else the machine does weighs on both. */
+/** Reads both ledgers alternately, so that other work on the machine affects both. */
 async function compare({ name, store, long }: Compared, bench: Bench): Promise<{ ratio: number; detail: string }> {
   await fill(store, 'long', long)
   await fill(store, 'short', SHORT)

@@ -9,7 +9,7 @@ const STREAMS = 200
 const TOKENS = 50
 const EVERY_MS = 20
 
-/** Two hundred models that speak at a model's pace: until the last stream has its end. Throws when one is not whole. */
+/** Time until 200 streams at the pace of a model have ended. Throws when one is not complete. */
 export const pacedStreams: Figure = {
   name: 'paced-streams',
   title: `${STREAMS} streams of ${TOKENS} tokens at ${EVERY_MS} ms, total time`,
@@ -30,7 +30,7 @@ async function measure(bench: Bench): Promise<Measured> {
   }
   const middle = { baseline: middleOf(rounds.baseline), ours: middleOf(rounds.ours) }
   const shown = Object.entries(middle).map(
-    ([who, { totalMs, cpuMs: used }]) => `${who} ${totalMs.toFixed(0)} ms with ${used.toFixed(0)} ms of CPU`,
+    ([name, { totalMs, cpuMs: used }]) => `${name} ${totalMs.toFixed(0)} ms with ${used.toFixed(0)} ms of CPU`,
   )
   return { value: middle.ours.totalMs / middle.baseline.totalMs, detail: shown.join(', ') }
 }

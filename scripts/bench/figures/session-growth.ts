@@ -8,7 +8,7 @@ const COMPARED = 5
 const TOKENS = 20
 const WARM_UP_SESSIONS = 4
 
-/** Does a session become slow with its history? One session after the other; of many, so that noise does not decide. */
+/** Whether messages become slower as a session's history grows: the median over many sessions, one after the other. */
 export const sessionGrowth: Figure = {
   name: 'session-growth',
   title: `${MESSAGES} messages of a session, last ${COMPARED} to first ${COMPARED}`,
@@ -31,7 +31,7 @@ async function measure(bench: Bench): Promise<Measured> {
   return { value, detail: `first ${first} ms, last ${last} ms, ${sessions.length} sessions` }
 }
 
-/** The time of each message of a new session. */
+/** Sends the messages of a new session and returns the time of each. */
 async function converse(client: Client): Promise<number[]> {
   const { session_id } = (await client.json('/v1/sessions', {})) as { session_id: string }
   const path = `/v1/sessions/${session_id}/messages`

@@ -6,7 +6,7 @@ import { median } from '../statistics.ts'
 const CONCURRENCY = 64
 const TOKENS = 5
 
-/** How many short runs come to their ends in a second, 64 at a time, the two gateways in turns. */
+/** Short runs per second, 64 at a time. Baseline and product alternate. */
 export const shortRuns: Figure = {
   name: 'short-runs',
   title: `short runs per second, ${CONCURRENCY} at a time`,

@@ -7,7 +7,7 @@ const AGENTS = 8
 const AGENT_MS = 1_000
 const WARM_UP_MS = 10
 
-/** Eight sub-agents whose model takes a second each work side by side: from the call of Team to its result. */
+/** Time from a call of Team with eight agents, whose models take a second each, to its result. */
 export const team: Figure = {
   name: 'team',
   title: `a Team of ${AGENTS} to one agent's time`,
@@ -34,7 +34,7 @@ const agentOf = (ms: number): string => `/tool Agent ${JSON.stringify(taskOf(ms,
 const teamOf = (ms: number): string =>
   `/tool Team ${JSON.stringify({ agents: Array.from({ length: AGENTS }, (_, n) => taskOf(ms, n)) })}`
 
-/** From the event of the prompt's one tool call to that of its result. Throws when the tool failed. */
+/** Time from the `tool_use` event of a prompt with one tool call to its `tool_result`. Throws when the tool failed. */
 async function toolMs({ port, dialect }: Running, prompt: string, signal: AbortSignal): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${port}${dialect.runPath}`, {
     method: 'POST',
@@ -51,5 +51,5 @@ async function toolMs({ port, dialect }: Running, prompt: string, signal: AbortS
   }
   const [from, to] = [seenAt.get('tool_use'), seenAt.get('tool_result')]
   if (from !== undefined && to !== undefined && text.includes('"is_error":false')) return to - from
-  throw new Error(`no result of the tool: ${text.slice(-200)}`)
+  throw new Error(`the tool returned no result: ${text.slice(-200)}`)
 }

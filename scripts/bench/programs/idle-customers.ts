@@ -1,18 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStandalone } from '../../../services/standalone/standalone.mts'
+import { openStandalone } from '../../../services/standalone/standalone.ts'
 import { openStore } from '../../../services/wiring/store.ts'
 import { loadConfig } from '../../../shared/config/config.ts'
 import { createLog } from '../../../shared/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 
-// The standalone form in this process, to look into its heap (--expose-gc): says what it holds before, and after, so many
-// customers with long histories have had a run each and are idle in the cache. Arguments: customers, runs of each before.
+// Runs the standalone form in this process to measure its heap (--expose-gc). Prints the heap before and after a number of
+// customers with long histories have had a run each and are idle in the cache. Arguments: customers, past runs of each.
 const [customers = 0, history = 0] = process.argv.slice(2).map(Number)
 const PROMPT_CHARS = 20_000
 const AT_ONCE = 16
 const MIB = 2 ** 20
+const RUNS_GONE_WITHIN_MS = 10_000
 
 const dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-bench-'))
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
@@ -22,9 +23,9 @@ const config = loadConfig(
 )
 const log = createLog({ level: 'error', secrets: [], write: () => {} })
 
-await remember()
+await writeHistories()
 const { url, closers } = await openStandalone(config, log)
-await runAll(() => undefined) // What any run leaves behind is no customer's.
+await runAll(() => undefined) // Memory that runs without a customer leave behind does not count.
 const none = await heapMiB()
 await runAll(nameOf)
 const idle = await heapMiB()
@@ -36,7 +37,7 @@ function nameOf(n: number): string {
   return `customer-${n}`
 }
 
-async function remember(): Promise<void> {
+async function writeHistories(): Promise<void> {
   const store = await openStore(config, 'standalone', log)
   await each(async (n) => {
     for (let past = 0; past < history; past++) {
@@ -59,7 +60,7 @@ async function runAll(customerOf: (n: number) => string | undefined): Promise<vo
   })
 }
 
-/** For each customer, some at a time. */
+/** Calls `act` for each customer, 16 at a time. */
 async function each(act: (n: number) => Promise<void>): Promise<void> {
   let next = 0
   const work = async () => {
@@ -68,10 +69,18 @@ async function each(act: (n: number) => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, work))
 }
 
-/** Once the runs are forgotten. */
+/** The heap after a garbage collection, once no run is kept any more. */
 async function heapMiB(): Promise<number> {
-  while (((await (await fetch(`${url}/runs`)).json()) as { runs: unknown[] }).runs.length > 0);
+  const deadline = performance.now() + RUNS_GONE_WITHIN_MS
+  while ((await countRuns()) > 0) {
+    if (performance.now() > deadline) throw new Error(`runs are still listed after ${RUNS_GONE_WITHIN_MS} ms`)
+  }
   globalThis.gc?.()
   globalThis.gc?.()
   return process.memoryUsage().heapUsed / MIB
+}
+
+async function countRuns(): Promise<number> {
+  const page = (await (await fetch(`${url}/runs`)).json()) as { runs: unknown[] }
+  return page.runs.length
 }

@@ -5,7 +5,7 @@ import type { Target } from './target.ts'
 
 export type Cpu = { gateway: number; worker: number; redis: number }
 
-/** One worker and one gateway, and a Redis of their own between them. Disposing of it ends all three. */
+/** One worker and one gateway with their own Redis. Disposing of it ends all three. */
 export type Cluster = AsyncDisposable & { target: Target; gateway: Peer; worker: Peer; cpuMs(): Cpu }
 
 type Design = { worker: string; gateway: string; path: string; keepaliveMs: number }
@@ -14,7 +14,7 @@ export async function startCluster(peers: Peers, { worker, gateway, path, keepal
   await using started = new AsyncDisposableStack()
   const redis = started.use(await startRedis())
   const options = { redisUrl: redis.url, keepaliveMs }
-  const below = started.use(await peers.start(worker, options)) // First: the gateway finds it among the members.
+  const below = started.use(await peers.start(worker, options)) // Started first, so that the gateway finds it in the member list.
   const above = started.use(await peers.start(gateway, options))
   const all = started.move()
   return {

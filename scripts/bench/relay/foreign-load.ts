@@ -4,8 +4,9 @@ import { availableParallelism } from 'node:os'
 const MS_PER_TICK = 10
 
 /**
- * How much of the machine others take meanwhile, hypervisor included, as a part of 1: four processes that wait for each other
- * lose more by it than the two of a baseline, so a figure of a busy time says little. Ours count once they have ended.
+ * Starts measuring the share (0 to 1) of the machine's CPU that other processes use, hypervisor included. The relay's four
+ * processes wait for each other and lose more to foreign load than the two of a baseline, so that a figure measured under
+ * load says little. Child processes of the bench are subtracted when they have ended.
  */
 export function watchForeignLoad(): () => number {
   const start = performance.now()
@@ -13,7 +14,7 @@ export function watchForeignLoad(): () => number {
   return () => (foreignMs() - before) / ((performance.now() - start) * availableParallelism())
 }
 
-/** proc(5): user, nice, system and steal of the machine, without this process and the children that it has reaped. */
+/** User, nice, system and steal time of the machine (proc(5)), without this process and its ended children. */
 function foreignMs(): number {
   const [user = 0, nice = 0, system = 0, , , , , steal = 0] = numbers(
     readFileSync('/proc/stat', 'latin1').split('\n')[0],

@@ -1,8 +1,8 @@
-import type { Counted, CrowdOrder, Verdict } from './client/crowd.ts'
+import type { Counted, CrowdOrder, CrowdReport } from './client/crowd.ts'
 import type { Peer } from './peer.ts'
 import type { Target } from './target.ts'
 
-/** The client process, as the figures use it: one crowd at a time. */
+/** Calls the client process, which runs one crowd of streams at a time. */
 export class Load {
   readonly #client: Peer
 
@@ -30,8 +30,8 @@ export class Load {
     return this.#client.call('ends', { withinMs })
   }
 
-  async verdict(): Promise<Verdict> {
-    return (await this.#client.call('verdict')) as Verdict
+  async report(): Promise<CrowdReport> {
+    return (await this.#client.call('report')) as CrowdReport
   }
 
   close(): Promise<unknown> {

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 const RESOLUTION_MS = 1
 const NS_PER_MS = 1e6
 
-/** The longest time for which this process's event loop did nothing else. */
+/** Measures the longest delay of this process's event loop. */
 export class LoopDelay {
   #histogram: ReturnType<typeof monitorEventLoopDelay> | undefined
 
@@ -13,7 +13,7 @@ export class LoopDelay {
     this.#histogram.reset()
   }
 
-  /** Since `start`, or the last time that it was asked for. */
+  /** The longest delay since `start` or the last call. */
   maxMs(): number {
     const ns = this.#histogram?.max ?? 0
     this.#histogram?.reset()

@@ -2,16 +2,16 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-/** What scripts/run-cluster.ts starts gateways and workers with; the baselines have the same. */
+/** The flags with which scripts/run-cluster.ts starts gateways and workers. The baselines get the same. */
 const SERVER_FLAGS = ['--max-semi-space-size=16']
 const START_WITHIN_MS = 20_000
 const CALL_WITHIN_MS = 60_000
 const STOP_WITHIN_MS = 3_000
-const MAX_SAID_CHARS = 2_000
+const MAX_OUTPUT_CHARS = 2_000
 
 export type Ready = { port: number }
 
-/** The processes of one bench; each ends with this one, since it ends with its channel. */
+/** The processes of one bench. Each ends when its IPC channel closes, so also when this process dies. */
 export class Peers {
   readonly #all = new Set<ChildProcess>()
   readonly #profileDir: string | undefined
@@ -20,7 +20,7 @@ export class Peers {
     this.#profileDir = profileDir
   }
 
-  /** Starts one of ./programs with the project's own Node and nothing of this process's environment. */
+  /** Starts one of ./programs with this Node. It inherits nothing of this process's environment. */
   async start(program: string, options: object = {}): Promise<Peer> {
     const child = fork(join(import.meta.dirname, 'programs', `${program}.ts`), [JSON.stringify(options)], {
       env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../../node_modules/.cache/compile') },
@@ -34,7 +34,7 @@ export class Peers {
     return peer
   }
 
-  /** For the end of this process, where nothing can be awaited any more. */
+  /** Kills all processes at once; for the exit of this process, where nothing can be awaited. */
   killAll(): void {
     for (const child of this.#all) child.kill('SIGKILL')
   }
@@ -48,13 +48,13 @@ export class Peers {
 type Answer = { id: number; value?: unknown; failure?: string }
 type Waiting = { resolve(value: unknown): void; reject(cause: Error): void }
 
-/** A process that is called over its channel. Disposing of it ends it. */
+/** A process that is called over its IPC channel. Disposing of it ends it. */
 export class Peer implements AsyncDisposable {
   readonly #name: string
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
-  #said = ''
+  #output = ''
   ready: Ready = { port: 0 }
 
   constructor(name: string, child: ChildProcess) {
@@ -62,10 +62,10 @@ export class Peer implements AsyncDisposable {
     this.#child = child
     child.on('message', (message) => this.#settle(message as Answer))
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#said = (this.#said + text).slice(-MAX_SAID_CHARS)
+      this.#output = (this.#output + text).slice(-MAX_OUTPUT_CHARS)
     })
     child.once('exit', () => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`${name} has ended: ${this.#said.trim()}`))
+      for (const { reject } of this.#waiting.values()) reject(new Error(`${name} has ended: ${this.#output.trim()}`))
     })
   }
 
@@ -77,7 +77,7 @@ export class Peer implements AsyncDisposable {
     this.ready = (await this.#await(0, START_WITHIN_MS)) as Ready
   }
 
-  /** Throws when the process fails at it, ends, or does not answer within a minute. */
+  /** Calls a method of the process. Throws when it fails, or when the process ends or does not answer within a minute. */
   call(method: string, args: object = {}): Promise<unknown> {
     const id = ++this.#lastId
     this.#child.send({ id, method, args })
@@ -96,7 +96,7 @@ export class Peer implements AsyncDisposable {
   async #await(id: number, withinMs: number): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.set(id, { resolve, reject })
-    const timer = setTimeout(() => reject(new Error(`${this.#name} did not answer: ${this.#said.trim()}`)), withinMs)
+    const timer = setTimeout(() => reject(new Error(`${this.#name} did not answer: ${this.#output.trim()}`)), withinMs)
     try {
       return await promise
     } finally {

@@ -5,7 +5,7 @@ import { BARE_PATH, RUN_PATH, type Target } from './target.ts'
 
 const KEEPALIVE_MS = 15_000
 
-/** What the figures measure with, each thing started when it is first asked for. Disposing of it ends all. */
+/** The processes that the figures measure. Each starts when it is first used. Disposing of it ends all. */
 export class RelayBench implements AsyncDisposable {
   readonly isQuick: boolean
   readonly peers: Peers
@@ -20,7 +20,7 @@ export class RelayBench implements AsyncDisposable {
     this.isQuick = isQuick
   }
 
-  /** `full`, or `quick` when the bench is in a hurry. */
+  /** `full`, or `quick` in the quick form. */
   pick(full: number, quick: number): number {
     return this.isQuick ? quick : full
   }
@@ -30,7 +30,7 @@ export class RelayBench implements AsyncDisposable {
     return this.#load
   }
 
-  /** The process that makes its events itself. */
+  /** The process without a relay, which creates the events itself. */
   async direct(): Promise<Peer> {
     this.#direct ??= this.peers.start('direct').then((peer) => this.#started.use(peer))
     return this.#direct
@@ -46,11 +46,12 @@ export class RelayBench implements AsyncDisposable {
     return this.#relay
   }
 
-  /** Fresh ones, for who measures memory. */
+  /** Starts a new cluster, for measurements of memory. */
   startRelay(keepaliveMs = KEEPALIVE_MS): Promise<Cluster> {
     return startCluster(this.peers, { worker: 'worker', gateway: 'gateway', path: RUN_PATH, keepaliveMs })
   }
 
+  /** The design for comparison: one PUBLISH and one JSON envelope for each event. */
   json(): Promise<Cluster> {
     const design = { worker: 'json-worker', gateway: 'json-gateway', path: BARE_PATH, keepaliveMs: KEEPALIVE_MS }
     this.#json ??= startCluster(this.peers, design).then((cluster) => this.#started.use(cluster))

@@ -1,18 +1,19 @@
 import { type Goal, isMet } from '../figure.ts'
 
-/** One judged number; its bound is performance.md's. */
+/** A measured number with its goal. */
 export type Row = {
-  /** `G1` and so on; `--only` takes it. */
+  /** The goal's id for `--only`, such as `G1`. */
   goal: string
   what: string
-  /** Absent where it was not measured; the detail says why. */
+  /** Absent when it was not measured; `detail` says why. */
   value?: number
   bound: Goal
   unit: 'x' | ' us' | ' ms' | ' %' | ' MiB' | ''
   detail: string
 }
 
-export const wordOf = ({ value, bound }: Row): string => {
+/** `kept`, `missed` or `not measured`. */
+export const outcomeOf = ({ value, bound }: Row): string => {
   if (value === undefined) return 'not measured'
   return isMet(bound, value) ? 'kept' : 'missed'
 }

@@ -2,14 +2,14 @@ import type { Script } from './source/script.ts'
 
 export const BASE_PATH = '/api/v1'
 export const RUN_PATH = `${BASE_PATH}/agent/run`
-/** Of a baseline's own route. `?per_write=16` puts so many events into one write. */
+/** The path of the baselines. `?per_write=16` sends 16 events with one write. */
 export const BARE_PATH = '/bare'
 export const TOKEN = 'bench-token'
 
-/** Where a run is asked for. */
+/** Where to start a run. */
 export type Target = { port: number; path: string }
 
-/** The request for a run, whole: every server of the bench is asked in the same words. */
+/** The complete request that starts a run. It is the same for every server of the bench. */
 export function requestText({ port, path }: Target, script: Script): string {
   const body = JSON.stringify({ prompt: JSON.stringify(script) })
   const head = [

@@ -2,7 +2,7 @@ import { type Entry, type Killed, type Owned, ofKind, type Violation } from '../
 import type { Limits } from '../limits.ts'
 import { type Stream, streamsOf } from './stream.ts'
 
-/** N1: the streams of a worker that died, or was frozen for as long as the dead are silent, end in time. */
+/** `stream-without-end`: the streams of a worker end in time when it is killed or frozen for longer than the eviction takes. */
 export function checkDeaths(history: readonly Entry[], limits: Limits): Violation[] {
   const streams = [...streamsOf(history).values()]
   const owners = ofKind(history, 'owned')
@@ -10,7 +10,7 @@ export function checkDeaths(history: readonly Entry[], limits: Limits): Violatio
     const lost = new Map(ownedBy(owners, death).map((owned) => [owned.run, owned]))
     return streams.flatMap((stream) => {
       const owned = lost.get(stream.run)
-      return owned && isLive(stream, death) ? judge(stream, { death, owned }, limits) : []
+      return owned && isLive(stream, death) ? checkStream(stream, { death, owned }, limits) : []
     })
   })
 }
@@ -23,7 +23,7 @@ function deathsIn(kills: readonly Killed[], { deadMs }: Limits): Killed[] {
   })
 }
 
-/** What the process held when it died: what it had last, and no other had after it. */
+/** The runs that the process executed when it died: those whose last owner it was. */
 function ownedBy(owners: readonly Owned[], { what, t }: Killed): Owned[] {
   const last = new Map(owners.filter((owned) => owned.t <= t).map((owned) => [owned.run, owned]))
   return [...last.values()].filter(({ process }) => process === what)
@@ -35,7 +35,7 @@ function isLive({ opened, frames, closed }: Stream, { t }: Killed): boolean {
   return from <= t && t < to
 }
 
-function judge(
+function checkStream(
   { name, frames, closed }: Stream,
   why: { death: Killed; owned: Owned },
   { termMs }: Limits,
@@ -46,6 +46,10 @@ function judge(
   if (end && end.t <= death.t + termMs) return []
   const when = end ? `only ${Math.round(end.t - death.t)} ms after` : 'never after'
   return [
-    { rule: 'N1', what: `${name}: ended ${when} its worker's death`, evidence: [owned, death, ...(end ? [end] : [])] },
+    {
+      rule: 'stream-without-end',
+      what: `${name}: ended ${when} its worker's death`,
+      evidence: [owned, death, ...(end ? [end] : [])],
+    },
   ]
 }

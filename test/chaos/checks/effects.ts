@@ -1,7 +1,7 @@
 import { type Entry, type Frame, isGatewayMade, ofKind, type Step, type Tool, type Violation } from '../history.ts'
 import type { Limits } from '../limits.ts'
 
-/** N3 and I6: nothing acts twice, no ghost acts, nothing acts for a run that has ended, and of two who claim one wins. */
+/** `extra-effect` and `two-winners`: no effect happens twice, by a stale owner or after its run's end, and only one attempt succeeds. */
 export function checkEffects(history: readonly Entry[], limits: Limits): Violation[] {
   return [...checkTools(history, limits), ...checkSteps(ofKind(history, 'step')), ...checkClaims(history)]
 }
@@ -14,7 +14,7 @@ function checkTools(history: readonly Entry[], limits: Limits): Violation[] {
   return ofKind(history, 'tool').flatMap((tool) => {
     const found: Violation[] = []
     const say = (what: string, ...before: Entry[]) =>
-      found.push({ rule: 'N3', what: `${tool.run}: ${what}`, evidence: [...before, tool] })
+      found.push({ rule: 'extra-effect', what: `${tool.run}: ${what}`, evidence: [...before, tool] })
     const call = tool.call && calls.get(`${tool.run} ${tool.call}`)
     const newer = latest.get(tool.run)
     const end = ends.get(tool.run)
@@ -30,17 +30,17 @@ function checkTools(history: readonly Entry[], limits: Limits): Violation[] {
 }
 
 /**
- * How many starts the clients of each run were told of. One that was told and had not acted yet may have been frozen between
- * its start and its effect: no worker can take that back (reliability.md L4).
+ * The number of `tool_use` events that the clients of each run received. A call that was announced may have been frozen
+ * between its start and its effect, and no worker can prevent an effect that has started.
  */
 function announcedIn(history: readonly Entry[]): Map<string, number> {
-  const told = new Map<string, Set<number>>()
+  const announced = new Map<string, Set<number>>()
   for (const { run, seq, event } of ofKind(history, 'frame'))
-    if (event === 'tool_use') told.set(run, (told.get(run) ?? new Set()).add(seq))
-  return new Map([...told].map(([run, seqs]) => [run, seqs.size]))
+    if (event === 'tool_use') announced.set(run, (announced.get(run) ?? new Set()).add(seq))
+  return new Map([...announced].map(([run, seqs]) => [run, seqs.size]))
 }
 
-/** `worker_lost` ends its run although a gateway says it; behind the other errors of a gateway the run may go on. */
+/** The ends of runs. `worker_lost` ends its run although a gateway sends it; after other gateway errors the run may continue. */
 const endsIn = (history: readonly Entry[]): Frame[] =>
   ofKind(history, 'frame').filter(
     (frame) => frame.isTerminal && (frame.code === 'worker_lost' || !isGatewayMade(frame)),
@@ -53,7 +53,7 @@ function checkSteps(steps: readonly Step[]): Violation[] {
     const found: Violation[] = []
     const name = `${step.plan} ${step.step}`
     const say = (what: string, before: Step) =>
-      found.push({ rule: 'N3', what: `${name}: ${what}`, evidence: [before, step] })
+      found.push({ rule: 'extra-effect', what: `${name}: ${what}`, evidence: [before, step] })
     const [first, finished] = [started.get(name), done.get(name)]
     if (finished && step.state !== 'failed') say(`${step.state} after it was done`, finished)
     else if (first && step.state === 'running' && !step.isIdempotent) say('was started twice', first)
@@ -69,6 +69,6 @@ function checkClaims(history: readonly Entry[]): Violation[] {
     ({ what }) => what,
   )
   return [...won].flatMap(([what, winners]): Violation[] =>
-    winners.length > 1 ? [{ rule: 'I6', what: `${what}: ${winners.length} winners`, evidence: winners }] : [],
+    winners.length > 1 ? [{ rule: 'two-winners', what: `${what}: ${winners.length} winners`, evidence: winners }] : [],
   )
 }

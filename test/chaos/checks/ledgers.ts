@@ -2,8 +2,8 @@ import { type Entry, type Frame, isGatewayMade, type Ledger, ofKind, type Violat
 import type { Limits } from '../limits.ts'
 
 /**
- * N2: `done` of a customer's run means exactly one ledger entry, no entry is of a run that ended otherwise, and a ledger's numbers
- * are 1 to n. N3: nothing is written for a run after its worker was lost.
+ * `ledger-mismatch`: `done` of a customer's run means exactly one ledger entry, a run that ended otherwise has none, and a
+ * ledger's numbers are 1 to n. `extra-effect`: nothing is written for a run after its worker was lost.
  */
 export function checkLedgers(history: readonly Entry[], limits: Limits): Violation[] {
   const ledger = ofKind(history, 'ledger')
@@ -16,7 +16,7 @@ export function checkLedgers(history: readonly Entry[], limits: Limits): Violati
   ]
 }
 
-/** A customer's run: whether it said that it is not recorded, and what its streams ended with. */
+/** A customer's run: whether a warning said that it is not recorded, and the terminal frames of its streams. */
 type CustomerRun = { isStateless: boolean; ends: Frame[] }
 
 function runsIn(history: readonly Entry[]): Map<string, CustomerRun> {
@@ -38,32 +38,32 @@ function checkDone(runs: ReadonlyMap<string, CustomerRun>, recorded: ReadonlySet
   return [...runs].flatMap(([run, { isStateless, ends }]): Violation[] => {
     const end = ends.find(isGood)
     if (!end || isStateless || recorded.has(run)) return []
-    return [{ rule: 'N2', what: `${run}: ${end.event}, but not in the ledger`, evidence: [end] }]
+    return [{ rule: 'ledger-mismatch', what: `${run}: ${end.event}, but not in the ledger`, evidence: [end] }]
   })
 }
 
-/** What a run may end with although it is in the ledger: its stream was cut before it could be told. */
+/** Codes of a stream that ended before the run's own end: the run may be in the ledger nevertheless. */
 const CUT = new Set(['worker_lost', 'worker_draining', 'storage_unavailable'])
 const isCut = (end: Frame) => isGatewayMade(end) || CUT.has(end.code ?? '')
 
 function checkEntry(entry: Ledger, run: CustomerRun | undefined, { slackMs }: Limits): Violation[] {
   if (!run) return []
   const found: Violation[] = []
-  const say = (rule: 'N2' | 'N3', what: string, ...evidence: Entry[]) =>
+  const say = (rule: 'ledger-mismatch' | 'extra-effect', what: string, ...evidence: Entry[]) =>
     void found.push({ rule, what: `${entry.run}: ${what}`, evidence: [...evidence, entry] })
   const { isStateless, ends } = run
-  if (isStateless) say('N2', 'in the ledger, though it said that it is not recorded')
+  if (isStateless) say('ledger-mismatch', 'in the ledger, although a warning said that it is not recorded')
   const failed = ends.some(isGood) ? undefined : ends.find((end) => !isCut(end))
-  if (failed) say('N2', `in the ledger, though it ended with ${failed.code}`, failed)
+  if (failed) say('ledger-mismatch', `in the ledger, although it ended with ${failed.code}`, failed)
   const lost = ends.find(({ code }) => code === 'worker_lost')
-  if (lost && (entry.absentAt ?? 0) > lost.t + slackMs) say('N3', 'written after its worker was lost', lost)
+  if (lost && (entry.absentAt ?? 0) > lost.t + slackMs) say('extra-effect', 'written after its worker was lost', lost)
   return found
 }
 
 function checkOnce(byRun: ReadonlyMap<string, readonly Ledger[]>): Violation[] {
   return [...byRun].flatMap(([run, entries]): Violation[] =>
     entries.length > 1
-      ? [{ rule: 'N2', what: `${run}: ${entries.length} ledger entries`, evidence: [...entries] }]
+      ? [{ rule: 'ledger-mismatch', what: `${run}: ${entries.length} ledger entries`, evidence: [...entries] }]
       : [],
   )
 }
@@ -74,6 +74,8 @@ function checkNumbers(ledger: readonly Ledger[]): Violation[] {
     const ordered = entries.toSorted((a, b) => a.seq - b.seq)
     const at = ordered.findIndex(({ seq }, index) => seq !== index + 1)
     const evidence = ordered.slice(Math.max(0, at - 1), at + 1)
-    return at < 0 ? [] : [{ rule: 'N2', what: `${customer}: ledger entry ${at + 1} is missing or double`, evidence }]
+    return at < 0
+      ? []
+      : [{ rule: 'ledger-mismatch', what: `${customer}: ledger entry ${at + 1} is missing or duplicate`, evidence }]
   })
 }

@@ -1,6 +1,6 @@
 import { type Decision, type Entry, ofKind, type Reply, type Violation } from '../history.ts'
 
-/** N6 and I9: one reply wins, the engine does what it says, and without a winner nothing is allowed. */
+/** `reply-not-honoured` and `allowed-without-reply`: one reply is answered ok, the engine follows it, and without one it calls no tool. */
 export function checkPermissions(history: readonly Entry[]): Violation[] {
   const winners = Map.groupBy(
     ofKind(history, 'reply').filter(({ status }) => status === 200),
@@ -14,23 +14,48 @@ export function checkPermissions(history: readonly Entry[]): Violation[] {
   )
   const requests = new Set([...winners.keys(), ...decisions.keys()])
   return [...requests].flatMap((request) =>
-    judge(request, { winners: winners.get(request) ?? [], decisions: decisions.get(request) ?? [], failed }),
+    checkRequest(request, { winners: winners.get(request) ?? [], decisions: decisions.get(request) ?? [], failed }),
   )
 }
 
 type Case = { winners: readonly Reply[]; decisions: readonly Decision[]; failed: ReadonlySet<string> }
 
-function judge(request: string, { winners, decisions, failed }: Case): Violation[] {
+function checkRequest(request: string, { winners, decisions, failed }: Case): Violation[] {
   const evidence = [...winners, ...decisions]
   const [winner] = winners
-  if (winners.length > 1) return [{ rule: 'N6', what: `${request}: ${winners.length} replies were told ok`, evidence }]
+  if (winners.length > 1)
+    return [{ rule: 'reply-not-honoured', what: `${request}: ${winners.length} replies were answered ok`, evidence }]
   if (!winner) {
     const isOpen = decisions.some(({ isAllow }) => isAllow)
-    return isOpen ? [{ rule: 'I9', what: `${request}: allowed, and nobody had allowed it`, evidence }] : []
+    return isOpen
+      ? [
+          {
+            rule: 'allowed-without-reply',
+            what: `${request}: the tool was called, and no reply had allowed it`,
+            evidence,
+          },
+        ]
+      : []
   }
   // The run may have failed between the reply and the call.
   if (decisions.length === 0)
-    return failed.has(winner.run) ? [] : [{ rule: 'N6', what: `${request}: told ok, and nothing came of it`, evidence }]
+    return failed.has(winner.run)
+      ? []
+      : [
+          {
+            rule: 'reply-not-honoured',
+            what: `${request}: a reply was answered ok, and the engine decided nothing`,
+            evidence,
+          },
+        ]
   const isHonoured = decisions.every(({ isAllow }) => isAllow === winner.isAllow)
-  return isHonoured ? [] : [{ rule: 'N6', what: `${request}: the engine did not do what was told ok`, evidence }]
+  return isHonoured
+    ? []
+    : [
+        {
+          rule: 'reply-not-honoured',
+          what: `${request}: the engine did not follow the reply that was answered ok`,
+          evidence,
+        },
+      ]
 }

@@ -3,7 +3,7 @@ import type { Limits } from '../limits.ts'
 
 const HARMLESS = new Set(['SIGSTOP', 'SIGCONT', 'SIGUSR1', 'SIGUSR2'])
 
-/** N8 and N9: only what was killed dies, what was asked to end ends well, and nothing grows without a bound. */
+/** `unexpected-exit` and `memory-growth`: only killed processes die, others exit with code 0 on SIGTERM, and memory stays bounded. */
 export function checkProcesses(history: readonly Entry[], limits: Limits): Violation[] {
   return [...checkDeaths(history), ...checkMemory(history, limits)]
 }
@@ -15,18 +15,26 @@ function checkDeaths(history: readonly Entry[]): Violation[] {
     if (entry.kind === 'killed' && !HARMLESS.has(entry.signal))
       reasons.set(entry.what, [...(reasons.get(entry.what) ?? []), entry])
     if (entry.kind !== 'exited') continue
-    found.push(...judge(entry, reasons.get(entry.what) ?? []))
+    found.push(...checkExit(entry, reasons.get(entry.what) ?? []))
     reasons.delete(entry.what)
   }
   return found
 }
 
-function judge(exit: Exited, kills: readonly Killed[]): Violation[] {
+function checkExit(exit: Exited, kills: readonly Killed[]): Violation[] {
   const how = exit.signal ?? `code ${exit.code}`
   if (kills.length === 0)
-    return [{ rule: 'N8', what: `${exit.what}: died (${how}), and nobody had killed it`, evidence: [exit] }]
+    return [
+      {
+        rule: 'unexpected-exit',
+        what: `${exit.what}: died (${how}) without a signal from the scenario`,
+        evidence: [exit],
+      },
+    ]
   if (exit.code === 0 || kills.some(({ signal }) => signal === exit.signal)) return []
-  return [{ rule: 'N8', what: `${exit.what}: was to end, and died (${how})`, evidence: [...kills, exit] }]
+  return [
+    { rule: 'unexpected-exit', what: `${exit.what}: was asked to end and died (${how})`, evidence: [...kills, exit] },
+  ]
 }
 
 function checkMemory(history: readonly Entry[], { growthMiB }: Limits): Violation[] {
@@ -35,6 +43,6 @@ function checkMemory(history: readonly Entry[], { growthMiB }: Limits): Violatio
     const peak = rest.toSorted((a, b) => b.rssMiB - a.rssMiB)[0]
     if (!first || !peak || peak.rssMiB - first.rssMiB <= growthMiB) return []
     const grown = Math.round(peak.rssMiB - first.rssMiB)
-    return [{ rule: 'N9', what: `${what}: grew by ${grown} MiB`, evidence: [first, peak] }]
+    return [{ rule: 'memory-growth', what: `${what}: grew by ${grown} MiB`, evidence: [first, peak] }]
   })
 }

@@ -1,9 +1,9 @@
 import type { Closed, Entry, Frame, Opened } from '../history.ts'
 
-/** What one connection saw of a run. */
+/** What one connection received of a run. */
 export type Stream = { name: string; run: string; opened?: Opened; frames: Frame[]; closed?: Closed }
 
-/** By the connection's name, or by the run's where it had only one. */
+/** The streams by connection name, or by run where the run had only one. */
 export function streamsOf(history: readonly Entry[]): Map<string, Stream> {
   const streams = new Map<string, Stream>()
   for (const entry of history) {

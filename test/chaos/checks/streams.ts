@@ -11,7 +11,7 @@ import {
 import type { Limits } from '../limits.ts'
 import { type Stream, streamsOf } from './stream.ts'
 
-/** N1, N5 and I1, stream by stream: every one ends, with one terminal event, and has no hole, no duplicate, no reordering. */
+/** `stream-without-end`, `stream-altered` and `events-after-end` for each stream: it ends with one terminal event and has no hole, duplicate or other order. */
 export function checkStreams(history: readonly Entry[], limits: Limits): Violation[] {
   const kills = ofKind(history, 'killed')
   return [...streamsOf(history).values()].flatMap((stream) => [
@@ -29,7 +29,7 @@ function checkNumbers({ name, opened, frames }: Stream): Violation[] {
     const wanted = isGatewayMade(frame) ? last : last + 1
     if (frame.seq !== wanted) {
       const what = `${name}: ${wordFor(frame.seq, wanted)} ${frame.seq} after ${last}`
-      found.push({ rule: 'N5', what, evidence: frames.slice(Math.max(0, at - 1), at + 1) })
+      found.push({ rule: 'stream-altered', what, evidence: frames.slice(Math.max(0, at - 1), at + 1) })
     }
     last = frame.lastSeq ?? frame.seq
   }
@@ -38,39 +38,43 @@ function checkNumbers({ name, opened, frames }: Stream): Violation[] {
 
 function wordFor(seq: number, wanted: number): string {
   if (seq > wanted) return 'a hole:'
-  return seq === wanted - 1 ? 'twice the same:' : 'out of order:'
+  return seq === wanted - 1 ? 'a duplicate:' : 'out of order:'
 }
 
 function checkTerminal({ name, frames }: Stream): Violation[] {
   const at = frames.findIndex(({ isTerminal }) => isTerminal)
   if (at < 0 || at === frames.length - 1) return []
-  return [{ rule: 'I1', what: `${name}: a frame after the terminal event`, evidence: frames.slice(at) }]
+  return [{ rule: 'events-after-end', what: `${name}: a frame after the terminal event`, evidence: frames.slice(at) }]
 }
 
 function checkEnd({ name, opened, frames, closed }: Stream, kills: readonly Killed[], limits: Limits): Violation[] {
   const terminal = frames.find(({ isTerminal }) => isTerminal)
   const say = (what: string): Violation[] => [
-    { rule: 'N1', what: `${name}: ${what}`, evidence: [opened, frames.at(-1), closed].filter((entry) => !!entry) },
+    {
+      rule: 'stream-without-end',
+      what: `${name}: ${what}`,
+      evidence: [opened, frames.at(-1), closed].filter((entry) => !!entry),
+    },
   ]
   if (terminal) return opened && isLate(terminal, closed, limits) ? say('not closed after its terminal event') : []
   if (!closed) return say('no terminal event at the end of the history')
   if (closed.how === 'ended') return say('closed without a terminal event')
   if (closed.how === 'left') return []
   const isExcused = kills.some((kill) => excuses(kill, closed, limits) && hasCut(kill, opened))
-  return isExcused ? [] : say('reset, and nothing had been killed')
+  return isExcused ? [] : say('reset, and no process had been killed')
 }
 
-/** Who is asked to end says goodbye: only a kill breaks connections. */
+/** Only SIGKILL explains a broken connection: a process that ends on SIGTERM closes its streams. */
 const excuses = ({ t, signal }: Killed, closed: Closed, { slackMs, termMs }: Limits) =>
   signal === 'SIGKILL' && t <= closed.t + slackMs && t >= closed.t - termMs
 
 const hasCut = ({ what }: Killed, opened: Opened | undefined) =>
   opened?.gateway === undefined || opened.gateway === what
 
-/** A stream that is closed in an orderly way holds whole frames only. */
+/** A stream that the server completed holds only complete frames. */
 function checkLastBytes({ name, closed }: Stream): Violation[] {
   if (closed?.how !== 'ended' || !closed.isCut) return []
-  return [{ rule: 'N5', what: `${name}: ends within a frame`, evidence: [closed] }]
+  return [{ rule: 'stream-altered', what: `${name}: ends within a frame`, evidence: [closed] }]
 }
 
 const isLate = ({ t }: Frame, closed: { t: number } | undefined, { closeMs }: Limits) =>

@@ -3,34 +3,34 @@ import type { PubSubMessage } from '../resp.ts'
 
 export type Direction = 'toServer' | 'toClient'
 
-/** A message as a drop rule sees it: `number` counts the messages of the whole proxy from 1, the lost ones included. */
+/** A message for a drop rule. `number` counts the messages of the proxy from 1, dropped ones included. */
 export type SeenMessage = PubSubMessage & { number: number }
 
-/** Is this message to be lost? Asked once for each, in order. */
+/** Returns whether to drop a message. Called once for each message, in order. */
 export type DropRule = (message: SeenMessage) => boolean
 
-/** What is wrong with a link; all of it at once where several are given, nothing where none is. */
+/** The faults of a link. Several may be active at the same time. */
 export type Faults = {
-  /** Connections stay open and carry nothing that way: what was sent arrives late, or never, but is not lost within one. */
+  /** Connections stay open but carry nothing in this direction. The bytes are delivered when the fault ends. */
   blackhole?: Direction | 'both'
   /** New connections are refused. */
   refuse?: boolean
-  /** Every byte comes this much later, plus up to `jitterMs` more; never out of order. */
+  /** Delay of every byte; `jitterMs` adds a random delay up to its value. The order is kept. */
   latencyMs?: number
   jitterMs?: number
-  /** In each direction of each connection. */
+  /** Bandwidth in each direction of each connection. */
   bytesPerSec?: number
-  /** Bytes travel in pieces of 1 up to this many, each sent by itself. */
+  /** Bytes are sent in separate pieces of 1 to this many bytes. */
   sliceBytes?: number
   drop?: DropRule
 }
 
-export const loseEvery =
+export const dropEvery =
   (n: number): DropRule =>
   ({ number }) =>
     number % n === 0
 
-export const loseByChance =
+export const dropByChance =
   (probability: number, random: Random): DropRule =>
   () =>
     random.chance(probability)

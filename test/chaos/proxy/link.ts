@@ -16,7 +16,7 @@ export type LinkDeps = {
   onClosed: () => void
 }
 
-/** One client's connection and the one to the server that stands for it. */
+/** A client's connection and the proxy's connection to the server for it. */
 export class Link {
   readonly #client: Socket
   readonly #server: Socket
@@ -39,7 +39,7 @@ export class Link {
     server.on('data', (bytes) => filter.take(bytes))
     let ends = 2
     for (const socket of [client, server]) {
-      socket.on('error', () => this.#destroy()) // A broken end breaks the other.
+      socket.on('error', () => this.#destroy()) // When one end breaks, so does the other.
       socket.once('close', () => {
         this.#isClosed = true
         if (--ends === 0) deps.onClosed()
@@ -48,13 +48,13 @@ export class Link {
     this.update()
   }
 
-  /** The faults have changed. */
+  /** Applies the current faults. */
   update(): void {
     this.#up.update()
     this.#down.update()
   }
 
-  /** Resets both ends, at once or after so many more bytes to the client. */
+  /** Resets both ends, at once or after this many more bytes to the client. */
   reset(afterBytes: number): void {
     if (afterBytes > 0) {
       this.#down.cutAfter(afterBytes)
@@ -90,7 +90,7 @@ export class Link {
   }
 }
 
-/** Node leaves a socket's handle open for ever when it resets one that is already shutting down. */
+/** Node never closes the handle of a socket that is reset while it is shutting down; such a socket is destroyed. */
 function resetNow(socket: Socket): void {
   if (socket.connecting || socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()

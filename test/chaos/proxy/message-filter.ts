@@ -1,29 +1,29 @@
 import { FrameScanner, isPush, mayBePubSub, type PubSubMessage, RespError, readPubSub } from '../resp.ts'
 
-/** A longer frame goes through unread. */
+/** A longer frame is forwarded without being parsed. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 export type FilterPorts = {
-  /** Decides on every pub/sub message, in order. */
+  /** Returns whether to forward a pub/sub message. Called for each, in order. */
   keep(message: PubSubMessage): boolean
-  /** The connection is a subscriber's. */
+  /** The server has confirmed a subscription on this connection. */
   onSubscribed(): void
-  /** From here on the bytes go through as they come: they are not to be understood. */
+  /** The bytes cannot be parsed and are forwarded unchanged from here on. */
   onUnreadable(): void
   forward(bytes: Buffer): void
 }
 
 /**
- * Takes single pub/sub messages out of what a Redis sends. All other bytes go through unchanged and in order, without being
- * copied; only a frame that may be a message is held back until it is whole.
+ * Removes single pub/sub messages from the bytes that Redis sends. All other bytes are forwarded unchanged and in order,
+ * without a copy. Only a frame that may be a message is held back until it is complete.
  */
 export class MessageFilter {
   readonly #ports: FilterPorts
   readonly #scanner = new FrameScanner()
-  /** The pieces, from earlier chunks, of a frame that may be a message. */
+  /** Pieces from earlier chunks of a frame that may be a message. */
   #held: Buffer[] = []
   #heldBytes = 0
-  /** The frame in progress was too long to be held. */
+  /** The current frame was too long to be held back. */
   #isPassing = false
   #isSubscribed = false
   #isUnreadable = false
@@ -33,7 +33,7 @@ export class MessageFilter {
   }
 
   take(chunk: Buffer): void {
-    let from = 0 // Where the bytes begin that have not gone through yet.
+    let from = 0 // Start of the bytes that are not forwarded yet.
     let at = 0
     try {
       while (!this.#isUnreadable && at < chunk.length) {
@@ -53,7 +53,7 @@ export class MessageFilter {
     this.#hold(chunk.subarray(at))
   }
 
-  /** Is the frame in progress one to hold back? */
+  /** Whether to hold back the current frame. */
   get #isHolding(): boolean {
     return !this.#isUnreadable && !this.#isPassing && mayBePubSub(this.#scanner.type)
   }
@@ -66,7 +66,7 @@ export class MessageFilter {
     this.#release()
   }
 
-  /** Decides on a frame that ends with `rest`; what is held of it goes through first, or not at all. */
+  /** Decides on a frame that ends with `rest`. Its held pieces are forwarded or dropped. */
   #isKept(rest: Buffer): boolean {
     const isKept = !this.#isHolding || this.#isKeptFrame(this.#held.length > 0 ? this.#whole(rest) : rest)
     this.#isPassing = false
@@ -80,9 +80,10 @@ export class MessageFilter {
   }
 
   #isKeptFrame(frame: Buffer): boolean {
-    const said = readPubSub(frame)
-    if (said === undefined) return true
-    if (said !== 'subscribed') return !(isPush(this.#scanner.type) || this.#isSubscribed) || this.#ports.keep(said)
+    const message = readPubSub(frame)
+    if (message === undefined) return true
+    if (message !== 'subscribed')
+      return !(isPush(this.#scanner.type) || this.#isSubscribed) || this.#ports.keep(message)
     this.#isSubscribed = true
     this.#ports.onSubscribed()
     return true

@@ -2,26 +2,26 @@ import type { Socket } from 'node:net'
 import type { Random } from '../../harness/seed.ts'
 import type { Direction, Faults } from './faults.ts'
 
-/** What one pipe holds back at most; beyond it, it reads no further. */
+/** The most that one pipe holds back. Beyond it, the pipe stops reading. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const MAX_QUEUED_CHUNKS = 4096
-/** A throttled pipe sends what this time allows at once. */
+/** A throttled pipe sends at once what the bandwidth allows for this time. */
 const THROTTLE_MS = 20
 
 export type PipeDeps = {
   direction: Direction
   source: Socket
   sink: Socket
-  /** Of the moment: they change while the pipe lives. */
+  /** The current faults, which change over time. */
   faults: () => Faults
   random: Random
-  /** The bytes that `cutAfter` allowed are through. */
+  /** Called when the bytes that `cutAfter` allows are sent. */
   onCut: () => void
 }
 
 type Chunk = { bytes: Buffer; dueAt: number }
 
-/** One direction of a connection: carries bytes in order, as late, as slowly and in such pieces as the faults say. */
+/** One direction of a connection. Forwards bytes in order with the delay, bandwidth and piece size of the faults. */
 export class Pipe {
   readonly #deps: PipeDeps
   readonly #queue: Chunk[] = []
@@ -30,7 +30,7 @@ export class Pipe {
   #isSinkFull = false
   #hasEnded = false
   #timer: NodeJS.Timeout | NodeJS.Immediate | undefined
-  /** What a throttled pipe may send, as of `#refilledAt`. */
+  /** Bytes that a throttled pipe may send, as of `#refilledAt`. */
   #allowance = 0
   #refilledAt = 0
 
@@ -52,12 +52,12 @@ export class Pipe {
     this.update()
   }
 
-  /** Reset the connection after so many more bytes. */
+  /** Resets the connection after this many more bytes. */
   cutAfter(bytes: number): void {
     this.#bytesUntilCut = bytes
   }
 
-  /** Does now what the faults of now allow. */
+  /** Forwards what the current faults allow. */
   update(): void {
     this.#unschedule()
     if (!this.#isHeld) this.#flush()
@@ -89,12 +89,12 @@ export class Pipe {
   #enqueue(bytes: Buffer): void {
     const { latencyMs = 0, jitterMs = 0 } = this.#deps.faults()
     const dueAt = performance.now() + latencyMs + jitterMs * this.#deps.random.next()
-    // Never before its predecessor: order is kept.
+    // Not before its predecessor, which keeps the order.
     this.#queue.push({ bytes, dueAt: Math.max(dueAt, this.#queue.at(-1)?.dueAt ?? 0) })
     this.#queuedBytes += bytes.length
   }
 
-  /** Sends what is due, and comes back for the rest. */
+  /** Sends what is due and schedules the rest. */
   #flush(): void {
     const { sliceBytes } = this.#deps.faults()
     for (let chunk = this.#queue[0]; chunk && !this.#isHeld; chunk = this.#queue[0]) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Guarantee } from '../../harness/guarantee.ts'
+import { allOf, type Guarantee, quantileOf, slowest } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
-import { allOf, quantileOf, slowest, violations } from '../figures.ts'
+import { noViolations } from '../checker.ts'
 import { now } from '../history.ts'
 import { endsOf, openRuns, readAgain, tally } from '../load.ts'
 import { paced } from '../prompts.ts'
@@ -15,15 +15,15 @@ type Size = { rounds: number; streams: number; sessions: number }
 const SHORT: Size = { rounds: 2, streams: 120, sessions: 16 }
 const FULL: Size = { rounds: 40, streams: 200, sessions: 40 }
 
-/** A run outlasts the death of another's worker: 6.5 s, in frames of some 200 bytes. */
+/** 6.5 s, longer than the detection of a dead worker takes, in frames of about 200 bytes. */
 const PROMPT = paced({ count: 65, everyMs: 100 })
-const PATIENCE_MS = 20_000
+const END_WITHIN_MS = 20_000
 const READ_AGAIN = 10
 
-/** A worker dies under live streams, again and again; each time another takes its place. */
+/** Kills a worker under live streams, in many rounds, and replaces it each time. */
 export const killWorker: Scenario = {
   id: 'P1',
-  promise: 'a dead worker never leaves a silent stream, and the streams of the others lose nothing',
+  promise: 'the streams of a dead worker end with worker_lost, and streams of other workers lose nothing',
   run: measure,
 }
 
@@ -35,9 +35,9 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
     const round = await killUnderLoad(world, size, random.fork(`round ${n}`))
     rounds.push(round)
     world.endRound()
-    say(`round ${n}: ${round.victim}'s streams: ${tally(round.lost)}; the others': ${tally(round.others)}`)
+    say(`round ${n}: ${round.victim}'s streams: ${tally(round.lost)}; other workers': ${tally(round.others)}`)
   }
-  return judge(rounds, world, isFull)
+  return guaranteesOf(rounds, world, isFull)
 }
 
 type Round = {
@@ -45,31 +45,31 @@ type Round = {
   killedAt: number
   lost: (Ended | undefined)[]
   others: (Ended | undefined)[]
-  /** Of the dead worker's sessions: found to be gone, and made anew at once. */
-  sessions: { lost: number; gone: number; madeAnew: number }
+  /** The dead worker's sessions: those that are 404, and those that could be created again at once. */
+  sessions: { lost: number; gone: number; recreated: number }
 }
 
 async function killUnderLoad(world: World, { streams, sessions }: Size, random: Random): Promise<Round> {
   const opened = await openRuns(world, streams, () => PROMPT)
   const ids = await createSessions(world, sessions)
   await sleep(random.between(0, 500))
-  // Newcomers get no runs for a while after three deaths in a minute: who dies is one of those that have some.
+  // After three deaths in a minute, new workers get no runs for a while. The victim is a worker that has some.
   const victim = random.pick(world.workers.filter((worker) => opened.some(({ run }) => world.ownerOf(run) === worker)))
-  const isLost = ({ run, isOver }: StreamClient) => !isOver && world.ownerOf(run) === victim
+  const isLost = ({ run, hasEnded }: StreamClient) => !hasEnded && world.ownerOf(run) === victim
   const { lost = [], others = [] } = Object.groupBy(opened, (stream) => (isLost(stream) ? 'lost' : 'others'))
   const killedAt = now()
   await world.kill(victim)
   const replaced = world.start('worker')
-  const lostEnds = await endsOf(lost, PATIENCE_MS)
-  const found = await lookFor(world, ids)
-  const otherEnds = await endsOf(others, PATIENCE_MS)
+  const lostEnds = await endsOf(lost, END_WITHIN_MS)
+  const found = await checkSessions(world, ids)
+  const otherEnds = await endsOf(others, END_WITHIN_MS)
   await readAgain(world, random.shuffle(others).slice(0, READ_AGAIN))
   await replaced
   return { victim: victim.name, killedAt, lost: lostEnds, others: otherEnds, sessions: found }
 }
 
-/** Of each session there is one, or none and then it can be made. */
-async function lookFor(world: World, ids: readonly string[]): Promise<Round['sessions']> {
+/** Reads each session and then creates it, which succeeds only if it does not exist. */
+async function checkSessions(world: World, ids: readonly string[]): Promise<Round['sessions']> {
   const found = await Promise.all(
     ids.map(async (id, n) => {
       const before = await world.ask(gatewayFor(world, n), { path: `/sessions/${id}` })
@@ -81,25 +81,25 @@ async function lookFor(world: World, ids: readonly string[]): Promise<Round['ses
   return {
     lost: lost.length,
     gone: lost.filter(({ before }) => before === 404).length,
-    madeAnew: lost.filter(({ again }) => again === 201).length,
+    recreated: lost.filter(({ again }) => again === 201).length,
   }
 }
 
-function judge(rounds: readonly Round[], world: World, isFull: boolean): Guarantee[] {
+function guaranteesOf(rounds: readonly Round[], world: World, isFull: boolean): Guarantee[] {
   const lost = rounds.flatMap((round) => round.lost)
   const others = rounds.flatMap((round) => round.others)
-  const told = rounds.flatMap(({ killedAt, lost: ends }) => timesOf(ends, killedAt))
+  const reported = rounds.flatMap(({ killedAt, lost: ends }) => timesOf(ends, killedAt))
   const sessions = (what: keyof Round['sessions']) => rounds.reduce((sum, round) => sum + round.sessions[what], 0)
   const done = others.filter((ended) => ended?.terminal?.event === 'done')
   return [
-    allOf('streams of the dead told worker_lost', told.length, lost.length),
-    // The streams of one death end together: a median wants many deaths.
-    ...(isFull ? [quantileOf('from the kill to worker_lost, p50', told, { part: 0.5, atMost: 4200 })] : []),
-    slowest('from the kill to worker_lost, longest', told, 5000),
-    allOf('streams of the others done', done.length, others.length),
-    allOf('sessions of the dead 404', sessions('gone'), sessions('lost')),
-    allOf('and made anew at once', sessions('madeAnew'), sessions('lost')),
-    violations(world.check()),
+    allOf('streams of the dead worker that ended with worker_lost', reported.length, lost.length),
+    // The streams of one worker end together, so that a median needs many deaths.
+    ...(isFull ? [quantileOf('from the kill to worker_lost, p50', reported, { part: 0.5, atMost: 4200 })] : []),
+    slowest('from the kill to worker_lost, longest', reported, 5000),
+    allOf('streams of other workers done', done.length, others.length),
+    allOf('sessions of the dead worker that are 404', sessions('gone'), sessions('lost')),
+    allOf('those created again at once', sessions('recreated'), sessions('lost')),
+    noViolations(world.check()),
   ]
 }
 

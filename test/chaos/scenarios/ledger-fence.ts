@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
-import type { Guarantee } from '../../harness/guarantee.ts'
+import { allOf, type Guarantee, none, slowest } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
-import { allOf, none, slowest, violations } from '../figures.ts'
+import { noViolations } from '../checker.ts'
 import { now } from '../history.ts'
-import { endsOf, tally, wordsFor } from '../load.ts'
+import { describeEnd, endsOf, tally } from '../load.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { gatewayFor } from '../sessions.ts'
 import type { Ended, StreamClient } from '../stream-client.ts'
@@ -21,19 +21,19 @@ const FULL: Size = { rounds: 8, frozenMs: 10_000 }
 const RUNS = 200
 const CUSTOMERS = 12
 const WORKERS = 3
-/** When the runs have begun, the freeze comes so much later. */
+/** Time from the start of the runs to the freeze. */
 const UNTIL_FREEZE_MS = 1_000
-/** The ghost does not hear at once that it is one: only its own clock can tell it. */
-const UNHEARD_MS = 1_500
+/** The continued worker cannot reach Redis at first: only its own clock can tell it that its lease has expired. */
+const ISOLATED_MS = 1_500
 const OUTLAST_MS = 1_000
-/** `worker_lost` is told within 5 s. */
-const TOLD_MS = 5_000
-const PATIENCE_MS = 15_000
+/** Limit from the freeze to `worker_lost`. */
+const LOST_WITHIN_MS = 5_000
+const END_WITHIN_MS = 15_000
 
-/** A worker is frozen while it records customers' runs, until others have taken its place, and thawed. */
+/** Freezes a worker while it records customers' runs, until other workers have taken over, and continues it. */
 export const ledgerFence: Scenario = {
   id: 'P2',
-  promise: 'the ghost of a frozen worker writes nothing into a ledger',
+  promise: 'a frozen worker that continues after its eviction writes nothing into a ledger',
   run,
 }
 
@@ -47,10 +47,10 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
     const round = await freezeOne(world, { size, random: random.fork(`round ${n}`), name: `fence-${n}` })
     rounds.push(round)
     say(
-      `${round.victim} frozen: its streams: ${tally(round.lost)}; the others': ${tally(round.others)}; ${round.ledgers}`,
+      `${round.victim} frozen: its streams: ${tally(round.lost)}; other workers': ${tally(round.others)}; ${round.ledgers}`,
     )
   }
-  return judge(rounds, world)
+  return guaranteesOf(rounds, world)
 }
 
 type Plan = { size: Size; random: Random; name: string }
@@ -60,13 +60,13 @@ type Round = {
   lost: (Ended | undefined)[]
   others: (Ended | undefined)[]
   later: Ended[]
-  /** In few words. */
+  /** Description for the progress line. */
   ledgers: string
 }
 
 async function freezeOne(world: World, { size, random, name }: Plan): Promise<Round> {
   const { frozenMs } = size
-  await world.learnEpochs()
+  await world.refreshEpochs()
   const customers = Array.from({ length: CUSTOMERS }, (_, n) => `${name}-${n}`)
   const streams = await openRuns(world, { runs: RUNS, customers, crowdMs: UNTIL_FREEZE_MS, longMs: frozenMs, random })
   await sleep(UNTIL_FREEZE_MS)
@@ -75,23 +75,23 @@ async function freezeOne(world: World, { size, random, name }: Plan): Promise<Ro
   const { lost = [], others = [] } = Object.groupBy(streams, (stream) => (isLost(stream) ? 'lost' : 'others'))
   const frozenAt = now()
   await victim.proc.kill('SIGSTOP')
-  const lostEnds = await endsOf(lost, TOLD_MS)
+  const lostEnds = await endsOf(lost, LOST_WITHIN_MS)
   await sleep(Math.max(0, frozenAt + frozenMs - now()))
   const before = { at: now(), entries: await read(world, customers) }
-  await thaw(victim)
-  const otherEnds = await endsOf(others, PATIENCE_MS)
-  await sleep(OUTLAST_MS) // The time for a ghost to write.
+  await continueIsolated(victim)
+  const otherEnds = await endsOf(others, END_WITHIN_MS)
+  await sleep(OUTLAST_MS) // Time in which an evicted worker would write.
   const later = await Promise.all(customers.map(async (customer, n) => (await openRun(world, { n, customer })).ended))
   const entries = await read(world, customers)
   world.history.push(...toHistory(entries, before))
-  const ledgers = `${before.entries.length} entries before the thaw, ${entries.length} in the end`
+  const ledgers = `${before.entries.length} entries before it continued, ${entries.length} in the end`
   return { victim: victim.name, frozenAt, lost: lostEnds, others: otherEnds, later, ledgers }
 }
 
-async function thaw({ proc, proxy }: Member): Promise<void> {
+async function continueIsolated({ proc, proxy }: Member): Promise<void> {
   await proxy?.mode({ blackhole: 'both' })
   await proc.kill('SIGCONT')
-  await sleep(UNHEARD_MS)
+  await sleep(ISOLATED_MS)
   await proxy?.mode()
 }
 
@@ -99,7 +99,7 @@ const read = (world: World, customers: readonly string[]): Promise<CustomerEntry
   readLedgers(gatewayFor(world, 0).url, customers)
 
 const isLiveOn = (world: World, member: Member) => (stream: StreamClient) =>
-  !stream.isOver && world.ownerOf(stream.run) === member
+  !stream.hasEnded && world.ownerOf(stream.run) === member
 
 /** The worker with the most runs. */
 function busiest(world: World, streams: readonly StreamClient[]): Member {
@@ -109,23 +109,23 @@ function busiest(world: World, streams: readonly StreamClient[]): Member {
   return most
 }
 
-function judge(rounds: readonly Round[], world: World): Guarantee[] {
+function guaranteesOf(rounds: readonly Round[], world: World): Guarantee[] {
   const lost = rounds.flatMap((round) => round.lost)
-  const told = rounds.flatMap(({ lost: ends, frozenAt }) => timesOf(ends, frozenAt))
-  // What the frozen had sent was still on its way to them.
+  const reported = rounds.flatMap(({ lost: ends, frozenAt }) => timesOf(ends, frozenAt))
+  // Their last events had been sent before the freeze.
   const sent = lost.filter(isDone).length
   const others = rounds.flatMap((round) => [...round.others, ...round.later])
   const found = world.check()
   return [
-    allOf('streams of the frozen told worker_lost', told.length, lost.length - sent),
-    slowest('from the freeze to worker_lost, longest', told, TOLD_MS),
-    allOf('streams of the others, and those after it, done', others.filter(isDone).length, others.length),
-    none('entries written by ghosts', found.filter(({ rule }) => rule === 'N3').length),
-    violations(found),
+    allOf('streams of the frozen worker that ended with worker_lost', reported.length, lost.length - sent),
+    slowest('from the freeze to worker_lost, longest', reported, LOST_WITHIN_MS),
+    allOf('streams of other workers and later ones done', others.filter(isDone).length, others.length),
+    none('entries written by the evicted worker', found.filter(({ rule }) => rule === 'extra-effect').length),
+    noViolations(found),
   ]
 }
 
-const isDone = (ended: Ended | undefined) => ended !== undefined && wordsFor(ended) === 'done'
+const isDone = (ended: Ended | undefined) => ended !== undefined && describeEnd(ended) === 'done'
 
 const timesOf = (ends: readonly (Ended | undefined)[], from: number): number[] =>
   ends.flatMap((ended) => (ended?.terminal?.code === 'worker_lost' ? [ended.terminal.t - from] : []))

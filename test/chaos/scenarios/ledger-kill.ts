@@ -2,31 +2,30 @@ import { type MongoSet, startMongoSet } from '../../../scripts/local-services/mo
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
-import { check } from '../checker.ts'
-import { violations } from '../figures.ts'
+import { check, noViolations } from '../checker.ts'
 import { now } from '../history.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { gatewayFor } from '../sessions.ts'
 import { World } from '../world.ts'
-import { CustomerLoad, type Door, type LoadSize } from './ledger/customer-load.ts'
-import { Engine } from './ledger/engine.ts'
-import { describe, judge, settle } from './ledger/judge.ts'
+import { CustomerLoad, type LoadSize, type RunOpener } from './ledger/customer-load.ts'
+import { describeOutcome, guaranteesOf, readOutcome } from './ledger/outcome.ts'
+import { Standalone } from './ledger/standalone.ts'
 
 type Size = { runs: number; engineKills: number; workerKills: number; primaryKills: number }
 
 const SHORT: Size = { runs: 200, engineKills: 3, workerKills: 1, primaryKills: 1 }
 const FULL: Size = { runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
 
-/** Runs end at all times: some are always being recorded. */
+/** Short runs, so that some are being recorded at any time. */
 const QUICK = { atOnce: 40, customers: 12, maxMs: 400 }
-/** An election takes two seconds: of those that run when it begins, most end meanwhile. */
+/** An election takes two seconds, during which most of these runs end. */
 const SLOW = { atOnce: 80, customers: 12, maxMs: 2_000 }
 const MEMBERS = 3
 
-/** Engine, worker and primary are killed, each by itself, while customers' runs are recorded. */
+/** Kills the standalone process, a worker and MongoDB's primary, one after the other, while customers' runs are recorded. */
 export const ledgerKill: Scenario = {
   id: 'P5',
-  promise: 'done of a customer’s run means recorded, once, whoever is killed',
+  promise: 'done of a customer’s run means that it is recorded once, whichever process is killed',
   run,
 }
 
@@ -34,45 +33,45 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   const size = isFull ? FULL : SHORT
   await ensureMongod(say)
   const options = { size, random, say }
-  const promised = await Promise.all([breakStandalone(options), breakCluster(options)])
-  return promised.flat()
+  const guarantees = await Promise.all([breakStandalone(options), breakCluster(options)])
+  return guarantees.flat()
 }
 
 type Breaking = { size: Size; random: Random; say: (line: string) => void }
 
 async function breakStandalone({ size, random, say }: Breaking): Promise<Guarantee[]> {
-  await using engine = new Engine()
-  await engine.start()
+  await using standalone = new Standalone()
+  await standalone.start()
   const restart = async () => {
-    await engine.kill()
-    await engine.start()
+    await standalone.kill()
+    await standalone.start()
   }
-  const load = loadOf('engine killed', { door: engine, size: { ...QUICK, runs: size.runs }, random })
-  await strike(load, size.engineKills, restart)
-  const outcome = await settle(load, engine.url, engine.history)
-  say(describe(outcome))
-  return [...judge(outcome), violations(check(engine.history))]
+  const load = loadOf('standalone killed', { opener: standalone, size: { ...QUICK, runs: size.runs }, random })
+  await killDuring(load, size.engineKills, restart)
+  const outcome = await readOutcome(load, standalone.url, standalone.history)
+  say(describeOutcome(outcome))
+  return [...guaranteesOf(outcome), noViolations(check(standalone.history))]
 }
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
   await using set = await startMongoSet(MEMBERS)
   await using world = await World.open({ random, workers: 3, env: { MONGODB_URL: set.url } })
-  const door = doorOf(world)
-  const byWorker = loadOf('worker killed', { door, size: { ...QUICK, runs: size.runs }, random })
-  await strike(byWorker, size.workerKills, () => replace(world, random))
-  const byPrimary = loadOf('primary killed', { door, size: { ...SLOW, runs: size.runs }, random })
-  await strike(byPrimary, size.primaryKills, () => killPrimary(world, set))
+  const opener = openerOf(world)
+  const byWorker = loadOf('worker killed', { opener, size: { ...QUICK, runs: size.runs }, random })
+  await killDuring(byWorker, size.workerKills, () => replace(world, random))
+  const byPrimary = loadOf('primary killed', { opener, size: { ...SLOW, runs: size.runs }, random })
+  await killDuring(byPrimary, size.primaryKills, () => killPrimary(world, set))
   await set.settled()
   const { url } = gatewayFor(world, 0)
-  const outcomes = [await settle(byWorker, url, world.history), await settle(byPrimary, url, world.history)]
-  for (const outcome of outcomes) say(describe(outcome))
-  return [...outcomes.flatMap(judge), violations(world.check())]
+  const outcomes = [await readOutcome(byWorker, url, world.history), await readOutcome(byPrimary, url, world.history)]
+  for (const outcome of outcomes) say(describeOutcome(outcome))
+  return [...outcomes.flatMap(guaranteesOf), noViolations(world.check())]
 }
 
-const loadOf = (name: string, { door, size, random }: { door: Door; size: LoadSize; random: Random }) =>
-  new CustomerLoad(name.replaceAll(' ', '-'), { door, size, random: random.fork(name) })
+const loadOf = (name: string, { opener, size, random }: { opener: RunOpener; size: LoadSize; random: Random }) =>
+  new CustomerLoad(name.replaceAll(' ', '-'), { opener, size, random: random.fork(name) })
 
-const doorOf = (world: World): Door => ({
+const openerOf = (world: World): RunOpener => ({
   history: world.history,
   open(n, { customer, prompt }) {
     const body = { prompt, customer_id: customer }
@@ -80,12 +79,12 @@ const doorOf = (world: World): Door => ({
   },
 })
 
-/** Strikes evenly over the load. */
-async function strike(load: CustomerLoad, times: number, once: () => Promise<void>): Promise<void> {
+/** Calls `kill` `times` times, evenly distributed over the load. */
+async function killDuring(load: CustomerLoad, times: number, kill: () => Promise<void>): Promise<void> {
   const running = load.run()
   for (let n = 1; n <= times; n++) {
     await load.reached(n / (times + 1))
-    await once()
+    await kill()
   }
   await running
 }
@@ -95,7 +94,7 @@ async function replace(world: World, random: Random): Promise<void> {
   await world.start('worker')
 }
 
-/** The set goes on with the two others until it is back. */
+/** Kills the primary, waits for the election of another, and restarts it. */
 async function killPrimary(world: World, set: MongoSet): Promise<void> {
   const primary = await set.primary()
   world.record({ kind: 'killed', t: now(), what: 'mongod', signal: 'SIGKILL' })

@@ -1,16 +1,16 @@
-import type { Guarantee } from '../../harness/guarantee.ts'
-import { startHelper } from '../../harness/product.ts'
+import { allOf, type Guarantee, none } from '../../harness/guarantee.ts'
+import { startProgram } from '../../harness/product.ts'
 import type { Random } from '../../harness/seed.ts'
-import { allOf, none, violations } from '../figures.ts'
+import { noViolations } from '../checker.ts'
+import { sumCounter } from '../counters.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { World } from '../world.ts'
-import { counted } from './counters.ts'
-import { ChainClient, type Chained } from './lossy-relay/chain-client.ts'
+import { ChainClient, type ChainRequest } from './lossy-relay/chain-client.ts'
 import type { Fault } from './lossy-relay/chain-reader.ts'
-import { provedBy } from './lossy-relay/forgeries.ts'
-import { type Harm, Nemesis } from './lossy-relay/nemesis.ts'
+import { detectForgeries } from './lossy-relay/forgeries.ts'
+import { type FaultCounts, Nemesis } from './lossy-relay/nemesis.ts'
 
-/** Streams as fast as they are read, which fill whole messages, and trickling ones, each of whose pieces is a message. */
+/** Rushing streams are as fast as their reader and fill whole relay messages; of trickling ones, each piece is a message. */
 type Size = { rushing: number; trickling: number; pieces: number; rounds: number }
 
 const SHORT: Size = { rushing: 150, trickling: 100, pieces: 4_000, rounds: 1 }
@@ -19,10 +19,10 @@ const FORGERIES = 400
 const RUSH = { atOnce: 4, pieces: 256, everyMs: 0 }
 const TRICKLE = { atOnce: 100, pieces: 4, everyMs: 14 }
 
-/** The relay loses messages and connections, and no client loses an event. */
+/** Drops messages and breaks connections of the relay; no client may lose an event. */
 export const lossyRelay: Scenario = {
   id: 'P4',
-  promise: 'what you receive is what was produced',
+  promise: 'a client receives exactly the events that were produced',
   run,
 }
 
@@ -30,26 +30,26 @@ const MODEL = new URL('lossy-relay/model.ts', import.meta.url)
 
 async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
-  await using model = await startHelper(MODEL)
+  await using model = await startProgram(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url }
   await using world = await World.open({ random, env, gateways: 2, workers: 2, hasProxies: true })
   const nemesis = new Nemesis(world, random.fork('nemesis'))
   await nemesis.start()
   const clients = await readAll(world, size)
-  const harm = await nemesis.stop()
-  const holes = {
-    asked: await counted(world.gateways, 'gaps_asked'),
-    repaired: await counted(world.gateways, 'gaps_repaired'),
+  const faults = await nemesis.stop()
+  const gaps = {
+    asked: await sumCounter(world.gateways, 'gaps_asked'),
+    repaired: await sumCounter(world.gateways, 'gaps_repaired'),
   }
-  return [...prove(random.fork('forgeries')), ...judge(clients, { world, size, harm, holes })]
+  return [...verifyReader(random.fork('forgeries')), ...guaranteesOf(clients, { world, size, faults, gaps })]
 }
 
-/** The checker itself: what it would not find, nobody was to believe it about. */
-function prove(random: Random): Guarantee[] {
-  const { found, passed } = provedBy(random, FORGERIES)
+/** Verifies that the reader detects altered streams. */
+function verifyReader(random: Random): Guarantee[] {
+  const { found, passed } = detectForgeries(random, FORGERIES)
   return [
-    allOf('forged streams found out', found, FORGERIES),
-    none('good streams taken for forged ones', passed ? 0 : 1),
+    allOf('altered streams detected', found, FORGERIES),
+    none('intact streams reported as altered', passed ? 0 : 1),
   ]
 }
 
@@ -67,47 +67,47 @@ async function readAll(world: World, size: Size): Promise<ChainClient[]> {
 
 const namesOf = (kind: string, count: number) => Array.from({ length: count }, (_, i) => `${kind}-${i}`)
 
-type Way = Omit<Chained, 'name' | 'first'> & { atOnce: number }
+type Way = Omit<ChainRequest, 'name' | 'first'> & { atOnce: number }
 
 async function readEach(world: World, names: readonly string[], { atOnce, ...how }: Way): Promise<ChainClient[]> {
   const clients = names.map((name, first) => new ChainClient(world, { name, first, ...how }))
   const queue = clients.values()
-  const lane = async () => {
+  const worker = async () => {
     for (const client of queue) await client.read()
   }
-  await Promise.all(Array.from({ length: atOnce }, lane))
+  await Promise.all(Array.from({ length: atOnce }, worker))
   return clients
 }
 
-type Seen = { world: World; size: Size; harm: Harm; holes: { asked: number; repaired: number } }
+type Seen = { world: World; size: Size; faults: FaultCounts; gaps: { asked: number; repaired: number } }
 
-function judge(clients: readonly ChainClient[], { world, size, harm, holes }: Seen): Guarantee[] {
+function guaranteesOf(clients: readonly ChainClient[], { world, size, faults, gaps }: Seen): Guarantee[] {
   const readers = clients.map(({ reader }) => reader)
-  const faults = readers.flatMap(({ faults: all }) => all)
+  const altered = readers.flatMap(({ faults: all }) => all)
   const streams = size.rounds * (size.rushing + size.trickling)
   const events = readers.reduce((sum, { frames }) => sum + frames, 0)
   const cuts = clients.flatMap(({ cuts: all }) => all)
   const count = (fault: Fault, title: string) => {
-    const found = faults.filter((each) => each.fault === fault)
+    const found = altered.filter((each) => each.fault === fault)
     return none(title, found.length, found[0]?.what)
   }
-  const done = `${harm.dropped} of ${harm.messages} messages dropped, ${harm.resets} connections reset, ${harm.kills} subscribers killed`
+  const done = `${faults.dropped} of ${faults.messages} messages dropped, ${faults.resets} connections reset, ${faults.kills} subscriber connections killed`
   return [
     { ...allOf('events', events, streams * size.pieces), detail: done },
-    { ...allOf('holes repaired', holes.repaired, 1), detail: `${holes.asked} found` },
-    count('gap', 'gaps that nobody was told of'),
+    { ...allOf('gaps repaired', gaps.repaired, 1), detail: `${gaps.asked} found` },
+    count('gap', 'gaps without an error event'),
     count('reordering', 'reorderings'),
     count('duplicate', 'duplicates'),
     count('change', 'changed events'),
-    allOf('streams whole in the end', readers.filter(({ isWhole }) => isWhole).length, streams),
+    allOf('streams complete in the end', readers.filter(({ isWhole }) => isWhole).length, streams),
     {
-      title: 'streams cut and told so',
+      title: 'streams cut with an error event',
       value: cuts.length,
       unit: '',
       goal: { atMost: streams },
       detail: countsOf(cuts),
     },
-    violations(world.check()),
+    noViolations(world.check()),
   ]
 }
 

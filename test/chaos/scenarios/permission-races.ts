@@ -1,33 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Guarantee } from '../../harness/guarantee.ts'
+import { allOf, type Guarantee, none, quantileOf } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
-import { allOf, none, quantileOf, violations } from '../figures.ts'
+import { noViolations } from '../checker.ts'
 import type { SeenMessage } from '../proxy/faults.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { World } from '../world.ts'
-import { type Kind, type Raced, replyAtEdge, replyWithoutBell, twoReplies } from './permission-races/kinds.ts'
+import {
+  type RaceKind,
+  type RaceResult,
+  replyAtEdge,
+  replyWithoutNotification,
+  twoReplies,
+} from './permission-races/kinds.ts'
 
-type Size = { pairs: number; edges: number; bells: number }
+type Size = { pairs: number; edges: number; unnotified: number }
 
-const SHORT: Size = { pairs: 500, edges: 300, bells: 200 }
-const FULL: Size = { pairs: 5_000, edges: 3_000, bells: 2_000 }
+const SHORT: Size = { pairs: 500, edges: 300, unnotified: 200 }
+const FULL: Size = { pairs: 5_000, edges: 3_000, unnotified: 2_000 }
 /**
- * So few at once that it is not this machine's load that is measured; those that wait for long start one after the other, or
- * all of them would do everything in the same moment.
+ * Races at the same time: few enough that the machine's load does not determine the times. Races that mostly wait start
+ * staggered over `spreadMs`, so that they do not all act at the same moment.
  */
-const WAYS = {
+const LOADS = {
   pairs: { atOnce: 3, spreadMs: 0 },
   edges: { atOnce: 60, spreadMs: 1_000 },
-  bells: { atOnce: 16, spreadMs: 500 },
+  unnotified: { atOnce: 16, spreadMs: 500 },
 }
 const TIMEOUT_SECS = 1
-/** Of each side, how many races at the edge it must win for it to have been one. */
+/** The part of the races at the timeout that each side must win, so that they really were races. */
 const EDGE_SHARE = 0.1
 
-/** Replies race each other and the timeout, and the bell that tells of them is lost. */
+/** Replies race each other and the timeout, and the notification of a reply is dropped. */
 export const permissionRaces: Scenario = {
   id: 'P6',
-  promise: 'a permission ok is a promise',
+  promise: 'a permission reply that is answered ok is what the engine does',
   run,
 }
 
@@ -35,34 +41,34 @@ async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   const env = { PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }
   await using world = await World.open({ random, env, gateways: 2, workers: 2, hasProxies: true })
-  const mute = await muteBells(world)
-  const load = (races: number, name: keyof Size) => ({ races, ...WAYS[name], random: random.fork(name) })
+  const drop = await dropNotifications(world)
+  const load = (races: number, name: keyof Size) => ({ races, ...LOADS[name], random: random.fork(name) })
   const pairs = await raceAll(world, twoReplies, load(size.pairs, 'pairs'))
-  const [edges, bells] = await Promise.all([
+  const [edges, unnotified] = await Promise.all([
     raceAll(world, replyAtEdge(TIMEOUT_SECS * 1000), load(size.edges, 'edges')),
-    raceAll(world, replyWithoutBell(mute), load(size.bells, 'bells')),
+    raceAll(world, replyWithoutNotification(drop), load(size.unnotified, 'unnotified')),
   ])
-  return judge({ pairs, edges, bells }, world)
+  return guaranteesOf({ pairs, edges, unnotified }, world)
 }
 
 type Load = { races: number; atOnce: number; spreadMs: number; random: Random }
 
-async function raceAll(world: World, kind: Kind, { races, atOnce, spreadMs, random }: Load): Promise<Raced[]> {
-  const raced: Raced[] = []
+async function raceAll(world: World, kind: RaceKind, { races, atOnce, spreadMs, random }: Load): Promise<RaceResult[]> {
+  const raced: RaceResult[] = []
   const queue = Array.from({ length: races }, (_, i) => random.fork(`race ${i}`)).values()
-  const lane = async (_: unknown, i: number) => {
+  const worker = async (_: unknown, i: number) => {
     await sleep((i * spreadMs) / atOnce)
     for (const own of queue) raced.push(await kind(world, own).catch(failed))
   }
-  await Promise.all(Array.from({ length: atOnce }, lane))
+  await Promise.all(Array.from({ length: atOnce }, worker))
   return raced
 }
 
-/** A race that did not come to its end is one that broke the promise. */
-const failed = (cause: unknown): Raced => ({ resumedInMs: 0, wasReplied: false, problem: String(cause) })
+/** A race that threw counts as a broken promise. */
+const failed = (cause: unknown): RaceResult => ({ resumedInMs: 0, wasReplied: false, problem: String(cause) })
 
-/** Of the requests told to what is returned no worker hears that they were decided: it has to look. */
-async function muteBells(world: World): Promise<(request: string) => void> {
+/** Returns a function that makes the proxies drop the notification of one request's decision, so that the worker must poll. */
+async function dropNotifications(world: World): Promise<(request: string) => void> {
   const muted = new Set<string>()
   const drop = ({ channel, payload }: SeenMessage) => channel.startsWith('ae:bell:') && muted.has(payload.toString())
   await Promise.all(world.workers.map(async ({ proxy }) => proxy?.mode({ drop })))
@@ -72,27 +78,31 @@ async function muteBells(world: World): Promise<(request: string) => void> {
 const droppedIn = ({ workers }: World): number =>
   workers.reduce((sum, { proxy }) => sum + (proxy?.stats.dropped ?? 0), 0)
 
-type Races = { pairs: Raced[]; edges: Raced[]; bells: Raced[] }
+type Races = { pairs: RaceResult[]; edges: RaceResult[]; unnotified: RaceResult[] }
 
-function judge({ pairs, edges, bells }: Races, world: World): Guarantee[] {
-  const all = [...pairs, ...edges, ...bells]
+function guaranteesOf({ pairs, edges, unnotified }: Races, world: World): Guarantee[] {
+  const all = [...pairs, ...edges, ...unnotified]
   const wrong = all.flatMap(({ problem }) => problem ?? [])
   const replied = edges.filter(({ wasReplied }) => wasReplied).length
   const atEdge = Math.min(replied, edges.length - replied)
-  const resumed = (races: readonly Raced[]) => races.filter((race) => race.wasReplied).map((race) => race.resumedInMs)
+  const resumed = (races: readonly RaceResult[]) =>
+    races.filter((race) => race.wasReplied).map((race) => race.resumedInMs)
   return [
     {
       ...allOf('races', all.length, all.length),
-      detail: `${pairs.length} pairs, ${edges.length} at the edge, ${bells.length} without a bell`,
+      detail: `${pairs.length} pairs, ${edges.length} at the timeout, ${unnotified.length} without a notification`,
     },
-    none('races without one winner whom the engine follows', wrong.length, wrong[0]),
+    none('races without exactly one winner that the engine follows', wrong.length, wrong[0]),
     {
-      ...allOf('races at the edge that either side won', atEdge, Math.ceil(edges.length * EDGE_SHARE)),
+      ...allOf('races at the timeout won by each side', atEdge, Math.ceil(edges.length * EDGE_SHARE)),
       detail: `${replied} by a reply, ${edges.length - replied} by the timeout`,
     },
     quantileOf('from reply to resumption, p99', resumed(pairs), { part: 0.99, atMost: 100 }),
-    allOf('bells lost', droppedIn(world), bells.length),
-    quantileOf('from reply to resumption without a bell, p99', resumed(bells), { part: 0.99, atMost: 700 }),
-    violations(world.check()),
+    allOf('unnotified lost', droppedIn(world), unnotified.length),
+    quantileOf('from reply to resumption without a notification, p99', resumed(unnotified), {
+      part: 0.99,
+      atMost: 700,
+    }),
+    noViolations(world.check()),
   ]
 }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Guarantee } from '../../harness/guarantee.ts'
+import { allOf, type Guarantee, none, slowest } from '../../harness/guarantee.ts'
 import type { Random } from '../../harness/seed.ts'
-import { allOf, none, slowest, violations } from '../figures.ts'
+import { noViolations } from '../checker.ts'
 import { type Followed, follow } from '../follow.ts'
-import { tally, wordsFor } from '../load.ts'
+import { describeEnd, tally } from '../load.ts'
 import { paced } from '../prompts.ts'
 import type { Scenario, ScenarioOptions } from '../scenario.ts'
+import { SessionClient } from '../session-client.ts'
 import { createSessions, gatewayFor } from '../sessions.ts'
 import type { Ended } from '../stream-client.ts'
-import { Talker } from '../talker.ts'
 import { World } from '../world.ts'
 
 type Size = { rounds: number; sessions: number; longRuns: number; drainSecs: number }
@@ -16,19 +16,19 @@ type Size = { rounds: number; sessions: number; longRuns: number; drainSecs: num
 const SHORT: Size = { rounds: 1, sessions: 24, longRuns: 16, drainSecs: 3 }
 const FULL: Size = { rounds: 10, sessions: 60, longRuns: 40, drainSecs: 6 }
 
-/** Longer than any process drains. */
+/** A run longer than the drain time. */
 const LONG = paced({ count: 150, everyMs: 200 })
 const CLOSE_MS = 10_000
-/** How long a load balancer goes on choosing a process that has said it is not ready: within its grace. */
+/** How long clients still use a draining process, as a load balancer does until its next readiness check. */
 const NOTICED_MS = 250
 const ASK_EVERY_MS = 100
-/** A session that is being handed over answers when it has arrived. */
+/** Limit for an answer, which waits while its session is handed over. */
 const ANSWER_MS = 5_000
 
-/** Every process is restarted in turn, while clients talk to it. */
+/** Restarts every process in turn under load. */
 export const rollingRestart: Scenario = {
   id: 'P8',
-  promise: 'a rolling restart of everything fails no request and loses no session',
+  promise: 'a rolling restart of all processes fails no request and loses no session',
   run: measure,
 }
 
@@ -39,35 +39,37 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
   await using world = await World.open({ random, env: { DRAIN_SECS: String(size.drainSecs) } })
   const ids = await createSessions(world, size.sessions)
   const stop = new AbortController()
-  const talkers = ids.map((id) => new Talker(world, id, random.fork(id)))
-  const talking = Promise.all(talkers.map((talker) => talker.talk(stop.signal)))
-  const long = Array.from({ length: size.longRuns }, (_, n) => runOn(world, random.fork(`long ${n}`), stop.signal))
-  const asking = askOn(world, { ids, random: random.fork('asking'), signal: stop.signal })
+  const clients = ids.map((id) => new SessionClient(world, id, random.fork(id)))
+  const sessions = Promise.all(clients.map((client) => client.run(stop.signal)))
+  const long = Array.from({ length: size.longRuns }, (_, n) =>
+    startLongRuns(world, random.fork(`long ${n}`), stop.signal),
+  )
+  const asking = requestSessions(world, { ids, random: random.fork('asking'), signal: stop.signal })
   const exits: Exit[] = []
   for (let round = 0; round < size.rounds; round++) exits.push(...(await restartAll(world, size)))
   stop.abort()
-  await talking
+  await sessions
   const ended = (await Promise.all(long)).flat()
   say(`restarted ${exits.map(({ name, ms }) => `${name} in ${(ms / 1000).toFixed(1)} s`).join(', ')}`)
   say(
-    `messages: ${sumOf(talkers, 'done')} done, ${sumOf(talkers, 'cut')} cut, ${sumOf(talkers, 'cameBack')} came back, ${sumOf(talkers, 'again')} sent again`,
+    `messages: ${sumOf(clients, 'done')} done, ${sumOf(clients, 'cut')} cut, ${sumOf(clients, 'resumes')} resumed, ${sumOf(clients, 'retries')} sent again`,
   )
   say(
-    `long runs: ${tally(ended.map(({ end }) => end))}; ${ended.reduce((sum, { cameBack }) => sum + cameBack, 0)} came back`,
+    `long runs: ${tally(ended.map(({ end }) => end))}; ${ended.reduce((sum, { resumes }) => sum + resumes, 0)} resumed`,
   )
   return [
-    ...judgeExits(exits, size),
-    ...(await judgeClients(world, talkers)),
-    judgeLong(ended.map(({ end }) => end)),
-    ...judgeAsked(await asking),
-    violations(world.check()),
+    ...exitGuarantees(exits, size),
+    ...(await clientGuarantees(world, clients)),
+    longRunGuarantee(ended.map(({ end }) => end)),
+    ...requestGuarantees(await asking),
+    noViolations(world.check()),
   ]
 }
 
-const sumOf = (talkers: readonly Talker[], what: 'done' | 'cut' | 'cameBack' | 'again') =>
-  talkers.reduce((sum, talker) => sum + talker[what], 0)
+const sumOf = (clients: readonly SessionClient[], what: 'done' | 'cut' | 'resumes' | 'retries') =>
+  clients.reduce((sum, client) => sum + client[what], 0)
 
-/** One goes and another comes, each at the same time. */
+/** Stops each process and starts its replacement at the same time. */
 async function restartAll(world: World, { drainSecs }: Size): Promise<Exit[]> {
   const exits: Exit[] = []
   for (const member of [...world.gateways, ...world.workers]) {
@@ -81,8 +83,8 @@ async function restartAll(world: World, { drainSecs }: Size): Promise<Exit[]> {
   return exits
 }
 
-/** Has a run that is longer than its processes live, one after the other. */
-async function runOn(world: World, random: Random, signal: AbortSignal): Promise<Followed[]> {
+/** Starts and follows runs that outlast their processes, one after the other, until the signal is aborted. */
+async function startLongRuns(world: World, random: Random, signal: AbortSignal): Promise<Followed[]> {
   const ends: Followed[] = []
   while (!signal.aborted) {
     const first = world.run(random.pick(world.gateways), { prompt: LONG })
@@ -94,17 +96,17 @@ async function runOn(world: World, random: Random, signal: AbortSignal): Promise
 }
 
 type Asking = { ids: readonly string[]; random: Random; signal: AbortSignal }
-type Asked = { ms: number[]; statuses: number[]; turnedAway: number }
+type Asked = { ms: number[]; statuses: number[]; redirected: number }
 
-/** Asks for sessions all the time. Where nobody listens the next gateway is asked, as a load balancer does. */
-async function askOn(world: World, { ids, random, signal }: Asking): Promise<Asked> {
-  const asked: Asked = { ms: [], statuses: [], turnedAway: 0 }
+/** Requests sessions until the signal is aborted. Where a gateway refuses the connection, tries the next, as a load balancer does. */
+async function requestSessions(world: World, { ids, random, signal }: Asking): Promise<Asked> {
+  const asked: Asked = { ms: [], statuses: [], redirected: 0 }
   const ask = async () => {
     const path = `/sessions/${random.pick(ids)}`
     for (const gateway of random.shuffle(world.gateways)) {
       const { status, ms } = await world.ask(gateway, { path })
       if (status === 0) {
-        asked.turnedAway++
+        asked.redirected++
         continue
       }
       asked.statuses.push(status)
@@ -123,9 +125,9 @@ async function askOn(world: World, { ids, random, signal }: Asking): Promise<Ask
   return asked
 }
 
-function judgeExits(exits: readonly Exit[], { drainSecs }: Size): Guarantee[] {
+function exitGuarantees(exits: readonly Exit[], { drainSecs }: Size): Guarantee[] {
   return [
-    allOf('processes ended with code 0', exits.filter(({ code }) => code === 0).length, exits.length),
+    allOf('processes that ended with code 0', exits.filter(({ code }) => code === 0).length, exits.length),
     slowest(
       'from SIGTERM to the exit, longest',
       exits.map(({ ms }) => ms),
@@ -134,35 +136,32 @@ function judgeExits(exits: readonly Exit[], { drainSecs }: Size): Guarantee[] {
   ]
 }
 
-async function judgeClients(world: World, talkers: readonly Talker[]): Promise<Guarantee[]> {
-  const failures = talkers.flatMap(({ failures: all }) => all)
+async function clientGuarantees(world: World, clients: readonly SessionClient[]): Promise<Guarantee[]> {
+  const failures = clients.flatMap(({ failures: all }) => all)
   const looks = await Promise.all(
-    talkers.map(async (talker, n) => {
-      const { status, body } = await world.ask(gatewayFor(world, n), { path: `/sessions/${talker.session}` })
+    clients.map(async (client, n) => {
+      const { status, body } = await world.ask(gatewayFor(world, n), { path: `/sessions/${client.session}` })
       const { message_count: count = -1 } = (body ?? {}) as { message_count?: number }
-      return { status, isWhole: count === talker.messages, what: `${count} messages, not ${talker.messages}` }
+      return { status, isRight: count === client.messages, what: `${count} messages instead of ${client.messages}` }
     }),
   )
-  const there = looks.filter(({ status }) => status === 200)
-  const torn = there.filter(({ isWhole }) => !isWhole)
+  const found = looks.filter(({ status }) => status === 200)
+  const wrong = found.filter(({ isRight }) => !isRight)
   return [
     none('messages that failed', failures.length, failures[0]),
-    allOf('sessions there afterwards', there.length, talkers.length),
-    none('sessions whose conversation is another', torn.length, torn[0]?.what),
+    allOf('sessions that exist afterwards', found.length, clients.length),
+    none('sessions with a wrong number of messages', wrong.length, wrong[0]?.what),
   ]
 }
 
-/** What is cut says so; the last ones are left by their clients. */
-function judgeLong(ends: readonly Ended[]): Guarantee {
-  const odd = ends.filter((ended) => !['worker_draining', 'done', 'left'].includes(wordsFor(ended)))
-  return none('long runs ended otherwise than by worker_draining', odd.length, `of ${ends.length}: ${tally(ends)}`)
+/** A cut run ends with `worker_draining`. The clients close the last ones. */
+function longRunGuarantee(ends: readonly Ended[]): Guarantee {
+  const odd = ends.filter((ended) => !['worker_draining', 'done', 'left'].includes(describeEnd(ended)))
+  return none('long runs that ended otherwise than by worker_draining', odd.length, `of ${ends.length}: ${tally(ends)}`)
 }
 
-function judgeAsked({ ms, statuses, turnedAway }: Asked): Guarantee[] {
+function requestGuarantees({ ms, statuses, redirected }: Asked): Guarantee[] {
   const failed = statuses.filter((status) => status !== 200)
-  const detail = `of ${statuses.length}, ${turnedAway} times sent on to the next gateway; ${[...new Set(failed)].join(', ')}`
-  return [
-    none('requests that failed', failed.length, detail),
-    slowest('until they were answered, longest', ms, ANSWER_MS),
-  ]
+  const detail = `of ${statuses.length}, ${redirected} times sent to the next gateway; ${[...new Set(failed)].join(', ')}`
+  return [none('requests that failed', failed.length, detail), slowest('time to their answers, longest', ms, ANSWER_MS)]
 }

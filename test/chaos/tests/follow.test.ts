@@ -4,15 +4,15 @@ import { Random } from '../../harness/seed.ts'
 import { check } from '../checker.ts'
 import { follow } from '../follow.ts'
 import type { Entry } from '../history.ts'
-import { wordsFor } from '../load.ts'
+import { describeEnd } from '../load.ts'
 import { StreamClient } from '../stream-client.ts'
 import type { Member } from '../world.ts'
-import { frame, send, serve } from './gateway-server.ts'
+import { frame, send, serve } from './fake-gateway.ts'
 
 const delta = (seq: number) => frame(seq, 'text_delta', { text: 'a' })
 const failed = (seq: number, code: string) => frame(seq, 'error', { code })
 
-/** Follows a run whose first connection is answered by the first, the next by the second, and so on. */
+/** Follows a run. The first connection gets the first answer, the next one the second, and so on. */
 async function play(...answers: ((req: IncomingMessage, res: ServerResponse) => void)[]) {
   const asked: (string | undefined)[] = []
   await using server = await serve((req, res) => {
@@ -30,17 +30,17 @@ async function play(...answers: ((req: IncomingMessage, res: ServerResponse) => 
   }
   const [gateway] = world.gateways as [Member]
   const first = world.stream(gateway, { path: '/agent/run' })
-  const { end, cameBack } = await follow(world, first, { random: new Random(1) })
-  return { words: wordsFor(end), cameBack, asked, found: check(history).map(({ rule }) => rule) }
+  const { end, resumes } = await follow(world, first, { random: new Random(1) })
+  return { words: describeEnd(end), resumes, asked, found: check(history).map(({ rule }) => rule) }
 }
 
-describe('a client that comes back', () => {
-  it('stays where a run ends', async () => {
-    const { words, cameBack } = await play((_req, res) => send(res, delta(1), failed(2, 'worker_draining')).end())
-    expect([words, cameBack]).to.deep.equal(['worker_draining', 0])
+describe('a client that resumes its run', () => {
+  it('does not resume a run that has ended', async () => {
+    const { words, resumes } = await play((_req, res) => send(res, delta(1), failed(2, 'worker_draining')).end())
+    expect([words, resumes]).to.deep.equal(['worker_draining', 0])
   })
 
-  it('D4.5: takes a run up with the last number it has, when its gateway has sent it away', async () => {
+  it('D4.5: resumes with the last number it has when its gateway drains', async () => {
     const { words, asked, found } = await play(
       (_req, res) => send(res, delta(1), delta(2), failed(2, 'worker_draining')).end(),
       (_req, res) => void res.writeHead(503).end(),
@@ -49,18 +49,18 @@ describe('a client that comes back', () => {
     expect([words, asked, found]).to.deep.equal(['done', [undefined, '2', '2'], []])
   })
 
-  it('D4.5: takes a run up when its connection broke', async () => {
-    const { words, cameBack, asked } = await play(
+  it('D4.5: resumes when its connection broke', async () => {
+    const { words, resumes, asked } = await play(
       (_req, res) => {
         send(res, delta(1))
         setTimeout(() => res.socket?.resetAndDestroy(), 20)
       },
       (_req, res) => send(res, frame(2, 'done')).end(),
     )
-    expect([words, cameBack, asked[1]]).to.deep.equal(['done', 1, '1'])
+    expect([words, resumes, asked[1]]).to.deep.equal(['done', 1, '1'])
   })
 
-  it('tells of a run that is gone', async () => {
+  it('reports a run that does not exist any more', async () => {
     const { words } = await play(
       (_req, res) => send(res, failed(0, 'relay_unavailable')).end(),
       (_req, res) => void res.writeHead(404).end(),

@@ -23,64 +23,72 @@ const others = (count: number) => Array.from({ length: count }, (_, n) => entry(
 
 const WHOLE: Record<string, Entry[]> = {
   'a run that is done and recorded': [opened, ...end('done'), entry(1)],
-  'one that ended with its plan in the queue': [opened, ...end('plan_queued'), entry(1)],
-  'one that is recorded though its worker was lost before it could say so': [opened, ...lost, entry(1, 'r', 50)],
-  'one that was lost without an entry': [opened, ...lost],
-  'one whose store was away': [opened, ...failed('storage_unavailable')],
-  'one whose store had it after all': [opened, ...failed('storage_unavailable'), entry(1)],
-  'a recorded one whose reader was cut off': [opened, ...failed('slow_consumer', { seq: 1, repeats: true }), entry(1)],
-  'one that failed and is not recorded': [opened, ...failed('max_turns_exceeded')],
-  'a run that nobody followed': [entry(1, 'unknown')],
+  'a recorded run that ended with its plan in the queue': [opened, ...end('plan_queued'), entry(1)],
+  'a recorded run whose worker was lost before `done` was sent': [opened, ...lost, entry(1, 'r', 50)],
+  'a run that was lost without an entry': [opened, ...lost],
+  'a run that ended because the store was away': [opened, ...failed('storage_unavailable')],
+  'a run that ended because the store was away, and was recorded nevertheless': [
+    opened,
+    ...failed('storage_unavailable'),
+    entry(1),
+  ],
+  'a recorded run whose reader was disconnected': [
+    opened,
+    ...failed('slow_consumer', { seq: 1, repeats: true }),
+    entry(1),
+  ],
+  'a failed run that is not recorded': [opened, ...failed('max_turns_exceeded')],
+  'a recorded run without a reader': [entry(1, 'unknown')],
 }
 
 const BROKEN: [rule: string, name: string, history: Entry[]][] = [
-  ['N2', 'is done and not recorded', [opened, ...end('done')]],
-  ['N2', 'has its plan in the queue and is not recorded', [opened, ...end('plan_queued')]],
-  ['N2', 'is recorded twice', [opened, ...end('done'), entry(1), entry(2)]],
-  ['N2', 'is recorded though it failed', [opened, ...failed('max_turns_exceeded'), entry(1)]],
+  ['ledger-mismatch', 'is done and not recorded', [opened, ...end('done')]],
+  ['ledger-mismatch', 'has its plan in the queue and is not recorded', [opened, ...end('plan_queued')]],
+  ['ledger-mismatch', 'is recorded twice', [opened, ...end('done'), entry(1), entry(2)]],
+  ['ledger-mismatch', 'is recorded although it failed', [opened, ...failed('max_turns_exceeded'), entry(1)]],
   [
-    'N2',
-    'is recorded though it said that it is not',
+    'ledger-mismatch',
+    'is recorded although a warning said that it is not',
     [opened, stateless, { kind: 'frame', t: 100, ...RUN, seq: 2, event: 'done', isTerminal: true }, closed, entry(1)],
   ],
-  ['N2', 'leaves a hole', [opened, ...end('done'), entry(1), ...others(3).toSpliced(1, 1)]],
-  ['N2', 'does not begin with 1', others(2)],
-  ['N2', 'gives a number twice', [entry(1, 'other'), opened, ...end('done'), entry(1)]],
-  ['N3', 'is written after its worker was lost', [opened, ...lost, entry(1, 'r', 4_000)]],
+  ['ledger-mismatch', 'leaves a hole', [opened, ...end('done'), entry(1), ...others(3).toSpliced(1, 1)]],
+  ['ledger-mismatch', 'does not begin with 1', others(2)],
+  ['ledger-mismatch', 'uses a number twice', [entry(1, 'other'), opened, ...end('done'), entry(1)]],
+  ['extra-effect', 'is written after its worker was lost', [opened, ...lost, entry(1, 'r', 4_000)]],
 ]
 
 describe('the checker of ledgers', () => {
   for (const [name, history] of Object.entries(WHOLE))
-    it(`finds nothing in ${name}`, () => expect(check(history)).to.deep.equal([]))
+    it(`accepts ${name}`, () => expect(check(history)).to.deep.equal([]))
 
   for (const [rule, name, history] of BROKEN)
-    it(`${rule}: finds what ${name}, and shows it`, () => {
+    it(`reports a ledger or run that ${name} as ${rule}, with evidence`, () => {
       const found = check(history)
       expect(found.map((violation) => violation.rule)).to.deep.equal([rule])
       expect(found[0]?.evidence).to.not.have.lengthOf(0)
     })
 })
 
-describe('the entries of a load', () => {
+describe('ledger entries without a matching run', () => {
   const sent = (prompt: string, run: string) => ({ customer: 'c', prompt, stream: { run } }) as CustomerRun
   const found = (input: string, run_id: string, customer = 'c') =>
     ({ customer, seq: 1, run_id, input }) as CustomerEntry
   const runs = [sent('one', 'r1'), sent('two', '')]
 
-  it('are of its runs, or of a prompt whose client had no answer', () => {
+  it('are none when each entry belongs to a run, or to a prompt whose client had no answer', () => {
     expect(strays([found('one', 'r1'), found('two', 'r2')], runs)).to.deep.equal([])
   })
 
   const STRAYS: Record<string, CustomerEntry[]> = {
-    'of a prompt that nobody sent': [found('three', 'r3')],
-    'of another run than the client was given': [found('one', 'r9')],
+    'of an unknown prompt': [found('three', 'r3')],
+    'of another run than the client received': [found('one', 'r9')],
     'of another customer': [found('one', 'r1', 'd')],
-    'the second of one prompt': [found('two', 'r2'), found('two', 'r3')],
+    'the second of the same prompt': [found('two', 'r2'), found('two', 'r3')],
   }
   for (const [name, entries] of Object.entries(STRAYS))
-    it(`are told when one is ${name}`, () => expect(strays(entries, runs)).to.deep.equal(entries.slice(-1)))
+    it(`include one that is ${name}`, () => expect(strays(entries, runs)).to.deep.equal(entries.slice(-1)))
 
-  it('are said to have been absent when they were not there before', () => {
+  it('are marked as absent before when the earlier reading did not have them', () => {
     const before = { at: 7, entries: [found('one', 'r1')] }
     const entries = toHistory([found('one', 'r1'), found('two', 'r2')], before)
     expect(entries.map((each) => 'absentAt' in each && each.absentAt)).to.deep.equal([false, 7])

@@ -5,10 +5,10 @@ import { Random } from '../../harness/seed.ts'
 import { useRedis } from '../../support/redis.ts'
 import { Link } from '../proxy/link.ts'
 
-describe('a link of the proxy', () => {
+describe('a connection through the proxy', () => {
   const redis = useRedis()
 
-  it('that is reset while it is shutting down is gone all the same', async () => {
+  it('closes when it is reset while it is shutting down', async () => {
     const closed = Promise.withResolvers<string>()
     const resets: string[] = []
     const listener = createServer({ allowHalfOpen: true }, (client) => {
@@ -22,7 +22,7 @@ describe('a link of the proxy', () => {
         onReset: () => void resets.push('reset'),
         onClosed: () => closed.resolve('closed'),
       })
-      client.on('end', () => link.reset(0)) // In this turn the link has passed the end on to the server.
+      client.on('end', () => link.reset(0)) // The link has just forwarded the end to the server.
     }).listen(0, '127.0.0.1')
     await once(listener, 'listening')
     const client = connect((listener.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})

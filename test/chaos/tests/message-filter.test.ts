@@ -5,7 +5,7 @@ import { bulk, chunkSizes, cut, list, messageFrame, reply, subscribedFrame } fro
 
 type Seen = { forwarded: Buffer[]; channels: string[]; subscribed: number; unreadable: number }
 
-/** Sends chunks through a filter that loses the messages of channel `lost`. */
+/** Sends chunks through a filter that drops the messages of channel `lost`. */
 function filter(chunks: readonly Buffer[]): Seen {
   const seen: Seen = { forwarded: [], channels: [], subscribed: 0, unreadable: 0 }
   const through = new MessageFilter({
@@ -24,7 +24,7 @@ function filter(chunks: readonly Buffer[]): Seen {
 const LONG = Buffer.alloc(500, 'x')
 
 describe('the message filter', () => {
-  it('takes out the lost messages and nothing else, however the stream is cut', () => {
+  it('removes the dropped messages and nothing else, however the stream is split', () => {
     const message = fc
       .tuple(fc.boolean(), fc.uint8Array({ maxLength: 60 }))
       .map(([isLost, payload]) => ({ isLost, bytes: messageFrame('>', isLost ? 'lost' : 'kept', payload) }))
@@ -40,7 +40,7 @@ describe('the message filter', () => {
     )
   })
 
-  it('copies nothing: kept bytes go through as views of what came, neighbours as one', () => {
+  it('copies nothing: forwards views of the received bytes, adjacent frames as one', () => {
     const stream = ['a', 'b', 'lost', 'c', 'd'].map((channel) => messageFrame('>', channel, LONG))
     const chunk = Buffer.concat(stream)
     const { forwarded } = filter([chunk])
@@ -50,20 +50,20 @@ describe('the message filter', () => {
     for (const bytes of forwarded) expect(bytes.buffer).to.equal(chunk.buffer)
   })
 
-  it('holds back nothing but what may be a message: an unfinished answer goes through as it comes', () => {
+  it('holds back only what may be a message: an incomplete reply is forwarded at once', () => {
     const { forwarded } = filter([Buffer.from('$10\r\n12')])
     expect(Buffer.concat(forwarded).toString()).to.equal('$10\r\n12')
     expect(filter([Buffer.from('>3\r\n$7\r\nmess')]).forwarded).to.deep.equal([])
   })
 
-  it('in RESP 2 an answer that looks like a message is none until the connection is a subscriber’s', () => {
+  it('in RESP 2 a reply that looks like a message is one only after a confirmed subscription', () => {
     const look = list('*', [bulk('message'), bulk('lost'), bulk('a')])
     expect(filter([look]).channels).to.deep.equal([])
     const { channels, forwarded, subscribed } = filter([subscribedFrame('*', 'lost'), look])
     expect([channels, forwarded.length, subscribed]).to.deep.equal([['lost'], 1, 1])
   })
 
-  it('bytes that are no RESP go through untouched, what was held before them first', () => {
+  it('forwards bytes that are not RESP unchanged, after what was held back before them', () => {
     const chunks = [Buffer.from('+OK\r\n*2\r\n:1\r\n'), Buffer.from('garbage'), messageFrame('>', 'lost', LONG)]
     const { forwarded, unreadable } = filter(chunks)
     expect(Buffer.concat(forwarded).equals(Buffer.concat(chunks))).to.equal(true)

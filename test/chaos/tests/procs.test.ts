@@ -5,7 +5,7 @@ import { check } from '../checker.ts'
 import type { Entry } from '../history.ts'
 import { type Proc, Procs } from '../procs.ts'
 
-/** A server that tells its port late and in two pieces, and echoes. */
+/** An echo server that prints its port late and in two pieces. */
 const SERVER = `
   const server = require('node:net').createServer((socket) => socket.pipe(socket).on('error', () => {}))
   server.listen(0, '127.0.0.1', () => {
@@ -24,7 +24,7 @@ const spec = (script = SERVER, env: Record<string, string> = { EXIT_CODE: '0' })
 
 const portOf = ({ ready }: Proc) => Number(ready[1])
 
-describe('a scenario’s processes', () => {
+describe('the processes of a scenario', () => {
   const history: Entry[] = []
   let procs: Procs
 
@@ -34,7 +34,7 @@ describe('a scenario’s processes', () => {
   })
   afterEach(() => procs[Symbol.asyncDispose]())
 
-  it('are there once their ready line is whole', async () => {
+  it('have started when their ready line is complete', async () => {
     const proc = await procs.start(spec())
     const socket = connect(portOf(proc), '127.0.0.1')
     await once(socket, 'connect')
@@ -42,7 +42,7 @@ describe('a scenario’s processes', () => {
     expect(procs.running).to.deep.equal([proc])
   })
 
-  it('know nothing of this process’s environment', async () => {
+  it('inherit nothing of this process’s environment', async () => {
     const proc = await procs.start({
       ...spec(`console.log('listening on 1', Object.keys(process.env))`),
       ready: /\[(.*)\]/,
@@ -50,12 +50,12 @@ describe('a scenario’s processes', () => {
     expect(proc.ready[1]).to.equal(` 'EXIT_CODE' `)
   })
 
-  it('that end before they are ready are an error with their output', async () => {
+  it('that end before they are ready cause an error with their output', async () => {
     const failure = await procs.start(spec(`console.error('no such port'); process.exit(3)`)).catch(String)
     expect(failure).to.include('wk1 ended without a line like').and.include('no such port')
   })
 
-  it('that are never ready are killed and an error', async () => {
+  it('that are not ready in time are killed and cause an error', async () => {
     const script = `console.log(process.pid); setInterval(() => {}, 1000)`
     const failure = await procs.start({ ...spec(script), readyWithinMs: 300 }).then(() => '', String)
     expect(failure).to.include('let 300 ms go by without a line like')
@@ -63,7 +63,7 @@ describe('a scenario’s processes', () => {
     expect(() => process.kill(pid, 0)).to.throw('ESRCH')
   })
 
-  it('killed are dead when the call returns, and it is on record', async () => {
+  it('are dead and recorded when the call of kill returns', async () => {
     const proc = await procs.start(spec())
     await proc.kill('SIGKILL')
     expect(() => process.kill(proc.pid, 0)).to.throw('ESRCH')
@@ -76,11 +76,11 @@ describe('a scenario’s processes', () => {
     expect(history).to.have.lengthOf(2)
   })
 
-  it('frozen do nothing until they are let go', async () => {
+  it('do nothing while they are frozen', async () => {
     const proc = await procs.start(spec())
     await proc.kill('SIGSTOP')
     const socket = connect(portOf(proc), '127.0.0.1')
-    await once(socket, 'connect') // The kernel answers for it.
+    await once(socket, 'connect') // The kernel accepts the connection.
     socket.write('hello')
     const first = await Promise.race([once(socket, 'data'), new Promise((resolve) => setTimeout(resolve, 100))])
     expect(first).to.equal(undefined)
@@ -90,29 +90,29 @@ describe('a scenario’s processes', () => {
     socket.destroy()
   })
 
-  it('that end well when they are told to leave a clean record, frozen or not', async () => {
+  it('that exit with code 0 on SIGTERM leave no violation, frozen or not', async () => {
     const proc = await procs.start(spec())
     await proc.kill('SIGSTOP')
     expect(await proc.stop(5000)).to.deep.equal({ code: 0, signal: null })
     expect(check(history)).to.deep.equal([])
   })
 
-  it('that end badly, or not in time, do not', async () => {
+  it('that exit with another code or not in time are reported', async () => {
     const bad = await procs.start(spec(SERVER, { EXIT_CODE: '1' }))
     expect(await bad.stop(5000)).to.deep.equal({ code: 1, signal: null })
-    const deaf = await procs.start(spec(`process.on('SIGTERM', () => {}); ${SERVER.replace(/process\.on.*/, '')}`))
-    expect(await deaf.stop(50)).to.deep.equal({ code: null, signal: 'SIGKILL' })
-    expect(check(history).map(({ rule }) => rule)).to.deep.equal(['N8', 'N8'])
+    const stubborn = await procs.start(spec(`process.on('SIGTERM', () => {}); ${SERVER.replace(/process\.on.*/, '')}`))
+    expect(await stubborn.stop(50)).to.deep.equal({ code: null, signal: 'SIGKILL' })
+    expect(check(history).map(({ rule }) => rule)).to.deep.equal(['unexpected-exit', 'unexpected-exit'])
   })
 
-  it('keep the end of their output, however much it was', async () => {
+  it('keep the last 64 Ki characters of their output', async () => {
     const script = `for (let i = 0; i < 40000; i++) console.log('line ' + i); console.log('listening on 1'); setInterval(() => {}, 1000)`
     const proc = await procs.start(spec(script))
     expect(proc.output).to.have.lengthOf(64 * 1024)
     expect(proc.output).to.match(/line 39999\nlistening on 1\n$/)
   })
 
-  it('are all dead when the scenario is over, the frozen ones too', async () => {
+  it('are all dead after the scenario, frozen ones too', async () => {
     const all = [await procs.start(spec()), await procs.start(spec())]
     await all[0]?.kill('SIGSTOP')
     await procs[Symbol.asyncDispose]()

@@ -1,27 +1,29 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { Random } from '../../harness/seed.ts'
+import { until } from '../../support/until.ts'
 import type { Faults } from '../proxy/faults.ts'
 import { startRedisProxy } from '../redis-proxy.ts'
-import { hear, next, numbers, rawConnection, useProxy } from './proxy-setup.ts'
+import { next, numbers, rawConnection, receive, useProxy } from './proxy-setup.ts'
 
 describe('the faults of the Redis proxy', () => {
   const bed = useProxy()
 
-  it('a subscriber whose connection is reset in mid-message subscribes again and hears on', async () => {
+  it('a subscriber whose connection is reset within a message subscribes again and receives later messages', async () => {
     const subscriber = await bed.subscribe()
     const again = next(subscriber, 'ready')
     expect(bed.proxy.reset('subscribers', 5000)).to.equal(1)
     await bed.publish(numbers(1000).map((n) => `${n} ${'x'.repeat(20)}`))
     await again
     expect(bed.proxy.stats).to.include({ resets: 1, connections: 2 })
-    const heard = hear(subscriber, 'end')
-    while ((await bed.redis.connect().publish('c', 'probe')) === 0);
+    const received = receive(subscriber, 'end')
+    const publisher = bed.redis.connect()
+    await until(() => publisher.publish('c', 'probe'), { what: 'the new subscription' })
     await bed.publish(['end'])
-    expect((await heard).at(-1)).to.equal('end')
+    expect((await received).at(-1)).to.equal('end')
   })
 
-  it('a reset cuts after as many bytes as the seed says', async () => {
+  it('a reset cuts after the same number of bytes for the same seed', async () => {
     const lengths: number[] = []
     for (let run = 0; run < 2; run++) {
       await using own = await startRedisProxy({ target: bed.redis.url, random: new Random(9) })
@@ -40,7 +42,7 @@ describe('the faults of the Redis proxy', () => {
     expect(lengths[0]).to.equal(lengths[1]).and.to.be.within(8, 50_007)
   })
 
-  it('resets only subscribers where it is told to', async () => {
+  it('can reset only the connections of subscribers', async () => {
     const client = bed.redis.connect({}, bed.proxy.url)
     await client.ping()
     await bed.subscribe()
@@ -49,23 +51,23 @@ describe('the faults of the Redis proxy', () => {
     expect(bed.proxy.stats.resets).to.equal(1)
   })
 
-  it('a blackhole holds an open connection, and after it nothing is missing', async () => {
+  it('a blackhole keeps connections open, and everything arrives after it', async () => {
     const subscriber = await bed.subscribe()
     const client = bed.redis.connect({ commandTimeout: 50 }, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ blackhole: 'both' })
     expect(await client.set('a', '1').catch(String)).to.include('timed out')
-    const heard = hear(subscriber, 'end')
+    const received = receive(subscriber, 'end')
     await bed.publish([...numbers(100), 'end'])
     expect(await bed.redis.connect().get('a')).to.equal(null)
     expect(bed.proxy.stats.messages).to.equal(0)
     await bed.proxy.mode()
-    expect(await heard).to.deep.equal([...numbers(100).map(String), 'end'])
+    expect(await received).to.deep.equal([...numbers(100).map(String), 'end'])
     expect(await bed.redis.connect({}, bed.proxy.url).get('a')).to.equal('1')
     expect(bed.proxy.stats.resets).to.equal(0)
   })
 
-  it('half open, commands arrive but their answers do not', async () => {
+  it('a blackhole in one direction delivers commands but not their answers', async () => {
     const client = bed.redis.connect({ commandTimeout: 50 }, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ blackhole: 'toClient' })
@@ -76,35 +78,39 @@ describe('the faults of the Redis proxy', () => {
     expect(await bed.redis.connect().get('a')).to.equal('1')
   })
 
-  it('a client that dies in a blackhole is gone when it is healed', async () => {
+  it('the connection of a client that ends in a blackhole closes when the blackhole ends', async () => {
     const client = bed.redis.connect({}, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ blackhole: 'both' })
     client.disconnect()
     expect(bed.proxy.stats.open).to.equal(1)
     await bed.proxy.mode()
-    while (bed.proxy.stats.open > 0) await bed.redis.connect().ping()
+    await until(() => bed.proxy.stats.open === 0, { what: 'the connection to close', lastSeen: () => bed.proxy.stats })
   })
 
   const SHAPES: [string, Faults, number][] = [
     ['latency and jitter delay, and keep the order', { latencyMs: 30, jitterMs: 20 }, 30],
     ['a narrow link delays by its bandwidth, and keeps the order', { bytesPerSec: 100_000 }, 40],
     ['slices keep the order', { sliceBytes: 7 }, 0],
-    ['all of it at once keeps the order', { latencyMs: 10, jitterMs: 10, bytesPerSec: 500_000, sliceBytes: 500 }, 10],
+    [
+      'all faults at the same time keep the order',
+      { latencyMs: 10, jitterMs: 10, bytesPerSec: 500_000, sliceBytes: 500 },
+      10,
+    ],
   ]
   for (const [name, faults, minMs] of SHAPES)
     it(name, async () => {
       const subscriber = await bed.subscribe()
-      const heard = hear(subscriber, 'end')
+      const received = receive(subscriber, 'end')
       await bed.proxy.mode(faults)
       const start = performance.now()
       for (let batch = 0; batch < 10; batch++) await bed.publish(numbers(20).map((n) => batch * 20 + n))
       await bed.publish(['end'])
-      expect(await heard).to.deep.equal([...numbers(200).map(String), 'end'])
+      expect(await received).to.deep.equal([...numbers(200).map(String), 'end'])
       expect(performance.now() - start).to.be.at.least(minMs - 1)
     })
 
-  it('a slice never carries more than it may', async () => {
+  it('a slice is never larger than its limit', async () => {
     await bed.redis.connect().set('a', 'x'.repeat(500))
     const socket = await rawConnection(bed.proxy)
     await bed.proxy.mode({ sliceBytes: 3 })
@@ -116,7 +122,7 @@ describe('the faults of the Redis proxy', () => {
     socket.destroy()
   })
 
-  it('refuses new connections and keeps the old, until it is healed', async () => {
+  it('can refuse new connections while it keeps the old ones', async () => {
     const client = bed.redis.connect({}, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ refuse: true })
@@ -128,7 +134,7 @@ describe('the faults of the Redis proxy', () => {
     expect(await bed.redis.connect({}, bed.proxy.url).ping()).to.equal('PONG')
   })
 
-  it('with the server dead its clients are cut off, and come back with it', async () => {
+  it('when the server dies its clients are disconnected, and they reconnect after its restart', async () => {
     const client = bed.redis.connect({ retryStrategy: () => 5 }, bed.proxy.url)
     await client.ping()
     const closed = next(client, 'close')

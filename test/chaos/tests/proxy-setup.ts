@@ -8,13 +8,13 @@ import { type RedisProxy, startRedisProxy } from '../redis-proxy.ts'
 export type ProxyBed = {
   redis: TestRedis
   readonly proxy: RedisProxy
-  /** A subscriber of channel `c` behind the proxy. */
+  /** A client that has subscribed to channel `c` through the proxy. */
   subscribe(protocol?: 2 | 3): Promise<Redis>
-  /** Publishes on `c` past the proxy, all in one pipeline. */
+  /** Publishes on `c` without the proxy, in one pipeline. */
   publish(messages: readonly (string | number)[]): Promise<void>
 }
 
-/** A Redis of the file's own, and for each test a new proxy in front of it. */
+/** One Redis for the file, and a new proxy for each test. */
 export function useProxy(): ProxyBed {
   const redis = useRedis()
   let proxy: RedisProxy
@@ -40,21 +40,21 @@ export function useProxy(): ProxyBed {
   }
 }
 
-/** What a subscriber hears until `last`. */
-export function hear(subscriber: Redis, last: string): Promise<string[]> {
-  const heard: string[] = []
+/** Resolves with the messages of a subscriber up to `last`. */
+export function receive(subscriber: Redis, last: string): Promise<string[]> {
+  const received: string[] = []
   const { promise, resolve } = Promise.withResolvers<string[]>()
   subscriber.on('message', (_channel, message) => {
-    heard.push(message)
-    if (message === last) resolve(heard)
+    received.push(message)
+    if (message === last) resolve(received)
   })
   return promise
 }
 
-/** As `once`, deaf to errors: a reset is one. */
+/** As `once` of node:events, but an error event does not reject. */
 export const next = (emitter: EventEmitter, event: string) => new Promise((resolve) => emitter.once(event, resolve))
 
-/** A connection to the proxy without a client's manners. */
+/** A TCP connection to the proxy. */
 export async function rawConnection(proxy: RedisProxy): Promise<Socket> {
   const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')
   await once(socket, 'connect')

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { Random } from '../../harness/seed.ts'
-import { loseByChance, loseEvery } from '../proxy/faults.ts'
+import { dropByChance, dropEvery } from '../proxy/faults.ts'
 import { startRedisProxy } from '../redis-proxy.ts'
-import { hear, numbers, useProxy } from './proxy-setup.ts'
+import { numbers, receive, useProxy } from './proxy-setup.ts'
 
 describe('the Redis proxy', () => {
   const bed = useProxy()
@@ -26,39 +26,39 @@ describe('the Redis proxy', () => {
   })
 
   for (const protocol of [2, 3] as const) {
-    it(`in RESP ${protocol} loses exactly every n-th message, and nothing else is lost or reordered`, async () => {
+    it(`in RESP ${protocol} drops exactly every n-th message and loses or reorders nothing else`, async () => {
       const subscriber = await bed.subscribe(protocol)
-      const heard = hear(subscriber, 'end')
-      await bed.proxy.mode({ drop: loseEvery(10) })
+      const received = receive(subscriber, 'end')
+      await bed.proxy.mode({ drop: dropEvery(10) })
       await bed.publish([...numbers(5000), 'end'])
       const expected = numbers(5000).filter((n) => n % 10 !== 0)
-      expect(await heard).to.deep.equal([...expected.map(String), 'end'])
+      expect(await received).to.deep.equal([...expected.map(String), 'end'])
       expect(bed.proxy.stats).to.include({ messages: 5001, dropped: 500, unreadable: 0, resets: 0 })
     })
   }
 
-  it('loses by chance what the seed says, the same each time', async () => {
+  it('drops the same messages by chance for the same seed', async () => {
     const runs: string[][] = []
     for (let run = 0; run < 2; run++) {
       const subscriber = await bed.subscribe()
-      const heard = hear(subscriber, 'end')
-      const drop = loseByChance(0.2, new Random(5))
+      const received = receive(subscriber, 'end')
+      const drop = dropByChance(0.2, new Random(5))
       await bed.proxy.mode({ drop: (message) => message.payload.toString() !== 'end' && drop(message) })
       await bed.publish([...numbers(500), 'end'])
-      runs.push(await heard)
+      runs.push(await received)
       subscriber.disconnect()
     }
     expect(runs[0]).to.deep.equal(runs[1])
     expect(runs[0]).to.have.length.within(350, 450)
   })
 
-  it('loses by channel and payload, also of patterns and of payloads of many chunks', async () => {
+  it('drops by channel and payload, also for pattern subscriptions and payloads of many chunks', async () => {
     const subscriber = bed.redis.connect({}, bed.proxy.url)
     await subscriber.psubscribe('ae:*')
-    const heard: string[] = []
+    const received: string[] = []
     const end = once(subscriber, 'pmessageBuffer')
     subscriber.on('pmessageBuffer', (_pattern: string, channel: Buffer, message: Buffer) =>
-      heard.push(`${channel.toString()}:${message.length}`),
+      received.push(`${channel.toString()}:${message.length}`),
     )
     await bed.proxy.mode({ drop: ({ channel, payload }) => channel === 'ae:gw' && payload.length > 1_000_000 })
     const publisher = bed.redis.connect()
@@ -67,11 +67,11 @@ describe('the Redis proxy', () => {
     await publisher.publish('ae:wk', large)
     await publisher.publish('ae:gw', 'small')
     await end
-    while (heard.length < 2) await once(subscriber, 'pmessageBuffer')
-    expect(heard).to.deep.equal(['ae:wk:3000000', 'ae:gw:5'])
+    while (received.length < 2) await once(subscriber, 'pmessageBuffer')
+    expect(received).to.deep.equal(['ae:wk:3000000', 'ae:gw:5'])
   })
 
-  it('an answer that looks like a message is never lost', async () => {
+  it('never drops a reply that looks like a message', async () => {
     await bed.proxy.mode({ drop: () => true })
     const client = bed.redis.connect({ protocol: 2 }, bed.proxy.url)
     await client.rpush('l', 'message', 'c', 'x')

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 
-/** A reply as a Redis may send it, of any type and nesting, as its bytes. */
+/** Generates the bytes of replies of any type and nesting that Redis may send. */
 export const reply = (): fc.Arbitrary<Buffer> => replies().reply
 
-/** A pub/sub message, pushed (RESP 3) or as an array (RESP 2). */
+/** A pub/sub message as a push (RESP 3) or an array (RESP 2). */
 export const messageFrame = (type: '>' | '*', channel: string, payload: Uint8Array): Buffer =>
   list(type, [bulk('message'), bulk(channel), bulk(payload)])
 
@@ -18,7 +18,7 @@ export function bulk(text: string | Uint8Array, type = '$'): Buffer {
 export const list = (type: string, items: readonly Buffer[], count = items.length): Buffer =>
   Buffer.concat([Buffer.from(`${type}${count}\r\n`), ...items])
 
-/** The same bytes in other chunks. */
+/** Splits bytes into chunks of these sizes in rotation. */
 export function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const chunks: Buffer[] = []
   let [at, turn] = [0, 0]
@@ -30,7 +30,7 @@ export function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return chunks
 }
 
-/** Mostly tiny chunks, so that headers are cut, and some large ones. */
+/** Generates chunk sizes: mostly tiny ones, which split headers, and some larger ones. */
 export const chunkSizes = (): fc.Arbitrary<number[]> =>
   fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 200 })), { minLength: 1, maxLength: 30 })
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { FrameScanner, RespError, readPubSub } from '../resp.ts'
 import { bulk, chunkSizes, cut, list, messageFrame, reply, subscribedFrame } from './replies.ts'
 
-/** The frames that a scanner finds, put together again. */
+/** The frames that a scanner finds. */
 function framesOf(chunks: readonly Buffer[]): Buffer[] {
   const scanner = new FrameScanner()
   const frames: Buffer[] = []
@@ -19,14 +19,14 @@ function framesOf(chunks: readonly Buffer[]): Buffer[] {
       at = end
     }
   }
-  expect(begun, 'half a frame at the end').to.have.lengthOf(0)
+  expect(begun, 'an incomplete frame at the end').to.have.lengthOf(0)
   return frames
 }
 
 const hex = (frames: readonly Buffer[]) => frames.map((frame) => frame.toString('hex'))
 
 describe('RESP frames', () => {
-  it('are the same however the stream is cut, for every type and nesting', () => {
+  it('are the same however the stream is split, for every type and nesting', () => {
     fc.assert(
       fc.property(fc.array(reply(), { minLength: 1, maxLength: 12 }), chunkSizes(), (stream, sizes) => {
         expect(hex(framesOf(cut(Buffer.concat(stream), sizes)))).to.deep.equal(hex(stream))
@@ -35,7 +35,7 @@ describe('RESP frames', () => {
     )
   })
 
-  it('are found byte by byte as in one piece', () => {
+  it('are the same byte by byte as in one piece', () => {
     const stream = [
       subscribedFrame('>', 'c'),
       messageFrame('>', 'c', Buffer.alloc(300, 0x0a)),
@@ -44,7 +44,7 @@ describe('RESP frames', () => {
     expect(hex(framesOf(cut(Buffer.concat(stream), [1])))).to.deep.equal(hex(stream))
   })
 
-  it('a large string is stepped over, whatever it holds', () => {
+  it('a large string is skipped, whatever it contains', () => {
     const stream = [bulk(Buffer.alloc(3_000_000, '>3\r\n$7\r\nmessage\r\n')), Buffer.from(':1\r\n')]
     expect(framesOf(cut(Buffer.concat(stream), [65_536])).map(({ length }) => length)).to.deep.equal([
       stream[0]?.length,
@@ -52,7 +52,7 @@ describe('RESP frames', () => {
     ])
   })
 
-  it('what no Redis sends is an error: another first byte, a streamed string, endless nesting', () => {
+  it('bytes that no Redis sends are an error: an unknown type, a streamed string, unlimited nesting', () => {
     for (const bytes of ['HTTP/1.1 200 OK\r\n', '$?\r\n', '*?\r\n', '*1\r\n'.repeat(100)])
       expect(() => new FrameScanner().endOf(Buffer.from(bytes), 0), bytes).to.throw(RespError)
   })
@@ -61,7 +61,7 @@ describe('RESP frames', () => {
 describe('pub/sub frames', () => {
   const payload = Buffer.from([0, 255, 13, 10, 36])
 
-  it('a message is read alike from a RESP 3 push and a RESP 2 array, its payload byte by byte', () => {
+  it('a message is parsed from a RESP 3 push and a RESP 2 array, with its exact payload', () => {
     for (const type of ['>', '*'] as const)
       expect(readPubSub(messageFrame(type, 'ae:gw:1', payload))).to.deep.equal({
         kind: 'message',
@@ -70,12 +70,12 @@ describe('pub/sub frames', () => {
       })
   })
 
-  it('a message of a pattern is known by its channel, not by the pattern', () => {
+  it('a message of a pattern subscription has the channel, not the pattern', () => {
     const frame = list('>', [bulk('pmessage'), bulk('ae:*'), bulk('ae:gw:1'), bulk(payload)])
     expect(readPubSub(frame)).to.deep.equal({ kind: 'pmessage', channel: 'ae:gw:1', payload })
   })
 
-  it('an empty payload is a message too', () => {
+  it('a message may have an empty payload', () => {
     expect(readPubSub(messageFrame('>', '', Buffer.alloc(0)))).to.deep.equal({
       kind: 'message',
       channel: '',
@@ -83,7 +83,7 @@ describe('pub/sub frames', () => {
     })
   })
 
-  it('a confirmed subscription is told from data of the same words', () => {
+  it('a confirmed subscription is distinguished from data with the same words', () => {
     expect(readPubSub(subscribedFrame('*', 'c'))).to.equal('subscribed')
     expect(readPubSub(list('*', [bulk('subscribe'), bulk('c'), bulk('1')]))).to.equal(undefined)
   })

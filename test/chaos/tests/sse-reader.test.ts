@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { SseReader } from '../sse-reader.ts'
-import { frame } from './gateway-server.ts'
+import { frame } from './fake-gateway.ts'
 
 const TEXT = `: ok\n\n${frame(1, 'text_delta', { text: 'grüße 😀' })}: keepalive\n\n${frame(2, 'done')}`
 
-describe('a chaos client’s reader of streams', () => {
-  it('D4.2: finds the same frames wherever the bytes are cut', () => {
+describe('the SSE reader of the chaos client', () => {
+  it('D4.2: finds the same frames however the bytes are split', () => {
     const bytes = Buffer.from(TEXT)
     const whole = new SseReader().take(bytes)
     expect(whole.map(({ seq, event }) => `${seq} ${event}`)).to.deep.equal(['1 text_delta', '2 done'])
@@ -13,17 +13,17 @@ describe('a chaos client’s reader of streams', () => {
       const reader = new SseReader()
       const frames = [...reader.take(bytes.subarray(0, at)), ...reader.take(bytes.subarray(at))]
       expect(frames).to.deep.equal(whole)
-      expect([reader.comments, reader.isWithin]).to.deep.equal([2, false])
+      expect([reader.comments, reader.isIncomplete]).to.deep.equal([2, false])
     }
   })
 
-  it('knows whether a frame has begun and not ended', () => {
+  it('reports an incomplete frame', () => {
     const reader = new SseReader()
     reader.take(Buffer.from(TEXT.slice(0, -1)))
-    expect(reader.isWithin).to.equal(true)
+    expect(reader.isIncomplete).to.equal(true)
   })
 
-  it('tells frames apart by what they say', () => {
+  it('gives frames of different content different digests', () => {
     const digests = [frame(1, 'text', { text: 'a' }), frame(1, 'text', { text: 'b' }), frame(1, 'text', { text: 'a' })]
       .flatMap((text) => new SseReader().take(Buffer.from(text)))
       .map(({ digest }) => digest)
@@ -34,9 +34,9 @@ describe('a chaos client’s reader of streams', () => {
     'fields in another order': 'event: done\nid: 1\ndata: {}\n\n',
     'no number': 'event: done\ndata: {}\n\n',
     'data in two lines': 'id: 1\nevent: done\ndata: {\ndata: }\n\n',
-    'data that is no JSON': 'id: 1\nevent: done\ndata: {"a"\n\n',
+    'data that is not JSON': 'id: 1\nevent: done\ndata: {"a"\n\n',
   }))
-    it(`D4.2: ${name} is no frame`, () => {
+    it(`D4.2: ${name} is not a frame`, () => {
       expect(() => new SseReader().take(Buffer.from(text))).to.throw()
     })
 })

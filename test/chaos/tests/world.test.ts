@@ -4,20 +4,20 @@ import { Random } from '../../harness/seed.ts'
 import { ofKind } from '../history.ts'
 import { endsOf, openRuns, readAgain, tally } from '../load.ts'
 import { paced } from '../prompts.ts'
-import { createSessions, gatewayFor, sessionsThere } from '../sessions.ts'
+import { countSessions, createSessions, gatewayFor } from '../sessions.ts'
 import { World } from '../world.ts'
 
 const exists = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-describe('a cluster under test', () => {
-  it('is real processes that streams go through, records what happens to them, and leaves nothing behind', async () => {
+describe('the cluster of a scenario', () => {
+  it('consists of real processes, records what happens to them, and leaves nothing behind', async () => {
     const world = await World.open({ random: new Random(1), gateways: 2, workers: 2, hasProxies: true })
     const pids = [...world.gateways, ...world.workers].map(({ proc }) => proc.pid)
     try {
       const streams = await openRuns(world, 4, () => paced({ count: 2, everyMs: 20 }))
       expect(tally(await endsOf(streams, 5_000))).to.equal('4 done')
       await readAgain(world, streams)
-      expect(await sessionsThere(world, await createSessions(world, 2))).to.equal(2)
+      expect(await countSessions(world, await createSessions(world, 2))).to.equal(2)
       for (const { run } of streams) expect(world.workers).to.include(world.ownerOf(run))
       for (const { proxy } of world.workers) expect(proxy?.stats.open).to.be.above(1)
       expect((await world.ask(gatewayFor(world, 0), { path: '/nowhere' })).status).to.equal(404)
@@ -26,9 +26,9 @@ describe('a cluster under test', () => {
       const frames = ofKind(world.history, 'frame')
       const doubled = frames.at(-1)
       if (doubled) world.record(doubled)
-      expect(world.check().map(({ rule }) => rule)).to.include('N5')
+      expect(world.check().map(({ rule }) => rule)).to.include('stream-altered')
       world.endRound()
-      expect(world.check(), 'what was found in an ended round stays found').to.not.have.length(0)
+      expect(world.check(), 'violations of an ended round are kept').to.not.have.length(0)
 
       const [worker] = world.workers
       if (!worker) throw new Error('there is a worker')

@@ -5,27 +5,27 @@ import { post, raw } from '../request.ts'
 const LIMIT = 10_485_760
 const RUN = '/v1/agent/run'
 
-/** On a path whose answer is small and leaves nothing behind: what is no object never gets as far as the missing prompt. */
+/** A body that is not an object is refused before the missing prompt is noticed. */
 const run = (body: string | Buffer) => post(RUN, body)
 const create = (body: string | Buffer) => post('/v1/sessions', body)
 const bytes = (...values: number[]) => raw('{"prompt":"', Buffer.from(values), '"}')
 const filled = (open: string, unit: string, close: string): string =>
   open + unit.repeat(Math.floor((LIMIT - open.length - close.length) / unit.length)) + close
 
-/** Bodies that are no JSON, or more JSON than is good (D2.1, D2.2, D2.4, L11–L13). */
+/** Bodies that are not valid JSON, or valid JSON of extreme size, depth or content (D2.1, D2.2, D2.4). */
 export const bodies: readonly Case[] = [
   ['an empty body where fields are required', run(''), 400],
-  ['an empty body where none are', create(''), 201],
+  ['an empty body where no field is required', create(''), 201],
   ['blanks', create('   \n\t '), 400],
   ['null', run('null'), 400],
   ['a number', run('1'), 400],
   ['a text', run('"prompt"'), 400],
   ['a list', run('[]'), 400],
   ['a list of objects', run('[{"prompt":"x"}]'), 400],
-  ['half an object', run('{"prompt":"x"'), 400],
+  ['a truncated object', run('{"prompt":"x"'), 400],
   ['two objects', run('{"prompt":"x"}{"prompt":"y"}'), 400],
-  ['a comma too many', run('{"prompt":"x",}'), 400],
-  ['a comma too few', run('{"prompt":"x" "model":"y"}'), 400],
+  ['a trailing comma', run('{"prompt":"x",}'), 400],
+  ['a missing comma', run('{"prompt":"x" "model":"y"}'), 400],
   ['single quotes', run("{'prompt':'x'}"), 400],
   ['a comment', run('{"prompt":"x"/* y */}'), 400],
   ['a key without quotes', run('{prompt:"x"}'), 400],
@@ -35,28 +35,32 @@ export const bodies: readonly Case[] = [
   ['a number with a leading zero', run('{"prompt":"x","max_turns":010}'), 400],
   ['a line break within a text', run('{"prompt":"a\nb"}'), 400],
   ['a NUL within a text', run('{"prompt":"a\0b"}'), 400],
-  ['a bad escape', run('{"prompt":"\\x41"}'), 400],
-  ['half an escape', run('{"prompt":"\\u00"}'), 400],
-  ['half a surrogate pair', run('{"prompt":"\\ud83d"}'), 400],
-  ['a surrogate pair the wrong way round', run('{"prompt":"\\ude00\\ud83d"}'), 400],
-  ['a byte that is no UTF-8', run(bytes(0xff)), 400],
-  ['half a character', run(bytes(0xf0, 0x9f, 0x98)), 400],
-  ['an overlong character', run(bytes(0xc0, 0xaf)), 400],
+  ['an invalid escape', run('{"prompt":"\\x41"}'), 400],
+  ['a truncated escape', run('{"prompt":"\\u00"}'), 400],
+  ['a lone surrogate', run('{"prompt":"\\ud83d"}'), 400],
+  ['a reversed surrogate pair', run('{"prompt":"\\ude00\\ud83d"}'), 400],
+  ['a byte that is not UTF-8', run(bytes(0xff)), 400],
+  ['a truncated character', run(bytes(0xf0, 0x9f, 0x98)), 400],
+  ['an overlong UTF-8 encoding', run(bytes(0xc0, 0xaf)), 400],
   ['a surrogate as UTF-8', run(bytes(0xed, 0xa0, 0x80)), 400],
   ['a character beyond Unicode', run(bytes(0xf4, 0x90, 0x80, 0x80)), 400],
   ['UTF-16', run(Buffer.from('{"prompt":"x"}', 'utf16le')), 400],
-  ['gzip that does not say so', run(gzipSync('{"prompt":"x"}')), 400],
+  ['gzip without a Content-Encoding', run(gzipSync('{"prompt":"x"}')), 400],
   ['a form', run('prompt=x'), 400],
   ['XML with an entity', run('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>'), 400],
   ['a byte order mark', create('\ufeff{}'), 201],
   ['a key __proto__', create('{"__proto__":{"session_id":"x"}}'), 400],
-  ['the key in escapes', create('{"\\u005f_proto__":1}'), 400],
-  ['the key far down', create('{"a":[{"b":{"__proto__":null}}]}'), 400],
-  ['the key with blanks behind it', create('{"__proto__" \n\t :1}'), 400],
-  ['the key as a value', create('{"a":"__proto__"}'), 201],
+  ['the key __proto__ in escapes', create('{"\\u005f_proto__":1}'), 400],
+  ['the key __proto__ in a nested object', create('{"a":[{"b":{"__proto__":null}}]}'), 400],
+  ['the key __proto__ followed by blanks', create('{"__proto__" \n\t :1}'), 400],
+  ['__proto__ as a value', create('{"a":"__proto__"}'), 201],
   ['constructor and prototype', create('{"constructor":{"prototype":{"session_id":"../x"}}}'), 201],
-  ['other names of a prototype', create('{"toString":1,"hasOwnProperty":null,"valueOf":{},"__defineGetter__":1}'), 201],
-  ['operators of a database', create('{"$where":"sleep(1e9)","$gt":"","$ne":null}'), 201],
+  [
+    'other names of Object.prototype',
+    create('{"toString":1,"hasOwnProperty":null,"valueOf":{},"__defineGetter__":1}'),
+    201,
+  ],
+  ['database operators as keys', create('{"$where":"sleep(1e9)","$gt":"","$ne":null}'), 201],
   ['a key twice', post(RUN, '{"prompt":"x","prompt":""}'), 400],
   ['64 levels', create(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`), 201],
   ['65 levels', create(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`), 400],
@@ -77,5 +81,5 @@ export const bodies: readonly Case[] = [
   ['10 MB of digits', run(filled('{"max_turns":', '1', '}')), 400],
   ['10 MB of zeroes', run(Buffer.alloc(LIMIT)), 400],
   ['10 MB exactly', create(filled('{"a":"', 'a', '"}')), 201],
-  ['a byte more than 10 MB', create(`${filled('{"a":"', 'a', '"}')} `), 413],
+  ['one byte more than 10 MB', create(`${filled('{"a":"', 'a', '"}')} `), 413],
 ]

@@ -21,18 +21,18 @@ export const fields = (at: Fixtures): readonly Case[] => [
   ),
   ['a prompt of 100,000 emoji', post('/v1/agent/run', { prompt: '😀'.repeat(100_000) }), 200],
   ['an exponent for an integer', post('/v1/agent/run', '{"prompt":"/say a","max_turns":1e1}'), 200],
-  ['a number beyond all numbers', post('/v1/agent/run', '{"prompt":"/say a","max_turns":1e400}'), 400],
+  ['a number that overflows to Infinity', post('/v1/agent/run', '{"prompt":"/say a","max_turns":1e400}'), 400],
 ]
 
 const prompts: readonly (readonly [string, unknown])[] = [
   ['missing', undefined],
   ['null', null],
   ['empty', ''],
-  ['blanks', ' \t\r\n\u00a0\u2003'],
+  ['only blanks', ' \t\r\n\u00a0\u2003'],
   ['a number', 1],
   ['a list', ['x']],
   ['an object', { $gt: '' }],
-  ['a truth', true],
+  ['a boolean', true],
   ['100,001 characters', 'a'.repeat(100_001)],
   ['100,001 emoji', '😀'.repeat(100_001)],
   ['100,000 blanks', ' '.repeat(100_000)],
@@ -99,7 +99,7 @@ const replies: readonly (readonly [string, unknown])[] = [
   ['a number', { allow: 1 }],
   ['null', { allow: null }],
   ['a list', { allow: [true] }],
-  ['a reason that is none', { allow: true, reason: 5 }],
+  ['a reason that is not a text', { allow: true, reason: 5 }],
   ['a reason of 10,001 characters', { allow: true, reason: 'x'.repeat(10_001) }],
-  ['half a character as a reason', { allow: true, reason: '\ud800' }],
+  ['a lone surrogate as the reason', { allow: true, reason: '\ud800' }],
 ]

@@ -3,7 +3,7 @@ import { get, post, request } from '../request.ts'
 
 const HEX = '0'.repeat(32)
 
-/** Ids that cannot exist are 404 in a path and 400 in a body (D2.11, L10). */
+/** Ids that cannot exist are 404 in a path and 400 in a body (D2.11), also when percent-decoding changes them. */
 export const ids = (at: Fixtures): readonly Case[] => [
   ...bad.map((id): Case => [`the session ${id.slice(0, 30)}`, get(`/v1/sessions/${id}`), 404]),
   ...bad.map((id): Case => [`the run ${id.slice(0, 30)}`, get(`/v1/runs/${id}`), 404]),
@@ -25,12 +25,16 @@ export const ids = (at: Fixtures): readonly Case[] => [
   ['a session as a run', get(`/v1/runs/${at.session}`), 404],
   ['a message to an unknown session', post('/v1/sessions/nobody/messages', { prompt: 'x' }), 404],
   ['a message to a run', post(`/v1/sessions/${at.run}/messages`, { prompt: 'x' }), 404],
-  ['a reply to nobody', post(`/v1/sessions/${at.session}/permissions/perm_${HEX}`, { allow: true }), 404],
+  ['a reply to an unknown request', post(`/v1/sessions/${at.session}/permissions/perm_${HEX}`, { allow: true }), 404],
   ['a reply in another session', post(`/v1/sessions/${at.session}/permissions/${at.permission}`, { allow: true }), 404],
   ['a reply to another run', post(`/v1/sessions/${at.run}/permissions/${at.permission}`, { allow: true }), 404],
   ['a reply to __proto__', post(`/v1/sessions/${at.asking}/permissions/__proto__`, { allow: true }), 404],
   ['a reply to a regular expression', post(`/v1/sessions/${at.asking}/permissions/.*`, { allow: true }), 404],
-  ['a reply in the wrong form', post(`/v1/sessions/${at.asking}/permissions/${at.permission}x`, { allow: true }), 404],
+  [
+    'a reply to an id with a suffix',
+    post(`/v1/sessions/${at.asking}/permissions/${at.permission}x`, { allow: true }),
+    404,
+  ],
 ]
 
 const bad = [
@@ -80,5 +84,5 @@ const named: readonly unknown[] = [
   '{}',
 ]
 
-/** Odd, but in the pattern; their sessions are deleted again. */
+/** Unusual ids that match the pattern. The sessions are deleted again. */
 const legal = ['..', '.', '__proto__', 'constructor', ':', '-', 'a'.repeat(128), 'toString', 'null']

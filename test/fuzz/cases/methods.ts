@@ -4,7 +4,7 @@ import { raw, request } from '../request.ts'
 
 const ALLOW = { headers: { allow: /^[A-Z, ]+$/ } }
 
-/** Methods that a path does not take are 405 with `Allow` (D2.2); OPTIONS is always answered (api.md "Authentication" 4). */
+/** Methods that a path does not support are 405 with `Allow` (D2.2). OPTIONS is always answered (api.md "Authentication" 4). */
 export const methods = ({ session, run }: Fixtures): readonly Case[] => [
   ...METHODS.filter((method) => !['GET', 'HEAD', 'OPTIONS', 'CONNECT'].includes(method)).map(
     (method): Case => [`${method} on /tools`, request({ method, path: '/v1/tools' }), 405, ALLOW],
@@ -22,17 +22,17 @@ export const methods = ({ session, run }: Fixtures): readonly Case[] => [
   ['HEAD of /tools', request({ method: 'HEAD', path: '/v1/tools' }), 200],
   ['HEAD of a running stream', request({ method: 'HEAD', path: `/v1/runs/${run}/events` }), 200],
   ['OPTIONS of an unknown path', request({ method: 'OPTIONS', path: '/v1/nothing' }), 204],
-  ['OPTIONS of a path that is no encoding', request({ method: 'OPTIONS', path: '/v1/%' }), 204],
+  ['OPTIONS of a path with invalid percent-encoding', request({ method: 'OPTIONS', path: '/v1/%' }), 204],
   ['OPTIONS of the server', request({ method: 'OPTIONS', path: '*' }), 204],
   ['GET of the server', request({ method: 'GET', path: '*' }), 404],
-  ['a method in small letters', request({ method: 'get', path: '/v1/tools' }), 400],
+  ['a method in lower case', request({ method: 'get', path: '/v1/tools' }), 400],
   ['a method that does not exist', request({ method: 'SHOVE', path: '/v1/tools' }), 400],
   ['a method of a thousand letters', request({ method: 'G'.repeat(1_000), path: '/v1/tools' }), 400],
   ['no method', raw(' /v1/tools HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'), 400],
   ['CONNECT', request({ method: 'CONNECT', path: 'example.com:443' }), '4xx'],
   ['CONNECT to a path', request({ method: 'CONNECT', path: '/v1/tools' }), 400],
   [
-    'an override header',
+    'a method override header',
     request({ method: 'POST', path: '/v1/tools', headers: { 'X-HTTP-Method-Override': 'GET' } }),
     405,
   ],

@@ -3,17 +3,17 @@ import { get, post } from '../request.ts'
 
 const LONG = 'a'.repeat(4_000)
 
-/** Paths that do not exist, or look as if they did (D2.2, D2.11, L10). */
+/** Paths that do not exist, some of which resemble existing ones (D2.2, D2.11). */
 export const paths: readonly Case[] = [
   ['the root', get('/'), 404],
-  ['the base path alone', get('/v1'), 404],
+  ['only the base path', get('/v1'), 404],
   ['the base path with a slash', get('/v1/'), 404],
   ['the cluster form’s base path', get('/api/v1/health'), 404],
   ['another version', get('/v2/health'), 404],
   ['a base path in capitals', get('/V1/health'), 404],
   ['a route in capitals', get('/v1/Health'), 404],
-  ['a route with more behind it', get('/v1/health/more'), 404],
-  ['a double slash in front', get('//v1/health'), 404],
+  ['a route with another segment', get('/v1/health/more'), 404],
+  ['a double slash at the start', get('//v1/health'), 404],
   ['a double slash within', get('/v1//tools'), 404],
   ['a dot segment', get('/v1/./tools'), 404],
   ['a dot-dot segment', get('/v1/runs/../tools'), '4xx'],
@@ -23,10 +23,10 @@ export const paths: readonly Case[] = [
   ['an encoded slash between segments', get('/v1%2ftools'), 404],
   ['a backslash for a slash', get('/v1\\tools'), 404],
   ['an encoded backslash', get('/v1/sessions/..%5c..%5cx'), 404],
-  ['half a percent encoding', get('/v1/tools%'), 400],
+  ['a truncated percent-encoding', get('/v1/tools%'), 400],
   ['a percent sign with no digits', get('/v1/%zz'), 400],
-  ['half a UTF-8 character', get('/v1/%E0%A4%A'), 400],
-  ['a byte that is no UTF-8', get('/v1/%ff'), 400],
+  ['a truncated UTF-8 character', get('/v1/%E0%A4%A'), 400],
+  ['a byte that is not UTF-8', get('/v1/%ff'), 400],
   ['an overlong slash', get('/v1/%c0%af'), 400],
   ['an encoded surrogate', get('/v1/sessions/%ed%a0%80'), 400],
   ['an encoded NUL', get('/v1/tools%00'), 404],
@@ -42,9 +42,9 @@ export const paths: readonly Case[] = [
   ['a thousand segments', get(`/v1${'/a'.repeat(1_000)}`), 404],
   ['four thousand slashes', get('/'.repeat(4_000)), 404],
   ['a path of percent encodings', get(`/v1/${'%41'.repeat(1_300)}`), 404],
-  ['a known path behind an unknown one', get('/x/v1/tools'), 404],
-  ['a file of the explorer that is not its', get('/v1/docs/package.json'), 404],
-  ['a way out of the explorer', get('/v1/docs/..%2f..%2f..%2fpackage.json'), 404],
+  ['a known path after an unknown segment', get('/x/v1/tools'), 404],
+  ['a file that the explorer does not serve', get('/v1/docs/package.json'), 404],
+  ['a path that leaves the explorer’s folder', get('/v1/docs/..%2f..%2f..%2fpackage.json'), 404],
   ['an index of the explorer', get('/v1/docs/swagger-initializer.js'), 404],
   ['a trailing slash on a route', get('/v1/tools/'), '2xx'],
   ['an empty id', get('/v1/sessions/'), 405],

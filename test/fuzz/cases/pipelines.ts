@@ -3,7 +3,7 @@ import { get, post, raw, request } from '../request.ts'
 
 const repeat = <const T>(times: number, what: T): T[] => Array.from({ length: times }, () => what)
 
-/** Several requests in one go: each is answered, in order, and none is taken for another. */
+/** Several requests in one write: each is answered, in order, and no body is parsed as a request. */
 export const pipelines = ({ session }: Fixtures): readonly Case[] => [
   ['two requests', raw(get('/v1/health'), get('/v1/tools')), [200, 200]],
   ['a hundred requests', raw(...repeat(100, get('/v1/health'))), repeat(100, 200)],
@@ -14,9 +14,9 @@ export const pipelines = ({ session }: Fixtures): readonly Case[] => [
     { mayHaveMore: true },
   ],
   ['a refusal between two answers', raw(get('/v1/health'), get('/v1/nothing'), get('/v1/health')), [200, 404, 200]],
-  ['a body that nobody reads', raw(post('/v1/nothing', 'x'.repeat(50_000)), get('/v1/health')), [404, 200]],
+  ['a body for an unknown path', raw(post('/v1/nothing', 'x'.repeat(50_000)), get('/v1/health')), [404, 200]],
   [
-    'a body where none belongs',
+    'a body of a GET request',
     raw(request({ method: 'GET', path: '/v1/tools', body: { a: 1 } }), get('/v1/health')),
     [200, 200],
   ],

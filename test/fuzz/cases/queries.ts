@@ -1,7 +1,7 @@
 import type { Case, Fixtures } from '../case.ts'
 import { get, type Headers } from '../request.ts'
 
-/** Values of the query are single strings in their own form, whatever else stands there (D2.7, D2.11, D4.5, L10). */
+/** A query parameter is a single string in its own format. Other parameters are ignored (D2.7, D2.11, D4.5). */
 export const queries = ({ run }: Fixtures): readonly Case[] => [
   ...bad.map((query): Case => [`runs?${query.slice(0, 40)}`, get(`/v1/runs?${query}`), 400]),
   ...harmless.map((query): Case => [`runs?${query.slice(0, 40)}`, get(`/v1/runs?${query}`), 200]),
@@ -13,7 +13,7 @@ export const queries = ({ run }: Fixtures): readonly Case[] => [
   ['two Last-Event-IDs', events(run, { 'Last-Event-ID': ['1', '2'] }), 400],
   ['a bad header beside a good query', get(`/v1/runs/${run}/events?last_event_id=1`, { 'Last-Event-ID': 'x' }), 400],
   ['a good header beside a bad query', get(`/v1/runs/${run}/events?last_event_id=x`, { 'Last-Event-ID': '1' }), 200],
-  ['the events of nobody', get(`/v1/runs/run_${'f'.repeat(32)}/events`, { 'Last-Event-ID': '1' }), 404],
+  ['the events of an unknown run', get(`/v1/runs/run_${'f'.repeat(32)}/events`, { 'Last-Event-ID': '1' }), 404],
 ]
 
 const events = (run: string, headers: Headers) => get(`/v1/runs/${run}/events`, headers)

@@ -13,7 +13,7 @@ function readerOf(dialect: Dialect, ...chunks: string[]): StreamReader {
 }
 
 describe('the bench’s stream reader', () => {
-  it('a stream is the same wherever the network cuts it', () => {
+  it('the result is the same wherever the network splits the stream', () => {
     const stream = `: ok\n\n${delta(1)}${delta(2)}${delta(3)}${done}`
     for (let at = 0; at <= stream.length; at += 1) {
       const reader = readerOf(GATEWAY, stream.slice(0, at), stream.slice(at))
@@ -22,7 +22,7 @@ describe('the bench’s stream reader', () => {
     }
   })
 
-  it('a stream without its end, with a token lost, doubled or out of order, or with half a frame is not whole', () => {
+  it('a stream without its end, with a token lost, repeated or out of order, or with an incomplete frame is not complete', () => {
     const broken = [
       [delta(1), delta(2)],
       [delta(2), done],
@@ -34,7 +34,7 @@ describe('the bench’s stream reader', () => {
     for (const stream of broken) expect(readerOf(GATEWAY, ...stream).isComplete(2), stream.join('')).to.equal(false)
   })
 
-  it('of the provider, the opening chunk without text is no text event', () => {
+  it('the provider’s first chunk, which has no text, does not count as a text event', () => {
     const opening = chunk('{"role":"assistant","content":""}')
     expect(readerOf(PROVIDER, opening).events).to.equal(0)
     const stream = [opening, chunk('{"content":"1 "}'), 'data: [DONE]\n\n']

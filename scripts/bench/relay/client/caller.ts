@@ -10,7 +10,7 @@ const CALL_WITHIN_MS = 5_000
 
 type Pending = { start: number; firstMs: number; resolve(firstMs: number): void; reject(cause: Error): void }
 
-/** Starts one short run after the other, on a connection that it keeps for as long as the server does. */
+/** Executes short runs one after the other, on a connection that it keeps as long as the server does. */
 export class Caller {
   readonly #connect: Connect
   readonly #target: Target
@@ -29,7 +29,7 @@ export class Caller {
     return this.#isBusy
   }
 
-  /** Runs to its end. Resolves with the time from the request to the first event. */
+  /** Executes one run. Resolves with the time from the request to the first event. */
   async run(): Promise<number> {
     this.#isBusy = true
     const { promise, resolve, reject } = Promise.withResolvers<number>()

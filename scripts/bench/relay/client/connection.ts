@@ -3,7 +3,7 @@ import type { ResponseReader } from './response-reader.ts'
 
 const BUFFER_BYTES = 64 * 1024
 
-/** All connections of the process read into one buffer, which nothing keeps. */
+/** Creates a connect function whose connections all read into one buffer. Readers must not keep it. */
 export function createConnect() {
   const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   return (port: number, reader: ResponseReader, onFailure: (cause: Error) => void): Socket => {

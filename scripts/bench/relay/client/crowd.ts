@@ -12,14 +12,14 @@ export type CrowdOrder = { target: Target; script: Script; streams: number; perS
 
 export type Counted = { events: number; ms: number }
 
-/** What the crowd has seen so far; anything but zeros is a fault of the server. */
-export type Verdict = { lost: number; repeated: number; ended: number; endings: string[] }
+/** Errors of the streams so far. `lost` and `repeated` must be zero. */
+export type CrowdReport = { lost: number; repeated: number; ended: number; endings: string[] }
 
 const OPEN_TOGETHER = 256
 const OPEN_WITHIN_MS = 30_000
 const LOOK_EVERY_MS = 5
 
-/** Many streams of one server that are read as fast as they come, and checked. */
+/** Reads and checks many streams of one server. */
 export class Crowd {
   readonly #connect: Connect
   readonly #streams: CrowdStream[] = []
@@ -29,7 +29,7 @@ export class Crowd {
     this.#connect = connect
   }
 
-  /** Resolves when each stream has had its first event. */
+  /** Opens the streams. Resolves when each has received its first event. Throws after 30 s. */
   async open({ target, script, streams, perSecond = Infinity }: CrowdOrder): Promise<void> {
     const request = requestText(target, script)
     const start = performance.now()
@@ -43,7 +43,7 @@ export class Crowd {
     }
   }
 
-  /** The events that come within `ms`, of all streams but the first `except`. */
+  /** Counts the events of all streams but the first `except` for `ms`. */
   async count(ms: number, except = 0): Promise<Counted> {
     const start = performance.now()
     const before = this.#events(except)
@@ -52,7 +52,7 @@ export class Crowd {
     return { events: this.#events(except) - before, ms: performance.now() - start }
   }
 
-  /** From the making of an event to here, of those that come within `ms`. */
+  /** Measures the time from the creation of each event to its arrival, for `ms`. */
   async latencies(ms: number): Promise<{ p50: number; p99: number }> {
     const taken: number[] = []
     for (const { checker } of this.#streams) {
@@ -66,7 +66,7 @@ export class Crowd {
     return { p50: quantile(taken, 0.5), p99: quantile(taken, 0.99) }
   }
 
-  /** The streams from `from` on are no longer read, or are again. */
+  /** Stops or continues reading the streams from `from` to `to`. */
   setReading({ isReading, from, to }: { isReading: boolean; from: number; to: number }): void {
     for (const { socket } of this.#streams.slice(from, to)) {
       if (isReading) socket.resume()
@@ -74,13 +74,13 @@ export class Crowd {
     }
   }
 
-  /** Resolves when all streams have ended, or with the time. */
+  /** Resolves when all streams have ended, or after `withinMs`; `report` tells how many have. */
   async ends(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
     while (performance.now() < until && this.#streams.some(({ hasEnded }) => !hasEnded)) await sleep(LOOK_EVERY_MS)
   }
 
-  verdict(): Verdict {
+  report(): CrowdReport {
     const sum = (of: (stream: CrowdStream) => number) => this.#streams.reduce((all, stream) => all + of(stream), 0)
     return {
       lost: sum(({ checker }) => checker.lost),
@@ -90,7 +90,7 @@ export class Crowd {
     }
   }
 
-  /** Without the states that closing leaves in the kernel: the ports are needed again. */
+  /** Resets the connections, so that no TIME_WAIT states occupy the ports. */
   close(): void {
     for (const { socket } of this.#streams) socket.resetAndDestroy()
     this.#streams.length = 0

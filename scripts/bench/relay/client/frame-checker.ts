@@ -4,19 +4,19 @@ const [LF, COLON, LETTER_I, ZERO] = [10, 58, 105, 48]
 const ID_AT = 'id: '.length
 const PIECE_BYTES = 512
 
-/** Where a whole event lies, and how many digits its number has. */
+/** Receives the position of a complete event and the number of digits of its id. */
 export type OnEvent = (bytes: Buffer, at: number, digits: number) => void
 
 /**
- * Reads one stream's frames, counts its events, and sees by their numbers whether each came once and in order. Events of the
- * usual size are read in place; whatever the network cut, or is no such event, is put together as text.
+ * Counts the events of one stream and checks by their ids that each came once and in order. Complete events of the measured
+ * size are read in place; split ones and other frames are assembled as text.
  */
 export class FrameChecker {
   events = 0
   lost = 0
-  /** Came twice, or behind a later one. */
+  /** Events that came twice or after a later one. */
   repeated = 0
-  /** Name of the last event that was no text. */
+  /** Name of the last event that was not `text_delta`. */
   lastEvent = ''
   onEvent: OnEvent | undefined
   #expected = 1
@@ -56,7 +56,7 @@ export class FrameChecker {
   #readText(frame: string): void {
     const [, id, event = ''] = /^id: (\d+)\nevent: (\w+)\n/.exec(frame) ?? []
     if (event !== 'text_delta') this.lastEvent = event
-    // The gateway's own word to a slow reader repeats the number of the last event delivered.
+    // A gateway's own error event repeats the id of the last event.
     if (event !== 'error') this.#count(Number(id))
   }
 

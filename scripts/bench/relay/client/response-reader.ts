@@ -3,15 +3,15 @@ const HEAD_END = '\r\n\r\n'
 const MAX_HEAD_CHARS = 8_192
 
 export type BodySink = {
-  /** A piece of the body, in a buffer that is the reader's again afterwards. */
+  /** Receives a piece of the body. The buffer is reused after the call. */
   body(bytes: Buffer, from: number, to: number): void
-  /** The response is whole. `isClosing`: the server takes no other request on this connection. */
+  /** The response is complete. `isClosing`: the server accepts no other request on this connection. */
   ended(isClosing: boolean): void
 }
 
 /**
- * Reads chunked HTTP responses that follow each other on one connection, without a copy: node:http's client costs more a chunk
- * than the servers that are measured. Throws for any other response, with what it says.
+ * Reads successive chunked HTTP responses on one connection without copying, since node:http's client costs more per chunk
+ * than the measured servers. Throws for any other response, with its text.
  */
 export class ResponseReader {
   readonly #sink: BodySink
@@ -57,7 +57,7 @@ export class ResponseReader {
     return end
   }
 
-  /** A chunk's size, behind the line feed that ends the chunk before it; or the empty line behind the last chunk. */
+  /** Reads a chunk's size, after the line feed of the chunk before it, or the empty line after the last chunk. */
   #readLine(bytes: Buffer, from: number, length: number): number {
     for (let at = from; at < length; at++) {
       const byte = bytes[at] ?? 0

@@ -6,7 +6,7 @@ import type { Connect } from './connection.ts'
 
 const TICK_MS = 1
 
-/** One run at a time: the middle time to the first event. */
+/** Executes runs one at a time. Resolves with the median time to the first event. */
 export async function oneAtATime(connect: Connect, target: Target, count: number): Promise<number> {
   const caller = new Caller(connect, target)
   const taken: number[] = []
@@ -15,7 +15,7 @@ export async function oneAtATime(connect: Connect, target: Target, count: number
   return quantile(taken, 0.5)
 }
 
-/** So many runs a second whether or not the ones before have ended: the middle time to the first event. */
+/** Starts runs at a constant rate, whether or not earlier ones have ended. Resolves with the median time to the first event. */
 export async function atRate(
   connect: Connect,
   target: Target,
@@ -29,7 +29,7 @@ export async function atRate(
       let caller = callers.find(({ isBusy }) => !isBusy)
       if (!caller) callers.push((caller = new Caller(connect, target)))
       started.push(caller.run())
-      started.at(-1)?.catch(() => {}) // Awaited below.
+      started.at(-1)?.catch(() => {}) // Handled by `Promise.all` below.
     }
     await sleep(TICK_MS)
   }
@@ -38,7 +38,7 @@ export async function atRate(
   return quantile(taken, 0.5)
 }
 
-/** So many callers, each starting its next run at the end of the one before: runs per second. */
+/** Executes runs with a number of callers, each starting its next run at the end of the one before. Resolves with runs per second. */
 export async function closedLoop(
   connect: Connect,
   target: Target,

@@ -7,7 +7,7 @@ import { BARE_PATH, type Target } from '../target.ts'
 
 const PER_SECOND = 300
 
-/** From a request to its first event, relayed and in the same code without the relay (G8). */
+/** Time from a request to its first event, through the relay and in the same code without it (G8). */
 export async function measureFirstEvent(bench: RelayBench): Promise<Row[]> {
   const count = bench.pick(300, 100)
   const one = await compare(bench, (load, target) => load.oneAtATime(target, count))
@@ -38,7 +38,7 @@ export async function measureFirstEvent(bench: RelayBench): Promise<Row[]> {
       unit: 'x',
       detail: many.detail,
     },
-    { goal: 'G8', what: 'TTFB / BullMQ dispatch', bound: { atMost: 0.3 }, unit: 'x', detail: 'no queue yet' },
+    { goal: 'G8', what: 'TTFB / BullMQ dispatch', bound: { atMost: 0.3 }, unit: 'x', detail: 'there is no queue yet' },
   ]
 }
 
@@ -61,6 +61,6 @@ async function compare(bench: RelayBench, first: (load: Load, target: Target) =>
   return {
     times: middle(([direct, relayed]) => relayed / direct),
     added: middle(([direct, relayed]) => relayed - direct),
-    detail: `${ms[0]} to ${ms[1]} ms; a bare express ${ms[2]} ms`,
+    detail: `${ms[0]} to ${ms[1]} ms; plain express ${ms[2]} ms`,
   }
 }

@@ -16,7 +16,7 @@ const KIB_PER_MIB = 1024
 
 type Held = { kib: number; cpuPercent: number; delayMs: number }
 
-/** 10,000 streams that stand idle in one gateway: the memory of each, the cost of its heartbeats (G10, G11). */
+/** 10,000 idle streams in one gateway: memory of each, and CPU of their keepalives (G10, G11). */
 export async function measureIdleStreams(bench: RelayBench): Promise<Row[]> {
   const keepaliveMs = bench.pick(KEEPALIVE_MS, QUICK_KEEPALIVE_MS)
   const plain = await holdPlain(bench, keepaliveMs)
@@ -25,7 +25,7 @@ export async function measureIdleStreams(bench: RelayBench): Promise<Row[]> {
   return [
     {
       goal: 'G10',
-      what: 'memory an idle stream / node:http, 10k',
+      what: 'memory per idle stream / node:http, 10k',
       value: ours.kib / plain.kib,
       bound: { atMost: 1.1 },
       unit: 'x',
@@ -33,15 +33,15 @@ export async function measureIdleStreams(bench: RelayBench): Promise<Row[]> {
     },
     {
       goal: 'G11',
-      what: 'CPU of 10k idle streams, of a core',
+      what: 'CPU of 10k idle streams, in % of a core',
       value: (ours.cpuPercent * keepaliveMs) / KEEPALIVE_MS,
       bound: { atMost: 2.5 },
       unit: ' %',
-      detail: `node:http with the same wheel ${format((plain.cpuPercent * keepaliveMs) / KEEPALIVE_MS)} %${scaled}`,
+      detail: `node:http with the same timer wheel ${format((plain.cpuPercent * keepaliveMs) / KEEPALIVE_MS)} %${scaled}`,
     },
     {
       goal: 'G11',
-      what: 'longest loop delay / all in one burst',
+      what: 'longest loop delay / all keepalives at once',
       value: ours.delayMs / plain.burstMs,
       bound: { atMost: 1 / 20 },
       unit: 'x',
@@ -56,7 +56,7 @@ async function holdPlain(bench: RelayBench, keepaliveMs: number): Promise<Held &
   const bursts: number[] = []
   for (let i = 0; i < bench.pick(5, 3); i++) {
     await plain.call('watchLoop')
-    await plain.call('beatAll')
+    await plain.call('sendAllKeepalives')
     await sleep(1_000)
     bursts.push((await plain.call('maxLoopDelayMs')) as number)
   }
@@ -90,7 +90,7 @@ async function hold(bench: RelayBench, server: Peer, target: Target, keepaliveMs
   const cpuBefore = cpuMs(server.pid)
   await server.call('watchLoop')
   for (let window = 0; window < WINDOWS; window++) {
-    await sleep(keepaliveMs / WINDOWS) // Together one turn of the wheel: each stream has its one keepalive.
+    await sleep(keepaliveMs / WINDOWS) // Together one keepalive interval: each stream gets one keepalive.
     delays.push((await server.call('maxLoopDelayMs')) as number)
   }
   const cpuPercent = ((cpuMs(server.pid) - cpuBefore) * 100) / keepaliveMs

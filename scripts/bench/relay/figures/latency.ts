@@ -7,12 +7,12 @@ import { format } from '../table.ts'
 import { BARE_PATH, type Target } from '../target.ts'
 
 const STREAMS = 100
-/** With 100 streams 2,000 events a second. */
+/** 2,000 events a second with 100 streams. */
 const PACED: Script = { mode: 'paced', everyMs: 50 }
 const OPEN_PER_SECOND = 1_000
 const WARM_MS = 300
 
-/** From the making of an event to its reader, at 2,000 events a second: relayed, and beside it direct (G7). */
+/** Time from the creation of an event to its reader at 2,000 events a second, through the relay and directly (G7). */
 export async function measureLatency(bench: RelayBench): Promise<Row[]> {
   const relay = (await bench.relay()).target
   const direct = await bench.directTarget(BARE_PATH)
@@ -32,7 +32,7 @@ export async function measureLatency(bench: RelayBench): Promise<Row[]> {
     { ...shared, what: 'p50 / direct', value: times, bound: { atMost: 2.7 }, unit: 'x' },
     {
       goal: 'G7',
-      what: 'p99 added (of a quiet machine)',
+      what: 'p99 added (on a quiet machine)',
       value: added('p99'),
       bound: { atMost: 1 },
       unit: ' ms',

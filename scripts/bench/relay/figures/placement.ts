@@ -13,10 +13,10 @@ const BALANCED_WORKERS = 100
 const KEYS = 100_000
 const LOOKUP_ROUNDS = 7
 const CHANGES = 8
-/** So many that each writes one event a loop turn: what one socket gets within a turn, node:http writes together. */
+/** Enough streams that each writes one event per loop turn: node:http combines the writes of one socket within a turn. */
 const WRITERS = 500
 
-/** Where sessions are placed among 1,000 workers: what a lookup costs, what a change moves, how even it is (G12). */
+/** Placement of sessions on 1,000 workers: cost of a lookup, keys moved by a change, and evenness (G12). */
 export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
   const keys = Array.from(
     { length: KEYS },
@@ -61,14 +61,14 @@ export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
 
 function lookupUs(ring: Ring, keys: readonly string[]): number {
   const rounds = Array.from({ length: LOOKUP_ROUNDS }, () => {
-    const before = process.threadCpuUsage().user // CPU: others' work on this machine is not the ring's.
+    const before = process.threadCpuUsage().user // CPU time, which other processes do not affect.
     for (const key of keys) ring.ownerOf(key)
     return (process.threadCpuUsage().user - before) / keys.length
   })
   return median(rounds.slice(1))
 }
 
-/** CPU of one event that is written by itself. */
+/** CPU time of one event that is written on its own. */
 async function socketWriteUs(bench: RelayBench): Promise<number> {
   const load = await bench.load()
   const { pid } = await bench.direct()
@@ -82,7 +82,7 @@ async function socketWriteUs(bench: RelayBench): Promise<number> {
   return us
 }
 
-/** One worker joins, or leaves: how many keys change their owner beside those that have to, and how many that need not. */
+/** One worker joins or leaves: the ratio of moved keys to the ideal number, and the keys that moved between other workers. */
 function changes(ring: Ring, members: readonly number[], keys: readonly string[]): { moved: number; needless: number } {
   const before = keys.map((key) => ring.ownerOf(key))
   const ratios: number[] = []

@@ -6,7 +6,7 @@ import { BARE_PATH } from '../target.ts'
 
 const CALLERS = 32
 
-/** Short runs, each started at the end of another: relayed, and in the same code without the relay (G9). */
+/** Short runs per second, each started at the end of another: through the relay and in the same code without it (G9). */
 export async function measureRunStarts(bench: RelayBench): Promise<Row[]> {
   const load = await bench.load()
   const how = { callers: CALLERS, ms: bench.pick(1_500, 600) }
@@ -19,6 +19,6 @@ export async function measureRunStarts(bench: RelayBench): Promise<Row[]> {
   const [direct = [], relayed = [], bare = []] = rates
   const value = median(relayed.map((rate, round) => rate / (direct[round] ?? rate)))
   const [a, b, c] = [relayed, direct, bare].map((each) => format(median(each)))
-  const detail = `${a} to ${b} runs/s; a bare express ${c}`
+  const detail = `${a} to ${b} runs/s; plain express ${c}`
   return [{ goal: 'G9', what: 'run starts / direct, closed loop', value, bound: { atLeast: 0.5 }, unit: 'x', detail }]
 }

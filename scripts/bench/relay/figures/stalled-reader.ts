@@ -15,7 +15,7 @@ const ALL_WITHIN_MS = 20_000
 const CATCH_UP_MS = 2_000
 const STALLED = 20
 
-/** Does saturation lose anything, and what does a reader that stands still cost the others, and the memory? (G15) */
+/** Whether saturation loses events, and what a stalled reader costs other streams and in memory (G15). */
 export async function measureStalledReader(bench: RelayBench): Promise<Row[]> {
   const faults = await countFaults(bench)
   const others = await rateOfOthers(bench)
@@ -23,7 +23,7 @@ export async function measureStalledReader(bench: RelayBench): Promise<Row[]> {
   return [
     {
       goal: 'G15',
-      what: 'lost + repeated + out of order',
+      what: 'events lost, repeated or out of order',
       value: faults.count + others.faults,
       bound: { atMost: 0 },
       unit: '',
@@ -31,7 +31,7 @@ export async function measureStalledReader(bench: RelayBench): Promise<Row[]> {
     },
     {
       goal: 'G15',
-      what: "others' rate beside a stalled one",
+      what: 'rate of others beside a stalled stream',
       value: others.ratio,
       bound: { atLeast: 0.95 },
       unit: 'x',
@@ -48,7 +48,7 @@ export async function measureStalledReader(bench: RelayBench): Promise<Row[]> {
   ]
 }
 
-/** 500 runs at once as fast as they go, each to its end. */
+/** Reads 500 unpaced runs to their ends. */
 async function countFaults(bench: RelayBench): Promise<{ count: number; detail: string }> {
   const load = await bench.load()
   const { target } = await bench.relay()
@@ -56,16 +56,16 @@ async function countFaults(bench: RelayBench): Promise<{ count: number; detail: 
   const script = { ...floodOf(STREAMS), count }
   await load.open({ target, streams: STREAMS, script })
   await load.ends(ALL_WITHIN_MS)
-  const { lost, repeated, ended, endings } = await load.verdict()
+  const { lost, repeated, ended, endings } = await load.report()
   await load.close()
   const unfinished = STREAMS - ended + endings.filter((ending) => ending !== 'done').length
   return {
     count: lost + repeated + unfinished,
-    detail: `${STREAMS} runs of ${count} events, ${ended} came to their end`,
+    detail: `${STREAMS} runs of ${count} events, ${ended} ended`,
   }
 }
 
-/** Windows with and without one that is not read, by turns; each time another one. */
+/** Measures windows with and without a stalled stream alternately; each time another stream stalls. */
 async function rateOfOthers(bench: RelayBench): Promise<{ ratio: number; faults: number; detail: string }> {
   const load = await bench.load()
   const { target } = await bench.relay()
@@ -82,7 +82,7 @@ async function rateOfOthers(bench: RelayBench): Promise<{ ratio: number; faults:
     await load.setReading(true, victim, victim + 1)
   }
   await sleep(CATCH_UP_MS)
-  const { lost, repeated, ended, endings } = await load.verdict()
+  const { lost, repeated, ended, endings } = await load.report()
   await load.close()
   const perSecond = (events: readonly number[]) => `${format(median(events) / windowMs)} k/s`
   const strange = endings.filter((ending) => ending !== 'error').length + Math.max(0, ended - rounds)
@@ -94,11 +94,11 @@ async function rateOfOthers(bench: RelayBench): Promise<{ ratio: number; faults:
   return {
     ratio,
     faults: lost + repeated + strange,
-    detail: `${perSecond(beside)} to ${perSecond(free)}; ${ended} of ${rounds} stalled ones were cut off, the others had no hole`,
+    detail: `${perSecond(beside)} to ${perSecond(free)}; ${ended} of ${rounds} stalled ones were cut off, the others lost nothing`,
   }
 }
 
-/** In processes of their own, whose memory the floods before have not widened. */
+/** Uses new processes, whose memory the earlier measurements have not enlarged. */
 async function memoryOfStalled(bench: RelayBench): Promise<{ mib: number; detail: string }> {
   const load = await bench.load()
   await using cluster = await bench.startRelay()

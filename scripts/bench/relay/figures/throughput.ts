@@ -6,7 +6,7 @@ import type { RelayBench } from '../relay-bench.ts'
 import { floodOf, untilFlowing } from '../source/script.ts'
 import { BARE_PATH, type Target } from '../target.ts'
 
-/** A design under so many streams, each read as fast as it comes. */
+/** The measured designs: the number of streams, and the way of the events to the client. */
 export const DESIGNS = {
   relay500: { streams: 500, kind: 'relay' },
   direct500by1: { streams: 500, kind: 'direct', perWrite: 1 },
@@ -23,20 +23,20 @@ export type DesignName = keyof typeof DESIGNS
 
 export type Sample = {
   perSecond: number
-  /** CPU per event, of all processes but the client; of Redis alone. */
+  /** CPU time per event in microseconds: of all processes but the client, and of Redis. */
   us: number
   redisUs: number
-  /** Of each process, for who asks where it goes. */
+  /** CPU time of each process. */
   cpu: Cpu
 }
 
 export type Samples = Record<DesignName, Sample[]>
-/** What made it impossible to measure a design. */
+/** Why a design could not be measured. */
 export type Failures = Partial<Record<DesignName, string>>
 
 const SETTLE_MS = 100
 
-/** Each design once a round, those that are compared one after the other. A round before, unmeasured, warms them up. */
+/** Measures each design once per round, compared ones one after the other. The first round is a warm-up. */
 export async function sampleAll(
   bench: RelayBench,
   names: readonly DesignName[],
@@ -67,9 +67,9 @@ async function sample(bench: RelayBench, name: DesignName, windowMs: number): Pr
   const before = readCpu()
   const { events, ms } = await load.count(windowMs)
   const cpu = less(readCpu(), before)
-  const { lost, repeated, ended } = await load.verdict()
+  const { lost, repeated, ended } = await load.report()
   await load.close()
-  if (lost + repeated > 0) throw new Error(`${name}: ${lost} events were lost and ${repeated} came again`)
+  if (lost + repeated > 0) throw new Error(`${name}: ${lost} events were lost and ${repeated} were repeated`)
   if (ended > 0) throw new Error(`${name}: ${ended} of ${streams} streams were cut off`)
   await sleep(SETTLE_MS)
   const us = (1000 * (cpu.gateway + cpu.worker + cpu.redis)) / events
@@ -95,7 +95,7 @@ const less = (after: Cpu, before: Cpu): Cpu => ({
   redis: after.redis - before.redis,
 })
 
-/** The middle of the rounds' ratios: both sides of each were measured within seconds. */
+/** The median of the rounds' ratios. Both sides of a round were measured within seconds. */
 export function ratio(a: readonly Sample[], b: readonly Sample[], of: (sample: Sample) => number): number {
   return median(a.flatMap((each, round) => (b[round] ? [of(each) / of(b[round])] : [])))
 }

@@ -1,14 +1,14 @@
 import type { Ready } from '../peer.ts'
 
-/** Each program reads those that it has a use for. */
+/** Options of all programs; each uses some of them. */
 export type Options = { redisUrl: string; keepaliveMs: number }
 
-/** What the bench has started this program with. */
+/** The options with which the bench started this program. */
 export const readOptions = (): Options => JSON.parse(process.argv[2] ?? '{}') as Options
 
 type Call = { id: number; method: string; args: never }
 
-/** Tells the bench that this program is ready, does what it is called for, and ends with the bench. */
+/** Reports to the bench that this program is ready, answers its calls, and exits with it. */
 export function answerCalls(ready: Ready, methods: Record<string, (args: never) => unknown> = {}): void {
   process.once('disconnect', () => process.exit())
   process.on('message', (message) => {

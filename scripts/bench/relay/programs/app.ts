@@ -2,9 +2,10 @@ import { createApp } from '../../../../services/gateway/app.ts'
 import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
 import type { Broker } from '../../../../shared/broker/port.ts'
 import { createLog } from '../../../../shared/log.ts'
+import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { BASE_PATH, TOKEN } from '../target.ts'
 
-/** The product's whole HTTP face on a broker: routing, authentication, checked bodies, SSE. */
+/** The product's HTTP application on a broker: routing, authentication, body validation, SSE. */
 export const appOn = (broker: Broker, keepaliveMs: number) =>
   createApp({
     basePath: BASE_PATH,
@@ -16,4 +17,8 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     hasExplorer: false,
     log: createLog({ level: 'error' }),
     relay: { keepaliveMs },
+    ledger: undefined,
+    limiter: undefined,
+    allowedHosts: undefined,
+    metrics: NO_METRICS,
   })

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What any SSE server does with a request: reads its body, sends the head. Resolves with the prompt. */
+/** The minimum that an SSE server does with a request: reads the body and sends the headers. Resolves with the prompt. */
 export async function openBare(req: IncomingMessage, res: ServerResponse): Promise<string> {
   let body = ''
   req.setEncoding('utf8')

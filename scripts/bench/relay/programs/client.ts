@@ -4,7 +4,7 @@ import { atRate, closedLoop, oneAtATime } from '../client/starts.ts'
 import type { Target } from '../target.ts'
 import { answerCalls } from './answer.ts'
 
-/** The readers of every server that is measured; ../load.ts calls it. */
+/** The client process, which reads the streams of every measured server. ../load.ts calls it. */
 const connect = createConnect()
 const crowd = new Crowd(connect)
 answerCalls(
@@ -15,7 +15,7 @@ answerCalls(
     latencies: ({ ms }: { ms: number }) => crowd.latencies(ms),
     setReading: (which: { isReading: boolean; from: number; to: number }) => crowd.setReading(which),
     ends: ({ withinMs }: { withinMs: number }) => crowd.ends(withinMs),
-    verdict: () => crowd.verdict(),
+    report: () => crowd.report(),
     close: () => crowd.close(),
     oneAtATime: ({ target, count }: { target: Target; count: number }) => oneAtATime(connect, target, count),
     atRate: ({ target, ...how }: { target: Target; perSecond: number; ms: number }) => atRate(connect, target, how),

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import express, { type Request, type Response } from 'express'
 import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
-import { createMemoryBroker, createMemoryPermissionStore } from '../../../../shared/broker/memory.ts'
+import { createMemoryBroker } from '../../../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../../../shared/broker/permissions/memory-store.ts'
 import { type AgentEvent, isTerminal } from '../../../../shared/events.ts'
 import { Player, type Sink } from '../source/player.ts'
 import { readScript } from '../source/script.ts'
@@ -13,7 +14,7 @@ import { openBare } from './bare.ts'
 
 const KEEPALIVE_MS = 15_000
 
-/** One process that makes the events and writes them: by itself under /bare, and in the product's code under its own path. */
+/** One process that creates the events and sends them: with minimal code under /bare, and with the product's code under its path. */
 const player = new Player()
 const bare = express().post(BARE_PATH, (req, res) => {
   void openBare(req, res).then((prompt) => {
@@ -29,7 +30,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {
   answerCalls({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
 })
 
-/** Writes so many events together as the request asks for. */
+/** Writes `per_write` events at a time to a response. */
 class ResponseSink implements Sink {
   readonly #res: Response
   readonly #perWrite: number

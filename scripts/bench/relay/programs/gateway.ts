@@ -1,6 +1,6 @@
 import { createServer } from '../../../../services/http/server.ts'
 import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
-import { joinAsGateway } from '../../../../shared/broker/relay/redis.ts'
+import { GatewayRelay } from '../../../../shared/broker/relay/redis-gateway.ts'
 import { createLog } from '../../../../shared/log.ts'
 import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { LoopDelay } from '../loop-delay.ts'
@@ -9,11 +9,12 @@ import { appOn } from './app.ts'
 
 /** The product's gateway. */
 const { redisUrl, keepaliveMs } = readOptions()
-const relay = await joinAsGateway(await openRedisLink(redisUrl), {
+const relay = new GatewayRelay(await openRedisLink(redisUrl), {
   pid: process.pid,
   log: createLog({ level: 'error' }),
   metrics: NO_METRICS,
 })
+await relay.join()
 const { port } = await createServer(appOn(relay.broker, keepaliveMs)).listen(0, '127.0.0.1')
 const delay = new LoopDelay()
 answerCalls({ port }, { watchLoop: () => delay.start(), maxLoopDelayMs: () => delay.maxMs() })

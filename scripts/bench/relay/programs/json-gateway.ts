@@ -10,19 +10,19 @@ import { type JsonCommand, type JsonEvent, TO_GATEWAY, TO_WORKER } from './json-
 
 const CREDIT_EVERY = 1_000
 
-/** gw-json's gateway: parses each event's envelope, renders its frame, and writes it. */
+/** The gateway of the JSON relay: parses each event's envelope, renders its frame and writes it. */
 const { redisUrl } = readOptions()
 const [commands, listener] = [new Redis(redisUrl), new Redis(redisUrl)]
 const streams = new Map<number, Response>()
 let lastStream = 0
-let seen = 0
+let received = 0
 
 listener.on('message', (_channel: string, text: string) => {
   const { stream, seq, event } = JSON.parse(text) as JsonEvent
   const res = streams.get(stream)
   res?.write(renderFrame(seq, event))
   if (isTerminal(event)) res?.end()
-  if (++seen % CREDIT_EVERY === 0) send({ type: 'credit', count: seen })
+  if (++received % CREDIT_EVERY === 0) send({ type: 'credit', count: received })
 })
 await listener.subscribe(TO_GATEWAY)
 

@@ -6,7 +6,7 @@ export const TO_WORKER = 'bench:wk'
 export type JsonCommand =
   | { type: 'start'; stream: number; prompt: string }
   | { type: 'stop'; stream: number }
-  /** How many events the gateway has seen. */
+  /** The number of events that the gateway has received. */
   | { type: 'credit'; count: number }
 
 export type JsonEvent = { stream: number; seq: number; event: AgentEvent }

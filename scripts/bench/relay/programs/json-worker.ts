@@ -5,21 +5,21 @@ import { readScript } from '../source/script.ts'
 import { answerCalls, readOptions } from './answer.ts'
 import { type JsonCommand, TO_GATEWAY, TO_WORKER } from './json-wire.ts'
 
-/** Events on their way: enough for any throughput, and far from Redis's limit for a subscriber. */
-const MAX_UNDER_WAY = 8_000
+/** Events in transit: enough for any throughput, and far below Redis's limit for a subscriber. */
+const MAX_IN_TRANSIT = 8_000
 
-/** gw-json's worker: one PUBLISH for each event, in an envelope of JSON. */
+/** The worker of the JSON relay: one PUBLISH with a JSON envelope for each event. */
 const { redisUrl } = readOptions()
 const [commands, listener] = [new Redis(redisUrl), new Redis(redisUrl)]
 const player = new Player()
 const stops = new Map<number, AbortController>()
-const credit = { sent: 0, seen: 0, wake: new Set<() => void>() }
+const credit = { sent: 0, received: 0, wake: new Set<() => void>() }
 
 listener.on('message', (_channel: string, text: string) => {
   const command = JSON.parse(text) as JsonCommand
   if (command.type === 'start') return start(command.stream, command.prompt)
   if (command.type === 'stop') return stops.get(command.stream)?.abort()
-  credit.seen = command.count
+  credit.received = command.count
   const woken = [...credit.wake]
   credit.wake.clear()
   for (const wake of woken) wake()
@@ -42,7 +42,7 @@ function sinkOf(stream: number): Sink {
       if (isTerminal(event)) stops.delete(stream)
     },
     get isBackpressured() {
-      return credit.sent - credit.seen > MAX_UNDER_WAY
+      return credit.sent - credit.received > MAX_IN_TRANSIT
     },
     waitForDrain: () => new Promise((resolve) => credit.wake.add(resolve)),
   }

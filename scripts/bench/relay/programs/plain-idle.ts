@@ -15,12 +15,12 @@ class Idle implements KeepaliveTarget {
     this.#res = res
   }
 
-  beat(): void {
+  sendKeepalive(): void {
     this.#res.write(KEEPALIVE)
   }
 }
 
-/** Plain node:http that holds idle streams on a wheel of keepalives (performance.md, `http/wheel`). */
+/** A plain node:http server that holds idle streams on the product's timer wheel for keepalives. */
 const { keepaliveMs } = readOptions()
 const wheel = createKeepalive(keepaliveMs)
 const streams = new Set<Idle>()
@@ -46,10 +46,10 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {
     {
       watchLoop: () => delay.start(),
       maxLoopDelayMs: () => delay.maxMs(),
-      /** The design without a wheel: one timer for all of them. */
-      beatAll: () => {
+      /** The design without a timer wheel: one timer for all streams. */
+      sendAllKeepalives: () => {
         setTimeout(() => {
-          for (const stream of streams) stream.beat()
+          for (const stream of streams) stream.sendKeepalive()
         })
       },
     },

@@ -1,17 +1,15 @@
 import { Lease } from '../../../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
-import { type ClusterWorker, joinAsWorker } from '../../../../shared/broker/relay/redis.ts'
+import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../../shared/broker/relay/redis-worker.ts'
 import { createLog } from '../../../../shared/log.ts'
 import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { createSyntheticInbox } from '../source/synthetic-inbox.ts'
 import { answerCalls, readOptions } from './answer.ts'
 
-type Session = Parameters<ClusterWorker<never>['release']>[0]
-
-/** The product's worker, with scripts in place of the engine. */
+/** The product's worker with scripts instead of the engine. */
 const { redisUrl } = readOptions()
 const inbox = createSyntheticInbox()
-const worker: ClusterWorker<Session> = {
+const worker: ClusterWorker<OwnedSession> = {
   inbox,
   liveRuns: inbox.liveRuns,
   isDraining: () => false,
@@ -20,12 +18,12 @@ const worker: ClusterWorker<Session> = {
   adopt: () => {},
   release: () => {},
   abortAll: () => {},
-  onSessionRemoved: () => {},
 }
-await joinAsWorker(await openRedisLink(redisUrl), worker, {
+const relay = new WorkerRelay(await openRedisLink(redisUrl), worker, {
   pid: process.pid,
   lease: new Lease(),
   log: createLog({ level: 'error' }),
   metrics: NO_METRICS,
 })
+await relay.join()
 answerCalls({ port: 0 })

@@ -4,17 +4,17 @@ import type { Script } from './script.ts'
 
 type Flood = Extract<Script, { mode: 'flood' }>
 
-/** Where a run's events go: a journal, or what a baseline has in its place. */
+/** Receives a run's events: a journal, or a baseline's replacement for it. */
 export type Sink = {
   append(event: AgentEvent): void
   readonly isBackpressured: boolean
-  /** Resolves when it is not crowded any more, or the signal is aborted. */
+  /** Resolves when it is not backpressured any more, or the signal is aborted. */
   waitForDrain(signal: AbortSignal): Promise<void>
 }
 
 type Source = { sink: Sink; events: PreparedEvents; perTurn: number; left: number; signal: AbortSignal }
 
-/** Plays synthetic runs. All that are as fast as can be share one loop, so that the loop is not what is measured. */
+/** Plays synthetic runs. All unpaced runs share one loop, so that the loop costs little. */
 export class Player {
   readonly #floods = new Set<Source>()
   #isTurning = false
@@ -22,7 +22,7 @@ export class Player {
   play(script: Script, sink: Sink, signal: AbortSignal): void {
     if (script.mode === 'flood') return this.#flood(script, sink, signal)
     if (script.mode === 'paced') return pace(script.everyMs, sink, signal)
-    // As the engine does: not before whoever started the run has an answer, and still in the same loop turn.
+    // As the engine does: after the start of the run was answered, and in the same loop turn.
     queueMicrotask(() => sink.append(TURN_START))
     if (script.mode === 'once') setImmediate(() => sink.append(DONE))
   }

@@ -1,13 +1,13 @@
 import type { AgentEvent } from '../../../../shared/events.ts'
 
-/** The size of every measured event on the wire (performance.md). */
+/** The size of every measured event on the wire. */
 export const FRAME_BYTES = 112
-/** `id: `, line feed, `event: text_delta`, `data: {"text":"`, `"}` and the line feeds between and behind them. */
+/** `id: `, `event: text_delta`, `data: {"text":"`, `"}` and all line feeds. */
 const FRAME_BYTES_AROUND = 42
 const STAMP_CHARS = 20
 const MAX_DIGITS = 10
 
-/** Where a stamp begins in a frame whose number has so many digits. */
+/** The offset of the timestamp in a frame whose id has `digits` digits. */
 export const stampAt = (digits: number): number => FRAME_BYTES_AROUND - '"}\n\n'.length + digits
 export const STAMP_END = STAMP_CHARS
 
@@ -18,7 +18,7 @@ const PREPARED: readonly AgentEvent[] = Array.from({ length: MAX_DIGITS + 1 }, (
   text: 'x'.repeat(textBytes(digits)),
 }))
 
-/** One stream's events, ready made: each becomes a frame of 112 bytes, whatever its number. */
+/** Precomputed events of one stream: each becomes a frame of 112 bytes, whatever its id. */
 export class PreparedEvents {
   #seq = 0
   #digits = 1
@@ -29,7 +29,7 @@ export class PreparedEvents {
     return PREPARED[this.#digits] ?? PREPARED[MAX_DIGITS] ?? DONE
   }
 
-  /** An event that says when it was made, by the clock that all processes of the machine share. */
+  /** An event with the time of its creation, by a clock that all processes of the machine share. */
   stamped(): AgentEvent {
     this.#count()
     const stamp = String(process.hrtime.bigint()).padStart(STAMP_CHARS, '0')

@@ -1,22 +1,22 @@
-/** What a synthetic run does; it stands in the run's prompt as JSON. */
+/** What a synthetic run does. The run's prompt holds it as JSON. */
 export type Script =
   /**
-   * One event, and from `startAt` (epoch ms) on as fast as its reader takes them, `perTurn` events a loop turn; `done` behind
+   * One event, and from `startAt` (epoch ms) on as many as its reader accepts, `perTurn` events per loop turn; `done` after
    * `count` of them, if given.
    */
   | { mode: 'flood'; perTurn: number; startAt: number; count?: number; hasLongJournal?: boolean }
-  /** One stamped event each `everyMs`. */
+  /** One event with a timestamp each `everyMs`. */
   | { mode: 'paced'; everyMs: number }
-  /** `turn_start`, and `done` a loop turn later. */
+  /** `turn_start`, and `done` in the next loop turn. */
   | { mode: 'once' }
-  /** `turn_start`, and then nothing. */
+  /** Only `turn_start`. */
   | { mode: 'idle' }
 
 export const readScript = (prompt: string): Script => JSON.parse(prompt) as Script
 
 /**
- * So that all streams together make some 200 events a loop turn, as in performance.md: 200, 4 and 1 for 1, 50 and 500. A single
- * one outruns the 4,096 events of its journal within any pause of the gateway: see `LONG_JOURNAL`.
+ * A flood in which all streams together produce about 200 events per loop turn: 200, 4 and 1 each for 1, 50 and 500 streams.
+ * A single stream would exceed the 4,096 events of its journal in any pause of the gateway: see `LONG_JOURNAL`.
  */
 export const floodOf = (streams: number): Extract<Script, { mode: 'flood' }> => ({
   mode: 'flood',
@@ -25,9 +25,9 @@ export const floodOf = (streams: number): Extract<Script, { mode: 'flood' }> => 
   hasLongJournal: streams === 1,
 })
 
-/** How long until a flood has run for `ms`. */
+/** Time until a flood has run for `ms`. */
 export const untilFlowing = ({ startAt }: { startAt: number }, ms: number): number =>
   Math.max(0, startAt + ms - Date.now())
 
-/** And one for each stream: all are open when the first begins. */
+/** With one more millisecond for each stream, all are open when the flood begins. */
 const OPENING_MS = 150

@@ -3,11 +3,11 @@ import type { Inbox } from '../../../../shared/broker/port.ts'
 import { Player } from './player.ts'
 import { readScript } from './script.ts'
 
-/** Keeps all that may be on its way to a gateway (4 MiB), which a product's journal does not for events as small and fast as these. */
+/** Large enough for everything in transit to a gateway (4 MiB). The product's limits are too small for events as small and fast as these. */
 const LONG_JOURNAL = { ...JOURNAL_LIMITS, maxEvents: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
-/** A worker without an engine: its runs are scripts, in journals as a worker has them. A run ends with its reader. */
+/** A worker's inbox without an engine: it plays scripts into the product's journals. A run ends when its reader leaves. */
 export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
   const journals = new Map<string, Journal>()
   const budget = { bytes: 0, maxBytes: MAX_JOURNAL_BYTES }
@@ -28,7 +28,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     },
     followRun(_tenant, runId, after) {
       const journal = journals.get(runId)
-      if (!journal) throw unused()
+      if (!journal) throw unsupported()
       return journal.follow(after)
     },
     liveRuns: () => journals.size,
@@ -42,8 +42,8 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
   }
 }
 
-const unused = () => new Error('the bench only starts runs')
+const unsupported = () => new Error('the bench only starts runs')
 
 function refuse(): never {
-  throw unused()
+  throw unsupported()
 }

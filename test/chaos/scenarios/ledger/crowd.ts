@@ -8,9 +8,9 @@ import type { World } from '../../world.ts'
 export type Crowd = {
   runs: number
   customers: readonly string[]
-  /** A third of the runs ends about so long after all have begun ... */
+  /** A third of the runs ends about this long after all have started. */
   crowdMs: number
-  /** ... and the others spread over so much time behind it. */
+  /** The other runs end evenly distributed over this time afterwards. */
   longMs: number
   random: Random
 }
@@ -19,9 +19,9 @@ const CROWD_PART = 1 / 3
 const SPREAD = { from: 0.85, to: 1.25 }
 const AT_ONCE = 40
 const OPEN_WITHIN_MS = 10_000
-const AGAIN_MS = 100
+const RETRY_MS = 100
 
-/** Starts runs of customers; resolves once each streams. Those that end together come last. */
+/** Starts runs of customers. Resolves when each has its headers. The third that ends together starts last. */
 export async function openRuns(world: World, crowd: Crowd): Promise<StreamClient[]> {
   const { runs, customers, random } = crowd
   const streams: StreamClient[] = []
@@ -40,13 +40,13 @@ function durationOf(n: number, { runs, crowdMs, longMs, random }: Crowd): number
   return n >= runs * (1 - CROWD_PART) ? random.between(from, to) : random.between(to, to + longMs)
 }
 
-/** Again when it is refused for the moment. Throws when that lasts. */
+/** Starts a run and retries when it is refused. Throws after 10 s of refusals. */
 export async function openRun(
   world: World,
   { n, customer, forMs = 0 }: { n: number; customer: string; forMs?: number },
 ): Promise<StreamClient> {
   const body = { prompt: `/sleep ${forMs}\n/say answer ${n}`, customer_id: customer }
-  for (const deadline = now() + OPEN_WITHIN_MS; now() < deadline; await sleep(AGAIN_MS)) {
+  for (const deadline = now() + OPEN_WITHIN_MS; now() < deadline; await sleep(RETRY_MS)) {
     const stream = world.stream(gatewayFor(world, n), { path: '/agent/run', body, customer })
     if ((await stream.opened) === 200) return stream
   }

@@ -4,7 +4,7 @@ import type { CustomerRun } from './customer-load.ts'
 
 export type CustomerEntry = LedgerEntry & { customer: string }
 
-/** All entries of these customers, as the API tells them. Throws when it does not. */
+/** Reads all entries of these customers through the API. Throws when a request fails. */
 export async function readLedgers(url: string, customers: readonly string[]): Promise<CustomerEntry[]> {
   const ledgers = await Promise.all(customers.map((customer) => readLedger(url, customer)))
   return ledgers.flat()
@@ -27,7 +27,7 @@ async function readLedger(url: string, customer: string): Promise<CustomerEntry[
   return entries
 }
 
-/** What the ledgers hold in the end, for the history; `before` is what they held at an earlier time. */
+/** The final ledger entries as history entries. `before` holds the entries of an earlier time. */
 export function toHistory(
   entries: readonly CustomerEntry[],
   before?: { at: number; entries: readonly CustomerEntry[] },
@@ -39,7 +39,7 @@ export function toHistory(
   }))
 }
 
-/** Entries that no run accounts for: of another prompt, of a second run for one prompt, or of another customer. */
+/** Entries without a matching run: of an unknown prompt, a second one of the same prompt, or of another customer. */
 export function strays(entries: readonly CustomerEntry[], runs: readonly CustomerRun[]): CustomerEntry[] {
   const byPrompt = new Map(runs.map((run) => [run.prompt, run]))
   const seen = new Set<string>()

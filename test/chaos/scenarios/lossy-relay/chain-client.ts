@@ -5,49 +5,49 @@ import { now } from '../../history.ts'
 import type { Member, World } from '../../world.ts'
 import { ChainReader } from './chain-reader.ts'
 
-export type Chained = {
+export type ChainRequest = {
   name: string
-  /** Which gateway is the first. */
+  /** Index of the first gateway. */
   first: number
   count: number
-  /** So many pieces at a time, so many milliseconds apart. */
+  /** Pieces at a time, and the time between them. */
   pieces: number
   everyMs: number
 }
 
 const CONNECTIONS = 10
-const AGAIN_MS = 100
+const RETRY_MS = 100
 
-/** A client that reads one chain to its end: where a stream is cut it comes back, with what it has, through the next gateway. */
+/** Reads one chain to its end. When a stream is cut, it resumes through the next gateway with the last number it has. */
 export class ChainClient {
   readonly reader: ChainReader
-  /** What ended the attempts that were not the last: a `code`, a refusal's status, or `reset`. */
+  /** How each attempt but the last ended: an error code, the status of a refusal, or `reset`. */
   readonly cuts: string[] = []
   connections = 0
   readonly #world: World
-  readonly #chained: Chained
+  readonly #request: ChainRequest
   #run = ''
   #refusal = ''
 
-  constructor(world: World, chained: Chained) {
+  constructor(world: World, chained: ChainRequest) {
     this.#world = world
-    this.#chained = chained
+    this.#request = chained
     this.reader = new ChainReader(chained.name, chained.count)
   }
 
   async read(): Promise<void> {
     const { gateways } = this.#world
     while (this.connections < CONNECTIONS) {
-      const gateway = gateways[(this.#chained.first + this.connections++) % gateways.length]
+      const gateway = gateways[(this.#request.first + this.connections++) % gateways.length]
       if (gateway) await this.#readThrough(gateway)
       if (this.reader.terminal?.event === 'done') return
       this.cuts.push(this.reader.terminal?.code ?? (this.#refusal || 'reset'))
-      await sleep(AGAIN_MS)
+      await sleep(RETRY_MS)
     }
   }
 
   async #readThrough({ name: gateway, url }: Member): Promise<void> {
-    const stream = `${this.#chained.name} ${this.connections}`
+    const stream = `${this.#request.name} ${this.connections}`
     const after = this.reader.lastSeq
     this.reader.resume()
     try {
@@ -64,12 +64,12 @@ export class ChainClient {
       this.#recordFrames(stream, after)
       this.#record({ kind: 'closed', stream, how: isEnded ? 'ended' : 'reset' })
     } catch {
-      // There was no answer: the next gateway is asked.
+      // No answer: `read` tries the next gateway.
     }
   }
 
   async #open(url: string): Promise<IncomingMessage | undefined> {
-    const { name, count, pieces, everyMs } = this.#chained
+    const { name, count, pieces, everyMs } = this.#request
     const body = JSON.stringify({ prompt: `/chain ${name} ${count} ${pieces} ${everyMs}` })
     const req = this.#run
       ? request(`${url}/runs/${this.#run}/events`, { agent: false, headers: { 'last-event-id': this.reader.lastSeq } })
@@ -82,7 +82,7 @@ export class ChainClient {
     return undefined
   }
 
-  /** One entry for all frames of a connection: the reader has seen them one by one. */
+  /** Records all frames of a connection as one entry, since the reader has checked them one by one. */
   #recordFrames(stream: string, after: number): void {
     const { lastSeq, terminal } = this.reader
     const upTo = terminal ? Math.min(lastSeq, terminal.seq - 1) : lastSeq

@@ -1,6 +1,6 @@
 import { Chain, numberOf } from './chain.ts'
 
-/** What a client can find wrong with what it was sent. */
+/** The kinds of differences between a received and the produced stream. */
 export type Fault = 'gap' | 'reordering' | 'duplicate' | 'change'
 
 const ID = 'id: '
@@ -10,12 +10,12 @@ const BLOCK = 'event: text\ndata: {"text":"'
 const TEXT_END = '"}'
 const TERMINAL = new Set(['done', 'error', 'plan_queued'])
 
-/** One client's whole view of one run, over all connections that it took, held against the chain that the model said. */
+/** Checks what a client receives of a run, over all its connections, against the chain that the model produced. */
 export class ChainReader {
   readonly faults: { fault: Fault; what: string }[] = []
   lastSeq = 0
   frames = 0
-  /** Of the connection of now. */
+  /** The terminal event of the current connection. */
   terminal: { event: string; code: string | undefined; seq: number } | undefined
   readonly #chain: Chain
   readonly #count: number
@@ -27,12 +27,12 @@ export class ChainReader {
     this.#count = count
   }
 
-  /** Did everything come that was produced, and the run's own good end behind it? */
+  /** Whether everything was received, and `done` after it. */
   get isWhole(): boolean {
     return this.terminal?.event === 'done' && this.#chain.count === this.#count && this.#hasBlock
   }
 
-  /** A new connection goes on behind `lastSeq`; half a frame of the old one is forgotten. */
+  /** Starts a new connection that continues after `lastSeq`. An incomplete frame of the old one is dropped. */
   resume(): void {
     this.#rest = ''
     this.terminal = undefined
@@ -47,7 +47,7 @@ export class ChainReader {
   #frame(block: string): void {
     const at = block.indexOf('\n') + 1
     const seq = Number(block.slice(ID.length, at))
-    if (this.terminal) this.#blame('change', `frame ${seq} behind the terminal event`)
+    if (this.terminal) this.#report('change', `frame ${seq} after the terminal event`)
     this.frames++
     if (block.startsWith(DELTA, at)) {
       this.#number(seq)
@@ -56,39 +56,39 @@ export class ChainReader {
     }
     const event = block.slice(at + EVENT.length, block.indexOf('\n', at))
     if (TERMINAL.has(event)) this.terminal = { event, code: /"code":"(\w+)"/.exec(block)?.[1], seq }
-    // The end of this reader's stream alone repeats the last number (D4.2).
+    // A gateway's own error repeats the last number (D4.2).
     if (!(event === 'error' && seq === this.lastSeq)) this.#number(seq)
     if (event === 'text') this.#block(block.slice(at + BLOCK.length, -TEXT_END.length))
   }
 
   #number(seq: number): void {
-    const told = `frame ${seq} follows frame ${this.lastSeq}`
-    if (seq > this.lastSeq + 1) this.#blame('gap', told)
-    else if (seq === this.lastSeq) this.#blame('duplicate', told)
-    else if (seq < this.lastSeq) this.#blame('reordering', told)
+    const text = `frame ${seq} follows frame ${this.lastSeq}`
+    if (seq > this.lastSeq + 1) this.#report('gap', text)
+    else if (seq === this.lastSeq) this.#report('duplicate', text)
+    else if (seq < this.lastSeq) this.#report('reordering', text)
     this.lastSeq = Math.max(this.lastSeq, seq)
   }
 
-  /** What the model said, whatever number its frame has. */
+  /** Checks the content of a piece, independently of its frame's number. */
   #delta(piece: string): void {
     const expected = this.#chain.piece
     if (piece === expected) return void this.#chain.next()
     const [number, wanted] = [numberOf(piece), this.#chain.count + 1]
-    const told = `the piece ${piece.trim()} in place of ${expected.trim()}`
-    if (number > wanted) this.#blame('gap', told)
-    else if (number === wanted - 1) this.#blame('duplicate', told)
-    else if (number < wanted) this.#blame('reordering', told)
-    else this.#blame('change', told)
+    const text = `the piece ${piece.trim()} instead of ${expected.trim()}`
+    if (number > wanted) this.#report('gap', text)
+    else if (number === wanted - 1) this.#report('duplicate', text)
+    else if (number < wanted) this.#report('reordering', text)
+    else this.#report('change', text)
     while (this.#chain.count < number) this.#chain.next()
   }
 
-  /** The block's own event repeats all of it (D4.3). */
+  /** Checks the event at the end of a block, which repeats its whole text (D4.3). */
   #block(text: string): void {
     this.#hasBlock = true
-    if (!this.#chain.makes(text)) this.#blame('change', 'the block is not what its pieces make')
+    if (!this.#chain.makes(text)) this.#report('change', 'the block is not what its pieces make')
   }
 
-  #blame(fault: Fault, what: string): void {
+  #report(fault: Fault, what: string): void {
     this.faults.push({ fault, what })
   }
 }

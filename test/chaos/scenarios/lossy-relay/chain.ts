@@ -2,8 +2,8 @@ const FNV_PRIME = 0x01000193
 const FNV_OFFSET = 0x811c9dc5
 
 /**
- * A text in numbered pieces, each of which carries the hash of all before it: whoever has the name can make it, and whoever
- * reads it sees what is missing, doubled, out of its place or changed.
+ * A text in numbered pieces, each with a hash of all pieces before it. The name determines the text, so that a reader can
+ * detect every missing, duplicate, reordered or changed piece.
  */
 export class Chain {
   readonly #name: string
@@ -15,12 +15,12 @@ export class Chain {
     this.#hash = fnv1a(FNV_OFFSET, name)
   }
 
-  /** Pieces so far. */
+  /** The number of pieces so far. */
   get count(): number {
     return this.#count
   }
 
-  /** The piece that comes next. */
+  /** The next piece. */
   get piece(): string {
     return `${this.#count + 1}.${this.#hash.toString(36)} `
   }
@@ -32,13 +32,13 @@ export class Chain {
     return piece
   }
 
-  /** Are all pieces so far, one behind the other, this text? */
+  /** Whether the concatenation of all pieces so far is this text. */
   makes(text: string): boolean {
     return fnv1a(fnv1a(FNV_OFFSET, this.#name), text) === this.#hash
   }
 }
 
-/** The number that a piece says it has. */
+/** The number in a piece. */
 export const numberOf = (piece: string): number => Number.parseInt(piece, 10)
 
 function fnv1a(hash: number, text: string): number {

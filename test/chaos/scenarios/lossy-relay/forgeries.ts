@@ -8,7 +8,7 @@ const NAME = 'forged'
 const COUNT = 40
 export const FAULTS: readonly Fault[] = ['gap', 'reordering', 'duplicate', 'change']
 
-/** The events of a run that says this chain. */
+/** The events of a run whose text is this chain. */
 export function eventsOf(name: string, count: number): AgentEvent[] {
   const chain = new Chain(name)
   const deltas = Array.from({ length: count }, (): AgentEvent => ({ type: 'text_delta', text: chain.next() }))
@@ -26,11 +26,11 @@ const DONE: AgentEvent = {
   stop_reason: 'end_turn',
 }
 
-/** What a relay with this fault would make of the events; `isRenumbered` leaves nothing to be seen in the frames' numbers. */
+/** Renders the events with a fault. With `isRenumbered`, the frames' numbers do not reveal it. */
 export function forge(events: readonly AgentEvent[], fault: Fault, { at, isRenumbered }: Place): string {
   const numbered = events.map((event, i) => ({ seq: i + 1, event }))
   const [here, next] = [numbered[at], numbered[at + 1]]
-  if (!here || !next) throw new RangeError(`no two events at ${at}`)
+  if (!here || !next) throw new RangeError(`there are no two events at ${at}`)
   if (fault === 'gap') numbered.splice(at, 1)
   if (fault === 'duplicate') numbered.splice(at, 0, here)
   if (fault === 'reordering') numbered.splice(at, 2, next, here)
@@ -38,11 +38,11 @@ export function forge(events: readonly AgentEvent[], fault: Fault, { at, isRenum
   return numbered.map(({ seq, event }, i) => renderFrame(isRenumbered ? i + 1 : seq, event)).join('')
 }
 
-/** Which of the deltas is tampered with. */
+/** `at`: index of the altered delta. */
 export type Place = { at: number; isRenumbered: boolean }
 
-/** How many of so many forged streams a reader finds out; a good one, and one that was cut and told so, have to pass. */
-export function provedBy(random: Random, forgeries: number): { found: number; passed: boolean } {
+/** How many of `forgeries` altered streams the reader detects, and whether it accepts intact ones (complete, and cut and resumed). */
+export function detectForgeries(random: Random, forgeries: number): { found: number; passed: boolean } {
   const events = eventsOf(NAME, COUNT)
   let found = 0
   for (let i = 0; i < forgeries; i++) {
@@ -51,10 +51,10 @@ export function provedBy(random: Random, forgeries: number): { found: number; pa
     reader.read(forge(events, random.pick(FAULTS), place))
     if (reader.faults.length > 0) found++
   }
-  return { found, passed: readsWell(events) }
+  return { found, passed: acceptsIntact(events) }
 }
 
-function readsWell(events: readonly AgentEvent[]): boolean {
+function acceptsIntact(events: readonly AgentEvent[]): boolean {
   const reader = new ChainReader(NAME, COUNT)
   const frames = events.map((event, i) => renderFrame(i + 1, event))
   const cut = COUNT / 2

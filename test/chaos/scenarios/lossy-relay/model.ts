@@ -4,8 +4,8 @@ import type { Step } from '../../../support/model-server/script.ts'
 import { Chain } from './chain.ts'
 
 /**
- * The model server as a process of its own, which for `/chain NAME COUNT PIECES MS` says a chain of so many pieces, so many
- * at a time and so many milliseconds apart: prepared chunks, since a million of them one by one would keep a core busy.
+ * A model server that answers `/chain NAME COUNT PIECES MS` with a chain of COUNT pieces, PIECES at a time and MS milliseconds
+ * apart. It writes several pieces as one prepared chunk, since a million single writes would saturate a core.
  */
 const server = await startModelServer({ record: false })
 server.otherwise((request) => {

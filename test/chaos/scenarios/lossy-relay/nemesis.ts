@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../../harness/seed.ts'
-import { loseByChance } from '../../proxy/faults.ts'
+import { dropByChance } from '../../proxy/faults.ts'
 import type { RedisProxy } from '../../redis-proxy.ts'
 import type { World } from '../../world.ts'
 
 const LOSS = 0.01
-/** A connection breaks in the middle of a message as often as between two. */
+/** Resets within this many bytes cut messages as well as the space between them. */
 const MID_MESSAGE_BYTES = 64 * 1024
-/** So long a worker hears nothing at all: whatever it waits for is lost. */
-const DEAF_MS = 1_000
+/** How long all messages to one worker are dropped. */
+const SILENCE_MS = 1_000
 const EVERY_MS = { min: 300, max: 1_200 }
 
-export type Harm = { messages: number; dropped: number; resets: number; kills: number }
+export type FaultCounts = { messages: number; dropped: number; resets: number; kills: number }
 
-/** Loses one in a hundred pub/sub messages on their way to each process, and breaks subscribers' connections now and then. */
+/** Drops one in a hundred pub/sub messages to each process, and breaks subscribers' connections at random times. */
 export class Nemesis {
   readonly #world: World
   readonly #random: Random
@@ -27,12 +27,12 @@ export class Nemesis {
   }
 
   async start(): Promise<void> {
-    await Promise.all(this.#proxies.map((proxy) => this.#loseSome(proxy)))
+    await Promise.all(this.#proxies.map((proxy) => this.#dropSome(proxy)))
     this.#isDone = this.#breakConnections()
   }
 
-  /** Heals all, and tells what was done. */
-  async stop(): Promise<Harm> {
+  /** Ends all faults and resolves with their counts. */
+  async stop(): Promise<FaultCounts> {
     this.#over.abort()
     await this.#isDone
     await Promise.all(this.#proxies.map((proxy) => proxy.mode()))
@@ -65,23 +65,23 @@ export class Nemesis {
     if (way === 1) proxy.reset('subscribers')
     else if (way === 2) proxy.reset('subscribers', MID_MESSAGE_BYTES)
     else if (way === 3) proxy.reset('one', MID_MESSAGE_BYTES)
-    else if (way === 4) await this.#deafenWorker()
+    else if (way === 4) await this.#silenceWorker()
     else await this.#killSubscriber()
   }
 
-  async #deafenWorker(): Promise<void> {
+  async #silenceWorker(): Promise<void> {
     const { proxy } = this.#random.pick(this.#world.workers)
     if (!proxy) return
     await proxy.mode({ drop: () => true })
-    await sleep(DEAF_MS)
-    await this.#loseSome(proxy)
+    await sleep(SILENCE_MS)
+    await this.#dropSome(proxy)
   }
 
-  #loseSome(proxy: RedisProxy): Promise<void> {
-    return proxy.mode({ drop: loseByChance(LOSS, this.#random.fork(`loss at ${proxy.url}`)) })
+  #dropSome(proxy: RedisProxy): Promise<void> {
+    return proxy.mode({ drop: dropByChance(LOSS, this.#random.fork(`loss at ${proxy.url}`)) })
   }
 
-  /** By Redis itself, as it does with a subscriber that lets too much pile up. */
+  /** Lets Redis close a subscriber's connection, as it does when too much output is pending. */
   async #killSubscriber(): Promise<void> {
     await this.#world.withRedis(async (redis) => {
       const list = String(await redis.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'))

@@ -9,14 +9,14 @@ import type { Member, World } from '../../world.ts'
 
 export type Reply = { isAllow: boolean; status: number }
 
-/** A run that waits for a permission, and what becomes of it. */
+/** A run that waits for a permission, and its outcome. */
 export class Race {
-  /** When the client saw the request. */
+  /** When the client received the request. */
   readonly askedAt = now()
   #repliedAt = 0
   readonly #world: World
   readonly #stream: EventStream
-  /** Its id. */
+  /** The id of the permission request. */
   readonly request: string
 
   private constructor(world: World, stream: EventStream, request: string) {
@@ -25,17 +25,17 @@ export class Race {
     this.request = request
   }
 
-  /** Resolves once the client has been asked whether a file may be written. */
+  /** Starts a run and resolves when it asks for the permission to write a file. */
   static async start(world: World, gateway: Member): Promise<Race> {
     const body = JSON.stringify({ prompt: '/tool Write {"path":"acted","content":"yes"}' })
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
-    const stream = await openWhenTaken(`${gateway.url}/agent/run`, init)
+    const stream = await openAccepted(`${gateway.url}/agent/run`, init)
     world.record({ kind: 'opened', t: now(), run: stream.runId, gateway: gateway.name })
     const { data } = await stream.until('permission_request')
     return new Race(world, stream, String(data['id']))
   }
 
-  /** Replies through this gateway. */
+  /** Sends a reply through this gateway. */
   async reply(gateway: Member, isAllow: boolean): Promise<Reply> {
     this.#repliedAt ||= now()
     const path = `/sessions/${this.#stream.runId}/permissions/${this.request}`
@@ -44,7 +44,7 @@ export class Race {
     return { isAllow, status }
   }
 
-  /** What the engine did, by its own word and by the file; and how long after the first reply. */
+  /** What the engine did, by its event and by the file, and the time from the first reply to it. */
   async outcome(): Promise<{ isAllowed: boolean; hasActed: boolean; resumedInMs: number }> {
     const { data } = await this.#stream.until('tool_result')
     const resumedInMs = now() - this.#repliedAt
@@ -68,16 +68,16 @@ export class Race {
 }
 
 const TRIES = 5
-const AGAIN_MS = 1_000
+const RETRY_MS = 1_000
 
-/** A machine that is busy with other things makes workers miss their second: then nothing has begun, and it is tried again. */
-async function openWhenTaken(url: string, init: RequestInit): Promise<EventStream> {
+/** Opens a stream and retries a 503: on a busy machine a worker may not confirm a run in time; then it has not started. */
+async function openAccepted(url: string, init: RequestInit): Promise<EventStream> {
   for (let tries = 1; ; tries++) {
     try {
       return await EventStream.open(url, init)
     } catch (cause) {
       if (tries === TRIES || !String(cause).includes('no stream: 503')) throw cause
-      await sleep(AGAIN_MS)
+      await sleep(RETRY_MS)
     }
   }
 }

@@ -1,18 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { rssMiB } from '../../../../scripts/bench/proc.ts'
+import { readHeapBytes } from '../../../harness/loop-probe.ts'
 import { now } from '../../history.ts'
 import type { Member, World } from '../../world.ts'
 
 const EVERY_MS = 200
-const HEAP_WITHIN_MS = 5_000
 const BYTES_PER_KIB = 1024
 
-/** Watches what all processes hold together, from now until it is disposed of; the history gets each one's share. */
+/** Samples the resident memory of all processes until it is disposed of, and records it in the history. */
 export class MemoryWatch implements Disposable {
   readonly #world: World
   readonly #before: number
   readonly #timer: NodeJS.Timeout
-  /** The most that they have grown by together. */
+  /** The largest growth of their sum so far. */
   grownMiB = 0
 
   constructor(world: World) {
@@ -39,18 +38,8 @@ export class MemoryWatch implements Disposable {
   }
 }
 
-/** What is in use in a process after a garbage collection, buffers included; test/harness/loop-probe-thread.ts tells it. */
+/** The memory in use of a process after a garbage collection, buffers included. */
 export async function heapKiB({ name, proc }: Member): Promise<number> {
-  const before = told(proc.output)
-  await proc.kill('SIGUSR2')
-  const end = performance.now() + HEAP_WITHIN_MS
-  while (performance.now() < end) {
-    await sleep(20)
-    const lines = told(proc.output)
-    const bytes = Number(lines.at(-1)?.[1])
-    if (lines.length > before.length) return bytes / BYTES_PER_KIB
-  }
-  throw new Error(`${name} does not tell its heap`)
+  const requestHeap = () => proc.kill('SIGUSR2')
+  return (await readHeapBytes({ name, output: () => proc.output, requestHeap })) / BYTES_PER_KIB
 }
-
-const told = (output: string) => [...output.matchAll(/^{"heap":(\d+)}$/gm)]

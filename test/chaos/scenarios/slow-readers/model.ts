@@ -3,8 +3,8 @@ import type { Step } from '../../../support/model-server/script.ts'
 import { now } from '../../history.ts'
 
 /**
- * The model server as a process of its own: for `/ticks COUNT MS` it says the time, so often and so far apart; for `/blocks COUNT`
- * so many blocks of 64 KiB as fast as they are read, each in 8 prepared pieces. A block comes twice: its pieces, and it itself.
+ * A model server. It answers `/ticks COUNT MS` with COUNT timestamps, MS milliseconds apart, and `/blocks COUNT` with COUNT
+ * blocks of 64 KiB as fast as they are read, each in 8 prepared pieces. The product sends a block twice: in pieces and whole.
  */
 const PIECE = 'x'.repeat(8 * 1024)
 const PIECES = 8
@@ -18,13 +18,13 @@ server.otherwise(({ prompt }) => {
 })
 process.stdout.write(`listening ${server.url}\n`)
 
-/** Text and thoughts take turns: either ends the block of the other. */
+/** Text and reasoning alternate, since a change between them ends a block. */
 const BLOCKS: readonly Step[] = ['content', 'reasoning_content'].map((name) => {
   const chunk = `data: {"choices":[{"index":0,"delta":{"${name}":"${PIECE}"}}]}\n\n`
   return { raw: chunk.repeat(PIECES) }
 })
 
-/** Pieces each of which is made when it is sent. */
+/** Timestamps that are each computed when they are sent. */
 function clockReadings(count: number): string[] {
   return new Proxy(Array<string>(count).fill(''), {
     get: (all, key) => (/^\d+$/.test(String(key)) ? `${now()} ` : Reflect.get(all, key)),

@@ -2,37 +2,42 @@ import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
 import type { Broker } from '../../../../shared/broker/port.ts'
 import { createLog } from '../../../../shared/log.ts'
+import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { type HandClock, setUp } from '../../../auth/setup.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import type { Signer } from '../../../support/issuer/signer.ts'
-import { Door } from './door.ts'
+import { TokenProbe } from './token-probe.ts'
 
-export type ClockedGateway = AsyncDisposable & { door: Door; issuer: Issuer; clock: HandClock }
+export type ClockedGateway = AsyncDisposable & { probe: TokenProbe; issuer: Issuer; clock: HandClock }
 
 /**
- * The gateway's HTTP face and verification as they are, over a real issuer, and a clock that is moved by hand: so an hour
- * of outage takes a second. It stands in this process, since no gateway takes its clock from outside.
+ * The gateway's HTTP application and token verification with a real issuer and a manual clock, so that an hour of outage
+ * takes a second. It runs in this process, since a gateway process has no setting for its clock.
  */
 export async function openClockedGateway(signers: readonly Signer[]): Promise<ClockedGateway> {
   const { issuer, clock, identify, close } = await setUp(signers)
   const app = createApp({
     basePath: '/api/v1',
-    broker: {} as Broker, // `GET /tools` asks none.
+    broker: {} as Broker, // `GET /tools` does not use it.
     tools: [],
     identify,
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,
     relay: { keepaliveMs: 15_000 },
+    ledger: undefined,
+    limiter: undefined,
+    allowedHosts: undefined,
+    metrics: NO_METRICS,
     log: createLog({ level: 'error', write: () => {} }),
   })
   const server = createServer(app)
   const { port } = await server.listen(0, '127.0.0.1')
-  const door = new Door(`http://127.0.0.1:${port}/api/v1`)
+  const probe = new TokenProbe(`http://127.0.0.1:${port}/api/v1`)
   const dispose = async () => {
-    door[Symbol.dispose]()
+    probe[Symbol.dispose]()
     await server.close(0)
     await close()
   }
-  return { door, issuer, clock, [Symbol.asyncDispose]: dispose }
+  return { probe, issuer, clock, [Symbol.asyncDispose]: dispose }
 }

@@ -1,44 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Forger } from '../../../auth/forger.ts'
-import type { Guarantee } from '../../../harness/guarantee.ts'
+import { type Guarantee, none, slowest } from '../../../harness/guarantee.ts'
 import type { Random } from '../../../harness/seed.ts'
 import { AUDIENCE, Issuer } from '../../../support/issuer/issuer.ts'
 import { json } from '../../../support/issuer/misbehaviour.ts'
 import { newSigner } from '../../../support/issuer/signer.ts'
-import { none, slowest } from '../../figures.ts'
 import { now } from '../../history.ts'
 import { World } from '../../world.ts'
-import { Door } from './door.ts'
 import { forgerFor, tryForgeries } from './forgeries.ts'
+import { TokenProbe } from './token-probe.ts'
 
 const GATEWAYS = 2
-/** D3.1: how often a process may ask for keys because of a token that no key verifies. */
+/** D3.1: the least time between two key fetches of a process because of tokens with unknown keys. */
 const MISS_SECS = 10
 const ROTATED_WITHIN_MS = 30_000
 const ASK_EVERY_MS = 500
 
-type Scene = { issuer: Issuer; forger: Forger; doors: readonly Door[] }
+type Scene = { issuer: Issuer; forger: Forger; probes: readonly TokenProbe[] }
 
-/** P15 at started gateways, in real time: forgeries, unknown kids, an issuer that goes away, and a rotation. */
+/** P15 with gateway processes in real time: forged tokens, unknown key ids, an unreachable issuer, and a key rotation. */
 export async function tryGateways(random: Random, kids: number): Promise<Guarantee[]> {
   const issuer = await Issuer.start([])
   const env = { AUTH_MODE: 'enforced', OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE }
   await using world = await World.open({ random, gateways: GATEWAYS, workers: 0, env })
-  const doors = world.gateways.map(({ url }) => new Door(url))
-  const scene = { issuer, forger: await forgerFor(issuer), doors }
+  const probes = world.gateways.map(({ url }) => new TokenProbe(url))
+  const scene = { issuer, forger: await forgerFor(issuer), probes }
   try {
-    const forged = await tryForgeries(scene.forger, doors)
-    const gone = await goAway(scene)
+    const forged = await tryForgeries(scene.forger, probes)
+    const unreachable = await stopIssuer(scene)
     const fetches = new FetchCount(issuer)
     const [flooded, rotated] = await Promise.all([floodKids(scene, kids), rotate(scene)])
-    return [...forged, gone, flooded, ...rotated, fetches.promised(kids)]
+    return [...forged, unreachable, flooded, ...rotated, fetches.guarantee(kids)]
   } finally {
-    for (const door of doors) door[Symbol.dispose]()
+    for (const probe of probes) probe[Symbol.dispose]()
     await issuer.close()
   }
 }
 
-/** Key fetches, and the time in which they may have been made. */
+/** Counts the key fetches of the gateways and the time they took. */
 class FetchCount {
   readonly #issuer: Issuer
   readonly #before: number
@@ -49,54 +48,54 @@ class FetchCount {
     this.#before = issuer.keyFetches
   }
 
-  promised(kids: number): Guarantee {
+  guarantee(kids: number): Guarantee {
     const secs = (now() - this.#from) / 1000
     const fetches = this.#issuer.keyFetches - this.#before
     const spans = 1 + Math.floor(secs / MISS_SECS)
-    const title = `key fetches in ${MISS_SECS} s and gateway under ${kids} unknown kids`
+    const title = `key fetches per ${MISS_SECS} s and gateway under ${kids} unknown key ids`
     const detail = `${fetches} by ${GATEWAYS} gateways in ${secs.toFixed(1)} s`
     return { title, value: fetches / GATEWAYS / spans, unit: '', goal: { atMost: 1 }, detail }
   }
 }
 
-/** Good tokens but for a kid that nobody has published. */
-async function floodKids({ forger: { token, signers }, doors }: Scene, kids: number): Promise<Guarantee> {
+/** Sends tokens that are valid except for an unpublished key id. */
+async function floodKids({ forger: { token, signers }, probes }: Scene, kids: number): Promise<Guarantee> {
   const tokens = Array.from({ length: kids }, (_, i) => token({ by: signers.ed, header: { kid: `k${i}` } }))
-  const answers = (await Promise.all(doors.map((door) => door.statuses(tokens)))).flat()
+  const answers = (await Promise.all(probes.map((probe) => probe.statuses(tokens)))).flat()
   const others = answers.filter((status) => status !== 401)
-  return none('tokens of unknown kids not answered 401', others.length, `of ${answers.length}`)
+  return none('tokens of unknown key ids not answered 401', others.length, `of ${answers.length}`)
 }
 
-async function goAway({ issuer, forger, doors }: Scene): Promise<Guarantee> {
+async function stopIssuer({ issuer, forger, probes }: Scene): Promise<Guarantee> {
   const { rsa, ec, ed } = forger.signers
   const known = forger.token()
-  for (const door of doors) await door.status(known)
+  for (const probe of probes) await probe.status(known)
   await issuer.down()
   const fresh = [rsa, ec, ed].map((by) => forger.token({ by, claims: { sub: 'fresh' } }))
-  const answers = (await Promise.all(doors.map((door) => door.statuses([known, ...fresh])))).flat()
+  const answers = (await Promise.all(probes.map((probe) => probe.statuses([known, ...fresh])))).flat()
   await issuer.up()
   const refused = answers.filter((status) => status !== 200)
-  const title = 'valid tokens refused by gateways whose issuer is gone'
+  const title = 'valid tokens refused while the issuer is unreachable'
   return none(title, refused.length, `of ${answers.length} ${refused.join(' ')}`)
 }
 
-/** A key more is published, and the tokens of both go on coming, as the flood does. */
-async function rotate({ issuer, forger, doors }: Scene): Promise<Guarantee[]> {
+/** Publishes another key and sends tokens of both, while the flood of unknown key ids continues. */
+async function rotate({ issuer, forger, probes }: Scene): Promise<Guarantee[]> {
   const next = await newSigner('RS256', 'next')
   issuer.misbehave(json({ keys: [next.publicJwk, ...forger.published] }), '/jwks')
   const tokens = [forger.token(), forger.token({ by: next })]
   const from = now()
-  const waits = doors.map(async (door) => {
-    while ((await door.statuses(tokens)).some((status) => status !== 200)) {
+  const waits = probes.map(async (probe) => {
+    while ((await probe.statuses(tokens)).some((status) => status !== 200)) {
       if (now() - from > ROTATED_WITHIN_MS) return Number.POSITIVE_INFINITY
       await sleep(ASK_EVERY_MS)
     }
     return now() - from
   })
   const waited = await Promise.all(waits)
-  const later = (await Promise.all(doors.map((door) => door.statuses(tokens)))).flat()
+  const later = (await Promise.all(probes.map((probe) => probe.statuses(tokens)))).flat()
   return [
-    slowest('until a new key is accepted everywhere', waited, ROTATED_WITHIN_MS),
+    slowest('time until every gateway accepts a new key', waited, ROTATED_WITHIN_MS),
     none('401s of valid tokens after that', later.filter((status) => status !== 200).length),
   ]
 }

@@ -1,11 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { newSigners } from '../../../auth/setup.ts'
-import type { Guarantee } from '../../../harness/guarantee.ts'
-import { noneOf } from '../../../harness/guarantees.ts'
+import { allOf, type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import { AUDIENCE } from '../../../support/issuer/issuer.ts'
 import { hang, json, stall, status, text } from '../../../support/issuer/misbehaviour.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../../../support/issuer/signer.ts'
-import { allOf } from '../../figures.ts'
 import { openClockedGateway } from './clocked-gateway.ts'
 
 const MIB = 1024 * 1024
@@ -15,40 +13,40 @@ type Keys = { signers: readonly Signer[]; foreign: Signer }
 
 type KeySet = readonly [name: string, listener: RequestListener]
 
-/** P15 and reliability.md "IdP/JWKS": whatever an issuer sends in place of its keys, nobody is let in by it and nothing falls over. */
+/** P15: whatever an issuer sends instead of its keys, no token is accepted because of it and no gateway fails. */
 export async function sendHostileKeys(): Promise<Guarantee[]> {
   const signers = await newSigners()
   const foreign = await newSigner('RS256', 'foreign')
   const sets = hostileSets(signers)
-  const outcomes = await Promise.all(sets.map(([name, listener]) => judge(name, listener, { signers, foreign })))
-  const wrong = (what: 'letIn' | 'notUnavailable' | 'refused') => outcomes.flatMap((outcome) => outcome[what])
+  const outcomes = await Promise.all(sets.map(([name, listener]) => tryKeySet(name, listener, { signers, foreign })))
+  const wrong = (what: 'accepted' | 'notUnavailable' | 'refused') => outcomes.flatMap((outcome) => outcome[what])
   return [
     allOf('hostile key sets', outcomes.length, sets.length),
-    noneOf('tokens let in by a hostile key set', wrong('letIn')),
+    noneOf('tokens accepted because of a hostile key set', wrong('accepted')),
     noneOf('tokens on a cold start not answered 503', wrong('notUnavailable')),
-    noneOf('valid tokens refused with good keys known', wrong('refused')),
+    noneOf('valid tokens refused while valid keys are cached', wrong('refused')),
   ]
 }
 
-/** Once on a cold start, and once with good keys known and due to be fetched again. */
-async function judge(name: string, listener: RequestListener, { signers, foreign }: Keys) {
+/** Sends tokens before any key was fetched, and when cached valid keys are due to be fetched again. */
+async function tryKeySet(name: string, listener: RequestListener, { signers, foreign }: Keys) {
   await using gateway = await openClockedGateway(signers)
-  const { door, issuer, clock } = gateway
-  const good = await issuer.token()
+  const { probe, issuer, clock } = gateway
+  const valid = await issuer.token()
   const later = await issuer.token()
   const forged = ['foreign', 'r1'].map((kid) => forge(issuer.url, kid, foreign))
   issuer.misbehave(listener, '/jwks')
-  const cold = await door.statuses([good, ...forged])
+  const cold = await probe.statuses([valid, ...forged])
   issuer.behave()
   clock.pass(MINUTE)
-  const warm = await door.status(good)
+  const warm = await probe.status(valid)
   issuer.misbehave(listener, '/jwks')
   clock.pass(11 * MINUTE)
-  const answers = await door.statuses([good, later])
-  const forgedLater = await door.statuses(forged)
+  const answers = await probe.statuses([valid, later])
+  const forgedLater = await probe.statuses(forged)
   const say = (statuses: readonly number[]) => statuses.map((code) => `${name}: ${code}`)
   return {
-    letIn: say([...cold, ...forgedLater].filter((code) => code < 400)),
+    accepted: say([...cold, ...forgedLater].filter((code) => code < 400)),
     notUnavailable: say(cold.filter((code) => code !== 503)),
     refused: say([warm, ...answers].filter((code) => code !== 200)),
   }
@@ -65,14 +63,14 @@ function hostileSets([, key]: readonly Signer[]): KeySet[] {
     ['a redirect', status(302, { Location: 'http://127.0.0.1:9/jwks' })],
     ['status 500', status(500)],
     ['2 MiB', text(`{"keys":[],"pad":"${'x'.repeat(2 * MIB)}"}`)],
-    ['64 MiB without an end', endless],
+    ['64 MiB without a Content-Length', endless],
     ['1,000 keys', json({ keys: Array.from({ length: 1_000 }, () => key?.publicJwk) })],
-    ['no JSON', text('\u0000<html>')],
+    ['a body that is not JSON', text('\u0000<html>')],
     ['nested 100,000 deep', text('['.repeat(100_000))],
-    ['keys that are no list', json({ keys: { length: 1, 0: key?.publicJwk } })],
+    ['keys that are not a list', json({ keys: { length: 1, 0: key?.publicJwk } })],
     ['a compressed answer', text('x', { 'Content-Encoding': 'gzip' })],
     ['no answer', hang],
-    ['half an answer', stall],
+    ['an incomplete answer', stall],
   ]
 }
 

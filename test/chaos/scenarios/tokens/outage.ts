@@ -1,6 +1,5 @@
 import { newSigners } from '../../../auth/setup.ts'
-import type { Guarantee } from '../../../harness/guarantee.ts'
-import { noneOf } from '../../../harness/guarantees.ts'
+import { type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import { newSigner, type Signer } from '../../../support/issuer/signer.ts'
 import { type ClockedGateway, openClockedGateway } from './clocked-gateway.ts'
 
@@ -11,62 +10,62 @@ const ROTATION_SECS = 60
 const LAST_401_SECS = 30
 const REMOVED_MINUTES = 10
 
-/** P15 by a clock that is moved by hand: an hour without the issuer, and its keys' rotation and removal. */
-export async function passTime(): Promise<Guarantee[]> {
+/** P15 with a manual clock: an hour without the issuer, and the rotation and removal of its keys. */
+export async function tryOverTime(): Promise<Guarantee[]> {
   const signers = await newSigners()
-  return [...(await outlive(signers)), ...(await rotate(signers)), ...(await remove(signers))]
+  return [...(await tryOutage(signers)), ...(await rotate(signers)), ...(await remove(signers))]
 }
 
-/** Each minute of the outage one token that is known already and one that is new. */
-async function outlive(signers: readonly Signer[]): Promise<Guarantee[]> {
+/** Sends a known and a new token in each minute of an outage. */
+async function tryOutage(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
-  const { door, issuer, clock } = gateway
+  const { probe, issuer, clock } = gateway
   const known = await issuer.token()
   const fresh = await tokensOf(gateway, OUTAGE_MINUTES + 1)
-  await door.status(known)
+  await probe.status(known)
   await issuer.down()
   const refused: string[] = []
   for (const [minute, token] of fresh.entries()) {
-    const answers = await door.statuses([known, token])
+    const answers = await probe.statuses([known, token])
     for (const status of answers) if (status !== 200) refused.push(`${status} in minute ${minute}`)
     clock.pass(MINUTE)
   }
-  const promised = noneOf('valid tokens refused in an hour without the issuer', refused)
-  return [{ ...promised, detail: promised.detail || `of ${fresh.length * 2}` }]
+  const guarantee = noneOf('valid tokens refused in an hour without the issuer', refused)
+  return [{ ...guarantee, detail: guarantee.detail || `of ${fresh.length * 2}` }]
 }
 
 async function rotate(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
-  const { door, issuer, clock } = gateway
+  const { probe, issuer, clock } = gateway
   const old = await issuer.token()
-  await door.status(old)
+  await probe.status(old)
   issuer.rotate([await newSigner('RS256', 'r2'), ...signers])
   const fresh = await tokensOf(gateway, 10)
   let lastRefusedSecs = 0
   for (let second = 0; second < ROTATION_SECS; second++) {
-    const answers = await door.statuses([old, ...fresh])
+    const answers = await probe.statuses([old, ...fresh])
     if (answers.some((status) => status !== 200)) lastRefusedSecs = second + 1
     clock.pass(SECOND)
   }
-  return [atMost('after a rotation the last 401 of a valid token within', lastRefusedSecs, ' s', LAST_401_SECS)]
+  return [atMost('last 401 of a valid token after a rotation', lastRefusedSecs, ' s', LAST_401_SECS)]
 }
 
-/** No token of a new key comes, which would have the keys fetched early. */
+/** Removes a key. No token of a new key is sent, since it would cause an early key fetch. */
 async function remove(signers: readonly Signer[]): Promise<Guarantee[]> {
   await using gateway = await openClockedGateway(signers)
-  const { door, issuer, clock } = gateway
+  const { probe, issuer, clock } = gateway
   const known = await issuer.token('acme', 'ES256')
   const never = await issuer.token('globex', 'ES256')
-  await door.status(known)
+  await probe.status(known)
   issuer.rotate([await newSigner('ES256', 'e2')])
   let minutes = 0
   let answers = [200, 200]
   for (; minutes <= 2 * REMOVED_MINUTES && answers.includes(200); minutes++) {
-    answers = await door.statuses([known, never])
+    answers = await probe.statuses([known, never])
     clock.pass(MINUTE)
   }
   const detail = `answered ${answers.join(' and ')}, known before and new`
-  return [{ ...atMost('a removed key is refused within', minutes - 1, ' min', REMOVED_MINUTES), detail }]
+  return [{ ...atMost('time until a removed key is refused', minutes - 1, ' min', REMOVED_MINUTES), detail }]
 }
 
 const tokensOf = ({ issuer }: ClockedGateway, count: number): Promise<string[]> =>

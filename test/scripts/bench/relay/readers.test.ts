@@ -17,18 +17,18 @@ const frame = (seq: number) => FRAMES[seq - 1] ?? ''
 function check(...pieces: string[]): FrameChecker {
   const checker = new FrameChecker()
   for (const piece of pieces) {
-    const bytes = Buffer.from(`??${piece}??`) // The reader's buffer holds other things around a piece.
+    const bytes = Buffer.from(`??${piece}??`) // The shared buffer holds other bytes around a piece.
     checker.read(bytes, 2, bytes.length - 2)
   }
   return checker
 }
 
 describe('the relay bench’s frame checker', () => {
-  it('performance.md: every measured event is 112 bytes on the wire, whatever its number', () => {
+  it('every measured event is 112 bytes on the wire, whatever its id', () => {
     for (const each of FRAMES) expect(Buffer.byteLength(each)).to.equal(FRAME_BYTES)
   })
 
-  it('a stamped event is as long, and its stamp is where the checker looks for it', () => {
+  it('an event with a timestamp has the same size, and its timestamp is at the expected offset', () => {
     const events = new PreparedEvents()
     for (let seq = 1; seq <= 12; seq++) {
       const before = process.hrtime.bigint()
@@ -39,12 +39,12 @@ describe('the relay bench’s frame checker', () => {
     }
   })
 
-  it('events in order, with keepalives and the end between and behind them, are no fault', () => {
+  it('events in order with keepalives between them and the end after them have no error', () => {
     const checker = check(': ok\n\n', frame(1) + frame(2), ': keepalive\n\n', frame(3), renderFrame(4, DONE))
     expect(checker).to.include({ events: 4, lost: 0, repeated: 0, lastEvent: 'done' })
   })
 
-  it('a stream is the same wherever the network cuts it', () => {
+  it('the result is the same wherever the network splits the stream', () => {
     const stream = `: ok\n\n${frame(1)}${frame(2)}: keepalive\n\n${frame(3)}`
     for (let at = 0; at <= stream.length; at++) {
       expect(check(stream.slice(0, at), stream.slice(at)), `cut at ${at}`).to.include({
@@ -55,15 +55,15 @@ describe('the relay bench’s frame checker', () => {
     }
   })
 
-  it('what is lost is counted by the numbers, what comes again or late by the events', () => {
+  it('counts lost events by their ids, and events that come again or late as repeated', () => {
     expect(check(frame(1), frame(4))).to.include({ lost: 2, repeated: 0 })
     expect(check(frame(1), frame(1), frame(2))).to.include({ lost: 0, repeated: 1 })
     expect(check(frame(2), frame(1), frame(3))).to.include({ lost: 1, repeated: 1 })
   })
 
-  it('the gateway’s own last word repeats a number and is no repeated event', () => {
-    const farewell = 'id: 1\nevent: error\ndata: {"code":"slow_consumer"}\n\n'
-    expect(check(frame(1), farewell)).to.include({ events: 1, repeated: 0, lastEvent: 'error' })
+  it('an error event of the gateway repeats an id and does not count as repeated', () => {
+    const error = 'id: 1\nevent: error\ndata: {"code":"slow_consumer"}\n\n'
+    expect(check(frame(1), error)).to.include({ events: 1, repeated: 0, lastEvent: 'error' })
   })
 })
 
@@ -82,7 +82,7 @@ function read(...pieces: string[]) {
 }
 
 describe('the relay bench’s response reader', () => {
-  it('responses that follow each other are the same wherever the network cuts them', () => {
+  it('the bodies are the same wherever the network splits successive responses', () => {
     const long = 'x'.repeat(300)
     const wire = `${HEAD}${chunk('one ')}${chunk(long)}${END}${HEAD}${chunk('two')}${END}`
     for (let at = 0; at <= wire.length; at++) {
@@ -92,11 +92,11 @@ describe('the relay bench’s response reader', () => {
     }
   })
 
-  it('a server that takes no other request on the connection is believed', () => {
+  it('reports when the server closes the connection after a response', () => {
     expect(read(HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n') + END).ends).to.deep.equal([true])
   })
 
-  it('a refusal is an error that says what was answered', () => {
+  it('a refusal is an error with the answer', () => {
     expect(() => read('HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nbusy')).to.throw('429')
   })
 })

@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type ProbeOrder, withMissed } from './prober.ts'
+import { type ProbeOptions, withMissed } from './health-prober.ts'
 
-/** The thread of `prober.ts`: asks at fixed times until it is told to stop, then hands over what it measured. */
-const { port, path, everyMs, isFresh } = workerData as ProbeOrder
+/** The thread of `HealthProber`: sends requests at fixed times; at the first message it stops and posts the results. */
+const { port, path, everyMs, isFresh } = workerData as ProbeOptions
 const agent = isFresh ? undefined : new Agent({ keepAlive: true, maxSockets: 1 })
 const times: number[] = []
 let failures = 0
 let isBusy = false
 
 async function probe(): Promise<void> {
-  if (isBusy) return // Counted by `withMissed`.
+  if (isBusy) return // `withMissed` counts this request.
   isBusy = true
   const start = performance.now()
   try {

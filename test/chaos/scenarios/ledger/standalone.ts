@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path'
 import type { Entry } from '../../history.ts'
 import { type Proc, Procs } from '../../procs.ts'
 import { StreamClient } from '../../stream-client.ts'
-import type { Door } from './customer-load.ts'
+import type { RunOpener } from './customer-load.ts'
 
-/** The standalone form as a process, which can be killed and started again on what it had stored. */
-export class Engine implements Door, AsyncDisposable {
+/** The standalone form as a process that can be killed and started again with its stored data. */
+export class Standalone implements RunOpener, AsyncDisposable {
   readonly history: Entry[] = []
   url = ''
   readonly #dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
@@ -21,7 +21,7 @@ export class Engine implements Door, AsyncDisposable {
 
   async start(): Promise<void> {
     this.#proc = await this.#procs.start({
-      name: `engine ${++this.#starts}`,
+      name: `standalone ${++this.#starts}`,
       args: ['services/standalone/main.ts'],
       env: this.#env(),
       ready: /^\{.*"msg":"listening".*\}$/m,

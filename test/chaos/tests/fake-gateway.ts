@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Something that answers as a gateway would, or worse. */
+/** Starts an HTTP server whose answers a test determines. */
 export async function serve(answer: (req: IncomingMessage, res: ServerResponse) => void) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -19,7 +19,7 @@ export async function serve(answer: (req: IncomingMessage, res: ServerResponse) 
 export const frame = (seq: number, event: string, data: object = {}) =>
   `id: ${seq}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** A stream's head, and the frames behind it. */
+/** Sends the headers of a stream, then frames. */
 export function send(res: ServerResponse, ...frames: string[]): ServerResponse {
   res.writeHead(200, { 'x-run-id': 'run_1', 'content-type': 'text/event-stream' })
   res.write(`: ok\n\n${frames.join('')}`)

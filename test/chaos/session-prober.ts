@@ -3,13 +3,13 @@ import type { Answered } from './ask.ts'
 import { now } from './history.ts'
 import type { Member, World } from './world.ts'
 
-/** `at` is when it was asked. */
+/** `at` is when the request was sent. */
 export type Probe = Pick<Answered, 'status' | 'ms'> & { at: number }
 
 const EVERY_MS = 200
 
-/** Creates sessions through every gateway until it is stopped: how new work is taken meanwhile. */
-export class Prober {
+/** Creates a session through every gateway each 200 ms until it is stopped, to measure how new work is accepted. */
+export class SessionProber {
   readonly probes: Probe[] = []
   readonly #world: World
   readonly #stop = new AbortController()
@@ -21,7 +21,7 @@ export class Prober {
     this.#loop = this.#run()
   }
 
-  /** Resolves when all that was asked is answered. */
+  /** Resolves when all requests are answered. */
   async stop(): Promise<readonly Probe[]> {
     this.#stop.abort()
     await this.#loop
@@ -29,7 +29,7 @@ export class Prober {
     return this.probes
   }
 
-  /** At its own pace, however long the answers take. */
+  /** Sends at fixed intervals, however long the answers take. */
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       for (const gateway of this.#world.gateways) this.#probe(gateway)
@@ -49,21 +49,21 @@ export class Prober {
 
 export type Outage = { from: number; to: number }
 
-/** How new work fared: refused quickly while Redis was away, and taken again after it. */
-export function judgeOutage(probes: readonly Probe[], { from, to }: Outage) {
+/** Whether new work was refused quickly while Redis was away, and accepted again after it. */
+export function assessOutage(probes: readonly Probe[], { from, to }: Outage) {
   const inOrder = probes.toSorted((a, b) => a.at - b.at)
-  const isTaken = ({ status }: Probe) => status === 201
+  const isAccepted = ({ status }: Probe) => status === 201
   const during = inOrder.filter(({ at }) => at >= from && at < to)
   const after = inOrder.filter(({ at }) => at >= to)
-  const lastRefused = after.findLast((probe) => !isTaken(probe))
+  const lastRefused = after.findLast((probe) => !isAccepted(probe))
   return {
-    /** What was asked before the end of the outage and answered with neither 503 nor, by its very end, 201. */
-    wrong: during.filter((probe) => probe.status !== 503 && !(isTaken(probe) && isAcross(probe, { from, to }))),
+    /** Requests during the outage that were answered neither 503 nor, where the answer came after its end, 201. */
+    wrong: during.filter((probe) => probe.status !== 503 && !(isAccepted(probe) && isAcross(probe, { from, to }))),
     refusedInMs: during.filter(({ status }) => status === 503).map(({ ms }) => ms),
-    /** From the end of the outage to the last answer that was none; `undefined` when nothing was asked or taken after it. */
-    normalAfterMs: after.some(isTaken) ? (lastRefused ? lastRefused.at + lastRefused.ms - to : 0) : undefined,
+    /** From the end of the outage to the last refusal; `undefined` when nothing was accepted after it. */
+    normalAfterMs: after.some(isAccepted) ? (lastRefused ? lastRefused.at + lastRefused.ms - to : 0) : undefined,
   }
 }
 
-/** Was it under way when the outage began or ended? */
+/** Whether the request was in progress when the outage began or ended. */
 const isAcross = ({ at, ms }: Probe, { from, to }: Outage) => at < from || at + ms >= to

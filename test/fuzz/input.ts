@@ -1,57 +1,57 @@
 import type { Answer } from '../harness/answer.ts'
-import { problemsOf } from '../harness/judge.ts'
+import { problemsOf } from '../harness/answer-problems.ts'
 import { type Case, isHead, meets, type Want } from './case.ts'
 import type { Connection } from './connection.ts'
 import type { Victims } from './draft.ts'
-import { type Generated, make, type Recipe, tell } from './generate.ts'
+import { describeRecipe, type Generated, make, type Recipe } from './generate.ts'
 
-/** Bytes for the server, and what may come of them. */
-export type Shot = {
+/** Bytes to send and the expected answers. */
+export type FuzzInput = {
   name: string
   bytes: Buffer
   isHead: boolean
-  /** Nothing follows on its connection, and nothing has come before. */
+  /** It has a connection to itself. */
   isLone: boolean
-  /** The client closes its half behind the bytes. */
+  /** The client half-closes the connection after the bytes. */
   isLast: boolean
-  /** The answers, in order; without them any will do that breaks no promise. */
+  /** Expected answers in order. Without them every answer is right that keeps the rules for every answer. */
   wants?: readonly Want[]
   mayHaveMore?: boolean
   quietMs?: number
   headers?: Record<string, RegExp>
 }
 
-/** There are few of these: they may take a little longer. */
+/** Longer than the default, since hand-written cases are few. */
 const QUIET_MS = 150
 
-export function shotOfCase([name, bytes, want, { isLast = false, ...more } = {}]: Case): Shot {
+export function inputOfCase([name, bytes, want, { isLast = false, ...more } = {}]: Case): FuzzInput {
   return { name, bytes, isHead: isHead(bytes), isLone: true, isLast, wants: [want].flat(), quietMs: QUIET_MS, ...more }
 }
 
-export function shotOfRecipe(recipe: Recipe, victims: Victims): Shot {
+export function inputOfRecipe(recipe: Recipe, victims: Victims): FuzzInput {
   const { bytes, isHead: isHeadOnly, isFramed }: Generated = make(recipe, victims)
-  return { name: tell(recipe), bytes, isHead: isHeadOnly, isLone: !isFramed, isLast: !isFramed }
+  return { name: describeRecipe(recipe), bytes, isHead: isHeadOnly, isLone: !isFramed, isLast: !isFramed }
 }
 
-/** How many answers to bytes of unknown sense are looked at. */
+/** Answers that are checked when the number of requests in the bytes is unknown. */
 const MAX_ANSWERS = 3
 
-export type Fired = { answers: Answer[]; problems: string[] }
+export type Outcome = { answers: Answer[]; problems: string[] }
 
-export async function fire(shot: Shot, connection: Connection): Promise<Fired> {
-  const count = shot.wants ? shot.wants.length + (shot.mayHaveMore ? 1 : 0) : shot.isLone ? MAX_ANSWERS : 1
-  const answers = await connection.ask({ ...shot, count })
+export async function send(input: FuzzInput, connection: Connection): Promise<Outcome> {
+  const count = input.wants ? input.wants.length + (input.mayHaveMore ? 1 : 0) : input.isLone ? MAX_ANSWERS : 1
+  const answers = await connection.ask({ ...input, count })
   const problems = [
     ...answers.flatMap(problemsOf),
     ...answers.flatMap(problemsOfStream),
-    ...problemsOfWants(shot, answers),
+    ...problemsOfWants(input, answers),
   ]
-  if (answers.length === 0 && (!shot.isLone || !connection.isClosed))
-    problems.push('no answer, and the connection stays')
+  if (answers.length === 0 && (!input.isLone || !connection.isClosed))
+    problems.push('no answer, and the connection stays open')
   return { answers, problems: [...new Set(problems)] }
 }
 
-function problemsOfWants({ wants, mayHaveMore, headers = {} }: Shot, all: readonly Answer[]): string[] {
+function problemsOfWants({ wants, mayHaveMore, headers = {} }: FuzzInput, all: readonly Answer[]): string[] {
   if (!wants) return []
   const answers = mayHaveMore ? all.slice(0, wants.length) : all
   const isRight = answers.length === wants.length && wants.every((want, i) => meets(answers[i]?.status ?? 0, want))
@@ -70,10 +70,10 @@ function shown(statuses: readonly Want[]): string {
 
 const TERMINAL = new Set(['done', 'error', 'plan_queued'])
 
-/** A stream that has ended has told how (design §7, 1). One that was taken up behind its end has nothing to tell. */
+/** A stream must end with a terminal event, unless it was resumed after that event and is empty. */
 function problemsOfStream({ headers, body, isWhole }: Answer): string[] {
   if (headers.get('content-type') !== 'text/event-stream' || !isWhole) return []
-  if (body.includes('"code":"internal"')) return ['a stream that ends with a bug']
+  if (body.includes('"code":"internal"')) return ['a stream that ends with an internal error']
   const last = [...body.toString('latin1').matchAll(/^event: (.*)$/gm)].at(-1)?.[1]
   return last === undefined || TERMINAL.has(last) ? [] : [`a stream that ends with ${last}`]
 }

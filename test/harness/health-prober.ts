@@ -1,28 +1,28 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
-export type ProbeOrder = {
+export type ProbeOptions = {
   port: number
   path: string
   everyMs: number
-  /** A new connection for each request, instead of one for all. */
+  /** Opens a new connection for each request; otherwise one connection serves all. */
   isFresh: boolean
 }
 
 export type Probed = {
-  /** Of all answers, in milliseconds. */
+  /** Response times in milliseconds, with those of the requests that a slow answer delayed (see `withMissed`). */
   times: number[]
   /** Requests that were not answered with 200. */
   failures: number
 }
 
-/** Asks a health path at fixed times, from a thread of its own: whatever this process is busy with is not in the times. */
-export class Prober {
+/** Requests /health at fixed times from its own thread, so that the load of the main thread does not add to the times. */
+export class HealthProber {
   readonly #worker: Worker
 
   constructor(port: number, { everyMs = 20, isFresh = false } = {}) {
-    const order: ProbeOrder = { port, path: '/v1/health', everyMs, isFresh }
-    this.#worker = new Worker(new URL('prober-thread.ts', import.meta.url), { workerData: order })
+    const options: ProbeOptions = { port, path: '/v1/health', everyMs, isFresh }
+    this.#worker = new Worker(new URL('health-prober-thread.ts', import.meta.url), { workerData: options })
   }
 
   async stop(): Promise<Probed> {
@@ -35,8 +35,8 @@ export class Prober {
 }
 
 /**
- * One answer's time, and the times that requests would have waited that were due meanwhile and could not be sent: without them a
- * long stall would count as one slow answer among hundreds.
+ * One response time, followed by the waits of the requests that were due in the meantime and could not be sent. Without
+ * them a stall of a second would count as one slow answer among hundreds of fast ones (coordinated omission).
  */
 export function withMissed(ms: number, everyMs: number): number[] {
   const missed = Math.max(0, Math.ceil(ms / everyMs) - 1)

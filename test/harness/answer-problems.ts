@@ -1,6 +1,8 @@
+import { fileURLToPath } from 'node:url'
+import { parseJson } from '../../shared/json.ts'
 import type { Answer } from './answer.ts'
 
-/** The statuses that each error type of the envelope may stand with (api.md "Errors", D2.1–D2.3, L8, L9; 412 and 416 of files). */
+/** The statuses that each error type may have (api.md "Errors", D2.1–D2.3; 408 and 431 of the HTTP parser, 412 and 416 of files). */
 const STATUSES: Record<string, readonly number[]> = {
   invalid_request_error: [400, 405, 408, 412, 413, 415, 416, 431],
   authentication_error: [401],
@@ -15,10 +17,11 @@ const STATUSES: Record<string, readonly number[]> = {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
-/** What no answer may show: stacks, paths of the machine, other people's error codes. */
-const LEAK = /\n\s+at |node:internal|node_modules|\/work\/|\/home\/|file:\/\/|ERR_[A-Z_]{3,}|HPE_[A-Z_]{3,}/
+/** What no error message may contain: stack traces, paths on the machine, error codes of Node and its HTTP parser. */
+const LEAK = /\n\s+at |node:internal|node_modules|\/home\/|file:\/\/|ERR_[A-Z_]{3,}|HPE_[A-Z_]{3,}/
+const PROJECT_DIR = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Whatever was asked, in what way does this answer break a promise? (P12; api.md "Errors"; "What the service does" 11) */
+/** In what ways an answer breaks the rules for every answer, whatever was requested (P12; api.md "Errors"). */
 export function problemsOf(answer: Answer): string[] {
   const { status, headers } = answer
   const problems: string[] = []
@@ -33,19 +36,16 @@ export function problemsOf(answer: Answer): string[] {
 function problemsOfRefusal({ status, headers, body, isHead }: Answer): string[] {
   if (!headers.get('content-type')?.startsWith('application/json')) return [`${status} without a JSON body`]
   if (isHead) return []
-  const { type, message } = envelope(body)
+  const { type, message } = errorIn(body)
   if (typeof type !== 'string' || typeof message !== 'string' || message === '') {
-    return [`${status} without the envelope: ${body.toString('latin1', 0, 80)}`]
+    return [`${status} without the error envelope: ${body.toString('latin1', 0, 80)}`]
   }
-  if (LEAK.test(message)) return [`${status} tells ${message.slice(0, 200)}`]
+  if (LEAK.test(message) || message.includes(PROJECT_DIR)) return [`${status} reveals ${message.slice(0, 200)}`]
   return STATUSES[type]?.includes(status) ? [] : [`${status} with the type ${type}`]
 }
 
-function envelope(body: Buffer): { type?: unknown; message?: unknown } {
-  try {
-    const { error } = JSON.parse(body.toString()) as { error?: unknown }
-    return typeof error === 'object' && error !== null ? error : {}
-  } catch {
-    return {} // No JSON and no envelope are the same problem.
-  }
+/** The error object of the envelope; empty when the body is not JSON or has none. */
+function errorIn(body: Buffer): { type?: unknown; message?: unknown } {
+  const { error } = (parseJson(body.toString()) ?? {}) as { error?: unknown }
+  return typeof error === 'object' && error !== null ? error : {}
 }

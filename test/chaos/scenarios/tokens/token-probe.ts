@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 
-const LANES = 32
+const CONCURRENCY = 32
 
-/** Where tokens are tried: `GET /tools` of one gateway, which asks for a token and for nothing else. */
-export class Door implements Disposable {
+/** Sends tokens to `GET /tools` of one gateway, which requires a token and has no side effects. */
+export class TokenProbe implements Disposable {
   readonly #url: string
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: LANES })
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY })
 
   /** The gateway's address with the base path. */
   constructor(url: string) {
     this.#url = `${url}/tools`
   }
 
-  /** How the gateway answers this token. */
+  /** The status with which the gateway answers a token. */
   async status(token: string): Promise<number> {
     const req = get(this.#url, { agent: this.#agent, headers: { authorization: `Bearer ${token}` } })
     const [res]: IncomingMessage[] = await once(req, 'response')
@@ -22,14 +22,14 @@ export class Door implements Disposable {
     return res.statusCode ?? 0
   }
 
-  /** The answers to these tokens, in their order; so many at once as there are lanes. */
+  /** The statuses for these tokens, in their order. Sends 32 requests at a time. */
   async statuses(tokens: readonly string[]): Promise<number[]> {
     const answers: number[] = []
     const queue = tokens.entries()
-    const lane = async () => {
+    const worker = async () => {
       for (const [i, token] of queue) answers[i] = await this.status(token)
     }
-    await Promise.all(Array.from({ length: LANES }, lane))
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker))
     return answers
   }
 

@@ -1,0 +1,24 @@
+import { expect } from 'chai'
+import { runScript } from '../harness/run-script.ts'
+
+const MAIN = new URL('main.ts', import.meta.url)
+/** It takes three minutes on a machine without other work. */
+const WITHIN_MS = 260_000
+
+describe('the chaos script', function () {
+  this.timeout(WITHIN_MS + 5_000)
+
+  it('P1 to P6, P8, P9, P15: in the short form the cluster keeps its promises under faults, durations and sizes aside', async () => {
+    const { code, printed } = await runScript(MAIN, ['--short', '--untimed'], WITHIN_MS)
+    expect(code, printed).to.equal(0)
+  })
+
+  it('refuses an unknown promise and an invalid seed before it starts anything', async () => {
+    const promise = await runScript(MAIN, ['--only', 'P1,P99'], WITHIN_MS)
+    expect(promise.code).to.not.equal(0)
+    expect(promise.printed).to.include('no scenario tests P99: choose from P1, P2, P3')
+    const seed = await runScript(MAIN, ['--seed', 'x'], WITHIN_MS)
+    expect(seed.code).to.not.equal(0)
+    expect(seed.printed).to.include("the seed 'x' is not a whole number")
+  })
+})

@@ -1,0 +1,37 @@
+import { allOf, type Guarantee, none } from '../../../harness/guarantee.ts'
+import type { Entry } from '../../history.ts'
+import { describeEnd, tally } from '../../load.ts'
+import type { CustomerLoad, CustomerRun } from './customer-load.ts'
+import { type CustomerEntry, readLedgers, strays, toHistory } from './ledgers.ts'
+
+/** A finished load and the ledger entries of its customers. */
+export type Outcome = { load: CustomerLoad; entries: readonly CustomerEntry[] }
+
+/** Reads the ledgers of the load's customers and adds them to the history. */
+export async function readOutcome(load: CustomerLoad, url: string, history: Entry[]): Promise<Outcome> {
+  const entries = await readLedgers(url, load.customers)
+  history.push(...toHistory(entries))
+  return { load, entries }
+}
+
+/** One line for the progress output. */
+export function describeOutcome({ load, entries }: Outcome): string {
+  const stateless = load.runs.filter((run) => load.isStateless(run)).length
+  const ends = tally(load.runs.map(({ ended }) => ended))
+  return `${load.name}: ${ends} (of these ${stateless} stateless); ${entries.length} entries`
+}
+
+/** What holds for each load. The checker judges the history of all loads together. */
+export function guaranteesOf({ load, entries }: Outcome): Guarantee[] {
+  const recorded = new Set(entries.map(({ run_id }) => run_id))
+  const done = load.runs.filter((run) => describeEnd(run.ended) === 'done' && !load.isStateless(run))
+  const never = load.runs.filter(({ stream, ended }) => stream.run !== '' && !ended.terminal && ended.how === 'ended')
+  const named = (title: string) => `${load.name}: ${title}`
+  return [
+    allOf(named('runs done that are in the ledger'), done.filter(isRecorded(recorded)).length, done.length),
+    none(named('entries without a matching run'), strays(entries, load.runs).length, `of ${entries.length}`),
+    none(named('streams without an end'), never.length, `of ${load.runs.length}`),
+  ]
+}
+
+const isRecorded = (recorded: ReadonlySet<string>) => (run: CustomerRun) => recorded.has(run.stream.run)

@@ -1,0 +1,21 @@
+import { expect } from 'chai'
+import { brokenRows, runScript } from '../harness/run-script.ts'
+
+const MAIN = new URL('main.ts', import.meta.url)
+const WITHIN_MS = 90_000
+
+describe('the fuzz script in its short form', function () {
+  this.timeout(WITHIN_MS + 5_000)
+
+  it('P12: hostile input never causes a 5xx, a crash, a stall or a change of other data', async () => {
+    const { printed } = await runScript(MAIN, ['--quick', '--seed', '1'], WITHIN_MS)
+    expect(brokenRows(printed), printed).to.deep.equal([])
+    expect(printed).to.include('generated cases')
+  })
+
+  it('refuses a seed that is not a number in range', async () => {
+    const { code, printed } = await runScript(MAIN, ['--quick', '--seed', 'x'], WITHIN_MS)
+    expect(code).to.not.equal(0)
+    expect(printed).to.include("the seed 'x' is not a whole number")
+  })
+})
