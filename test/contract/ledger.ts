@@ -126,6 +126,17 @@ export function ledgerContract(open: OpenStore): void {
     expect(await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 3000 })).to.equal(1)
   })
 
+  it('a lease that expires between reading the last number and the write keeps the entry from being stored', async () => {
+    const customer = newCustomer()
+    let leaseMs = 3000
+    const expiring = createLedger(withHook(store, () => (leaseMs = 0)))
+    const failure = await expiring
+      .append(TENANT, customer, { ...run(1), mayWriteMs: () => leaseMs })
+      .catch((cause) => cause)
+    expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
+    expect(await ledger.last(TENANT, customer, 1)).to.deep.equal([])
+  })
+
   it('an output that is too long for a store is cut', async () => {
     const customer = newCustomer()
     await ledger.append(TENANT, customer, { ...run(1), output: '\0'.repeat(3_000_000) })
@@ -143,6 +154,25 @@ export function ledgerContract(open: OpenStore): void {
   })
 
   memoryContract(() => store)
+}
+
+/** The store, with `afterPage` called after each page that is read. */
+function withHook(store: Store, afterPage: () => void): Store {
+  const collection: Store['collection'] = (spec) => {
+    const entries = store.collection(spec)
+    return {
+      get: (...args) => entries.get(...args),
+      insert: (...args) => entries.insert(...args),
+      replaceIfVersion: (...args) => entries.replaceIfVersion(...args),
+      delete: (...args) => entries.delete(...args),
+      async page(...args) {
+        const page = await entries.page(...args)
+        afterPage()
+        return page
+      },
+    }
+  }
+  return { collection, awayMs: () => store.awayMs(), close: () => store.close() }
 }
 
 function memoryContract(store: () => Store): void {

@@ -57,6 +57,52 @@ describe('tool registry', () => {
     ])
   })
 
+  it('D5.4: a tool that always asks asks under the policy allow, and stays denied under deny', () => {
+    const plan: Tool = { ...tool('Plan'), defaultPolicy: 'allow', alwaysAsks: true }
+    const policyUnder = (policy?: Policy) => registryOf([plan], policy ? { Plan: policy } : {}).policyOf('Plan')
+    expect([policyUnder(), policyUnder('allow'), policyUnder('ask'), policyUnder('deny')]).to.deep.equal([
+      'ask',
+      'ask',
+      'ask',
+      'deny',
+    ])
+    expect(registryOf([], { Bash: 'allow' }).policyOf('Bash')).to.equal('allow')
+  })
+
+  it('the tool’s own check runs after its schema has accepted the input', () => {
+    const checked: JsonObject[] = []
+    const strict: Tool = {
+      ...tool('Strict', { type: 'object', required: ['n'] }),
+      problemWith: (input) => {
+        checked.push(input)
+        return input['n'] === 1 ? undefined : 'n must be 1'
+      },
+    }
+    const registry = registryOf([strict])
+    expect(registry.problemWith('Strict', {})).to.equal('The input of Strict is wrong: n is missing.')
+    expect(checked).to.deep.equal([])
+    expect(registry.problemWith('Strict', { n: 2 })).to.equal('n must be 1')
+    expect(registry.problemWith('Strict', { n: 1 })).to.equal(undefined)
+    expect(registry.problemWith('Unknown', {})).to.equal('There is no tool Unknown.')
+  })
+
+  it('a schema that allows no further fields names the field that it refuses', () => {
+    const closed = tool('Closed', {
+      type: 'object',
+      properties: { inner: { type: 'object', properties: {}, additionalProperties: false } },
+      additionalProperties: false,
+    })
+    const registry = registryOf([closed])
+    expect(registry.problemWith('Closed', { extra: 1 })).to.equal('The input of Closed is wrong: it has no "extra".')
+    expect(registry.problemWith('Closed', { inner: { extra: 1 } })).to.equal(
+      'The input of Closed is wrong: inner has no "extra".',
+    )
+    const choice = tool('Choice', { anyOf: [{ required: ['a'] }, { required: ['b'] }] })
+    expect(registryOf([choice]).problemWith('Choice', {})).to.equal(
+      'The input of Choice is wrong: it must match a schema in anyOf.',
+    )
+  })
+
   it('an unknown tool is denied, also one named like a property of every JavaScript object', () => {
     const registry = registryOf(builtIn())
     for (const name of ['Nope', 'toString', 'constructor', '__proto__']) {

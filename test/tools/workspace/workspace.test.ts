@@ -10,6 +10,7 @@ import { createFileTools } from '../../../shared/tools/workspace/file-tools.ts'
 import { createSearchTools } from '../../../shared/tools/workspace/search-tools.ts'
 import { removeWorkspace, workspacePath } from '../../../shared/tools/workspace/workspace.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
+import { swapBefore } from './swap.ts'
 
 const SECRET = 'the secret outside'
 
@@ -65,6 +66,17 @@ describe('the walls of a workspace', () => {
     await symlink('../../outside/secret.txt', join(workspace, 'sub', 'relative.txt'))
     await expectClosed('link.txt')
     await expectClosed('sub/relative.txt')
+  })
+
+  it('D5.2: a symbolic link to a folder beside the workspace whose name begins with the workspace’s is refused', async () => {
+    const sibling = `${workspace}0`
+    await mkdir(sibling)
+    await writeFile(join(sibling, 'secret.txt'), SECRET)
+    await symlink(sibling, join(workspace, 'sibling'))
+    await symlink(join(sibling, 'secret.txt'), join(workspace, 'sibling.txt'))
+    for (const path of ['sibling', 'sibling/secret.txt', 'sibling/new.txt', 'sibling.txt']) await expectClosed(path)
+    expect(await readdir(sibling)).to.deep.equal(['secret.txt'])
+    expect(await readFile(join(sibling, 'secret.txt'), 'utf8')).to.equal(SECRET)
   })
 
   it('D5.2: nothing below a symbolic link to a folder outside can be read or created', async () => {
@@ -146,6 +158,42 @@ describe('the walls of a workspace', () => {
     expect([...answers].join())
       .to.include('inside')
       .and.not.to.include(SECRET)
+  })
+
+  describe('a folder that is swapped for a link between the check and the use', () => {
+    let folder: string
+    beforeEach(async () => {
+      folder = join(await realpath(workspace), 'flip')
+      await mkdir(folder)
+      await writeFile(join(folder, 'secret.txt'), 'inside')
+    })
+    afterEach(async () => {
+      expect(await readFile(join(outside, 'secret.txt'), 'utf8')).to.equal(SECRET)
+      expect(await readdir(outside)).to.deep.equal(['secret.txt'])
+    })
+
+    const swap = (fsCall: 'open' | 'rename', tool: string, input: object = {}) =>
+      swapBefore({ call: fsCall, folder, target: outside }, () => call(tool, { path: 'flip/secret.txt', ...input }))
+
+    it('D5.2: Read opens nothing outside', async () => {
+      const { output, isError } = await swap('open', 'Read')
+      expect([isError, output]).to.deep.equal([true, 'The path was changed while it was being opened. Try again.'])
+    })
+
+    it('D5.2: Write writes nothing outside when the folder is swapped before the new file is opened', async () => {
+      const { output, isError } = await swap('open', 'Write', { content: 'overwritten' })
+      expect([isError, output]).to.deep.equal([true, 'The path was changed while it was being opened. Try again.'])
+    })
+
+    it('D5.2: Write replaces nothing outside when the folder is swapped before the rename', async () => {
+      const { isError } = await swap('rename', 'Write', { content: 'overwritten' })
+      expect(isError).to.equal(true)
+    })
+
+    it('D5.2: Edit neither reads nor writes outside', async () => {
+      const { output, isError } = await swap('open', 'Edit', { old_string: 'secret', new_string: 'gone' })
+      expect([isError, output]).to.deep.equal([true, 'The path was changed while it was being opened. Try again.'])
+    })
   })
 
   it('in a workspace that does not exist Read finds no file, Glob and Grep nothing, and Write creates it for its owner only', async () => {

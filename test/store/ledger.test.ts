@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import { appendNext } from '../../shared/store/append.ts'
+import { createLedger, type FinishedRun } from '../../shared/store/ledger.ts'
+import type { Collection, Store, WriteOptions } from '../../shared/store/port.ts'
+import { storeUnavailable } from '../../shared/store/unavailable.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+
+type Insert = (options: WriteOptions) => Promise<boolean>
+
+/** An empty ledger whose inserts do what the test says. */
+function ledgerWith(insert: Insert, retryForMs = 5_000) {
+  const collection: Collection = {
+    get: async () => undefined,
+    insert: (_tenant, _doc, options = {}) => insert(options),
+    replaceIfVersion: () => expect.fail('an entry was replaced'),
+    delete: () => expect.fail('an entry was deleted'),
+    page: async () => [],
+  }
+  const store: Store = { collection: () => collection, awayMs: () => 0, close: async () => {} }
+  return createLedger(store, { retryForMs })
+}
+
+describe('appending to the ledger', () => {
+  const run: FinishedRun = { run_id: 'run_1', input: 'question', output: 'answer' }
+  const failureOf = (call: Promise<unknown>) =>
+    call.then(
+      () => expect.fail('it did not fail'),
+      (cause) => cause as AppError,
+    )
+
+  it('gives each write the time that remains of the lease, as it is at that moment', async () => {
+    const times: (number | undefined)[] = []
+    let leaseMs = 900
+    const ledger = ledgerWith(async ({ withinMs }) => {
+      times.push(withinMs)
+      leaseMs = 700
+      return times.length === 2
+    })
+    await ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => leaseMs })
+    expect(times).to.deep.equal([900, 700])
+  })
+
+  it('gives a write no more time than remains for its retries, whatever the lease', async () => {
+    const times: number[] = []
+    const ledger = ledgerWith(async ({ withinMs = Number.NaN }) => times.push(withinMs) > 0, 1_000)
+    await ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => 60_000 })
+    await ledger.append(TENANT, 'anna', run)
+    for (const time of times) expect(time).to.be.within(500, 1_000)
+    expect(times).to.have.length(2)
+  })
+
+  it('tries again when the store does not answer', async () => {
+    let tries = 0
+    const ledger = ledgerWith(async () => {
+      tries += 1
+      if (tries === 1) throw storeUnavailable('down')
+      return true
+    })
+    expect(await ledger.append(TENANT, 'anna', run)).to.equal(1)
+    expect(tries).to.equal(2)
+  })
+
+  it('fails with the store’s error when it does not answer until the time is over', async () => {
+    const cause = new Error('down')
+    const ledger = ledgerWith(() => Promise.reject(storeUnavailable(cause)), 250)
+    expect(await failureOf(ledger.append(TENANT, 'anna', run))).to.include({ kind: 'unavailable', cause })
+  })
+
+  it('fails at once with an error that is not an outage', async () => {
+    let tries = 0
+    const ledger = ledgerWith(() => {
+      tries += 1
+      return Promise.reject(new AppError('invalid_request', 'too long'))
+    })
+    expect(await failureOf(ledger.append(TENANT, 'anna', run))).to.include({ kind: 'invalid_request' })
+    expect(tries).to.equal(1)
+  })
+
+  it('does not try again once the lease has expired', async () => {
+    let tries = 0
+    let leaseMs = 1_000
+    const ledger = ledgerWith(() => {
+      tries += 1
+      leaseMs = 0
+      return Promise.reject(storeUnavailable('down'))
+    })
+    const failure = await failureOf(ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => leaseMs }))
+    expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
+    expect(tries).to.equal(1)
+  })
+
+  it('does not write at all when earlier appends of the customer took all of its time', async () => {
+    let tries = 0
+    const ledger = ledgerWith(() => {
+      tries += 1
+      return Promise.reject(storeUnavailable('down'))
+    }, 250)
+    const [first, second] = [ledger.append(TENANT, 'anna', run), ledger.append(TENANT, 'anna', run)]
+    await failureOf(first)
+    const triesOfFirst = tries
+    expect(await failureOf(second)).to.include({ kind: 'unavailable' })
+    expect(tries).to.equal(triesOfFirst)
+  })
+
+  it('gives up as unavailable when it never gets a free number', async () => {
+    let tries = 0
+    const collection = {
+      page: async () => [],
+      get: async () => undefined,
+      insert: async () => {
+        tries += 1
+        return false
+      },
+    } as unknown as Collection
+    const addition = { within: { customer_id: 'anna' }, identity: { run_id: 'run_1' }, doc: {} }
+    expect(await failureOf(appendNext(collection, TENANT, addition))).to.include({ kind: 'unavailable' })
+    expect(tries).to.equal(100)
+  })
+})
