@@ -60,7 +60,7 @@ export function createLedger(store: Store, { retryForMs = RETRY_FOR_MS, now = ()
     append(tenant, customerId, run) {
       const deadline = performance.now() + retryForMs
       const timestamp = now().toISOString()
-      return queue(`${tenant} ${customerId}`, () =>
+      return queue.run(`${tenant} ${customerId}`, () =>
         retryUntilStored({ run, deadline }, (withinMs) =>
           write(entries, tenant, { customerId, run, timestamp, withinMs }),
         ),

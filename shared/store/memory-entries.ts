@@ -35,7 +35,7 @@ export function createMemoryEntries(store: Store, { now = () => new Date() } = {
       const id = `mem_${randomUUID().replaceAll('-', '')}`
       const doc = { id, content, created_at: now().toISOString(), ...(run_id !== undefined && { run_id }) }
       const within = { customer_id: customerId }
-      await queue(`${tenant} ${customerId}`, async () => {
+      await queue.run(`${tenant} ${customerId}`, async () => {
         const seq = await appendNext(entries, tenant, { within, identity: { ...within, id }, doc })
         if (seq > MAX_ENTRIES) await entries.delete(tenant, { ...within, seq: seq - MAX_ENTRIES })
       })

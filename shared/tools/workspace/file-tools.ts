@@ -119,7 +119,7 @@ type Change = { path: string; context: ToolContext }
 function changeFile(queue: KeyedQueue, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
   const { workspace, signal } = context
   return attempt({ subject: path, signal }, () =>
-    queue(`${workspace}/${relativePath(path)}`, async () => {
+    queue.run(`${workspace}/${relativePath(path)}`, async () => {
       signal.throwIfAborted()
       return succeed(await work())
     }),

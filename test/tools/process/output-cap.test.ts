@@ -9,14 +9,14 @@ const capOf = (partChars: number, ...texts: string[]) => {
 
 describe('the limit of a command’s output', () => {
   it('returns output of up to twice the limit unchanged, in however many pieces it arrives', () => {
-    for (const texts of [['abcdefgh'], ['abcd', 'efgh'], ['abc', 'def', 'gh'], [...'abcdefgh']])
+    for (const texts of [['abcdefgh'], ['abcd', 'efgh'], ['abc', 'def', 'gh'], 'abcdefgh'.split('')])
       expect(capOf(4, ...texts).text(), texts.join('|')).to.equal('abcdefgh')
     expect(capOf(4).text()).to.equal('')
     expect(capOf(4, 'abc').text()).to.equal('abc')
   })
 
   it('keeps the beginning and the end of longer output and says how many characters it left out', () => {
-    for (const texts of [['abcdefghi'], ['abcd', 'e', 'fghi'], ['ab', 'cdefg', 'hi'], [...'abcdefghi']])
+    for (const texts of [['abcdefghi'], ['abcd', 'e', 'fghi'], ['ab', 'cdefg', 'hi'], 'abcdefghi'.split('')])
       expect(capOf(4, ...texts).text(), texts.join('|')).to.equal('abcd\n[… 1 characters left out …]\nfghi')
     expect(capOf(2, 'ab', 'x'.repeat(100), 'yz').text()).to.equal('ab\n[… 100 characters left out …]\nyz')
   })

@@ -23,10 +23,11 @@ export async function swapBefore<T>(
   Object.assign(fs, { [call]: swapping })
   syncBuiltinESMExports()
   try {
-    return await work()
+    const result = await work()
+    if (!isSwapped) throw new Error(`${call} was not called below ${folder}`)
+    return result
   } finally {
     Object.assign(fs, { [call]: original })
     syncBuiltinESMExports()
-    if (!isSwapped) throw new Error(`${call} was not called below ${folder}`)
   }
 }
