@@ -80,4 +80,21 @@ describe('pages of runs', () => {
         .include({ kind: 'invalid_request', param: '/cursor' })
     })
   }
+
+  it('D2.7: a page has at most limit runs; of the same millisecond the greater id comes first', () => {
+    const tied = [run(4, AT), run(6, AT), run(5, AT)]
+    for (const runs of [tied, tied.toReversed()]) {
+      expect(pageOf(runs, positionOf, { limit: 2 }).page).to.deep.equal([run(6, AT), run(5, AT)])
+    }
+  })
+
+  it('D2.7: a merged page has a cursor while any worker has more', () => {
+    const cursor = encodeCursor([run(3).started_at, run(3).run_id])
+    const pages = [
+      { runs: [run(3)], next_cursor: cursor },
+      { runs: [], next_cursor: null },
+    ]
+    expect(mergePages(pages, 1).next_cursor).to.equal(cursor)
+    expect(mergePages(pages.toReversed(), 5).next_cursor).to.equal(cursor)
+  })
 })

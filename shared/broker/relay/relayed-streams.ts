@@ -1,7 +1,7 @@
 import type { CounterName, Metrics } from '../../metrics.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
-import { RelayedStream } from './relayed-stream.ts'
+import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './relayed-stream.ts'
 
 export type StreamsDeps = {
   /** Sends a record to the worker of this epoch. */
@@ -9,6 +9,7 @@ export type StreamsDeps = {
   isAlive(epoch: number): boolean
   isRedisUnreachable(): boolean
   metrics: Metrics
+  limits?: StreamLimits
 }
 
 type OpenStream = { epoch: number; stream: RelayedStream }
@@ -34,8 +35,8 @@ export class RelayedStreams {
   /** Opens a stream that starts after frame `after` of a run of this worker. It stays open until its iteration has returned. */
   open(epoch: number, after: number): { number: number; stream: RelayedStream } {
     const number = ++this.#lastNumber
-    const { send, isRedisUnreachable, metrics } = this.#deps
-    const stream = new RelayedStream(after, {
+    const { send, isRedisUnreachable, metrics, limits } = this.#deps
+    const hooks: RelayedStreamHooks = {
       requestResend(seq) {
         if (isRedisUnreachable()) return false
         send(epoch, record(RECORD.resend, { stream: number, seq }))
@@ -48,7 +49,8 @@ export class RelayedStreams {
         if (counter) metrics.count(counter)
       },
       onClosed: () => this.#remove(number, epoch),
-    })
+    }
+    const stream = new RelayedStream(after, hooks, limits)
     this.#open.set(number, { epoch, stream })
     return { number, stream }
   }

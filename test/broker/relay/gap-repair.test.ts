@@ -113,14 +113,14 @@ describe('gap repair', () => {
     let unreachableAt = 0
     let attempts = 0
     const isReachable = () => {
-      if (++attempts > 10) return true
+      if (++attempts > 30) return true
       unreachableAt = performance.now()
       return false
     }
-    const { repair, givenUp, requests } = setUp({ gapMs: 10, isReachable })
+    const { repair, givenUp, requests } = setUp({ gapMs: 100, askAgainMs: 5, isReachable })
     repair.start('lost')
     await givenUp
-    expect(requests()).to.be.above(10)
-    expect(performance.now() - unreachableAt).to.be.at.least(10)
+    expect(requests()).to.be.above(30)
+    expect(performance.now() - unreachableAt).to.be.at.least(100)
   })
 })

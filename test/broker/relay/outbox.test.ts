@@ -82,9 +82,9 @@ describe('outbox', () => {
   })
 
   it('a run waits for its client’s read position, and the heartbeat asks for a report that may have been lost', async () => {
-    const { outbox, messages, publishNext } = setUp()
+    const { outbox, sent, messages, publishNext } = setUp()
     const journal = newJournal({ maxUnconfirmedEvents: 1 })
-    outbox.attach(1, journal.follow(0))
+    outbox.attach(5, journal.follow(0))
     say(journal, 'a', 'b')
     await turns()
     expect([messages(), journal.isBackpressured]).to.deep.equal([[[RECORD.frames]], true])
@@ -92,7 +92,8 @@ describe('outbox', () => {
     outbox.sendBeat()
     await turns()
     expect(messages().at(-1)).to.have.members([RECORD.askReadPosition, RECORD.beat])
-    outbox.confirmRead(1, 2)
+    expect(sent.at(-1)?.find(({ type }) => type === RECORD.askReadPosition)).to.have.property('stream', 5)
+    outbox.confirmRead(5, 2)
     expect(journal.isBackpressured).to.equal(false)
     await publishNext()
     outbox.sendBeat()
@@ -356,5 +357,11 @@ describe('outbox', () => {
     expect(messages()).to.have.length(1)
     outbox.resume()
     expect(messages().slice(1)).to.deep.equal([[RECORD.reply]])
+  })
+
+  it('a read position of a stream that is not attached is ignored', () => {
+    const { outbox } = setUp()
+    outbox.confirmRead(7, 1)
+    expect(outbox.isBusy).to.equal(false)
   })
 })

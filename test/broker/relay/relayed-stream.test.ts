@@ -344,4 +344,45 @@ describe('relayed stream', () => {
     const { send } = setUp({ maxHeldBytes: 1 })
     expect([send(1), send(1), send(3), send(2)]).to.deep.equal([true, false, false, false])
   })
+
+  it('a failed stream yields its failure as a frame, and then ends', async () => {
+    const { stream, send } = setUp()
+    send(1)
+    stream.fail('worker_lost')
+    const seen: [string, number][] = []
+    for await (const { text, lastSeq } of stream) seen.push([String(text), lastSeq])
+    expect(seen.map(([, lastSeq]) => lastSeq)).to.deep.equal([1, 1])
+    expect(seen[1]?.[0]).to.include('worker_lost')
+  })
+
+  it('after dropped frames have come, lost frames are requested again', async () => {
+    const { send, take, asked } = setUp({ maxHeldBytes: 1 })
+    send(1)
+    send(2)
+    await take()
+    const rest = take()
+    await new Promise(setImmediate)
+    send(2)
+    await rest
+    send(4)
+    expect(asked).to.deep.equal([1, 2])
+  })
+
+  it('a body is copied unless a reader waits for it', async () => {
+    const { stream, take } = setUp()
+    const message = Buffer.from('abc')
+    const accept = (at: number) =>
+      stream.accept({ seq: at + 1, count: 1, body: message.subarray(at, at + 1), isLast: false })
+    accept(0)
+    message.fill('X', 0, 1)
+    expect(await take()).to.equal('a')
+    accept(1)
+    message.fill('Y', 1, 2)
+    expect(await take()).to.equal('b')
+    const waiting = take()
+    await new Promise(setImmediate)
+    accept(2)
+    message.fill('Z', 2, 3)
+    expect(await waiting).to.equal('Z')
+  })
 })

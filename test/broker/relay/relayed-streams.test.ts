@@ -1,15 +1,17 @@
 import { expect } from 'chai'
 import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from '../../../shared/broker/relay/records.ts'
+import { STREAM_LIMITS } from '../../../shared/broker/relay/relayed-stream.ts'
 import { RelayedStreams, type StreamsDeps } from '../../../shared/broker/relay/relayed-streams.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/metrics.ts'
 
-function setUp({ isRedisUnreachable = () => false }: Partial<StreamsDeps> = {}) {
+function setUp({ isRedisUnreachable = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []
   const counted: Partial<Record<CounterName, number>> = {}
   const streams = new RelayedStreams({
     send: (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq]),
     isAlive: (epoch) => epoch !== 666,
     isRedisUnreachable,
+    limits,
     metrics: {
       ...NO_METRICS,
       count(name, by = 1) {
@@ -88,12 +90,20 @@ describe('relayed streams', () => {
 
   it('a drain waits until all streams have ended, and no longer than its limit', async () => {
     const { streams } = setUp()
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
     await streams.ended(60_000)
     const [first, second] = [streams.open(7, 0), streams.open(7, 0)]
-    const ended = streams.ended(60_000)
+    const before = timers()
+    let hasEnded = false
+    const ended = streams.ended(60_000).then(() => {
+      hasEnded = true
+    })
     await first.stream.return()
+    await new Promise(setImmediate)
+    expect([hasEnded, timers()]).to.deep.equal([false, before + 1])
     await second.stream.return()
     await ended
+    expect(timers()).to.equal(before)
     streams.open(7, 0)
     await streams.ended(10)
     expect(streams.size).to.equal(1)
@@ -163,5 +173,22 @@ describe('relayed streams', () => {
     failed.stream.fail('internal')
     expect(counted).to.deep.equal({ slow_consumers: 1 })
     await Promise.all([slow.stream.return(), failed.stream.return()])
+  })
+
+  it('frames for a number that is not open are ignored', () => {
+    const { streams, sent, counted } = setUp()
+    streams.onRecord(7, received(RECORD.frames, { stream: 5, seq: 1, count: 1 }))
+    expect([sent, counted]).to.deep.equal([[], {}])
+  })
+
+  it('a gap ends its stream only while the worker can be asked', async () => {
+    let checks = 0
+    const isRedisUnreachable = () => ++checks < 15
+    const { streams, counted } = setUp({ isRedisUnreachable, limits: { ...STREAM_LIMITS, gapMs: 200, askAgainMs: 20 } })
+    const { number, stream } = streams.open(7, 0)
+    streams.onRecord(7, beatOf(number, 1))
+    expect(String((await stream.next()).value?.text)).to.include('stream_gap')
+    expect([checks > 15, counted]).to.deep.equal([true, { gaps_asked: 1, gaps_lost: 1 }])
+    await stream.return()
   })
 })
