@@ -1,14 +1,29 @@
-# Sourced by the scripts beside it, in the project's folder: leaves node_modules as package-lock.json wants it
-# and $node as a Node that can run the project. Prints what it does to stderr, so that stdout stays the program's.
+# Sourced by the scripts beside it, in the project's folder. `ensure_node` installs the packages of package-lock.json and sets $node
+# to a Node that can run the project. It prints what it does to stderr, so that stdout holds the program's output only.
 
 stamp=node_modules/.installed-lock
 
 ensure_node() {
   require_npm
-  # node_modules brings its own Node where there is a binary for it; elsewhere the one on PATH has to do.
+  # node_modules contains a Node for Linux x86-64; on any other system the one on PATH is used.
   case "$(uname -sm)" in 'Linux x86_64') ;; *) find_node || refuse_node ;; esac
   is_installed || install_packages
   find_node || refuse_node
+}
+
+# Prints the usage and the settings of a script and exits, when --help or -h is among its arguments. Installs packages only when
+# there is no usable Node yet.
+print_help_if_asked() {
+  local script=$1 argument
+  shift
+  for argument in "$@"; do
+    case "$argument" in
+      --help | -h)
+        find_node || ensure_node
+        exec "$node" scripts/print-help.ts "$script"
+        ;;
+    esac
+  done
 }
 
 say() { printf '%s\n' "$*" >&2; }
@@ -17,7 +32,7 @@ require_npm() {
   command -v npm >/dev/null || { say 'agent-engine needs Node with npm: install it from https://nodejs.org and try again.'; exit 1; }
 }
 
-# A hand-made `npm ci` leaves no stamp, but its own lock is then newer than ours.
+# `npm ci` run by hand leaves no stamp, but its own lock file is then newer than package-lock.json.
 is_installed() {
   if [ -e "$stamp" ]; then cmp -s package-lock.json "$stamp"; return; fi
   [ node_modules/.package-lock.json -nt package-lock.json ] && cp package-lock.json "$stamp"

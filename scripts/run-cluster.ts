@@ -6,9 +6,9 @@ import { type StartFailure, Supervisor, toFailure } from './local-cluster/superv
 import { openMongo } from './local-services/mongo.ts'
 import { openRedis } from './local-services/redis.ts'
 
-// Runs gateways and workers as processes of their own (D1.1); started by scripts/cluster.
+// Runs gateways and workers as separate processes (D1.1). Started by scripts/cluster.
 
-/** Beyond DRAIN_SECS: what each process may take to close what it stands on. */
+/** Time for each process to close its connections, beyond DRAIN_SECS. */
 const STOP_MS = 15_000
 
 const say = (line: string) => console.log(line)
@@ -23,12 +23,12 @@ async function run(args: string[]): Promise<void> {
   const { gateways, workers, restarts } = readOptions(args)
   const env = environment()
   const { dataDir, drainMs, port, opsPort } = readConfig(env)
-  say('Queued work has no executors yet: --executors has no effect.')
+  say('There are no executors yet: --executors has no effect.')
   const redis = await openRedis(env['REDIS_URL'], say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
   const ending = Promise.withResolvers<StartFailure | undefined>()
-  endOnSignals(() => ending.resolve(undefined))
+  onSignals(() => ending.resolve(undefined))
 
   let isComplete = false
   const onChange = async (members: readonly Member[]) => {
@@ -43,21 +43,21 @@ async function run(args: string[]): Promise<void> {
     await supervisor.start(programs)
     isComplete = true
     await file.write(supervisor.members)
-    for (const member of supervisor.members) say(described(member))
+    for (const member of supervisor.members) say(describe(member))
     say(`The cluster is ready: http://127.0.0.1:${slots[0]?.port}/api/v1 (its processes: ${file.path}).`)
   }
   start().catch((cause: unknown) => ending.resolve(toFailure(cause)))
 
   const failure = await ending.promise
   if (failure) console.error(failure.message)
-  say(`Stopping; what runs has ${drainMs / 1000} s to end (DRAIN_SECS).`)
+  say(`Stopping: running work has ${drainMs / 1000} s to end (DRAIN_SECS).`)
   await supervisor.stop(drainMs + STOP_MS)
   await Promise.all([redis.server?.stop(), mongo.set?.stop()])
   await file.remove()
   process.exit(failure?.exitCode ?? 0)
 }
 
-/** Without the variables that are empty, and with a model. */
+/** The environment without empty variables, and with a model. */
 function environment(): Record<string, string> {
   const set = Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value] as const] : []))
   const env = Object.fromEntries(set)
@@ -66,8 +66,8 @@ function environment(): Record<string, string> {
   return { ...env, MODEL_PROVIDER: 'demo' }
 }
 
-/** The first drains, the second ends at once: the processes end with this one. */
-function endOnSignals(end: () => void): void {
+/** The first signal calls `end`. The second exits immediately, which ends the processes too: they end with this one. */
+function onSignals(end: () => void): void {
   let isEnding = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -78,6 +78,6 @@ function endOnSignals(end: () => void): void {
   }
 }
 
-function described({ role, id, pid, port, ops_port }: Member): string {
+function describe({ role, id, pid, port, ops_port }: Member): string {
   return `${role} ${id}: pid ${pid}${port === null ? '' : `, port ${port}`}, ops port ${ops_port}`
 }

@@ -1,6 +1,6 @@
 /**
- * What went wrong with a request, as the caller may know it. The kind decides the HTTP status and the wire type
- * (api.md "Errors", D2.3); nobody decides on message text.
+ * The class of a failed request. It decides the HTTP status and the `type` on the wire (api.md "Errors", D2.3). Code decides by
+ * kind and code, never by message text.
  */
 export type ErrorKind =
   | 'invalid_request'
@@ -25,22 +25,33 @@ const STATUS: Record<ErrorKind, number> = {
   unavailable: 503,
 }
 
+/** The `code` of an error, where its kind is not precise enough. The codes of events are in `events.ts` (D4.8, D4.9). */
+export type ErrorCode =
+  | 'egress_refused'
+  | 'egress_timeout'
+  | 'egress_too_large'
+  | 'egress_unreachable'
+  | 'fenced'
+  | 'invalid_token'
+  | 'worker_draining'
+  | 'worker_silent'
+
 export type ErrorFields = {
   /** JSON pointer of the offending field (D2.3). */
-  param?: string
-  code?: string
-  /** Replaces the kind's status where D2 asks for another one: 405, 413, 415. */
+  param?: string | undefined
+  code?: ErrorCode
+  /** Replaces the status of the kind where D2 requires another one: 405, 408, 413, 415, 431. */
   status?: number
   retryAfterSecs?: number
   cause?: unknown
 }
 
-/** An expected refusal. Its message is written for the caller: what is wrong and what to do next, never a foreign error's text. */
+/** An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the text of another error. */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly status: number
   readonly param: string | undefined
-  readonly code: string | undefined
+  readonly code: ErrorCode | undefined
   readonly retryAfterSecs: number | undefined
 
   constructor(kind: ErrorKind, message: string, fields: ErrorFields = {}) {
@@ -75,7 +86,7 @@ export function toErrorBody({ kind, message, param, code }: AppError): ErrorBody
   }
 }
 
-/** Any failure as an `AppError`; what is not one already is a bug and says no more than that. */
+/** Converts any thrown value. One that is not an `AppError` is a bug: its message is replaced and the value kept as `cause`. */
 export function toAppError(cause: unknown): AppError {
   return cause instanceof AppError ? cause : new AppError('internal', 'internal error', { cause })
 }

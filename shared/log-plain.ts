@@ -1,26 +1,26 @@
-export type Plain = (message: string, fields: object, budget: number) => PlainLine
-export type PlainLine = { msg: string; rest: Record<string, unknown>; isCut: boolean }
+export type Plain = (message: string, fields: object, budget: number) => PlainEntry
+export type PlainEntry = { msg: string; rest: Record<string, unknown>; isCut: boolean }
 
 /**
- * Makes the function that copies a line's message and fields into plain JSON data: at most `budget` characters of it
- * (names and punctuation included), without cycles, with every occurrence of a secret blotted out.
+ * Creates the function that copies a message and its fields into plain JSON data: at most about `budget` characters, names and
+ * punctuation included, without cycles, and with every occurrence of a secret replaced by `[redacted]`.
  */
 export function createPlain(secrets: readonly string[]): Plain {
-  const blot = createBlot(secrets)
+  const redaction = createRedaction(secrets)
   return (message, fields, budget) => {
-    const copy: Copy = { left: budget, parents: [], blot, isCut: false }
+    const copy: Copy = { left: budget, parents: [], redaction, isCut: false }
     const msg = copyText(message, copy)
     const rest = copyFields(fields, copy)
     return { msg, rest, isCut: copy.isCut }
   }
 }
 
-type Copy = { left: number; parents: object[]; blot: Blot; isCut: boolean }
+type Copy = { left: number; parents: object[]; redaction: Redaction; isCut: boolean }
 
 const MAX_DEPTH = 8
 
 function copyValue(value: unknown, copy: Copy): unknown {
-  copy.left -= 6 // About what a number, a comma and quotes take.
+  copy.left -= 6 // Roughly the size of a number, or of quotes and a comma.
   if (typeof value === 'string') return copyText(value, copy)
   if (typeof value === 'number' || typeof value === 'bigint') return copyNumber(value, copy)
   if (typeof value !== 'object' || value === null) return typeof value === 'symbol' ? String(value) : value
@@ -32,7 +32,7 @@ function copyValue(value: unknown, copy: Copy): unknown {
   return result
 }
 
-/** A getter or a `toJSON` of someone else's object may throw. */
+/** A getter or a `toJSON` of an unknown object may throw. */
 function attempt(read: () => unknown): unknown {
   try {
     return read()
@@ -49,7 +49,7 @@ function copyObject(value: object, copy: Copy): unknown {
   return Array.isArray(value) ? copyArray(value, copy) : copyFields(value, copy)
 }
 
-/** Other fields of foreign errors are left out: they hold request bodies and headers. */
+/** Only these fields of an error are logged: libraries add others that contain request bodies and headers. */
 function errorFields(error: Error) {
   const { name, message, stack, cause } = error
   const code = 'code' in error ? error.code : undefined
@@ -81,31 +81,31 @@ function isSpent(copy: Copy): boolean {
   return copy.left <= 0
 }
 
-function copyNumber(value: number | bigint, { blot }: Copy): unknown {
+function copyNumber(value: number | bigint, { redaction }: Copy): unknown {
   const text = String(value)
-  return typeof value === 'number' && blot.apply(text) === text ? value : blot.apply(text)
+  return typeof value === 'number' && redaction.apply(text) === text ? value : redaction.apply(text)
 }
 
-/** Blots before it cuts, so that no cut leaves the first half of a secret standing. */
+/** Redacts before it truncates, so that the first half of a secret never remains at the cut. */
 function copyText(text: string, copy: Copy): string {
-  const { blot, left } = copy
+  const { redaction, left } = copy
   const max = Math.max(left, 0)
   copy.left -= text.length
-  if (text.length <= max) return blot.apply(text)
+  if (text.length <= max) return redaction.apply(text)
   copy.isCut = true
-  const blotted = blot.apply(text.slice(0, max + blot.longest))
-  return `${blotted.slice(0, Math.max(blotted.length - blot.longest, 0)).slice(0, max)}…`
+  const redacted = redaction.apply(text.slice(0, max + redaction.longest))
+  return `${redacted.slice(0, Math.max(redacted.length - redaction.longest, 0)).slice(0, max)}…`
 }
 
-type Blot = { apply: (text: string) => string; longest: number }
+type Redaction = { apply: (text: string) => string; longest: number }
 
-function createBlot(secrets: readonly string[]): Blot {
+function createRedaction(secrets: readonly string[]): Redaction {
   const spellings = [...new Set(secrets.flatMap(spellingsOf))].toSorted((a, b) => b.length - a.length)
   const apply = (text: string) => spellings.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text)
   return { apply, longest: spellings[0]?.length ?? 0 }
 }
 
-/** A secret may stand in an address or in a JSON text. */
+/** The forms of a secret: as it is, percent-encoded in an address, and escaped in a JSON text. */
 function spellingsOf(secret: string): string[] {
   return [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)]
 }

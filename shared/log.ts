@@ -7,18 +7,18 @@ const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
 export type LogLevel = keyof typeof LEVELS
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** One JSON line per call: time, level, msg, then the fields. An error goes into a field, such as `cause`. */
+/** Writes one JSON line per call: time, level, msg, then the fields. An error is passed in a field, such as `cause`. */
 export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) => void>>
 
 export type LogOptions = {
   level: LogLevel
-  /** Values that become `[redacted]` wherever they occur; those under 4 characters would hide ordinary text and stay. */
+  /** Values that are replaced by `[redacted]` wherever they occur. Shorter ones than 4 characters are left: they would hide ordinary text. */
   secrets?: readonly string[]
-  /** Takes each line, line feed included; stdout unless given. */
+  /** Receives each line with its line feed. Default: standard output. */
   write?: (line: string) => void
 }
 
-/** Logging never throws and never stalls: values are cut to size before they are rendered. */
+/** Creates the log. Logging never throws, and never blocks the event loop for long: values are truncated before they are rendered. */
 export function createLog({ level, secrets = [], write }: LogOptions): Log {
   const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
   const logger = winston.createLogger({
@@ -34,7 +34,7 @@ export function createLog({ level, secrets = [], write }: LogOptions): Log {
   return Object.freeze({ error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') })
 }
 
-/** Where winston's transports look for the finished line. */
+/** The property in which winston's transports expect the finished line. */
 const MESSAGE = Symbol.for('message')
 
 function toWriter(write: (line: string) => void) {
@@ -48,10 +48,10 @@ function toWriter(write: (line: string) => void) {
   return new winston.transports.Stream({ stream, eol: '\n' })
 }
 
-/** A log shipper takes lines of this length whole. */
+/** Log collectors accept lines of this length without splitting them. */
 const MAX_BYTES = 16 * 1024
 
-/** How many characters of fields to try with; JSON makes up to six bytes of one, so the last always fits. */
+/** Numbers of characters to try in this order. JSON needs at most six bytes per character, so the last one always fits. */
 const BUDGETS = [10_000, 1_500]
 
 type Entry = { level: string; message: unknown; fields?: LogFields }
@@ -61,7 +61,7 @@ function render({ level, message, fields = {} }: Entry, plain: Plain): string {
   let line = ''
   for (const budget of BUDGETS) {
     const { msg, rest, isCut } = plain(String(message), fields, budget)
-    const own = { time, level, msg } // Before the fields for the order, after them so that no field replaces one.
+    const own = { time, level, msg } // Spread first for the order, and again last so that no field overrides them.
     line = JSON.stringify({ ...own, ...rest, ...own, ...(isCut && { truncated: true }) })
     if (Buffer.byteLength(line) < MAX_BYTES) break
   }

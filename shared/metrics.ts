@@ -1,34 +1,34 @@
-/** What a process counts about itself, by the names under which `/metrics` shows it (reliability.md rule 15). */
+/** The counters of a process with their help texts. `/metrics` shows them as `agent_engine_<name>_total`. */
 export const COUNTERS = {
-  streams_opened: 'Streams that readers have opened',
-  events: 'Events that runs of this process have produced',
-  frames_relayed: 'Frames that came over the relay and were delivered to streams',
-  gaps_asked: 'Holes in streams for which a resend was asked',
-  gaps_repaired: 'Holes in streams that a resend has closed',
+  streams_opened: 'Streams that clients opened',
+  events: 'Events that the runs of this process produced',
+  frames_relayed: 'Frames that arrived over the relay and were delivered to streams',
+  gaps_asked: 'Gaps in streams for which a resend was requested',
+  gaps_repaired: 'Gaps in streams that a resend closed',
   gaps_lost: 'Streams that ended with stream_gap',
   streams_lost: 'Streams that ended with worker_lost or relay_unavailable',
-  slow_consumers: 'Readers that were cut off because they did not read',
-  stale_frames_dropped: 'Frames of processes that had been judged dead',
+  slow_consumers: 'Clients that were cut off because they did not read',
+  stale_frames_dropped: 'Frames that were dropped because their process had been removed from the cluster',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 
-/** Each with the upper bounds of its buckets; what is above the last is counted too. */
+/** The histograms with the upper bounds of their buckets. Values above the last bound are counted as well. */
 export const HISTOGRAMS = {
   relay_batch_bytes: {
-    help: 'Bytes of one message to another process',
+    help: 'Size of a message to another process, in bytes',
     bounds: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
   },
   permission_wait_seconds: {
-    help: 'From a permission request to its decision',
+    help: 'Seconds from a permission request to its decision',
     bounds: [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 900],
   },
 } as const
 
 export const GAUGES = {
-  streams: 'Streams that are open',
-  runs: 'Runs that this process knows, by state',
-  permissions_pending: 'Permission requests that wait for their client',
-  sessions: 'Sessions that live in this process',
+  streams: 'Open streams',
+  runs: 'Runs that this process has in memory, by state',
+  permissions_pending: 'Permission requests that are not answered yet',
+  sessions: 'Sessions that this process holds',
 } as const
 
 export type CounterName = keyof typeof COUNTERS
@@ -38,13 +38,13 @@ export type GaugeName = keyof typeof GAUGES
 /** One number, or one per state. */
 export type GaugeValue = number | Readonly<Record<string, number>>
 
-/** Where code below the ops listener counts; counting costs an addition. */
+/** Receives the numbers of a process. Counting is an addition and never throws. */
 export interface Metrics {
   count(name: CounterName, by?: number): void
   observe(name: HistogramName, value: number): void
-  /** `read` is called whenever somebody looks. */
+  /** `read` is called whenever `/metrics` is requested. */
   gauge(name: GaugeName, read: () => GaugeValue): void
 }
 
-/** Counts for nobody. */
+/** Discards every number. */
 export const NO_METRICS: Metrics = { count: () => {}, observe: () => {}, gauge: () => {} }

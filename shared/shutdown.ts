@@ -1,42 +1,42 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { withDeadline } from './deadline.ts'
 import type { Log } from './log.ts'
 
-/** One thing to close. Not done within `deadlineMs`, it is given up and the next is closed. */
+/** One step of the shutdown. When it takes longer than `deadlineMs` it is abandoned and the next step begins. */
 export type Closer = { name: string; deadlineMs: number; close: () => unknown }
 
 export type ShutdownOptions = {
-  /** In the order of closing: first what lets new work in, last what running work stands on. */
+  /** In closing order: first what accepts new work, last what running work depends on. */
   closers: readonly Closer[]
-  /** For all closers together; then the process exits as it is. */
+  /** For all closers together. After that the process exits with 1. */
   deadlineMs: number
   log: Log
-  /** `process.exit`, which main hands in. */
+  /** `process.exit`, passed in because only the entry points use `process`. */
   exit: (code: number) => void
 }
 
 export type Shutdown = {
-  /** For SIGTERM and SIGINT: the first closes all and exits 0 (1 when a closer failed), the second exits 1 at once. */
+  /** Handles SIGTERM and SIGINT. The first closes everything and exits 0, or 1 when a closer failed. The second exits 1 immediately. */
   signal(name: string): void
-  /** For `uncaughtException`, after which no state can be trusted: logs it, closes what still closes, exits 1. */
+  /** Handles `uncaughtException`, after which no state can be trusted: logs it, runs the closers, exits 1. */
   crash(cause: unknown): void
-  /** For `unhandledRejection`: one run's bug, which is logged and takes no other run with it. */
+  /** Handles `unhandledRejection`: only logs it, because it is the bug of one run and the others must continue. */
   rejection(cause: unknown): void
 }
 
 /**
- * running -> closing (first signal, or a crash) -> exited.
- * Closing ends by the last closer, by the deadline or by a second signal.
+ * Creates the shutdown of a process. running -> closing (first signal, or a crash) -> exited (the last closer is done, the deadline is
+ * over, or a second signal came).
  */
 export function createShutdown({ closers, deadlineMs, log, exit }: ShutdownOptions): Shutdown {
   let code: number | undefined
   const run = async (exitCode: number) => {
     code = exitCode
-    const hard = setTimeout(() => {
+    const timer = setTimeout(() => {
       log.error('not closed in time', { deadline_ms: deadlineMs })
       exit(1)
     }, deadlineMs)
     const isClean = await closeAll(closers, log)
-    clearTimeout(hard)
+    clearTimeout(timer)
     exit(isClean ? code : 1)
   }
   return {
@@ -54,12 +54,13 @@ export function createShutdown({ closers, deadlineMs, log, exit }: ShutdownOptio
   }
 }
 
-/** Tells whether all of them closed. */
+/** Runs the closers one after the other. Returns whether all of them succeeded. */
 async function closeAll(closers: readonly Closer[], log: Log): Promise<boolean> {
   let isClean = true
   for (const closer of closers) {
     try {
-      await closeOne(closer)
+      const closing = async () => closer.close()
+      await withDeadline(closing(), closer.deadlineMs, () => stillOpen(closer))
     } catch (cause) {
       isClean = false
       log.error('not closed', { name: closer.name, cause })
@@ -68,15 +69,4 @@ async function closeAll(closers: readonly Closer[], log: Log): Promise<boolean> 
   return isClean
 }
 
-async function closeOne({ close, deadlineMs }: Closer): Promise<void> {
-  const timer = new AbortController()
-  const late = wait(deadlineMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`still open after ${deadlineMs} ms`)
-  })
-  late.catch(() => {}) // Cancelled once the closer is done.
-  try {
-    await Promise.race([close(), late])
-  } finally {
-    timer.abort()
-  }
-}
+const stillOpen = ({ deadlineMs }: Closer) => new Error(`still open after ${deadlineMs} ms`)

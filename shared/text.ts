@@ -27,4 +27,4 @@ function endOf(text: string, maxChars: number): number {
   return end
 }
 
-const isPair = (text: string, index: number): boolean => index >= 0 && (text.codePointAt(index) ?? 0) > 0xffff
+const isPair = (text: string, index: number): boolean => (text.codePointAt(index) ?? 0) > 0xffff

@@ -4,19 +4,19 @@ import type { Member } from './member.ts'
 
 export type ClusterFile = {
   path: string
-  /** Whoever reads the file sees it whole, as it was or as it is. */
+  /** Replaces the file atomically: a reader sees the old content or the new one. */
   write(processes: readonly Member[]): Promise<void>
   remove(): Promise<void>
 }
 
 export type ServiceUrls = { redis_url: string; mongodb_url: string }
 
-/** `DATA_DIR/cluster.json` (D1.1). */
+/** Creates the writer of `DATA_DIR/cluster.json` (D1.1). Writes happen in the order of the calls. */
 export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFile {
   const path = join(dataDir, 'cluster.json')
   let last = Promise.resolve()
   const inTurn = (work: () => Promise<void>) => {
-    last = last.then(work, work) // A write that failed has told its own caller.
+    last = last.then(work, work) // A failed write rejects for its own caller only.
     return last
   }
   return {

@@ -4,11 +4,19 @@ import { StartFailure, toFailure } from './supervisor.ts'
 
 export type ClusterOptions = { gateways: number; workers: number; restarts: boolean }
 
-const USAGE = 'usage: scripts/cluster [--gateways N] [--workers N] [--executors N] [--no-restart]'
+export const USAGE = 'usage: scripts/cluster [--gateways N] [--workers N] [--executors N] [--no-restart] [--help]'
+export const ABOUT = `Installs what is missing and runs the clustered form on this machine: gateways and workers as
+separate processes, and a Redis and a MongoDB unless REDIS_URL and MONGODB_URL name some.
+A process that dies is started again.
+
+  --gateways N   number of gateways (2)
+  --workers N    number of workers (2)
+  --executors N  no effect: there are no executors yet
+  --no-restart   leave dead processes dead`
 const EXIT_USAGE = 2
 const EXIT_CONFIG = 78
 
-/** Throws `StartFailure` with the usage. */
+/** Parses the arguments of scripts/cluster. Throws `StartFailure` with the usage. */
 export function readOptions(args: string[]): ClusterOptions {
   const values = parse(args)
   return { gateways: countOf(values.gateways), workers: countOf(values.workers), restarts: !values['no-restart'] }
@@ -31,13 +39,13 @@ function parse(args: string[]) {
 
 function countOf(raw: string): number {
   if (/^[1-9]\d{0,2}$/.test(raw)) return Number(raw)
-  throw new StartFailure(`wanted a number from 1 to 999, not ${raw}\n${USAGE}`, EXIT_USAGE)
+  throw new StartFailure(`${raw} is not a number from 1 to 999\n${USAGE}`, EXIT_USAGE)
 }
 
-/** Stands in while the private Redis has no address yet. */
+/** A placeholder: the Redis that this script starts has no address yet. */
 const ANY_REDIS = 'redis://127.0.0.1'
 
-/** What each process will read, checked once, before anything is installed or started. Throws `StartFailure` with exit code 78. */
+/** Checks the configuration of all processes before anything is started. Throws `StartFailure` with exit code 78. */
 export function readConfig(env: Readonly<Record<string, string>>): Config {
   try {
     return loadConfig({ ...env, REDIS_URL: env['REDIS_URL'] ?? ANY_REDIS }, 'cluster')

@@ -2,10 +2,10 @@ import { freePort } from '../local-services/free-port.ts'
 import type { Slot } from './member.ts'
 
 export type Counts = { gateways: number; workers: number }
-/** Where the ports begin; 0 takes any that are free. */
+/** The first port of each kind; 0 takes any free ports. */
 export type FirstPorts = { port: number; opsPort: number }
 
-/** The places of a cluster: public ports are consecutive, ops ports too, first the gateways', then the workers' (D1.3). */
+/** Lays out the slots of a cluster. Public ports are consecutive, and so are ops ports: first the gateways', then the workers' (D1.3). */
 export async function slotsOf({ gateways, workers }: Counts, { port, opsPort }: FirstPorts): Promise<Slot[]> {
   const ports = await portsFrom(port, gateways)
   const opsPorts = await portsFrom(opsPort, gateways + workers)

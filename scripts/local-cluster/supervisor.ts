@@ -1,31 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Child, Exit } from '../local-services/child.ts'
 
-/** A process that is to run: how it is started, and what tells that it is ready. */
+/** A process to run: how to start it and how to see that it is ready. */
 export type Program<Member> = {
   name: string
   spawn(): Promise<Child>
-  /** Resolves with what there is to say of it. Rejects when it is not ready in time, or has ended. */
+  /** Resolves with the member's description when it is ready. Rejects when it ends before, or is not ready in time. */
   ready(child: Child): Promise<Member>
 }
 
 export type SupervisorOptions<Member> = {
   say: (line: string) => void
   restarts: boolean
-  /** Someone has come or gone; in the order of the programs. */
+  /** Called when a member became ready or ended. The members are in the order of the programs. */
   onChange: (members: readonly Member[]) => Promise<void>
-  /** Nothing can go on: a process was refused its configuration. */
+  /** Called when a process refused its configuration, so that restarting it is useless. */
   onRefused: (failure: StartFailure) => void
   delays?: Delays
 }
 
-/** Between a death and the next start: doubled with each death, and from the start again after a life of `steadyMs`. */
+/** The delay between an exit and the next start. It doubles with each exit, and is `firstMs` again after a process ran for `steadyMs`. */
 export type Delays = { firstMs: number; maxMs: number; steadyMs: number }
 
 const DELAYS: Delays = { firstMs: 500, maxMs: 10_000, steadyMs: 60_000 }
 const EXIT_CONFIG = 78
 
-/** A process that did not start: in its own words, and with the code that a launcher passes on (D3.3). */
+/** A process failed to start. The message is the output of the process, the exit code is the one to exit with (D3.3). */
 export class StartFailure extends Error {
   readonly exitCode: number
 
@@ -35,7 +35,7 @@ export class StartFailure extends Error {
   }
 }
 
-/** Keeps programs running: one that dies is started again, at growing intervals while it keeps dying. */
+/** Keeps programs running. A process that exits is started again, after a delay that grows while it keeps exiting. */
 export class Supervisor<Member> {
   readonly #options: SupervisorOptions<Member>
   readonly #delays: Delays
@@ -49,18 +49,18 @@ export class Supervisor<Member> {
     this.#delays = options.delays ?? DELAYS
   }
 
-  /** Those that are ready, in the order of the programs. */
+  /** The ready members, in the order of the programs. */
   get members(): Member[] {
     return this.#order.flatMap((name) => this.#members.get(name) ?? [])
   }
 
-  /** Resolves when all are ready. Throws `StartFailure` for the first that is not; the others are for `stop`. */
+  /** Resolves when all are ready. Throws `StartFailure` for the first that fails; the caller then stops the others with `stop`. */
   async start(programs: readonly Program<Member>[]): Promise<void> {
     this.#order.push(...programs.map(({ name }) => name))
     await Promise.all(programs.map((program) => this.#startFirst(program)))
   }
 
-  /** SIGTERM to all at once, SIGKILL to who is not gone in time. */
+  /** Sends SIGTERM to all processes, and SIGKILL to those that are still running after `withinMs`. */
   async stop(withinMs: number): Promise<void> {
     this.#stopping.abort()
     await Promise.all(Array.from(this.#children, (child) => child.stop(withinMs)))
@@ -78,19 +78,19 @@ export class Supervisor<Member> {
 
   async #keep(program: Program<Member>, first: Child): Promise<void> {
     const { firstMs, maxMs, steadyMs } = this.#delays
-    let [child, bornAt, delayMs] = [first, performance.now(), firstMs]
+    let [child, startedAt, delayMs] = [first, performance.now(), firstMs]
     for (;;) {
       const exit = await child.exited
       this.#children.delete(child)
-      if (this.#members.delete(program.name)) await this.#changed()
+      if (this.#members.delete(program.name)) await this.#notifyChange()
       if (this.#stopping.signal.aborted || !this.#mayRestart(program, child, exit)) return
-      if (performance.now() - bornAt >= steadyMs) delayMs = firstMs
-      this.#options.say(`${program.name} is started again in ${delayMs / 1000} s.`)
+      if (performance.now() - startedAt >= steadyMs) delayMs = firstMs
+      this.#options.say(`${program.name} restarts in ${delayMs / 1000} s.`)
       await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => {})
       if (this.#stopping.signal.aborted) return
       delayMs = Math.min(2 * delayMs, maxMs)
-      bornAt = performance.now()
-      child = await this.#startAgain(program)
+      startedAt = performance.now()
+      child = await this.#restart(program)
     }
   }
 
@@ -98,17 +98,17 @@ export class Supervisor<Member> {
     const { say, restarts, onRefused } = this.#options
     const isRefused = exit.code === EXIT_CONFIG
     if (isRefused) onRefused(failureOf(child, exit))
-    else say(`${name} has died (${exit.signal ?? exit.code}): ${lastLine(child)}`)
+    else say(`${name} exited (${exit.signal ?? exit.code}): ${lastLine(child)}`)
     return restarts && !isRefused
   }
 
-  /** One that does not get ready is killed, and counts as dead like any other. */
-  async #startAgain(program: Program<Member>): Promise<Child> {
+  /** A process that does not become ready is killed, which then counts as an exit. */
+  async #restart(program: Program<Member>): Promise<Child> {
     const child = await this.#spawn(program)
     try {
       this.#members.set(program.name, await program.ready(child))
       this.#options.say(`${program.name} is ready again (pid ${child.pid}).`)
-      await this.#changed()
+      await this.#notifyChange()
     } catch {
       await child.kill('SIGKILL')
     }
@@ -118,16 +118,16 @@ export class Supervisor<Member> {
   async #spawn(program: Program<Member>): Promise<Child> {
     const child = await program.spawn()
     this.#children.add(child)
-    if (this.#stopping.signal.aborted) await child.kill('SIGKILL') // `stop` has not seen it.
+    if (this.#stopping.signal.aborted) await child.kill('SIGKILL') // `stop` ran while the process was being spawned.
     return child
   }
 
-  async #changed(): Promise<void> {
+  async #notifyChange(): Promise<void> {
     if (!this.#stopping.signal.aborted) await this.#options.onChange(this.members)
   }
 }
 
-/** Any failure as one to exit with. */
+/** Converts any thrown value. The exit code is 1 unless it is a `StartFailure` already. */
 export function toFailure(cause: unknown): StartFailure {
   if (cause instanceof StartFailure) return cause
   return new StartFailure(cause instanceof Error ? cause.message : String(cause), 1)
@@ -135,7 +135,7 @@ export function toFailure(cause: unknown): StartFailure {
 
 function failureOf(child: Child, { code }: Exit, cause?: unknown): StartFailure {
   if (code === EXIT_CONFIG) return new StartFailure(child.output.trim(), code)
-  return cause === undefined ? new StartFailure(`${child.name} has died (${code})`, 1) : toFailure(cause)
+  return cause === undefined ? new StartFailure(`${child.name} exited (${code})`, 1) : toFailure(cause)
 }
 
-const lastLine = ({ output }: Child): string => output.trimEnd().split('\n').at(-1) || 'it said nothing'
+const lastLine = ({ output }: Child): string => output.trimEnd().split('\n').at(-1) || 'no output'

@@ -3,7 +3,7 @@ import { createBodies } from '../../shared/api/bodies.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
-import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
+import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
@@ -27,30 +27,32 @@ import { sessionRoutes } from './routes/sessions.ts'
 import { listTools } from './routes/tools.ts'
 import { createRelay, type RelayLimits } from './sse.ts'
 
+/** `cors` answers these above the routes, on every path. */
+const EVERYWHERE = ['OPTIONS']
+
 export type AppDeps = {
-  /** `/v1` standalone, `/api/v1` in the cluster (api.md). */
+  /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md). */
   basePath: string
   broker: Broker
   tools: readonly ToolDefinition[]
-  /** Absent: this server keeps none. */
-  ledger?: Ledger
+  /** `undefined` when the process has no store. */
+  ledger: Ledger | undefined
   identify: Identify
-  /** Absent: no rate limit. */
-  limiter?: RateLimiter
+  /** `undefined` for no rate limit. */
+  limiter: RateLimiter | undefined
   cors: CorsRules
-  /** Absent: any `Host` (D2.10). */
-  allowedHosts?: readonly string[]
-  /** Whose `X-Forwarded-For` counts: nobody's, that of so many hops, or that of these addresses. */
+  /** `undefined` to accept any `Host` (D2.10). */
+  allowedHosts: readonly string[] | undefined
+  /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
   log: Log
-  /** Absent: counted for nobody. */
-  metrics?: Metrics
+  metrics: Metrics
   relay: RelayLimits
   body?: BodyLimits
 }
 
-/** The public HTTP face (api.md): what happens to a request, from top to bottom. */
+/** Creates the app of the public API (api.md). A request passes these handlers from top to bottom. */
 export function createApp(deps: AppDeps): Express {
   const { basePath, log } = deps
 
@@ -61,25 +63,25 @@ export function createApp(deps: AppDeps): Express {
   app.use(logRequests(log))
   app.use(constantHeaders(deps.cors))
   app.use(checkHost(deps.allowedHosts))
-  app.use(cors(deps.cors)) // Answers every OPTIONS.
+  app.use(cors(deps.cors)) // Answers every OPTIONS request.
 
   const open = { '/health': { get: health }, ...(deps.hasExplorer && explorerRoutes(basePath)) }
-  app.use(basePath, createRoutes(open)) // Above the rate limit and authentication, so exempt from both.
+  app.use(basePath, createRoutes(open, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))
 
-  app.use(basePath, createRoutes(guardedRoutes(deps)))
+  app.use(basePath, createRoutes(guardedRoutes(deps), EVERYWHERE))
 
-  app.use(notFound(basePath))
-  app.use(recover(log)) // Express brings whatever was thrown above to here: the outermost layer.
+  app.use(notFound(`the paths of this API begin with ${basePath}`))
+  app.use(recover(log)) // Express passes every error that was thrown above to this handler.
   return app
 }
 
-/** What a caller reaches that has come through all of the above. */
-function guardedRoutes({ broker, log, tools, ledger, ...deps }: AppDeps): RouteTable {
+/** The routes that require a token and count against the rate limit. */
+function guardedRoutes({ broker, log, metrics, tools, ledger, ...deps }: AppDeps): RouteTable {
   const readBody = createReadBody(createBodies(), deps.body)
-  const relay = createRelay(deps.relay, { log, metrics: deps.metrics ?? NO_METRICS })
+  const relay = createRelay(deps.relay, { log, metrics })
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
   const permissions = permissionRoutes({ broker, readBody })

@@ -5,13 +5,13 @@ import { AppError, invalidRequest } from '../../shared/errors.ts'
 export type BodyLimits = {
   maxBytes: number
   timeoutMs: number
-  /** For all bodies that are being read at one time. */
+  /** Sum over all bodies that the process is reading. */
   maxHeldBytes: number
 }
 
 const DEFAULT_LIMITS: BodyLimits = { maxBytes: 10_485_760, timeoutMs: 60_000, maxHeldBytes: 128 * 1024 * 1024 }
 
-/** Reads and checks a request's body. Throws `invalid_request` (400, 408, 413, 415) or, when too much is being read, `unavailable`. */
+/** Reads and checks the body of a request. Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies are being read. */
 export type ReadBody = <N extends BodyName>(req: Request, res: Response, name: N) => Promise<BodyTypes[N]>
 
 export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBody {
@@ -25,7 +25,7 @@ export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBod
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
       return await bodies.decode(name, await body.read())
     } catch (cause) {
-      if (!req.complete) res.shouldKeepAlive = false // The rest of the body is not worth reading.
+      if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
       throw cause
     } finally {
       body.release()
@@ -33,7 +33,7 @@ export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBod
   }
 }
 
-/** In bytes; `undefined` where the body comes in chunks. */
+/** The value of `Content-Length` in bytes; `undefined` for a chunked body. */
 function declaredLength(req: Request): number | undefined {
   if (req.headers['transfer-encoding'] !== undefined) return undefined
   return Number(req.headers['content-length'] ?? 0)
@@ -60,7 +60,7 @@ function isJson(contentType = ''): boolean {
 
 type Held = { bytes: number }
 
-/** A body on its way in, counted against what the process holds until it is released. */
+/** The body of one request. Its bytes count towards `maxHeldBytes` until `release`. */
 class IncomingBody {
   readonly #req: Request
   readonly #limits: BodyLimits
@@ -78,13 +78,13 @@ class IncomingBody {
   async read(): Promise<Uint8Array<ArrayBuffer>> {
     const { timeoutMs } = this.#limits
     const timer = setTimeout(() => this.#done.reject(tooSlow(timeoutMs)), timeoutMs).unref()
-    this.#req.on('data', this.#take).once('end', this.#done.resolve).once('close', this.#left)
+    this.#req.on('data', this.#add).once('end', this.#done.resolve).once('close', this.#onClose)
     try {
       await this.#done.promise
       return join(this.#chunks, this.#size)
     } finally {
       clearTimeout(timer)
-      this.#req.off('data', this.#take).off('end', this.#done.resolve).off('close', this.#left)
+      this.#req.off('data', this.#add).off('end', this.#done.resolve).off('close', this.#onClose)
       this.#chunks = []
     }
   }
@@ -94,7 +94,7 @@ class IncomingBody {
     this.#size = 0
   }
 
-  readonly #take = (chunk: Buffer): void => {
+  readonly #add = (chunk: Buffer): void => {
     this.#chunks.push(chunk)
     this.#size += chunk.length
     this.#held.bytes += chunk.length
@@ -102,18 +102,19 @@ class IncomingBody {
     else if (this.#held.bytes > this.#limits.maxHeldBytes) this.#done.reject(tooBusy())
   }
 
-  readonly #left = (): void => {
-    if (!this.#req.complete) this.#done.reject(invalidRequest('the client left'))
+  readonly #onClose = (): void => {
+    if (!this.#req.complete)
+      this.#done.reject(invalidRequest('the client closed the connection before the body was complete'))
   }
 }
 
-/** One array of its own: it may be handed to a thread. */
+/** Copies the chunks into one array with a buffer of its own, so that it can be transferred to a thread. */
 function join(chunks: readonly Buffer[], size: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(size)
-  let at = 0
+  let offset = 0
   for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
+    whole.set(chunk, offset)
+    offset += chunk.length
   }
   return whole
 }
@@ -125,4 +126,4 @@ const tooSlow = (timeoutMs: number) =>
   invalidRequest(`the body did not arrive within ${timeoutMs / 1000} seconds; send it again`, { status: 408 })
 
 const tooBusy = () =>
-  new AppError('unavailable', 'too many bodies are being read; try again in a moment', { retryAfterSecs: 1 })
+  new AppError('unavailable', 'the server is reading too many bodies; try again in a moment', { retryAfterSecs: 1 })

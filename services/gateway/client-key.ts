@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * Under what a client's requests are counted: its IPv4 address, or its IPv6 network of 64 bits, since a client has all
- * addresses of one. An IPv4 address in IPv6 clothes counts as what it is.
+ * The key under which the rate limit counts a client: its IPv4 address, or its IPv6 /64 network, because one client usually
+ * has all addresses of a /64. An IPv4-mapped IPv6 address counts as the IPv4 address.
  */
 export function clientKey(address: string): string {
   if (!address.includes(':')) return address
@@ -15,7 +15,7 @@ export function clientKey(address: string): string {
     .join(':')}::/64`
 }
 
-/** The eight numbers of an IPv6 address. */
+/** The eight 16-bit groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.replace(/[\d.]+\.\d+$/, hexOf).split('::')
   const first = numbersOf(head)
@@ -31,7 +31,7 @@ const numbersOf = (part: string): number[] =>
     .filter((group) => group !== '')
     .map((group) => Number.parseInt(group, 16))
 
-/** `127.0.0.1` at the end of an address, as two groups. */
+/** Turns the dotted IPv4 part at the end of an IPv6 address into two groups. */
 function hexOf(ipv4: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number)
   return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
@@ -39,7 +39,7 @@ function hexOf(ipv4: string): string {
 
 const bytesOf = (group = 0): number[] => [group >> 8, group & 0xff]
 
-/** What a proxy reported, unless it is no address: then the proxy itself is the client. */
+/** The address that a proxy reported, or the address of the proxy itself when the report is not an address. */
 export function addressOf(reported: string | undefined, peer: string | undefined): string {
   return reported !== undefined && isIP(reported) > 0 ? reported : (peer ?? 'unknown')
 }

@@ -1,22 +1,22 @@
-/** What a gateway leaves by: the relay that its streams come over, and the server that they go out of. */
-export type Leaving = {
+export type Draining = {
   relay: { drain(times: { graceMs: number; streamsMs: number }): Promise<void> }
   http: { drain(): void; close(deadlineMs: number): Promise<void> }
 }
 
-/** Load balancers look about once a second, and once more to be sure. */
+/** Load balancers probe about once a second; this covers several probes. */
 const MAX_GRACE_MS = 5_000
-/** For the last frames to be read. */
-const MAX_FAREWELL_MS = 1_000
+/** Time for clients to read the last frames. */
+const MAX_CLOSE_MS = 1_000
 
 /**
- * Takes a gateway out of service within `drainMs` (T_drain): for a sixth of it, at most, it serves on as before, so that its
- * load balancer can look away (D1.3); then its streams may end by themselves, and those that do not are told to go on elsewhere.
+ * Takes a gateway out of service within `drainMs`. For at most a sixth of it the gateway serves as before, so that its load balancer
+ * notices the failing readiness probe (D1.3). Then running streams may end by themselves. Those that do not end with an error that
+ * tells the client to reconnect.
  */
-export async function drainGateway(drainMs: number, { relay, http }: Leaving): Promise<void> {
+export async function drainGateway(drainMs: number, { relay, http }: Draining): Promise<void> {
   const graceMs = Math.min(drainMs / 6, MAX_GRACE_MS)
-  const farewellMs = Math.min(drainMs / 6, MAX_FAREWELL_MS)
+  const closeMs = Math.min(drainMs / 6, MAX_CLOSE_MS)
   http.drain()
-  await relay.drain({ graceMs, streamsMs: drainMs - graceMs - farewellMs })
-  await http.close(farewellMs)
+  await relay.drain({ graceMs, streamsMs: drainMs - graceMs - closeMs })
+  await http.close(closeMs)
 }

@@ -1,6 +1,6 @@
-/** An open stream that is told from time to time to show that it lives. */
+/** An open stream that needs a keepalive comment at regular intervals. */
 export interface KeepaliveTarget {
-  beat(): void
+  sendKeepalive(): void
 }
 
 export interface Keepalive {
@@ -11,8 +11,9 @@ export interface Keepalive {
 const SLOT_MS = 100
 
 /**
- * One timer for all streams of the process: a wheel whose slots come round every `intervalMs`. Streams stand in the slot that was
- * current when they opened, so that their beats are as spread as their openings; without streams the timer rests.
+ * Calls each added stream every `intervalMs`, with one timer for all of them: a timer wheel. A stream is in the slot that was current
+ * when it was added, so streams that open at different times get their comments at different times. The timer runs only while
+ * there are streams.
  */
 export function createKeepalive(intervalMs: number): Keepalive {
   const wheel = Array.from({ length: Math.max(1, Math.round(intervalMs / SLOT_MS)) }, () => new Set<KeepaliveTarget>())
@@ -20,9 +21,9 @@ export function createKeepalive(intervalMs: number): Keepalive {
   let current = 0
   let timer: NodeJS.Timeout | undefined
 
-  const turn = (): void => {
+  const advance = (): void => {
     current = (current + 1) % wheel.length
-    for (const stream of wheel[current] ?? []) stream.beat()
+    for (const stream of wheel[current] ?? []) stream.sendKeepalive()
   }
   return {
     add(stream) {
@@ -30,7 +31,7 @@ export function createKeepalive(intervalMs: number): Keepalive {
       if (!slot) return
       slot.add(stream)
       slots.set(stream, slot)
-      timer ??= setInterval(turn, SLOT_MS).unref()
+      timer ??= setInterval(advance, SLOT_MS).unref()
     },
     delete(stream) {
       slots.get(stream)?.delete(stream)

@@ -1,5 +1,5 @@
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
-import { joinAsGateway } from '../../shared/broker/relay/redis.ts'
+import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
@@ -7,20 +7,22 @@ import { openTools } from '../wiring/tools.ts'
 import { drainGateway } from './drain.ts'
 import { openHttp } from './open-http.ts'
 
+/** For each closer, beyond its share of DRAIN_SECS. */
 const CLOSE_MS = 5_000
 
-/** A gateway of the cluster: holds no state but its open streams (design §1). */
+/** A gateway of the cluster. Its only state is its open streams. */
 await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics } = ops
   const link = await openRedisLink(config.redisUrl ?? '')
-  const relay = await joinAsGateway(link, { pid: process.pid, log, metrics })
+  const relay = new GatewayRelay(link, { pid: process.pid, log, metrics })
+  await relay.join()
   const { toolBox, close: closeTools } = await openTools(config, log)
   const store = await openStore(config, 'cluster', log)
   const http = await openHttp(config, {
     form: 'cluster',
     broker: relay.broker,
-    toolBox,
+    tools: toolBox.tools,
     ledger: store?.ledger,
     link,
     log,
@@ -28,7 +30,7 @@ await runProcess('cluster', async (config, log) => {
   })
   ops.ready({ redis: () => !relay.readiness().isRedisAway })
   return {
-    ready: { role: 'gateway', id: `gw_${relay.epoch()}`, url: http.url, ops_url: ops.url },
+    ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [
       ops.drain,
       {
@@ -36,7 +38,7 @@ await runProcess('cluster', async (config, log) => {
         deadlineMs: config.drainMs + CLOSE_MS,
         close: () => drainGateway(config.drainMs, { relay, http }),
       },
-      { name: 'membership', deadlineMs: CLOSE_MS, close: relay.stop },
+      { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
       { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
       { name: 'redis', deadlineMs: CLOSE_MS, close: link.close },

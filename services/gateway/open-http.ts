@@ -4,8 +4,8 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
-import type { ToolBox } from '../../shared/tools/port.ts'
 import { hostNames } from '../http/host.ts'
 import { createServer } from '../http/server.ts'
 import { createApp } from './app.ts'
@@ -13,24 +13,24 @@ import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiter } from './open-rate-limit.ts'
 
-/** api.md: the standalone form serves the same paths under another prefix. */
+/** Both forms serve the same paths, under different prefixes (api.md). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
 
 type HttpParts = {
   form: Form
   broker: Broker
-  toolBox: ToolBox
+  tools: readonly ToolDefinition[]
   ledger: Ledger | undefined
-  /** Of a process that is joined to the cluster; the rate limit goes over it where it is shared. */
-  link?: Pick<RedisLink, 'run'>
+  /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
+  link: Pick<RedisLink, 'run'> | undefined
   log: Log
   metrics: Metrics
 }
 
-/** The public HTTP face on HOST and PORT. It listens when this resolves; `url` ends with the base path. */
+/** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, broker, toolBox, ledger, link, log, metrics }: HttpParts,
+  { form, broker, tools, ledger, link, log, metrics }: HttpParts,
 ): Promise<{ url: string; drain(): void; close(deadlineMs: number): Promise<void> }> {
   const basePath = BASE_PATH[form]
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
@@ -39,12 +39,12 @@ export async function openHttp(
   const app = createApp({
     basePath,
     broker,
-    tools: toolBox.tools,
-    ...(ledger && { ledger }),
+    tools,
+    ledger,
     identify,
-    ...(limiter && { limiter }),
+    limiter,
     cors: corsOf(config),
-    ...(names && { allowedHosts: names }),
+    allowedHosts: names,
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,
     relay: config,

@@ -5,7 +5,7 @@ import { createOpenIdentify, createTokenIdentify } from './identify.ts'
 
 export type OpenedIdentify = { identify: Identify; close(): Promise<void> }
 
-/** Who may come in (api.md "Authentication"): whom the issuer names, who has the one token, or in development everybody. */
+/** Selects the authentication (api.md "Authentication"): OIDC when an issuer is configured, else API_TOKEN, else none. */
 export async function openIdentify(config: Config, log: Log): Promise<OpenedIdentify> {
   const { apiToken, oidcIssuer, oidcAudience } = config
   if (oidcIssuer !== undefined && oidcAudience !== undefined) {
@@ -17,7 +17,7 @@ export async function openIdentify(config: Config, log: Log): Promise<OpenedIden
 
 type Oidc = { issuer: string; audience: string; log: Log }
 
-/** Loaded only where there is an issuer: both take long. The issuer's address is the operator's, so it may be a private one. */
+/** Loads both modules only when an issuer is configured, because they load slowly. The operator chose the issuer, so its address may be private. */
 async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oidc): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([
     import('../../shared/auth/oidc.ts'),
@@ -28,7 +28,7 @@ async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oi
     ...oidc,
     mode: authMode,
     tenantClaim,
-    ...(oidcJwksUri !== undefined && { jwksUri: oidcJwksUri }),
+    jwksUri: oidcJwksUri,
     get: egress.request,
   })
   return { identify, close: egress.close }

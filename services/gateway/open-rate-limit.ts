@@ -6,27 +6,27 @@ import type { RateLimiter } from '../../shared/rate/port.ts'
 import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
 
 type LimiterParts = {
-  /** The process's own link, where it has one. */
+  /** The Redis connection that the process already has, if any. */
   link: Pick<RedisLink, 'run'> | undefined
   log: Log
 }
 
 export type OpenedLimiter = { limiter: RateLimiter | undefined; close(): Promise<void> }
 
-/** RATE_LIMIT_RPM and RATE_LIMIT_STORE (D1.3). */
+/** Creates the limiter that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened for it. */
 export async function openRateLimiter(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiter> {
   const { rateLimitRpm: perMinute, rateLimitStore, redisUrl = '' } = config
   if (perMinute === 0) return { limiter: undefined, close: async () => {} }
   const memory = createMemoryRateLimiter({ perMinute })
   if (rateLimitStore === 'memory') return { limiter: memory, close: async () => {} }
   const limiterOn = ({ run }: Pick<RedisLink, 'run'>) =>
-    createRedisRateLimiter({ run, perMinute, standIn: memory, log })
+    createRedisRateLimiter({ run, perMinute, fallback: memory, log })
   if (link) return { limiter: limiterOn(link), close: async () => {} }
   const own = await openLink(redisUrl)
   return { limiter: limiterOn(own), close: own.close }
 }
 
-/** The standalone form loads Redis's client for this alone. */
+/** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */
 async function openLink(url: string): Promise<RedisLink> {
   const { openRedisLink } = await import('../../shared/broker/redis-link.ts')
   return openRedisLink(url)

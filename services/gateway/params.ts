@@ -4,23 +4,23 @@ import { invalidRequest, notFound } from '../../shared/errors.ts'
 
 export type IdForm = { noun: string; pattern: RegExp }
 
-/** The forms of ids in paths (D2.8, D2.11); `openapi.yaml` has the same. */
+/** The forms of ids in paths (D2.8, D2.11). `openapi.yaml` contains the same patterns. */
 export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
 /** One to 128 characters, none of them a control character. */
 export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
 
-/** An id of the path. One that cannot exist is `not_found` like one that does not (D2.11). */
+/** Returns an id from the path. An id of the wrong form is `not_found`, like one that does not exist (D2.11). */
 export function pathId(req: Request, name: string, { noun, pattern }: IdForm): string {
   const id = req.params[name]
-  if (typeof id !== 'string' || !pattern.test(id)) throw notFound(`no ${noun} has this id: it is not one of ours`)
+  if (typeof id !== 'string' || !pattern.test(id)) throw notFound(`no ${noun} has this id; check the id in the path`)
   return id
 }
 
 export type ValueForm = { pattern: RegExp; wanted: string }
 
-/** A value of the query, always one string (D2.11). Throws `invalid_request` when it is given twice or has not the form. */
+/** Returns a query parameter (D2.11). Throws `invalid_request` when it is given twice or does not match `form`. */
 export function queryValue(req: Request, name: string, form: ValueForm): string | undefined {
   const value: unknown = req.query[name]
   return value === undefined ? undefined : checkValue(value, name, form)
@@ -34,9 +34,9 @@ export function checkValue(value: unknown, name: string, { pattern, wanted }: Va
 const DEFAULT_LIMIT = 50
 
 const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }
-const CURSOR: ValueForm = { pattern: /^[^]{1,512}$/, wanted: 'the next_cursor of the page before' }
+const CURSOR: ValueForm = { pattern: /^[^]{1,512}$/, wanted: 'the next_cursor of the previous page' }
 
-/** D2.7. */
+/** Reads `limit` and `cursor` (D2.7). */
 export function pageOf(req: Request): PageRequest {
   const cursor = queryValue(req, 'cursor', CURSOR)
   const limit = Number(queryValue(req, 'limit', LIMIT) ?? DEFAULT_LIMIT)

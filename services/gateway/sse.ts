@@ -8,14 +8,14 @@ import { createKeepalive, type Keepalive, type KeepaliveTarget } from './keepali
 
 export type RelayLimits = {
   keepaliveMs: number
-  /** A reader that takes nothing for so long is cut off. */
+  /** A reader that accepts no bytes for this long is cut off. Default: 30 s. */
   stallMs?: number
-  /** How long it then has to read why. */
-  farewellMs?: number
+  /** How long it may then take to read the final error before its connection is destroyed. Default: 5 s. */
+  closeGraceMs?: number
 }
 
 const STALL_MS = 30_000
-const FAREWELL_MS = 5_000
+const CLOSE_GRACE_MS = 5_000
 
 const OPENING = ': ok\n\n'
 const KEEPALIVE = Buffer.from(': keepalive\n\n')
@@ -23,23 +23,23 @@ const KEEPALIVE = Buffer.from(': keepalive\n\n')
 export type StreamedRun = {
   runId: string
   frames: FrameStream
-  /** Number of the last frame that the reader has already. */
+  /** Number of the last frame that the reader already has. */
   after?: number
 }
 
-/** Sends a run's frames to one reader, at the reader's pace, until they end, or the reader does. Owns them from the call on; never throws. */
+/** Sends the frames of a run to one reader until the frames end or the reader leaves, no faster than the reader reads. Never throws. */
 export type Relay = (run: StreamedRun, res: Response) => void
 
 export function createRelay(
-  { keepaliveMs, stallMs = STALL_MS, farewellMs = FAREWELL_MS }: RelayLimits,
+  { keepaliveMs, stallMs = STALL_MS, closeGraceMs = CLOSE_GRACE_MS }: RelayLimits,
   { log, metrics }: { log: Log; metrics: Metrics },
 ): Relay {
   const keepalive = createKeepalive(keepaliveMs)
   let openCount = 0
   metrics.gauge('streams', () => openCount)
-  const terms: Terms = {
+  const options: StreamOptions = {
     stallMs,
-    farewellMs,
+    closeGraceMs,
     onSlow: () => metrics.count('slow_consumers'),
     onEnd: () => void openCount--,
   }
@@ -47,14 +47,14 @@ export function createRelay(
     openStream(runId, res)
     metrics.count('streams_opened')
     openCount++
-    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, terms })
+    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, options })
     const onFailure = (cause: unknown) => log.error('stream failed', { run_id: runId, cause })
     void stream.run(keepalive, onFailure)
-    if (res.req) slim(res.req)
+    if (res.req) releaseRequest(res.req)
   }
 }
 
-/** Headers of D4.1 and D4.2. The comment takes them to the client at once. */
+/** Sends the headers of D4.1 and D4.2, and a first comment so that proxies pass them on immediately. */
 export function openStream(runId: string, res: Response): void {
   res.setHeader('Content-Type', 'text/event-stream')
   res.setHeader('Cache-Control', 'no-cache, no-transform')
@@ -63,38 +63,38 @@ export function openStream(runId: string, res: Response): void {
   const { socket } = res
   socket?.setNoDelay(true)
   socket?.cork()
-  res.flushHeaders() // Apart from the comment: together they would stay in memory as the pieces they are made of.
+  res.flushHeaders() // Written apart from the comment: Node would keep the pieces of a combined write in memory.
   res.write(OPENING)
-  // A run tells of its first turn in the next loop turn, and its reader of that in the one after: one packet for all of it.
+  // The run emits its first event in the next turn of the event loop and this stream writes it in the turn after: one packet for all.
   setImmediate(() => setImmediate(() => socket?.uncork()))
 }
 
-/** Thousands of streams stand idle while Node keeps each request beside its response: what hangs on it, some 3 KB, is let go. */
-function slim(req: Request): void {
+/** Frees about 3 KB per stream: Node keeps a request as long as its response, and thousands of streams may be open and idle. */
+function releaseRequest(req: Request): void {
   Object.assign(req, { headers: {}, rawHeaders: [], next: undefined })
 }
 
-/** The same for all streams of a process. */
-type Terms = { stallMs: number; farewellMs: number; onSlow: () => void; onEnd: () => void }
+/** Shared by all streams of a process. */
+type StreamOptions = { stallMs: number; closeGraceMs: number; onSlow: () => void; onEnd: () => void }
 
-type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; terms: Terms }
+type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; options: StreamOptions }
 
-/** open -> ended (frames over) | cut (reader stalled, or the frames failed) | left (the reader went away). */
+/** One open response. open -> ended (no more frames) | cut (the reader stalled, or reading frames failed) | left (the client disconnected). */
 class Stream implements KeepaliveTarget {
   readonly #res: ServerResponse
   readonly #frames: AsyncIterator<Frames>
-  readonly #terms: Terms
+  readonly #options: StreamOptions
   #lastSeq: number
 
-  constructor({ res, frames, lastSeq, terms }: StreamParts) {
+  constructor({ res, frames, lastSeq, options }: StreamParts) {
     this.#res = res
     this.#frames = frames
     this.#lastSeq = lastSeq
-    this.#terms = terms
+    this.#options = options
   }
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
-    this.#res.once('close', this.#leave)
+    this.#res.once('close', this.#stopReading)
     keepalive.add(this)
     try {
       await this.#pump()
@@ -104,11 +104,11 @@ class Stream implements KeepaliveTarget {
     } finally {
       keepalive.delete(this)
       this.#res.end()
-      this.#terms.onEnd()
+      this.#options.onEnd()
     }
   }
 
-  beat(): void {
+  sendKeepalive(): void {
     if (!this.#res.writableNeedDrain) this.#res.write(KEEPALIVE)
   }
 
@@ -118,36 +118,36 @@ class Stream implements KeepaliveTarget {
       if (done === true) return
       this.#lastSeq = value.lastSeq
       if (this.#res.write(value.text) || this.#res.closed) continue
-      if (!(await isDrained(this.#res, this.#terms.stallMs))) return this.#cut('slow_consumer')
+      if (!(await isDrained(this.#res, this.#options.stallMs))) return this.#cut('slow_consumer')
     }
-    this.#leave()
+    this.#stopReading()
   }
 
-  /** Ends the stream though the run may go on; whoever still does not read then loses the connection. */
+  /** Ends the stream with an error frame while the run may continue. Destroys the connection when the client does not read it in time. */
   #cut(code: 'slow_consumer' | 'internal'): void {
-    if (code === 'slow_consumer') this.#terms.onSlow()
-    this.#leave()
+    if (code === 'slow_consumer') this.#options.onSlow()
+    this.#stopReading()
     this.#res.write(renderReaderFailure(this.#lastSeq, code))
-    const timer = setTimeout(() => this.#res.destroy(), this.#terms.farewellMs).unref()
+    const timer = setTimeout(() => this.#res.destroy(), this.#options.closeGraceMs).unref()
     this.#res.once('close', () => clearTimeout(timer))
   }
 
-  readonly #leave = (): void => {
-    this.#res.off('close', this.#leave)
-    this.#frames.return?.()?.catch(() => {}) // The reader is gone: there is nobody to tell.
+  readonly #stopReading = (): void => {
+    this.#res.off('close', this.#stopReading)
+    this.#frames.return?.()?.catch(() => {}) // The client has left, so nobody can receive the error.
   }
 }
 
-/** Waits until a full buffer is empty or the connection gone. `false` when neither comes in time. */
+/** Waits until the write buffer is empty or the connection is closed; `false` when neither happens in time. */
 function isDrained(res: ServerResponse, stallMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const settle = (hasDrained: boolean) => () => {
+  const settle = (isInTime: boolean) => () => {
     clearTimeout(timer)
-    res.off('drain', onMoved).off('close', onMoved)
-    resolve(hasDrained)
+    res.off('drain', onProgress).off('close', onProgress)
+    resolve(isInTime)
   }
-  const onMoved = settle(true)
+  const onProgress = settle(true)
   const timer = setTimeout(settle(false), stallMs).unref()
-  res.on('drain', onMoved).on('close', onMoved)
+  res.on('drain', onProgress).on('close', onProgress)
   return promise
 }

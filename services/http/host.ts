@@ -4,21 +4,21 @@ import { AppError, invalidRequest } from '../../shared/errors.ts'
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 
 export type HostRules = {
-  /** The address that is listened on. */
+  /** The address that the listener binds. */
   host: string
   isStandalone: boolean
   /** ALLOWED_HOSTS. */
   allowedHosts: readonly string[]
 }
 
-/** Which host names a request may name (D2.10); `undefined` where any will do. */
+/** The host names that requests may use (D2.10); `undefined` when any name is accepted. */
 export function hostNames({ host, isStandalone, allowedHosts }: HostRules): readonly string[] | undefined {
   const isLoopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host)
   if (isStandalone && isLoopback) return [...LOOPBACK_NAMES, ...allowedHosts]
   return allowedHosts.length > 0 ? allowedHosts : undefined
 }
 
-/** Refuses requests that a web page sends here under a name of its own (DNS rebinding, D2.10). */
+/** Refuses requests whose `Host` is not in the list: a web page could reach this server under its own name (DNS rebinding, D2.10). */
 export function checkHost(names: readonly string[] | undefined): RequestHandler {
   const allowed = names && new Set(names.map((name) => name.toLowerCase()))
   return (req, _res, next) => {
@@ -27,7 +27,7 @@ export function checkHost(names: readonly string[] | undefined): RequestHandler 
     if (req.headersDistinct['host'] && req.headersDistinct['host'].length > 1)
       throw invalidRequest('send one Host header')
     if (allowed && !allowed.has(nameOf(host))) {
-      throw new AppError('permission', 'this server does not answer under that host name; ALLOWED_HOSTS can add it')
+      throw new AppError('permission', 'this server does not answer to that host name; add it to ALLOWED_HOSTS')
     }
     next()
   }

@@ -3,26 +3,33 @@ import { AppError } from '../../shared/errors.ts'
 
 type Method = 'get' | 'post' | 'put' | 'delete'
 
-/** Paths and what answers each of their methods. */
+/** Maps each path to the handlers of its methods. */
 export type RouteTable = Record<string, Partial<Record<Method, RequestHandler>>>
 
-/** Mounts a table; a method that a path does not list is 405 with `Allow` (D2.2). */
-export function createRoutes(table: RouteTable): Router {
+/**
+ * Creates a router from a table. A method that a path does not list is answered with 405 and `Allow` (D2.2); `everywhere` names
+ * methods that a handler above the router answers on every path.
+ */
+export function createRoutes(table: RouteTable, everywhere: readonly string[] = []): Router {
   const router = Router({ caseSensitive: true })
   for (const [path, handlers] of Object.entries(table)) {
     const route = router.route(path)
     const methods = Object.keys(handlers) as Method[]
     for (const method of methods) route[method](handlers[method] ?? [])
-    route.all(refuseMethod(methods))
+    route.all(refuseMethod(allowOf(methods, everywhere)))
   }
   return router
 }
 
-function refuseMethod(methods: readonly Method[]): RequestHandler {
+/** Express answers HEAD with the handler of GET. */
+function allowOf(methods: readonly Method[], everywhere: readonly string[]): string {
   const allowed = methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
-  const allow = [...allowed, 'OPTIONS'].join(', ')
+  return [...allowed, ...everywhere].join(', ')
+}
+
+function refuseMethod(allow: string): RequestHandler {
   return (_req: Request, res: Response) => {
     res.setHeader('Allow', allow)
-    throw new AppError('invalid_request', `this path takes ${allow} only`, { status: 405 })
+    throw new AppError('invalid_request', `this path accepts only ${allow}`, { status: 405 })
   }
 }

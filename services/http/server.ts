@@ -12,9 +12,9 @@ import { newId } from '../../shared/ids.ts'
 
 export type ServerLimits = {
   headersTimeoutMs: number
-  /** For a whole request; the body reader's own deadline comes first and answers better. */
+  /** For a whole request. The body reader has a shorter deadline of its own and a better answer. */
   requestTimeoutMs: number
-  /** Longer than a load balancer's, so that the balancer closes first. */
+  /** Longer than a load balancer's idle timeout, so that the balancer closes first and never sends into a closing connection. */
   keepAliveMs: number
   checkIntervalMs: number
   maxRequestsPerSocket: number
@@ -23,7 +23,7 @@ export type ServerLimits = {
   backlog: number
 }
 
-/** reliability.md L9; connections for 10,000 open streams (performance.md "Idle"). */
+/** Deadlines against slow clients, and enough connections for 10,000 open streams. */
 const LIMITS: ServerLimits = {
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 65_000,
@@ -35,21 +35,23 @@ const LIMITS: ServerLimits = {
   backlog: 4_096,
 }
 
-export interface GatewayServer {
+export interface HttpServer {
   listen(port: number, host: string): Promise<AddressInfo>
-  /** Each answer from now on closes its connection, so that whoever sends more goes elsewhere. */
+  /** Closes each connection after its next answer, so that clients connect to another gateway. */
   drain(): void
-  /** Takes nothing new, waits for the responses that are under way, then closes what is left of them. */
+  /** Accepts no connections, waits at most `deadlineMs` for open responses, then closes every connection. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** The app on Node's HTTP server, with every limit said aloud and what Node refuses below the app refused in the app's own form. */
-export function createServer(app: RequestListener, limits: Partial<ServerLimits> = {}): GatewayServer {
-  return new HttpServer(app, { ...LIMITS, ...limits })
+/** Runs an app on Node's HTTP server with explicit limits. Requests that Node refuses before the app get the JSON error envelope too. */
+export function createServer(app: RequestListener, limits: Partial<ServerLimits> = {}): HttpServer {
+  return new NodeServer(app, { ...LIMITS, ...limits })
 }
 
-/** open -> draining (connections end with their answers) -> closing (nothing new; responses under way end, and their connections with them) -> closed. */
-class HttpServer implements GatewayServer {
+/**
+ * open -> draining (each connection closes after its answer) -> closing (no new connections; open responses may end) -> closed.
+ */
+class NodeServer implements HttpServer {
   readonly #app: RequestListener
   readonly #server: Server
   readonly #backlog: number
@@ -64,9 +66,9 @@ class HttpServer implements GatewayServer {
     this.#server = createHttpServer(optionsOf(limits), this.#handle)
     this.#requestsLeft = createRequestCount(limits.maxRequestsPerSocket)
     this.#server.maxConnections = limits.maxConnections
-    this.#server.on('checkContinue', this.#handle) // The body reader says "continue" once it wants the body.
-    this.#server.on('checkExpectation', this.#handle) // Others may be ignored (RFC 9110, 10.1.1).
-    this.#server.on('connect', (_req, socket) => answer(socket, NO_PROXY))
+    this.#server.on('checkContinue', this.#handle) // The body reader sends "100 Continue" when it is ready for the body.
+    this.#server.on('checkExpectation', this.#handle) // Other expectations may be ignored (RFC 9110, 10.1.1).
+    this.#server.on('connect', (_req, socket) => refuseOn(socket, NO_PROXY))
     this.#server.on('clientError', this.#refuse)
   }
 
@@ -75,7 +77,7 @@ class HttpServer implements GatewayServer {
     this.#server.once('error', reject)
     this.#server.listen({ port, host, backlog: this.#backlog }, () => {
       this.#server.off('error', reject)
-      this.#server.on('error', () => {}) // Of a connection that could not be taken, for want of descriptors: the next one may.
+      this.#server.on('error', () => {}) // A connection could not be accepted, for example for lack of file descriptors.
       resolve(this.#server.address() as AddressInfo)
     })
     return promise
@@ -97,7 +99,7 @@ class HttpServer implements GatewayServer {
     clearTimeout(timer)
   }
 
-  /** Node does not count a connection as idle that has sent nothing yet, or half a request: they go when no response is left. */
+  /** `closeIdleConnections` leaves out connections with no request or an incomplete one, so these are closed once no response is open. */
   #closeUnused(): void {
     if (this.#running.size > 0) this.#server.closeIdleConnections()
     else this.#server.closeAllConnections()
@@ -110,22 +112,22 @@ class HttpServer implements GatewayServer {
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
     const left = this.#requestsLeft(req.socket)
-    if (left < 0) return // Pipelined behind the last request: the connection closes without an answer, and nothing is done.
+    if (left < 0) return // Pipelined behind the last allowed request: never handled, the connection closes.
     if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
     this.#app(req, res)
   }
 
-  /** Answers what the parser refuses, or its clock. A response that has begun cannot become another: its connection goes. */
+  /** Answers requests that the HTTP parser refused or that timed out. When a response has already begun, it only closes the connection. */
   readonly #refuse = (cause: NodeJS.ErrnoException, socket: Duplex): void => {
-    if (socket.writableEnded) return // Answered before; what still comes is as malformed as what came.
+    if (socket.writableEnded) return // The connection already has its refusal; this is more of the same malformed input.
     const current = [...this.#running].find((res) => res.socket === socket)
     const isRefusal = cause.code?.startsWith('HPE_') || cause.code?.startsWith('ERR_HTTP_')
     if (!isRefusal || !socket.writable || current?.headersSent) socket.destroy()
-    else answer(socket, REFUSALS[cause.code ?? ''] ?? MALFORMED, current?.getHeader('X-Request-ID'))
+    else refuseOn(socket, REFUSALS[cause.code ?? ''] ?? MALFORMED, current?.getHeader('X-Request-ID'))
   }
 }
 
-/** How many more requests a connection takes after this one. Node's own limit answers what is pipelined behind it with a bare 503. */
+/** Counts how many more requests a connection accepts. Node's own limit would answer pipelined requests with a 503 without envelope. */
 function createRequestCount(max: number): (socket: Duplex) => number {
   const counts = new WeakMap<Duplex, number>()
   return (socket) => {
@@ -141,16 +143,16 @@ const optionsOf = (limits: ServerLimits) => ({
   keepAliveTimeout: limits.keepAliveMs,
   connectionsCheckingInterval: limits.checkIntervalMs,
   maxHeaderSize: limits.maxHeaderBytes,
-  requireHostHeader: false, // The app asks for it, so that its absence is answered like any other mistake.
+  requireHostHeader: false, // The app checks it and answers with the envelope.
   noDelay: true,
-  keepAlive: true, // Finds readers whose cable was cut.
+  keepAlive: true, // TCP keepalive detects clients whose network is gone.
   keepAliveInitialDelay: 30_000,
 })
 
-const NO_PROXY = invalidRequest('this server is no proxy; send requests to it, not through it')
+const NO_PROXY = invalidRequest('this server is not a proxy; send requests to it, not through it')
 
-/** How long a refused client may take to read why. */
-const FAREWELL_MS = 1_000
+/** Time for a refused client to read the answer before the connection is destroyed. */
+const CLOSE_GRACE_MS = 1_000
 
 const REFUSALS: Record<string, AppError> = {
   HPE_HEADER_OVERFLOW: invalidRequest('the headers are too large; send less', { status: 431 }),
@@ -161,8 +163,8 @@ const MALFORMED = invalidRequest('this is not valid HTTP')
 
 type Header = ReturnType<ServerResponse['getHeader']>
 
-/** Says no on the bare connection, and waits a little before closing it, so that the answer is read. */
-function answer(socket: Duplex, error: AppError, requestId: Header = newId('req')): void {
+/** Writes a refusal to the bare socket and closes it after a moment, so that the client can read the answer. */
+function refuseOn(socket: Duplex, error: AppError, requestId: Header = newId('req')): void {
   const body = JSON.stringify(toErrorBody(error))
   socket.on('error', () => socket.destroy())
   socket.end(
@@ -176,6 +178,6 @@ function answer(socket: Duplex, error: AppError, requestId: Header = newId('req'
       body,
     ].join('\r\n'),
   )
-  const timer = setTimeout(() => socket.destroy(), FAREWELL_MS).unref()
+  const timer = setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref()
   socket.once('close', () => clearTimeout(timer))
 }

@@ -1,12 +1,13 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
-import { AppError, notFound, toAppError, toErrorBody } from '../../shared/errors.ts'
+import express, { type Express, type RequestHandler } from 'express'
 import type { Log } from '../../shared/log.ts'
+import { notFound, recover } from '../http/errors.ts'
+import { createRoutes } from '../http/routes.ts'
 import type { Exposition } from './exposition.ts'
 import type { Readiness } from './readiness.ts'
-import { wantToken } from './token.ts'
+import { requireToken } from './token.ts'
 
 export type OpsDeps = {
-  /** What the public listener has as well: request ids, and which `Host` is answered. */
+  /** Handlers that come first, as on the public listener: the request log and the Host check. */
   guards: readonly RequestHandler[]
   readiness: Pick<Readiness, 'failing'>
   exposition: Exposition
@@ -15,21 +16,18 @@ export type OpsDeps = {
   log: Log
 }
 
-/** The operator's face of a process (D1.3), on a port of its own: probes for all, the rest for who has the token. */
+/** The HTTP app of the ops listener (D1.3). The probes are open to everyone; everything else requires the token. */
 export function createOpsApp({ guards, readiness, exposition, token, log }: OpsDeps): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.use(...guards, constantHeaders)
 
-  app.route('/livez').get(live).all(refuseMethod)
-  app.route('/readyz').get(ready(readiness)).all(refuseMethod)
+  app.use(createRoutes({ '/livez': { get: live }, '/readyz': { get: ready(readiness) } }))
 
-  app.use(wantToken(token)) // Above what may not exist: without the token nobody learns what does.
-  app.route('/metrics').get(metrics(exposition)).all(refuseMethod)
+  app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
+  app.use(createRoutes({ '/metrics': { get: metrics(exposition) } }))
 
-  app.use(() => {
-    throw notFound('no such path; there are /livez, /readyz and /metrics')
-  })
+  app.use(notFound('the paths of this listener are /livez, /readyz and /metrics'))
   app.use(recover(log))
   return app
 }
@@ -40,7 +38,7 @@ const constantHeaders: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** That the event loop turns is all it says: a process that is not ready must not be restarted for it. */
+/** Answers as long as the event loop runs. It does not depend on readiness: a restart would not make a process ready sooner. */
 const live: RequestHandler = (_req, res) => {
   res.json({ status: 'ok' })
 }
@@ -58,21 +56,5 @@ function metrics(exposition: Exposition): RequestHandler {
     const { contentType, text } = await exposition()
     res.setHeader('Content-Type', contentType)
     res.end(text)
-  }
-}
-
-const ALLOW = 'GET, HEAD'
-
-const refuseMethod: RequestHandler = (_req, res) => {
-  res.setHeader('Allow', ALLOW)
-  throw new AppError('invalid_request', `this path takes ${ALLOW} only`, { status: 405 })
-}
-
-function recover(log: Log): ErrorRequestHandler {
-  return (cause: unknown, _req, res, _next) => {
-    const error = toAppError(cause)
-    if (error.kind === 'internal') log.error('ops request failed', { cause })
-    if (res.headersSent) res.destroy()
-    else res.status(error.status).json(toErrorBody(error))
   }
 }

@@ -12,15 +12,15 @@ import {
 import type { HistogramReading, MetricsRegistry } from './registry.ts'
 
 const PREFIX = 'agent_engine_'
-/** Between two looks at the event loop; finer costs an idle process more CPU than all its work. */
+/** Sampling interval of the event-loop delay. A shorter one would cost an idle process most of its CPU time. */
 const LOOP_DELAY_MS = 20
 
-/** What `/metrics` answers. */
+/** Renders the answer of `/metrics`. */
 export type Exposition = () => Promise<{ contentType: string; text: string }>
 
 /**
- * A process's numbers as Prometheus's text, with prom-client's own about the process and Node beside them. The library (25 ms of a
- * start) is loaded, and the event loop watched, from the first call on: most processes are never asked.
+ * Renders the numbers of a process in Prometheus's text format, together with prom-client's default metrics about the process. The
+ * library, which takes 25 ms to load, is loaded at the first call: most processes are never scraped.
  */
 export function createExposition(numbers: MetricsRegistry): Exposition {
   let opened: Promise<Registry> | undefined
@@ -36,7 +36,7 @@ async function openRegistry(numbers: MetricsRegistry): Promise<Registry> {
   const registry = new Registry()
   for (const metric of metricsOf(numbers)) registry.registerMetric(metric)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_MS })
-  await sleep(3 * LOOP_DELAY_MS) // Before its first looks Node's histogram of delays holds nonsense.
+  await sleep(3 * LOOP_DELAY_MS) // Node's delay histogram has no valid values before its first samples.
   return registry
 }
 
@@ -46,11 +46,11 @@ function metricsOf(numbers: MetricsRegistry): Metric[] {
     return toMetric({ name: fullName, help: COUNTERS[name], type: 'counter' }, () => [one(numbers.counter(name))])
   }
   const gauge = (name: GaugeName) =>
-    toMetric({ name: PREFIX + name, help: GAUGES[name], type: 'gauge' }, () => gaugeLines(numbers.gaugeValue(name)))
+    toMetric({ name: PREFIX + name, help: GAUGES[name], type: 'gauge' }, () => gaugeSamples(numbers.gaugeValue(name)))
   const histogram = (name: HistogramName) => {
     const fullName = PREFIX + name
     const { help } = HISTOGRAMS[name]
-    return toMetric({ name: fullName, help, type: 'histogram' }, () => bucketLines(fullName, numbers.histogram(name)))
+    return toMetric({ name: fullName, help, type: 'histogram' }, () => bucketSamples(fullName, numbers.histogram(name)))
   }
   return [
     ...(Object.keys(COUNTERS) as CounterName[]).map(counter),
@@ -60,25 +60,25 @@ function metricsOf(numbers: MetricsRegistry): Metric[] {
 }
 
 type Head = { name: string; help: string; type: 'counter' | 'gauge' | 'histogram' }
-/** One line of the text; under the metric's own name unless it has one. */
-type Line = { metricName?: string; labels: Record<string, string>; value: number }
+/** One value of a metric. Without `metricName` it has the name of the metric. */
+type Sample = { metricName?: string; labels: Record<string, string>; value: number }
 
-/** A registry asks its metrics for `get` and for their names: the library's own classes, which count for themselves, are not needed. */
-function toMetric(head: Head, read: () => Line[]): Metric {
+/** Wraps a read function as a metric. A registry only uses `get` and the name; prom-client's classes, which count by themselves, are not needed. */
+function toMetric(head: Head, read: () => Sample[]): Metric {
   const get = async () => ({ ...head, aggregator: 'sum', values: read() })
   return { ...head, get } as unknown as Metric
 }
 
-const one = (value: number): Line => ({ value, labels: {} })
+const one = (value: number): Sample => ({ value, labels: {} })
 
-function gaugeLines(value: GaugeValue | undefined): Line[] {
+function gaugeSamples(value: GaugeValue | undefined): Sample[] {
   if (value === undefined) return []
   if (typeof value === 'number') return [one(value)]
   return Object.entries(value).map(([state, count]) => ({ value: count, labels: { state } }))
 }
 
 /** Prometheus's buckets are cumulative. */
-function bucketLines(name: string, { bounds, counts, sum }: HistogramReading): Line[] {
+function bucketSamples(name: string, { bounds, counts, sum }: HistogramReading): Sample[] {
   let below = 0
   const buckets = counts.map((count, i) => {
     below += count

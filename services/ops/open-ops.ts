@@ -10,7 +10,7 @@ import { createServer, type ServerLimits } from '../http/server.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
 
-/** Probes and scrapers are few; else the public listener's limits. */
+/** Few clients probe and scrape. The other limits are those of the public listener. */
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
@@ -19,33 +19,33 @@ export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedH
 export type Ops = {
   url: string
   metrics: Metrics
-  /** Everything is open: from now on `/readyz` is 200 while all of these hold. */
+  /** Call it when everything is open. From then on `/readyz` is 200 while all checks hold. */
   ready(checks: Checks): void
-  /** The first of a process's closers: `/readyz` is 503 before anything else closes. */
+  /** Must be the first closer of a process: it makes `/readyz` 503 before anything else closes. */
   drain: Closer
-  /** The last of them. */
+  /** Must be the last closer. */
   close: Closer
 }
 
-/** The ops listener on HOST and OPS_PORT (D1.3). It listens when this resolves, and is not ready before it is told so. */
+/** Opens the ops listener on HOST and OPS_PORT (D1.3). It accepts requests when this resolves; `/readyz` is 503 until `ready` is called. */
 export async function openOps(config: OpsConfig, { form, log }: { form: Form; log: Log }): Promise<Ops> {
   const { host, opsPort, opsToken, allowedHosts } = config
   const isStandalone = form === 'standalone'
   const readiness = createReadiness()
   const metrics = new MetricsRegistry()
-  // ALLOWED_HOSTS names the public listener's hosts: a cluster's probes come by the address of the machine.
+  // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
   const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
   const openApp = async () => {
     const [{ createOpsApp }, { createExposition }] = await Promise.all([import('./app.ts'), import('./exposition.ts')])
     return createOpsApp({
-      guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // A line per probe would be most of the log.
+      guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // At info level the probes would be most of the log.
       readiness,
       exposition: createExposition(metrics),
       token: opsToken,
       log,
     })
   }
-  const server = createServer(openedLater(openApp, log), LIMITS)
+  const server = createServer(createLazyListener(openApp, log), LIMITS)
   const { address, family, port } = await server.listen(opsPort, host).catch((cause: unknown) => {
     throw isTaken(cause)
       ? new Error(`${host}:${opsPort} is taken: set OPS_PORT to a free port, or to 0 for any`)
@@ -60,8 +60,8 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   }
 }
 
-/** The first request loads what answers it: a start waits for no prober, and most laptops have none. */
-function openedLater(open: () => Promise<RequestListener>, log: Log): RequestListener {
+/** Loads the app at the first request, because Express slows down a start and many processes are never probed. */
+function createLazyListener(open: () => Promise<RequestListener>, log: Log): RequestListener {
   let app: Promise<RequestListener> | undefined
   return (req, res) => {
     app ??= open()

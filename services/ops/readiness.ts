@@ -1,16 +1,16 @@
-/** What must hold for a process to take work, by name: `redis`, `store`. */
+/** Conditions for accepting work, by name, for example `redis`. Each returns whether it holds. */
 export type Checks = Readonly<Record<string, () => boolean>>
 
 export type Readiness = {
-  /** Everything is open: from now on these checks decide. */
+  /** Call it when everything is open. From then on the checks decide. */
   start(checks: Checks): void
-  /** The process goes down: nothing new from now on (reliability.md rule 15). */
+  /** Call it when the process shuts down. It stays unready from then on. */
   drain(): void
-  /** Why no work should come here; empty while it may. */
+  /** The names of the failing checks, after the phase if it is not `started`. Empty when the process is ready. */
   failing(): string[]
 }
 
-/** starting -> started (as its checks say) -> draining. */
+/** Decides whether a process may receive work. starting -> started (ready while all checks hold) -> draining. */
 export function createReadiness(): Readiness {
   let phase: 'starting' | 'started' | 'draining' = 'starting'
   let checks: Checks = {}

@@ -8,10 +8,10 @@ import {
   type Metrics,
 } from '../../shared/metrics.ts'
 
-/** `counts[i]` is what fell under `bounds[i]` and no lower bound; the last, what is above all of them. */
+/** `counts[i]` is the number of values up to `bounds[i]` and above the bound before it. The last one counts the values above all bounds. */
 export type HistogramReading = { bounds: readonly number[]; counts: readonly number[]; sum: number }
 
-/** A process's own numbers. Counting is an addition; nothing is rendered until somebody asks. */
+/** Holds the numbers of a process. They are rendered only when `/metrics` is requested. */
 export class MetricsRegistry implements Metrics {
   readonly #counters = mapKeys(COUNTERS, () => 0)
   readonly #histograms = mapKeys(HISTOGRAMS, (name) => emptyHistogram(HISTOGRAMS[name].bounds))
@@ -42,7 +42,7 @@ export class MetricsRegistry implements Metrics {
     return this.#histograms[name]
   }
 
-  /** `undefined` for what this process does not have, such as a gateway sessions. */
+  /** `undefined` when this process does not have the gauge: a gateway has no sessions. */
   gaugeValue(name: GaugeName): GaugeValue | undefined {
     return this.#gauges.get(name)?.()
   }

@@ -2,8 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import { AppError } from '../../shared/errors.ts'
 
-/** Lets whoever has OPS_TOKEN pass, as a bearer token or as the password of any basic-auth user (D1.3). Without a token, all. */
-export function wantToken(token: string | undefined): RequestHandler {
+/** Requires OPS_TOKEN as a bearer token or as the password of any basic-auth user (D1.3). Requires nothing when no token is configured. */
+export function requireToken(token: string | undefined): RequestHandler {
   if (token === undefined) return (_req, _res, next) => next()
   const expected = digest(token)
   return (req, res, next) => {
@@ -24,5 +24,5 @@ function tokenOf(authorization = ''): string | undefined {
   return colon < 0 ? undefined : credentials.slice(colon + 1)
 }
 
-/** Equal lengths, whatever was sent, so that the comparison takes the same time. */
+/** A fixed-length digest, so that the comparison takes the same time for every input. */
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()

@@ -4,31 +4,48 @@ import type { Form } from '../../shared/config/fields.ts'
 import { createLog, type Log, type LogFields } from '../../shared/log.ts'
 import { type Closer, createShutdown } from '../../shared/shutdown.ts'
 
-const EXIT_CONFIG = 78
-/** What closing may take beyond DRAIN_SECS. */
-const EXIT_MS = 10_000
+/** The major version in package.json's `engines`; a test keeps the two equal. */
+export const MIN_NODE = 24
 
-/** What a process has opened: how it is closed, and what it says of itself when it is ready. */
+const EXIT_FAILURE = 1
+const EXIT_CONFIG = 78
+/** Time for the closers beyond DRAIN_SECS, for all of them together. */
+const CLOSE_MS = 10_000
+
+/** What a process has opened: how to close it, and the fields of its `listening` log line. */
 export type Opened = { closers: Closer[]; ready: LogFields }
 
-/** A process from its configuration to its end: a wrong one exits 78 (D1.3), SIGTERM and SIGINT close what was opened. */
+/**
+ * Runs a process from its configuration to its end. Exit codes: 0 after a clean shutdown, 1 when the start fails or something did
+ * not close, 78 when the configuration is wrong (D1.3). SIGTERM and SIGINT close what `open` opened.
+ */
 export async function runProcess(form: Form, open: (config: Config, log: Log) => Promise<Opened>): Promise<void> {
-  const config = readConfig(form)
+  const config = isNodeNewEnough() ? readConfig(form) : undefined
   if (!config) return
   const log = createLog({ level: config.logLevel, secrets: config.secrets })
   for (const warning of config.warnings) log.warn(warning)
   try {
     const { closers, ready } = await open(config, log)
-    onEnd(closers, config.drainMs, log)
+    closeOnSignals(closers, config.drainMs, log)
     log.info('listening', ready)
-    flushCompileCache() // Else it is written at the end, and a process that is killed leaves none.
+    flushCompileCache() // Node writes it at exit, which a killed process never reaches.
   } catch (cause) {
     log.error('the start failed', { cause: cause instanceof Error ? cause.message : cause })
-    process.exit(1)
+    process.exit(EXIT_FAILURE)
   }
 }
 
-/** Tells every mistake at once, before anything is opened. */
+/** For a start without the scripts, which check this too. Node below 22.18 cannot load TypeScript and fails before this line. */
+function isNodeNewEnough(): boolean {
+  if (Number.parseInt(process.version.slice(1), 10) >= MIN_NODE) return true
+  process.stderr.write(
+    `agent-engine needs Node ${MIN_NODE} or newer and this is ${process.version}: run scripts/start, or install it from https://nodejs.org\n`,
+  )
+  process.exitCode = EXIT_FAILURE
+  return false
+}
+
+/** Prints every problem of the configuration at once, before anything is opened. */
 function readConfig(form: Form): Config | undefined {
   try {
     return loadConfig(process.env, form)
@@ -40,9 +57,9 @@ function readConfig(form: Form): Config | undefined {
   }
 }
 
-function onEnd(closers: Closer[], drainMs: number, log: Log): void {
+function closeOnSignals(closers: Closer[], drainMs: number, log: Log): void {
   const exit = (code: number) => process.exit(code)
-  const shutdown = createShutdown({ closers, deadlineMs: drainMs + EXIT_MS, log, exit })
+  const shutdown = createShutdown({ closers, deadlineMs: drainMs + CLOSE_MS, log, exit })
   for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => shutdown.signal(name))
   process.on('uncaughtException', (cause) => shutdown.crash(cause))
   process.on('unhandledRejection', (cause) => shutdown.rejection(cause))

@@ -13,7 +13,7 @@ type StoreConfig = Pick<Config, 'dataDir' | 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = { ledger: Ledger; memories: MemoryEntries; close(): Promise<void> }
 
-/** What lasts (design §8): a file in DATA_DIR, or in the cluster MongoDB; a cluster without MONGODB_URL keeps nothing. */
+/** Opens the store: a SQLite file in DATA_DIR, or MongoDB in the cluster. A cluster without MONGODB_URL has none. */
 export async function openStore(config: StoreConfig, form: Form, log: Log): Promise<OpenedStore | undefined> {
   const store = form === 'standalone' ? await openFile(config) : await openMongo(config, log)
   if (!store) return undefined
@@ -31,10 +31,10 @@ async function openFile({ dataDir }: StoreConfig): Promise<Store> {
 
 async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Promise<Store | undefined> {
   if (mongodbUrl === undefined) {
-    log.warn('no store is configured: customers are not remembered; set MONGODB_URL')
+    log.warn('no store is configured, so no customer history is kept: set MONGODB_URL')
     return undefined
   }
   const { openMongoStore } = await import('../../shared/store/mongo/mongo.ts')
-  const onProblem = (line: string) => log.error(line)
+  const onProblem = (message: string) => log.error(message)
   return openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
 }

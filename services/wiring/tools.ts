@@ -16,7 +16,7 @@ import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
 
 type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'>
 
-/** The tools of D5.1 that this process offers, those of its MCP servers included. Throws when TOOL_PERMISSIONS names none of them. */
+/** Opens the tools of D5.1, including those of the MCP servers. Throws when TOOL_PERMISSIONS names a tool that does not exist. */
 export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox: ToolBox; close(): Promise<void> }> {
   const egress = openEgress(config.allowsPrivateUrls)
   const mcp = await openMcp(config.mcpConfig, log)
@@ -34,7 +34,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
   ]
   const registry = createToolRegistry({ tools, permissions: config.toolPermissions })
   if (registry.problems.length > 0) throw new Error(registry.problems.join('\n'))
-  for (const line of registry.leftOut) log.warn(line)
+  for (const message of registry.leftOut) log.warn(message)
   return {
     toolBox: registry,
     async close() {
@@ -43,7 +43,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
   }
 }
 
-/** The way out is opened when something first goes out: its library is large, and most processes never use it. */
+/** Opens the egress at its first use: its library is large, and many processes never use it. */
 function openEgress(allowPrivate: boolean) {
   let egress: Promise<Egress> | undefined
   const open = () => {
@@ -53,18 +53,18 @@ function openEgress(allowPrivate: boolean) {
   return { open, close: async () => (await egress)?.close() }
 }
 
-/** The MCP client is loaded only where there is a server to talk to. */
+/** Loads the MCP client only when MCP servers are configured. */
 async function openMcp(configFile: string | undefined, log: Log) {
   if (configFile === undefined) return { tools: [], close: async () => {} }
   const { openMcpServers } = await import('../../shared/tools/mcp/mcp.ts')
-  return openMcpServers({ configFile, onProblem: (line: string) => log.warn(line) })
+  return openMcpServers({ configFile, onProblem: (message: string) => log.warn(message) })
 }
 
-/** What reads skills is loaded only where there are some. */
+/** Loads the reader of skills only when a folder of skills is configured. */
 async function openSkills(dir: string | undefined, log: Log): Promise<Skill[]> {
   if (dir === undefined) return []
   const { loadSkills } = await import('../../shared/tools/agents/load-skills.ts')
   const { skills, problems } = await loadSkills(dir)
-  for (const line of problems) log.warn(line)
+  for (const message of problems) log.warn(message)
   return skills
 }

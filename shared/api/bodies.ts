@@ -4,7 +4,7 @@ import type { Decode, Decoded } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
 import { readSchemas, type Schemas } from './document.ts'
 
-/** The request bodies by the names of their schemas in `openapi.yaml`. */
+/** The types of the request bodies, by the names of their schemas in `openapi.yaml`. */
 export type BodyTypes = {
   RunRequest: RunRequest
   SendMessageRequest: MessageRequest
@@ -15,7 +15,7 @@ export type BodyTypes = {
 export type BodyName = keyof BodyTypes
 
 export interface Bodies {
-  /** The checked body behind `bytes`, which are the callee's from now on. Throws `invalid_request` that names the field at fault. */
+  /** Decodes and checks a body. The caller must not use `bytes` afterwards. Throws `invalid_request` that names the wrong field. */
   decode<N extends BodyName>(name: N, bytes: Uint8Array<ArrayBuffer>): Promise<BodyTypes[N]>
 }
 
@@ -26,12 +26,12 @@ export const BODY_NAMES: readonly BodyName[] = [
   'PermissionReplyRequest',
 ]
 
-/** Up to here decoding takes a few milliseconds at worst; anything larger goes to the thread. */
+/** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
 const INLINE_MAX_BYTES = 128 * 1024
 
 const THREAD_LIMITS: DecodeThreadLimits = { deadlineMs: 10_000, maxWaiting: 32, idleMs: 5_000 }
 
-/** Reads the schemas and compiles the checks on first use, once. */
+/** Creates the decoder. It reads the schemas and compiles the checks once, on first use. */
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
   const schemas = once(() => readSchemas(BODY_NAMES))
   const decode = once(async () => loadDecode(await schemas()))
@@ -40,7 +40,7 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
     async decode<N extends BodyName>(name: N, bytes: Uint8Array<ArrayBuffer>) {
       const isSmall = bytes.length <= INLINE_MAX_BYTES
       const decoded = isSmall ? (await decode())(name, bytes) : await (await thread()).decode({ name, bytes })
-      return accept(decoded) as BodyTypes[N] // The schema of that name has vouched for it.
+      return accept(decoded) as BodyTypes[N] // The schema of this name has checked it.
     },
   }
 }
@@ -48,15 +48,15 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
 function accept(decoded: Decoded): unknown {
   if ('value' in decoded) return decoded.value
   const { message, param } = decoded.refusal
-  throw invalidRequest(message, param === undefined ? {} : { param })
+  throw invalidRequest(message, { param })
 }
 
 async function loadDecode(schemas: Schemas): Promise<Decode> {
-  const { createDecode } = await import('./decode.ts') // On first use: ajv behind it is 14 MB that an idle process does without.
+  const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
   return createDecode(schemas)
 }
 
-/** Makes the value when it is first asked for; a failure is not kept. */
+/** Calls `make` once and keeps its result. After a failure the next call tries again. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   const makeAnew = () =>

@@ -13,12 +13,12 @@ type Job = DecodeTask & {
   timer: NodeJS.Timeout
 }
 
-/** Never reached, since a thread out of memory ends the process: the worst 10 MB that were found take 250 MB as values. */
+/** A thread that exceeds this would end the process. The worst body of 10 MB that was found takes 250 MB. */
 const HEAP_MB = 1_024
 
 /**
- * Decodes large bodies beside the event loop, which parsing 10 MB of small objects would stop for 400 ms. The thread starts with
- * the first body, ends when none has come for a while, and never keeps the process alive.
+ * Decodes large bodies in a thread, because parsing 10 MB of small objects would block the event loop for 400 ms. The thread starts with
+ * the first body, ends after `idleMs` without one, and does not keep the process alive.
  */
 export class DecodeThread {
   readonly #schemas: Schemas
@@ -33,11 +33,11 @@ export class DecodeThread {
     this.#limits = limits
   }
 
-  /** Takes `bytes` away from the caller. Throws `unavailable` when too many bodies wait, or at the deadline. */
+  /** Decodes one body. Transfers `bytes` to the thread. Throws `unavailable` when too many bodies wait, or after the deadline. */
   async decode({ name, bytes }: DecodeTask): Promise<Decoded> {
     if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
     const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
-    const timer = setTimeout(() => this.#giveUp(job), this.#limits.deadlineMs).unref()
+    const timer = setTimeout(() => this.#abandon(job), this.#limits.deadlineMs).unref()
     const job: Job = { name, bytes, resolve, reject, timer }
     this.#waiting.push(job)
     this.#next()
@@ -49,7 +49,7 @@ export class DecodeThread {
     this.#current = this.#waiting.shift()
     clearTimeout(this.#idle)
     if (!this.#current) {
-      this.#idle = setTimeout(() => this.#end(), this.#limits.idleMs).unref()
+      this.#idle = setTimeout(() => this.#stop(), this.#limits.idleMs).unref()
       return
     }
     this.#worker ??= this.#start()
@@ -63,7 +63,7 @@ export class DecodeThread {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     worker.unref()
-    // A thread that has been given up may still have its say; it no longer counts.
+    // A message of a thread that was already replaced is ignored.
     worker.on('message', (decoded: Decoded) => {
       if (worker === this.#worker) this.#settle((job) => job.resolve(decoded))
     })
@@ -84,18 +84,18 @@ export class DecodeThread {
     this.#next()
   }
 
-  #giveUp(job: Job): void {
+  #abandon(job: Job): void {
     job.reject(busy())
     if (job !== this.#current) {
       this.#waiting.splice(this.#waiting.indexOf(job), 1)
       return
     }
-    this.#end()
+    this.#stop()
     this.#current = undefined
     this.#next()
   }
 
-  #end(): void {
+  #stop(): void {
     const worker = this.#worker
     this.#worker = undefined
     void worker?.terminate()
@@ -103,4 +103,6 @@ export class DecodeThread {
 }
 
 const busy = () =>
-  new AppError('unavailable', 'too many large bodies are being read; try again in a moment', { retryAfterSecs: 1 })
+  new AppError('unavailable', 'the server is reading too many large bodies; try again in a moment', {
+    retryAfterSecs: 1,
+  })

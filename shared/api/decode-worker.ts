@@ -3,7 +3,7 @@ import { createDecode } from './decode.ts'
 import type { DecodeTask } from './decode-thread.ts'
 import type { Schemas } from './document.ts'
 
-/** The thread of `decode-thread.ts`: one task at a time, one answer each. */
+/** Runs in the thread that `decode-thread.ts` starts. Each task is answered with one message, in order. */
 const decode = createDecode(workerData as Schemas)
 
 parentPort?.on('message', ({ name, bytes }: DecodeTask) => {

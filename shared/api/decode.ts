@@ -1,15 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../events.ts'
+import { parseJson } from '../json.ts'
 import type { Schemas } from './document.ts'
 import { findFlaw } from './json-scan.ts'
 import { compileCheck, type Refusal, type SchemaCheck } from './schema-check.ts'
 
 export type Decoded = { value: JsonObject } | { refusal: Refusal }
 
-/** Turns the bytes of a body into its schema's known fields, or says what is wrong with them. */
+/** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */
 export type Decode = (name: string, bytes: Uint8Array) => Decoded
 
-/** Pure, so that the same function works on small bodies in place and on large ones in a thread. */
+/** Creates a decoder. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
 export function createDecode(schemas: Schemas): Decode {
   const checks = new Map<string, SchemaCheck>()
   const checkOf = (name: string): SchemaCheck => {
@@ -30,7 +31,7 @@ export function createDecode(schemas: Schemas): Decode {
 }
 
 function parse(bytes: Uint8Array): Decoded {
-  if (bytes.length === 0) return { value: {} } // An absent body (D2.1).
+  if (bytes.length === 0) return { value: {} } // An absent body counts as an empty object (D2.1).
   if (!isUtf8(bytes)) return refuse('the body is not valid UTF-8')
   const text = new TextDecoder().decode(bytes) // Drops a byte order mark.
   const flaw = findFlaw(text)
@@ -42,15 +43,6 @@ function parse(bytes: Uint8Array): Decoded {
 }
 
 const refuse = (message: string): Decoded => ({ refusal: { message } })
-
-/** `undefined` for what is no JSON, which no JSON text stands for. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** A schema as `openapi.yaml` holds it; `schema-check.ts` says how the `x-` fields are read. */
+/** A schema of `openapi.yaml`. `schema-check.ts` defines the meaning of the `x-` fields. */
 export type Schema = {
   $ref?: string
   type?: string
@@ -26,15 +26,15 @@ export type ApiDocument = {
 
 const SOURCE = new URL('openapi.yaml', import.meta.url)
 
-/** The whole API description, as served at `<basePath>/openapi.json`. */
+/** Reads the whole API description, as `<basePath>/openapi.json` serves it. */
 export async function readDocument(basePath: string): Promise<ApiDocument> {
   const document: ApiDocument = await parseYaml(await readFile(SOURCE, 'utf8'))
   return { ...document, servers: [{ url: basePath }] }
 }
 
 /**
- * The named schemas and those they refer to. Only their own lines are parsed: the whole document would cost the first prompt
- * 50 ms and 20 MB.
+ * Reads the named schemas and those that they refer to. Only their own lines are parsed: the whole document would delay the first
+ * request by 50 ms and take 20 MB.
  */
 export async function readSchemas(names: readonly string[]): Promise<Schemas> {
   const document = await readFile(SOURCE, 'utf8')
@@ -49,7 +49,7 @@ export async function readSchemas(names: readonly string[]): Promise<Schemas> {
   return schemas
 }
 
-/** What stands under `components.schemas.<name>`: the indented lines that follow its own. */
+/** The text of `components.schemas.<name>`: the indented lines below its name. */
 function linesOf(text: string, name: string): string {
   const lines = new RegExp(`^ {4}${name}:\\n((?: {6}.*\\n|\\n)+)`, 'm').exec(text)?.[1]
   if (lines === undefined) throw new Error(`openapi.yaml has no schema ${name}`)
@@ -57,6 +57,6 @@ function linesOf(text: string, name: string): string {
 }
 
 async function parseYaml<T>(text: string): Promise<T> {
-  const { parse } = await import('yaml') // On first use: a start, and an idle process, do without it.
+  const { parse } = await import('yaml') // Imported on first use, so that a start does not load it.
   return parse(text) as T
 }

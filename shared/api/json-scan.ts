@@ -1,3 +1,5 @@
+import { parseJson } from '../json.ts'
+
 const MAX_DEPTH = 64
 
 const QUOTE = 0x22
@@ -8,12 +10,12 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Longest spelling of `"__proto__"`: each character as a \u escape. */
+/** Length of the longest spelling of `"__proto__"`: every character as a \u escape. */
 const MAX_PROTO_LENGTH = 9 * 6 + 2
 
 /**
- * What is wrong with the shape of a JSON text before it is parsed: too deep, or a key `__proto__` in any spelling (D2.4). One pass,
- * linear in its length; whether it is JSON at all is `JSON.parse`'s to say.
+ * Finds nesting that is too deep and keys called `__proto__`, in any spelling, before a JSON text is parsed (D2.4). Returns a message,
+ * or `undefined`. Takes time linear in the length. Whether the text is JSON at all is left to `JSON.parse`.
  */
 export function findFlaw(text: string): string | undefined {
   let depth = 0
@@ -32,7 +34,7 @@ export function findFlaw(text: string): string | undefined {
   return undefined
 }
 
-/** Index of the quote that ends the string which begins at `start`, or the text's length. */
+/** Index of the quote that ends the string beginning at `start`, or the length of the text. */
 function endOfString(text: string, start: number): number {
   let end = start
   do {
@@ -57,14 +59,10 @@ function isProtoKey(text: string, start: number, end: number): boolean {
   return text.charCodeAt(next) === COLON
 }
 
-/** The string a JSON literal stands for; one that is none cannot be a key of a body that will be parsed. */
+/** The value of a JSON string literal; `undefined` for an invalid one, which makes `JSON.parse` fail later. */
 function unquote(literal: string): string | undefined {
   if (!literal.includes('\\')) return literal.slice(1, -1)
-  try {
-    return JSON.parse(literal) as string
-  } catch {
-    return undefined
-  }
+  return parseJson(literal) as string | undefined
 }
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09

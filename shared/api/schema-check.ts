@@ -2,28 +2,28 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import type { JsonObject } from '../events.ts'
 import type { Schema, Schemas } from './document.ts'
 
-/** Why a body is refused, in words for the caller; `param` is the JSON pointer of the field at fault (D2.3). */
+/** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
 export type Refusal = { message: string; param?: string }
 
 export type SchemaCheck = {
-  /** The fields that are read at all: a body's other fields are ignored (D2.4). */
+  /** The fields that are read. Other fields of a body are ignored (D2.4). */
   fields: readonly string[]
-  /** What is wrong with a body that has been reduced to `fields`. */
+  /** Checks a body that was reduced to `fields`. */
   refusalOf(body: JsonObject): Refusal | undefined
 }
 
-/** Compiles one schema. Its fields with `x-ignored` are not read, those with `x-refused` may not be there. */
+/** Compiles one schema. Fields with `x-ignored` are not read; fields with `x-refused` must be absent, and its value is the message. */
 export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const properties = Object.entries(schemas[name]?.properties ?? {})
   const validate = compile(schemas, name)
   return {
     fields: properties.filter(([, schema]) => schema['x-ignored'] !== true).map(([field]) => field),
-    refusalOf: (body) => (validate(body) ? halfCharacterIn(body, '') : refusal(validate.errors?.[0])),
+    refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }
 
 function compile(schemas: Schemas, name: string): ValidateFunction {
-  // The schemas are ours and a test checks them, so the 30 ms that compiling their meta-schema takes are saved.
+  // A test checks the schemas themselves, so compiling their meta-schema, which takes 30 ms, is left out.
   const ajv = new Ajv2020({ strict: false, strictNumbers: true, validateSchema: false, meta: false, verbose: true })
   ajv.removeKeyword('minLength').removeKeyword('maxLength')
   ajv.addKeyword({ keyword: 'minLength', type: 'string', schemaType: 'number', compile: atLeast })
@@ -31,7 +31,7 @@ function compile(schemas: Schemas, name: string): ValidateFunction {
   return ajv.compile({ components: { schemas }, $ref: `#/components/schemas/${name}` })
 }
 
-/** Lengths are code points (D2.6). They are counted only where the number of UTF-16 units, 1 or 2 each, leaves it open. */
+/** Lengths are numbers of code points (D2.6). They are counted only when the number of UTF-16 units does not decide already. */
 const atLeast = (min: number) => (text: string) =>
   text.length >= 2 * min || (text.length >= min && countCodePoints(text) >= min)
 const atMost = (max: number) => (text: string) =>
@@ -54,7 +54,7 @@ function refusal(error: ErrorObject | undefined): Refusal {
   return { message, param: error.instancePath }
 }
 
-/** `/stop_sequences/3` as people write it: `stop_sequences[3]`. */
+/** Turns the pointer `/stop_sequences/3` into the readable `stop_sequences[3]`. */
 const nameOf = (pointer: string): string =>
   pointer
     .slice(1)
@@ -70,15 +70,15 @@ function wanted(schema: Schema): string {
   return `of type ${schema.type}`
 }
 
-/** A lone surrogate is no character: it cannot be sent on as UTF-8. */
-function halfCharacterIn(value: unknown, pointer: string): Refusal | undefined {
+/** Finds a lone surrogate, which is not a character and cannot be encoded as UTF-8. */
+function findLoneSurrogate(value: unknown, pointer: string): Refusal | undefined {
   if (typeof value === 'string') {
     if (value.isWellFormed()) return undefined
     return { message: `${nameOf(pointer)} holds half a surrogate pair; send whole characters`, param: pointer }
   }
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, inner] of Object.entries(value)) {
-    const found = halfCharacterIn(inner, `${pointer}/${key}`)
+    const found = findLoneSurrogate(inner, `${pointer}/${key}`)
     if (found) return found
   }
   return undefined

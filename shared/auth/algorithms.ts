@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 
-/** What a token may be signed with (D3.1), and the curve that goes with it. */
+/** The accepted signature algorithms (D3.1), with the curve of each ECDSA algorithm. */
 const CURVES = {
   RS256: undefined,
   RS384: undefined,
@@ -18,12 +18,12 @@ export type Algorithm = keyof typeof CURVES
 
 export const isAlgorithm = (alg: unknown): alg is Algorithm => typeof alg === 'string' && Object.hasOwn(CURVES, alg)
 
-/** RFC 7518 wants 2,048 bits; what is above 8,192 costs more to check than it is worth. */
+/** RFC 7518 requires 2,048 bits. Above 8,192 bits a verification takes too much CPU time. */
 const MIN_RSA_BITS = 2_048
 export const MAX_RSA_BITS = 8_192
 
-/** May this key verify this algorithm? EdDSA is Ed25519 here: jwks-rsa reads no other key of its family. */
-export function fits(
+/** Tells whether a key can verify signatures of an algorithm. EdDSA means Ed25519, the only Edwards curve that jwks-rsa reads. */
+export function isKeyFor(
   alg: Algorithm,
   { asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject,
 ): boolean {

@@ -5,14 +5,14 @@ import { refused } from './refusals.ts'
 export type ClaimRules = {
   issuer: string
   audience: string
-  /** TENANT_CLAIM: the literal name of a claim, dots and slashes included. */
+  /** TENANT_CLAIM: the literal name of a claim. Dots and slashes are part of the name. */
   tenantClaim: string
 }
 
-/** How far the issuer's clock and ours may be apart (D3.1). */
+/** The accepted difference between the issuer's clock and ours (D3.1). */
 const SKEW_SECS = 60
 
-/** Who a token with a good signature speaks for (D3.1, D3.2, D3.5). `claims` has no prototype. Throws `authentication`. */
+/** Checks the claims of a verified token and reads the identity (D3.1, D3.2, D3.5). `claims` has no prototype. Throws `authentication`. */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
   { issuer, audience, tenantClaim }: ClaimRules,
@@ -31,10 +31,10 @@ export function readClaims(
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** Four times what OpenID Connect allows. */
+/** Four times the length that OpenID Connect allows. */
 const MAX_SUBJECT = 1_024
 
-/** A `sub` that no store could keep as it is counts as none. */
+/** A `sub` that a store could not keep unchanged counts as none. */
 function subjectOf(sub: unknown): string {
   const isUsable = typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && sub.isWellFormed()
   return isUsable ? sub : 'anonymous'

@@ -1,25 +1,25 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { JwksClient, JwksError } from 'jwks-rsa'
-import { type Algorithm, fits, isAlgorithm, MAX_RSA_BITS } from './algorithms.ts'
+import { type Algorithm, isAlgorithm, isKeyFor, MAX_RSA_BITS } from './algorithms.ts'
 import type { Jwk } from './published-keys.ts'
 
 type VerificationKey = { kid: string | undefined; alg: string | undefined; key: KeyObject }
 
-/** The issuer's signing keys of one moment. */
+/** The signing keys that the issuer published at one moment. */
 export type KeySet = {
   /** Equal for equal keys. */
   fingerprint: string
   size: number
   /**
-   * The key of this id that fits the algorithm, the first if there are several. A token without an id gets a key only
-   * where a single one fits: anything else would be guessing.
+   * Returns the first key with this id that can verify the algorithm. A token without a key id gets a key only when exactly one
+   * can verify its algorithm.
    */
   find(kid: string | undefined, alg: Algorithm): KeyObject | undefined
 }
 
 /**
- * Makes the function that reads a key set. jwks-rsa turns published keys into usable ones and leaves out what it cannot
- * read; its caches and its limiter stay off, since they fetch once per caller during an outage (reliability.md L16).
+ * Creates the function that reads the key set. jwks-rsa converts the published keys and skips those that it cannot read. Its cache and
+ * its limiter are off: during an outage they fetch once per caller, and `KeySource` limits fetches for all callers together.
  */
 export function createReadKeySet(readKeys: () => Promise<Jwk[]>): () => Promise<KeySet> {
   const fetcher = async () => ({ keys: (await readKeys()).filter(isForSignatures).map(publicPart) })
@@ -31,12 +31,12 @@ async function signingKeys(client: JwksClient) {
   try {
     return await client.getSigningKeys()
   } catch (cause) {
-    if (cause instanceof JwksError) return [] // The issuer did answer, and has no key for us: so nothing verifies.
+    if (cause instanceof JwksError) return [] // The issuer answered without a usable key, so no token can be verified.
     throw cause
   }
 }
 
-/** What the issuer says a key is for, besides `use`, which jwks-rsa heeds. Over-long numbers go before anyone computes with them. */
+/** Selects keys that are meant for signatures (jwks-rsa checks `use` itself), and drops oversized numbers before any computation with them. */
 function isForSignatures({ key_ops: ops, alg, n, e, kid }: Jwk): boolean {
   if (ops !== undefined && !(Array.isArray(ops) && ops.includes('verify'))) return false
   if (alg !== undefined && !isAlgorithm(alg)) return false
@@ -47,7 +47,7 @@ function isForSignatures({ key_ops: ops, alg, n, e, kid }: Jwk): boolean {
 const isShort = (value: unknown, bits: number) =>
   value === undefined || (typeof value === 'string' && value.length <= Math.ceil(bits / 6))
 
-/** What makes the key and no certificates or addresses; by `d` jwks-rsa sees a private key, and leaves it out. */
+/** The fields of the key itself, without certificates and addresses. `d` is kept because jwks-rsa skips private keys by it. */
 const publicPart = ({ kty, kid, alg, use, n, e, crv, x, y, d }: Jwk) => ({ kty, kid, alg, use, n, e, crv, x, y, d })
 
 type SigningKeys = Awaited<ReturnType<JwksClient['getSigningKeys']>>
@@ -59,9 +59,9 @@ function toKeySet(signing: SigningKeys): KeySet {
     fingerprint: hash('sha256', JSON.stringify(spelled)),
     size: keys.length,
     find(kid, alg) {
-      const fitting = keys.filter((key) => (key.alg ?? alg) === alg && fits(alg, key.key))
-      if (kid === undefined) return fitting.length === 1 ? fitting[0]?.key : undefined
-      return fitting.find((key) => key.kid === kid)?.key
+      const candidates = keys.filter((key) => (key.alg ?? alg) === alg && isKeyFor(alg, key.key))
+      if (kid === undefined) return candidates.length === 1 ? candidates[0]?.key : undefined
+      return candidates.find((key) => key.kid === kid)?.key
     },
   }
 }

@@ -2,14 +2,14 @@ import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { KeySet } from './key-set.ts'
 
-/** Over this age the keys are fetched anew behind the requests' backs … */
+/** Keys of this age or older are fetched again in the background. */
 const FRESH_MS = 300_000
-/** … over this one before they are used again, so that a removed key is refused within 10 minutes … */
+/** Keys of this age or older are fetched before they are used, so that a removed key is refused within 10 minutes. */
 const OLD_MS = 600_000
-/** … and over this one they are not used at all: an outage of an hour is survived from any age below (T_jwks). */
+/** Keys of this age or older are not used. An outage of one hour is survived with keys of any age below `OLD_MS`. */
 const USABLE_MS = OLD_MS + 3_600_000
 
-/** D3.1: how often a token that no key verifies may make us ask again. */
+/** Minimum time between two fetches that are caused by tokens with an unknown key (D3.1). */
 const MISS_MS = 10_000
 
 const FIRST_RETRY_MS = 1_000
@@ -18,8 +18,8 @@ const LAST_RETRY_MS = 30_000
 export type KeySourceDeps = { read: () => Promise<KeySet>; monotonicMs: () => number; log: Log }
 
 /**
- * The issuer's keys, asked for as seldom as can be: one fetch at a time, after a failure not before the back-off is over.
- * fresh -> ageing (fetched behind) -> old (fetched before use, unless that has just failed) -> expired (as if never fetched).
+ * Holds the issuer's keys and fetches them again when they get old: one fetch at a time, and none during the back-off after a failure.
+ * fresh -> ageing (fetched in the background) -> old (fetched before use, unless the last fetch failed) -> expired (not used).
  */
 export class KeySource {
   readonly #deps: KeySourceDeps
@@ -34,7 +34,7 @@ export class KeySource {
     this.#deps = deps
   }
 
-  /** Throws `unavailable` when there is no usable key set and none can be had. */
+  /** Returns a usable key set. Throws `unavailable` when there is none and none can be fetched. */
   async current(): Promise<KeySet> {
     const ageMs = this.#ageMs()
     if (ageMs >= FRESH_MS) {
@@ -45,25 +45,26 @@ export class KeySource {
     throw this.outage()
   }
 
-  /** The key set after `seen`, which did not verify a token; `seen` itself where there is no newer one. */
+  /** Returns a key set newer than `seen`, which did not verify a token, or `seen` when there is none. */
   async newerThan(seen: KeySet): Promise<KeySet> {
-    const mayAsk = this.#pending !== undefined || this.#deps.monotonicMs() - this.#triedAt >= MISS_MS
-    if (this.#keySet === seen && mayAsk) await this.#refresh()
+    const canFetch = this.#pending !== undefined || this.#deps.monotonicMs() - this.#triedAt >= MISS_MS
+    if (this.#keySet === seen && canFetch) await this.#refresh()
     return this.#keySet ?? seen
   }
 
-  /** The last time that it was asked, the issuer did not answer: a key that is not there may exist nevertheless. */
-  get isCutOff(): boolean {
+  /** True when the last fetch failed. A key that is missing here may then exist at the issuer. */
+  get isIssuerAway(): boolean {
     return this.#failures > 0
   }
 
+  /** The error for a token that cannot be checked until the issuer answers. */
   outage(): AppError {
     const retryAfterSecs = Math.max(1, Math.ceil((this.#retryAt - this.#deps.monotonicMs()) / 1000))
     const message = `the token cannot be checked: the identity provider does not answer; try again in ${retryAfterSecs} s`
     return new AppError('unavailable', message, { retryAfterSecs })
   }
 
-  /** Nothing to wait for while the back-off lasts. Never rejects. */
+  /** Fetches the keys, or returns the fetch in progress, or `undefined` during the back-off. Never rejects. */
   #refresh(): Promise<void> | undefined {
     if (this.#pending || this.#deps.monotonicMs() < this.#retryAt) return this.#pending
     this.#pending = this.#read().finally(() => {
@@ -75,14 +76,14 @@ export class KeySource {
   async #read(): Promise<void> {
     this.#triedAt = this.#deps.monotonicMs()
     try {
-      this.#take(await this.#deps.read())
+      this.#accept(await this.#deps.read())
     } catch (cause) {
       this.#fail(cause)
     }
   }
 
-  /** An unchanged set stays the object it was: what is known of its tokens stays true. */
-  #take(keySet: KeySet): void {
+  /** An unchanged set keeps its object identity, because `VerifiedTokens` forgets its tokens when the object changes. */
+  #accept(keySet: KeySet): void {
     const { log } = this.#deps
     if (this.#failures > 0) log.info('the identity provider answers again', { failures: this.#failures })
     this.#failures = 0

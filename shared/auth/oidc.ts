@@ -13,7 +13,7 @@ import { VerifiedTokens } from './verified-tokens.ts'
 export type OidcOptions = ClaimRules & {
   /** `legacy` with an issuer is `enforced` (api.md "Authentication" 6). */
   mode: 'legacy' | 'soft' | 'enforced'
-  jwksUri?: string
+  jwksUri: string | undefined
   get: HttpGet
   log: Log
   clock?: Clock
@@ -22,23 +22,23 @@ export type OidcOptions = ClaimRules & {
 const SYSTEM_CLOCK: Clock = { monotonicMs: () => performance.now(), epochMs: () => Date.now() }
 
 /**
- * The deployed form's authentication: an access token of one OIDC issuer (api.md "Authentication" 2, D3). The issuer is asked
- * nothing before the first token comes, so that a process starts without it.
+ * Authenticates by access tokens of one OIDC issuer (api.md "Authentication" 2, D3). Nothing is fetched from the issuer before the
+ * first token arrives, so a process starts while the issuer is down.
  */
 export function createOidcIdentify(options: OidcOptions): Identify {
   const { mode, log, clock = SYSTEM_CLOCK } = options
   const read = createReadKeySet(createReadKeys({ ...options, clock }))
   const keys = new KeySource({ read, monotonicMs: clock.monotonicMs, log })
   const verify = createVerify({ keys, rules: options, clock })
-  const letIn = mode === 'soft' ? createDefaultIdentity(log, clock) : undefined
+  const defaultIdentity = mode === 'soft' ? createDefaultIdentity(log, clock) : undefined
   return async (authorization = '') => {
     if (authorization !== '') return verify(bearerOf(authorization))
-    if (letIn) return letIn()
+    if (defaultIdentity) return defaultIdentity()
     throw noToken()
   }
 }
 
-/** Another scheme counts as no token, and is not let in by soft mode either. */
+/** Another scheme than Bearer is refused like a missing token, in soft mode too. */
 function bearerOf(authorization: string): string {
   if (!/^bearer( |$)/i.test(authorization)) throw noToken()
   return authorization.slice('bearer'.length).trim()
@@ -48,7 +48,7 @@ const MAX_CHARS = 8_192
 
 type VerifyDeps = { keys: KeySource; rules: ClaimRules; clock: Clock }
 
-/** Cheap checks first: length, cache, form, key, signature, claims (reliability.md rule 13). */
+/** Verifies tokens, cheap checks first: length, form, cache, signature, claims. */
 function createVerify({ keys, rules, clock }: VerifyDeps): (compact: string) => Promise<Identity> {
   const verified = new VerifiedTokens(clock)
   return async (compact) => {
@@ -64,13 +64,13 @@ function createVerify({ keys, rules, clock }: VerifyDeps): (compact: string) => 
   }
 }
 
-/** The key set that verifies the token: the current one, or one that is fetched because the issuer may have new keys. */
+/** Returns the key set that verifies the token: the current one, or a newer one when the issuer may have changed its keys. */
 async function verifyingSet(token: Token, current: KeySet, keys: KeySource): Promise<KeySet> {
   if (isVerified(token, current)) return current
   const newer = await keys.newerThan(current)
   if (newer !== current && isVerified(token, newer)) return newer
   if (newer.find(token.kid, token.alg)) throw refused('signature')
-  throw keys.isCutOff ? keys.outage() : refused('key')
+  throw keys.isIssuerAway ? keys.outage() : refused('key')
 }
 
 function isVerified(token: Token, keySet: KeySet): boolean {
@@ -80,15 +80,15 @@ function isVerified(token: Token, keySet: KeySet): boolean {
 
 const NOTICE_MS = 60_000
 
-/** Soft mode's answer to no token: the default tenant, and a line in the log, once a minute at most. */
+/** Returns the identity for requests without a token in soft mode, and logs a warning at most once a minute. */
 function createDefaultIdentity(log: Log, { monotonicMs }: Clock): () => Identity {
   let requests = 0
-  let saidAt = Number.NEGATIVE_INFINITY
+  let loggedAt = Number.NEGATIVE_INFINITY
   return () => {
     requests++
-    if (monotonicMs() - saidAt >= NOTICE_MS) {
+    if (monotonicMs() - loggedAt >= NOTICE_MS) {
       log.warn('requests without a token are deprecated: AUTH_MODE=enforced will refuse them', { requests })
-      saidAt = monotonicMs()
+      loggedAt = monotonicMs()
       requests = 0
     }
     return { tenant: DEFAULT_TENANT, subject: 'anonymous' }

@@ -1,11 +1,11 @@
 import type { TenantId } from '../tenant.ts'
 
-/** Who asks. The tenant comes from here and from nowhere else (api.md "Authentication" 8). */
+/** The authenticated caller. It is the only source of the tenant (api.md "Authentication" 8). */
 export type Identity = { tenant: TenantId; subject: string }
 
 /**
- * Reads the `Authorization` header. Throws `authentication` (401), `permission` (403, the standalone form's token), or `unavailable`
- * (503) while the header cannot be checked; whatever else happens, nobody is let in.
+ * Authenticates a request by its `Authorization` header. Throws `authentication` (401), `permission` (403, a wrong API_TOKEN), or
+ * `unavailable` (503) while the header cannot be checked. Any other failure refuses the request too.
  */
 export type Identify = (authorization: string | undefined) => Promise<Identity>
 
@@ -16,11 +16,11 @@ export type HttpAnswer = {
   discard(): void
 }
 
-/** A GET that follows no redirect and keeps to its limits; `request` of providers/egress is one. Throws `AppError`. */
+/** Sends a GET without following redirects and within the limits, like `request` of net/egress.ts. Throws `AppError`. */
 export type HttpGet = (
   url: string,
   limits: { signal: AbortSignal; maxBytes: number; timeoutMs: number },
 ) => Promise<HttpAnswer>
 
-/** Two clocks, in milliseconds: ages and waits go by the first, which never jumps; a token's times by the second. */
+/** Two clocks in milliseconds. Ages and waits use the monotonic one, the times in tokens use the other. */
 export type Clock = { monotonicMs: () => number; epochMs: () => number }

@@ -1,5 +1,7 @@
 import { AppError } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import type { Log } from '../log.ts'
+import { truncate } from '../text.ts'
 import type { Clock, HttpAnswer, HttpGet } from './port.ts'
 
 /** One key as an issuer publishes it (RFC 7517). */
@@ -7,8 +9,8 @@ export type Jwk = Readonly<Record<string, unknown>>
 
 export type IssuerOptions = {
   issuer: string
-  /** Unless given, the issuer's discovery document tells it (D1.3). */
-  jwksUri?: string
+  /** Address of the keys. When `undefined`, the issuer's discovery document names it (D1.3). */
+  jwksUri: string | undefined
   get: HttpGet
   clock: Clock
   log: Log
@@ -19,7 +21,7 @@ const MAX_KEYS = 100
 const DISCOVERY_MS = 600_000
 const MAX_SKEW_MS = 60_000
 
-/** Makes the function that asks the issuer for its keys: one request, or two where the discovery document is due. Throws `upstream`. */
+/** Creates the function that fetches the issuer's keys: one request, or two when the discovery document has to be read. Throws `upstream`. */
 export function createReadKeys(options: IssuerOptions): () => Promise<Jwk[]> {
   const { jwksUri, clock } = options
   let found: { uri: string; atMs: number } | undefined
@@ -35,7 +37,7 @@ export function createReadKeys(options: IssuerOptions): () => Promise<Jwk[]> {
       checkClock(answer, options)
       return keysOf(await readJson(answer))
     } catch (cause) {
-      found = undefined // The keys may have moved.
+      found = undefined // The keys may have a new address.
       throw cause
     }
   }
@@ -47,9 +49,7 @@ async function discover(options: IssuerOptions): Promise<string> {
   const answer = await get(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, options)
   const { issuer: named, jwks_uri: uri } = await readJson(answer)
   if (named !== issuer) {
-    throw unusable(
-      `the discovery document is of the issuer ${show(named)}; OIDC_ISSUER has to be the same, letter by letter`,
-    )
+    throw unusable(`the discovery document names the issuer ${show(named)}; OIDC_ISSUER must be exactly the same`)
   }
   const protocol = typeof uri === 'string' ? URL.parse(uri)?.protocol : undefined
   const isSafe = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
@@ -57,8 +57,8 @@ async function discover(options: IssuerOptions): Promise<string> {
   return uri
 }
 
-/** A foreign value for the log. */
-const show = (value: unknown) => JSON.stringify(value ?? null).slice(0, 200)
+/** Renders a value of the issuer's document for the log. */
+const show = (value: unknown) => truncate(JSON.stringify(value ?? null), 200)
 
 async function get(url: string, options: IssuerOptions): Promise<HttpAnswer> {
   const answer = await options.get(url, { ...LIMITS, signal: new AbortController().signal })
@@ -70,17 +70,9 @@ async function get(url: string, options: IssuerOptions): Promise<HttpAnswer> {
 async function readJson({ body }: HttpAnswer): Promise<Record<string, unknown>> {
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
-  const value = parse(Buffer.concat(chunks).toString())
-  if (typeof value !== 'object' || value === null) throw unusable('the answer is no JSON object')
+  const value = parseJson(Buffer.concat(chunks).toString())
+  if (typeof value !== 'object' || value === null) throw unusable('the answer is not a JSON object')
   return { ...value }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // No JSON is no object; its error would quote the answer.
-  }
 }
 
 function keysOf({ keys }: Record<string, unknown>): Jwk[] {
@@ -89,11 +81,11 @@ function keysOf({ keys }: Record<string, unknown>): Jwk[] {
   return keys.filter((key): key is Jwk => typeof key === 'object' && key !== null)
 }
 
-/** Tokens are judged by this machine's clock, so a wrong one refuses good tokens: the log says whose is off, and how far. */
+/** Logs a difference between the clocks: this machine's clock decides whether a token has expired, so a wrong one refuses valid tokens. */
 function checkClock({ headers }: HttpAnswer, { clock, log }: IssuerOptions): void {
   const sentMs = Date.parse(String(headers['date'])) + Number(headers['age'] ?? 0) * 1000
   const skewMs = clock.epochMs() - sentMs
-  if (!(Math.abs(skewMs) > MAX_SKEW_MS)) return // Without a usable date there is nothing to compare.
+  if (!(Math.abs(skewMs) > MAX_SKEW_MS)) return // Also when the answer has no usable date: NaN is not greater.
   log.warn("this machine's clock differs from the identity provider's", { ahead_secs: Math.round(skewMs / 1000) })
 }
 

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 
-/** Why a token is refused. It stands in the error's `cause`, for logs and tests; the caller sees what `MESSAGES` makes of it. */
-export type Refusal =
+/** Why a token is refused. It is the `cause` of the error, for logs and tests; the caller gets the message of `MESSAGES`. */
+export type RefusalReason =
   | 'too_long'
   | 'malformed'
   | 'algorithm'
@@ -18,8 +18,8 @@ export type Refusal =
 
 const NEW_TOKEN = 'get a new one from your identity provider'
 
-/** What the holder of a properly signed token may know; how a signature failed helps forgers only. */
-const MESSAGES: Partial<Record<Refusal, string>> = {
+/** Messages for holders of properly signed tokens. The other reasons share one message, because details would help forgers only. */
+const MESSAGES: Partial<Record<RefusalReason, string>> = {
   too_long: 'the token is longer than 8192 characters; ask your identity provider for one with fewer claims',
   audience: 'the token is for another audience; request one for this service',
   expired: `the token has expired; ${NEW_TOKEN}`,
@@ -27,11 +27,11 @@ const MESSAGES: Partial<Record<Refusal, string>> = {
   tenant: 'the token names no tenant; ask the administrator of your identity provider for the tenant claim',
 }
 
-/** 401 with RFC 6750's code for a token that was sent and does not hold. */
-export function refused(why: Refusal): AppError {
-  const message = MESSAGES[why] ?? `the token could not be verified; ${NEW_TOKEN}`
-  return new AppError('authentication', message, { code: 'invalid_token', cause: why })
+/** 401 for a token that was sent and is not valid, with the code of RFC 6750. */
+export function refused(reason: RefusalReason): AppError {
+  const message = MESSAGES[reason] ?? `the token could not be verified; ${NEW_TOKEN}`
+  return new AppError('authentication', message, { code: 'invalid_token', cause: reason })
 }
 
-/** 401 without a code, as RFC 6750 has it where no bearer token was sent at all. */
+/** 401 for a request without a bearer token. RFC 6750 defines no code for it. */
 export const noToken = () => new AppError('authentication', 'send a token: Authorization: Bearer <ACCESS_TOKEN>')

@@ -3,8 +3,8 @@ import jsonwebtoken from 'jsonwebtoken'
 import type { Token } from './token.ts'
 
 /**
- * Did this key sign the token? The key has to fit the token's algorithm; claims are none of this function's business.
- * jsonwebtoken knows no EdDSA (RFC 8037), so Node verifies that.
+ * Tells whether this key signed the token. The caller has checked that the key can verify the token's algorithm. Claims are not
+ * checked. jsonwebtoken does not support EdDSA (RFC 8037), so Node's crypto verifies that.
  */
 export function isSignedBy(token: Token, key: KeyObject): boolean {
   if (token.alg === 'EdDSA') return verify(null, Buffer.from(token.signed), key, token.signature)
@@ -12,6 +12,6 @@ export function isSignedBy(token: Token, key: KeyObject): boolean {
     jsonwebtoken.verify(token.compact, key, { algorithms: [token.alg], ignoreExpiration: true, ignoreNotBefore: true })
     return true
   } catch {
-    return false // jsonwebtoken says no by throwing, in as many ways as there are to be wrong.
+    return false // jsonwebtoken throws for every kind of invalid token.
   }
 }

@@ -1,20 +1,22 @@
+import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../json.ts'
 import { type Algorithm, isAlgorithm } from './algorithms.ts'
 import { refused } from './refusals.ts'
 
-/** A signed token as it came, nothing of it verified. */
+/** The parts of a token, not verified yet. */
 export type Token = {
   compact: string
   alg: Algorithm
   kid: string | undefined
   payload: string
-  /** What the signature is over. */
+  /** The signed part: header and payload. */
   signed: string
   signature: Buffer
 }
 
 /**
- * Takes a token apart (RFC 7515). The header decides nothing but which key of the issuer to try: `jwk`, `jku`, `x5c` and
- * `x5u` are not looked at, and `crit` is refused, since no extension is understood.
+ * Parses a token (RFC 7515). The header only selects which of the issuer's keys to try. `jwk`, `jku`, `x5c` and `x5u` are ignored, and
+ * `crit` is refused because no extension is supported.
  */
 export function parseToken(compact: string): Token {
   const [header = '', payload = '', signature = '', ...more] = compact.split('.', 4)
@@ -29,24 +31,17 @@ export function parseToken(compact: string): Token {
   return { compact, alg, kid, payload, signed, signature: Buffer.from(signature, 'base64url') }
 }
 
-/** Only the one canonical spelling, so that a token has no doubles. */
+/** Accepts the canonical encoding only, so that two different texts never are the same token. */
 const isBase64url = (part: string) => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 
-/** Logout tokens, proofs and the like of the same issuer are no access tokens (RFC 8725, 3.11). */
+/** Refuses other tokens of the same issuer, such as logout tokens (RFC 8725, section 3.11). */
 const isAccessType = (typ: unknown) =>
   typ === undefined || (typeof typ === 'string' && /^(application\/)?(at\+)?jwt$/i.test(typ))
 
-/** The JSON object in a part of a token, without a prototype: what is not in it is `undefined`. */
+/** Decodes the JSON object in a part of a token. It has no prototype, so an absent claim is always `undefined`. */
 export function parseObject(part: string): Record<string, unknown> {
-  const value = parseJson(Buffer.from(part, 'base64url'))
+  const bytes = Buffer.from(part, 'base64url')
+  const value = isUtf8(bytes) ? parseJson(new TextDecoder().decode(bytes)) : undefined
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused('malformed')
   return Object.assign(Object.create(null), value)
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined // No UTF-8 or no JSON: no object either.
-  }
 }

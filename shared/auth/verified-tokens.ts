@@ -3,15 +3,14 @@ import { LRUCache } from 'lru-cache'
 import type { KeySet } from './key-set.ts'
 import type { Clock, Identity } from './port.ts'
 
-/** reliability.md rule 13. */
 const MAX_TOKENS = 10_000
 const MAX_MS = 600_000
 
 type Verified = { identity: Identity; untilMs: number }
 
 /**
- * Tokens that were verified, by their hash, until they expire, 10 minutes at most; all forgotten when the key set changes, so
- * that a removed key takes its tokens with it. A refusal is not remembered: forgers could fill the cache with them.
+ * Caches verified tokens by their hash until they expire, for at most 10 minutes. The cache is emptied when the key set changes, so
+ * that tokens of a removed key are refused. Refusals are not cached: forged tokens could fill the cache.
  */
 export class VerifiedTokens {
   readonly #clock: Clock
@@ -28,7 +27,7 @@ export class VerifiedTokens {
     return verified && this.#clock.monotonicMs() < verified.untilMs ? verified.identity : undefined
   }
 
-  /** `expiresMs` is of the epoch. */
+  /** `expiresMs` is in milliseconds since the epoch. */
   add(compact: string, keySet: KeySet, { identity, expiresMs }: { identity: Identity; expiresMs: number }): void {
     if (keySet !== this.#keySet) this.#tokens.clear()
     this.#keySet = keySet

@@ -1,27 +1,28 @@
 import { join } from 'node:path'
-import { authProblems, openDoorWarning } from './auth.ts'
+import { truncate } from '../text.ts'
+import { authProblems, openAccessWarning } from './auth.ts'
 import { FIELDS, type Field, type Form, targetFields, type ValuesOf } from './fields.ts'
 import { type Env, type IsSet, keyWarning, type ModelTarget, targetProblems, toTarget } from './model.ts'
 import { InvalidValue } from './values.ts'
 
 type Values = ValuesOf<typeof FIELDS>
 
-/** What the process was told, checked (D1.3). Durations are milliseconds. */
+/** The checked settings of a process (D1.3). Durations are milliseconds. */
 export type Config = Readonly<
   Values & {
     workspaceDir: string
-    /** Every run's model; the standalone form has the demo where nothing is configured (D1.4). */
+    /** The default model. Without configuration it is the demo in the standalone form (D1.4), and none in the cluster. */
     model: ModelTarget | undefined
-    /** The server-wide failover target. */
+    /** The model that runs fall back to when theirs fails. */
     fallback: ModelTarget | undefined
-    /** Values that no log line may show. */
+    /** Values that must not appear in a log line. */
     secrets: readonly string[]
-    /** What is allowed but worth a line at start. */
+    /** Allowed but probably unintended settings, logged at start. */
     warnings: readonly string[]
   }
 >
 
-/** All that is wrong with the environment, one line each; the process exits with 78 before it opens anything. */
+/** Every problem of the environment, one line each. The process exits with 78 before it opens anything. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -32,7 +33,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the environment, an empty variable as an unset one. Throws `ConfigError`. Whoever opens a file sees if it exists. */
+/** Reads and checks the environment. An empty variable counts as unset. Throws `ConfigError`. Does not check that files exist. */
 export function loadConfig(env: Env, form: Form): Config {
   const reader = createReader(env, form)
   const values = reader.read(FIELDS)
@@ -59,7 +60,7 @@ export function loadConfig(env: Env, form: Form): Config {
 
 type Targets = { model: ModelTarget | undefined; fallback: ModelTarget | undefined }
 
-/** Reads tables of fields and gathers what is wrong with them, and what of them is secret. */
+/** Reads tables of fields and collects their problems and their secrets. */
 function createReader(env: Env, form: Form) {
   const problems: string[] = []
   const secrets: string[] = []
@@ -78,10 +79,12 @@ function createReader(env: Env, form: Form) {
   return { problems, secrets, read }
 }
 
-/** A wrong value for a person to recognise: on one line, short, without the user name or the query of an address. */
+const MAX_SHOWN_CHARS = 80
+
+/** Renders a wrong value for a message: one line, short, without the user name and the query of an address. */
 function show(raw: string): string {
   const shown = raw.replace(/\/\/.*@/s, '//…@').replace(/\?.*/s, '?…')
-  return JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}…` : shown)
+  return JSON.stringify(truncate(shown, MAX_SHOWN_CHARS))
 }
 
 function crossProblems(values: Values, form: Form, isSet: IsSet): (string | false)[] {
@@ -89,13 +92,13 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
   const { authMode, rateLimitStore, port, opsPort } = values
   return [
     ...authProblems(authMode, form, isSet),
-    isSet('MASTER_KEY_PREVIOUS') && !isSet('MASTER_KEY') && 'MASTER_KEY_PREVIOUS wants MASTER_KEY, which is not set',
+    isSet('MASTER_KEY_PREVIOUS') && !isSet('MASTER_KEY') && 'MASTER_KEY_PREVIOUS needs MASTER_KEY, which is not set',
     rateLimitStore === 'redis' &&
       !isCluster &&
       !isSet('REDIS_URL') &&
       'REDIS_URL is not set, but RATE_LIMIT_STORE=redis: wanted redis://host:6379',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
-    isCluster && !isSet('REDIS_URL') && 'REDIS_URL is not set: the cluster form wants redis://host:6379',
+    isCluster && !isSet('REDIS_URL') && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
   ]
 }
 
@@ -110,6 +113,6 @@ function warningsOf(values: Values, form: Form, { model, fallback }: Targets): s
     model === undefined && `no model is configured, ${answer}: set MODEL and MODEL_PROVIDER`,
     keyWarning('MODEL', model),
     keyWarning('FALLBACK_MODEL', fallback),
-    openDoorWarning(values, form),
+    openAccessWarning(values, form),
   ].filter((warning) => warning !== false)
 }

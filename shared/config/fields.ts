@@ -1,14 +1,13 @@
 import { unescape } from 'node:querystring'
-import { PROVIDERS } from './model.ts'
+import { PROVIDER_NAMES } from '../provider-types.ts'
+import { modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
   flag,
   hostName,
   httpUrl,
   integer,
-  isObject,
   issuer,
-  jsonMap,
   listOf,
   masterKey,
   matching,
@@ -23,20 +22,20 @@ import {
   trustProxy,
 } from './values.ts'
 
-/** `standalone` is one process on one machine, `cluster` is several over Redis and MongoDB. */
+/** `standalone` is one process on one machine, `cluster` is several processes over Redis and MongoDB. */
 export type Form = 'standalone' | 'cluster'
 
-export type Field<T> = {
-  name: string
+/** How the text of a variable becomes a value. */
+type Reading<T> = {
   parse: Parse<T>
-  /** The default as D1.3 writes it; it goes through the same parser. */
+  /** The default in the variable's own notation, parsed like a given value. Without one the value is `undefined`. */
   fallback?: string | Record<Form, string>
-  /** Of a secret, the parts that must not reach a log or a message. */
+  /** Only for a secret: the parts of its text that must not appear in a log line or a message. */
   secrets?: (raw: string) => string[]
 }
 
-/** US dollars per million tokens (D1.3). */
-export type ModelPrice = { input: number; output: number; cache_read?: number; cache_write?: number }
+/** One environment variable. `meaning` is printed by `scripts/start --help` and `scripts/cluster --help`. */
+export type Field<T> = Reading<T> & { name: string; meaning: string }
 
 const COUNT = 1_000_000
 
@@ -46,110 +45,173 @@ const claimName = matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')
 const redisUrl = matching(/^rediss?:\/\/\S+$/, 'an address such as redis://127.0.0.1:6379')
 const mongodbUrl = matching(/^mongodb(\+srv)?:\/\/\S+$/, 'an address such as mongodb://127.0.0.1:27017')
 const mongodbName = matching(/^[A-Za-z0-9_-]{1,63}$/, 'letters, digits, _ and -')
-const prices = jsonMap(isPrice, 'a JSON object: model -> {"input", "output", "cache_read"?, "cache_write"?}, all >= 0')
-const toolPolicies = jsonMap(isOneOf('allow', 'ask', 'deny'), 'a JSON object: tool -> "allow", "ask" or "deny"')
-const planPolicies = jsonMap(
-  isOneOf('allow', 'deny'),
-  'a JSON object: tool -> "allow" or "deny" (a queued step cannot ask)',
-)
+const logLevel = oneOf('error', 'warn', 'info', 'debug')
+const authMode = oneOf('legacy', 'soft', 'enforced')
+const localOnly = { standalone: 'true', cluster: 'false' }
 
-/**
- * The names of D1.3 with their defaults; those of MODEL stand in `targetFields`. What a later version will use is
- * checked already and marked "later".
- */
+/** The settings of D1.3 that exist so far; those of the two models are in `targetFields`. */
 export const FIELDS = {
-  host: field('HOST', hostName, { standalone: '127.0.0.1', cluster: '0.0.0.0' }),
-  port: field('PORT', port, '8080'),
-  opsPort: field('OPS_PORT', port, '9090'),
-  opsToken: secret('OPS_TOKEN', token),
-  trustProxy: field('TRUST_PROXY', trustProxy, 'false'),
-  allowedHosts: field('ALLOWED_HOSTS', listOf(allowedHost), ''),
-  corsOrigins: field('CORS_ORIGINS', listOf(origin), ''),
-  corsAllowHeaders: field('CORS_ALLOW_HEADERS', headerNames, ''),
-  corsExposeHeaders: field('CORS_EXPOSE_HEADERS', headerNames, ''),
-  rateLimitRpm: field('RATE_LIMIT_RPM', integer(0, COUNT), '60'),
-  rateLimitStore: field('RATE_LIMIT_STORE', oneOf('memory', 'redis'), 'memory'),
-  hasExplorer: field('API_EXPLORER', flag, { standalone: 'true', cluster: 'false' }),
-  keepaliveMs: field('KEEPALIVE_SECS', seconds(1), '15'),
-  drainMs: field('DRAIN_SECS', seconds(0), '30'),
-  logLevel: field('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug'), 'info'),
+  host: field(
+    'HOST',
+    or(hostName, { standalone: '127.0.0.1', cluster: '0.0.0.0' }),
+    'Address that both listeners bind.',
+  ),
+  port: field('PORT', or(port, '8080'), 'Port of the public API; 0 takes any free port.'),
+  opsPort: field('OPS_PORT', or(port, '9090'), 'Port of /livez, /readyz and /metrics; 0 takes any free port.'),
+  opsToken: field('OPS_TOKEN', secret(token), 'Token that /metrics requires, as bearer token or basic-auth password.'),
+  trustProxy: field(
+    'TRUST_PROXY',
+    or(trustProxy, 'false'),
+    'Proxies whose X-Forwarded-For is used: hops or CIDR list.',
+  ),
+  allowedHosts: field('ALLOWED_HOSTS', or(listOf(allowedHost), ''), 'Host names that requests may use, without port.'),
+  corsOrigins: field('CORS_ORIGINS', or(listOf(origin), ''), 'Origins of web pages that may call the API; * for any.'),
+  corsAllowHeaders: field('CORS_ALLOW_HEADERS', or(headerNames, ''), 'More request headers that web pages may send.'),
+  corsExposeHeaders: field('CORS_EXPOSE_HEADERS', or(headerNames, ''), 'More answer headers that web pages may read.'),
+  rateLimitRpm: field('RATE_LIMIT_RPM', or(integer(0, COUNT), '60'), 'Requests per minute and client; 0 for no limit.'),
+  rateLimitStore: field(
+    'RATE_LIMIT_STORE',
+    or(oneOf('memory', 'redis'), 'memory'),
+    'Where requests are counted: `memory` per process, `redis` across all gateways.',
+  ),
+  hasExplorer: field('API_EXPLORER', or(flag, localOnly), 'Serve the API explorer at /docs and /openapi.json.'),
+  keepaliveMs: field('KEEPALIVE_SECS', or(seconds(1), '15'), 'Seconds between keepalive comments on a stream.'),
+  drainMs: field('DRAIN_SECS', or(seconds(0), '30'), 'Seconds that running work has to end after SIGTERM.'),
+  logLevel: field('LOG_LEVEL', or(logLevel, 'info'), 'Least severe level that is logged: error, warn, info, debug.'),
 
-  authMode: field('AUTH_MODE', oneOf('legacy', 'soft', 'enforced'), 'legacy'),
-  apiToken: secret('API_TOKEN', token),
-  oidcIssuer: optional('OIDC_ISSUER', issuer),
-  oidcAudience: optional('OIDC_AUDIENCE', audience),
-  oidcJwksUri: optional('OIDC_JWKS_URI', httpUrl),
-  tenantClaim: field('TENANT_CLAIM', claimName, 'tenant_id'),
+  authMode: field(
+    'AUTH_MODE',
+    or(authMode, 'legacy'),
+    'Use of OIDC tokens: `legacy` and `enforced` require one when OIDC_ISSUER is set, `soft` also accepts none.',
+  ),
+  apiToken: field('API_TOKEN', secret(token), 'Bearer token that every request must carry; standalone form only.'),
+  oidcIssuer: field('OIDC_ISSUER', optional(issuer), 'OIDC issuer of access tokens, exactly as in their `iss` claim.'),
+  oidcAudience: field('OIDC_AUDIENCE', optional(audience), 'Audience that access tokens must name.'),
+  oidcJwksUri: field('OIDC_JWKS_URI', optional(httpUrl), "Address of the issuer's keys; by default from discovery."),
+  tenantClaim: field('TENANT_CLAIM', or(claimName, 'tenant_id'), 'Claim of the access token that names the tenant.'),
 
-  dataDir: field('DATA_DIR', path, './data'),
-  workspaceDir: optional('WORKSPACE_DIR', path), // DATA_DIR/workspaces
-  redisUrl: secret('REDIS_URL', redisUrl, urlPassword),
-  mongodbUrl: secret('MONGODB_URL', mongodbUrl, urlPassword), // later
-  mongodbDb: field('MONGODB_DB', mongodbName, 'agent_engine'), // later
-  masterKey: secret('MASTER_KEY', masterKey), // later
-  masterKeysPrevious: secret('MASTER_KEY_PREVIOUS', listOf(masterKey), (raw) => raw.split(',')), // later
+  dataDir: field('DATA_DIR', or(path, './data'), 'Folder of the database and of everything else that is kept.'),
+  workspaceDir: field(
+    'WORKSPACE_DIR',
+    optional(path),
+    "Folder of the tools' workspaces (default: workspaces in DATA_DIR); in the cluster one that all workers share.",
+  ),
+  redisUrl: field('REDIS_URL', secret(redisUrl, urlPassword), 'Redis that connects the processes of a cluster.'),
+  mongodbUrl: field(
+    'MONGODB_URL',
+    secret(mongodbUrl, urlPassword),
+    'MongoDB of a cluster; without it nothing is kept.',
+  ),
+  mongodbDb: field('MONGODB_DB', or(mongodbName, 'agent_engine'), 'Name of the database in MongoDB.'),
+  masterKey: field('MASTER_KEY', secret(masterKey), 'Key that encrypts stored secrets: 32 bytes in base64.'),
+  masterKeysPrevious: field(
+    'MASTER_KEY_PREVIOUS',
+    secret(listOf(masterKey), (raw) => raw.split(',')),
+    'Former master keys, comma-separated, for as long as secrets are encrypted with them.',
+  ),
 
-  modelPrices: field('MODEL_PRICES', prices, '{}'),
-  allowsPrivateUrls: field('ALLOW_PRIVATE_URLS', flag, { standalone: 'true', cluster: 'false' }),
+  modelPrices: field(
+    'MODEL_PRICES',
+    or(modelPrices, '{}'),
+    'Prices that replace the built-in ones: {"<model>": {"input", "output", "cache_read"?, "cache_write"?}}, ' +
+      'in US dollars per million tokens.',
+  ),
+  allowsPrivateUrls: field(
+    'ALLOW_PRIVATE_URLS',
+    or(flag, localOnly),
+    'Let WebFetch and provider addresses of tenants reach private, loopback and link-local addresses.',
+  ),
 
-  maxTurns: field('MAX_TURNS', integer(1, 200), '32'),
-  permissionTimeoutMs: field('PERMISSION_TIMEOUT_SECS', seconds(1), '300'),
-  toolPermissions: field('TOOL_PERMISSIONS', toolPolicies, '{}'),
-  isBashEnabled: field('ENABLE_BASH', flag, 'false'),
-  skillsDir: optional('SKILLS_DIR', path),
-  mcpConfig: optional('MCP_CONFIG', path),
-  sessionsPerWorker: field('SESSIONS_PER_WORKER', integer(1, COUNT), '10000'),
-  sessionIdleMs: field('SESSION_IDLE_SECS', seconds(1), '3600'),
-  runsPerWorker: field('RUNS_PER_WORKER', integer(1, COUNT), '256'),
-  runResumeMs: field('RUN_RESUME_SECS', seconds(0), '30'),
+  maxTurns: field('MAX_TURNS', or(integer(1, 200), '32'), 'Turns of a run whose request does not set max_turns.'),
+  permissionTimeoutMs: field(
+    'PERMISSION_TIMEOUT_SECS',
+    or(seconds(1), '300'),
+    'Seconds that a tool call waits for its permission before it is denied.',
+  ),
+  toolPermissions: field(
+    'TOOL_PERMISSIONS',
+    or(toolPolicies, '{}'),
+    'Policies that replace the built-in ones: {"<tool>": "allow", "ask" or "deny"}.',
+  ),
+  isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
+  skillsDir: field('SKILLS_DIR', optional(path), 'Folder of Agent Skills: NAME/SKILL.md with front matter.'),
+  mcpConfig: field('MCP_CONFIG', optional(path), 'JSON file of MCP servers: {"mcpServers": {...}}.'),
+  sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
+  sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
+  runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
+  runResumeMs: field(
+    'RUN_RESUME_SECS',
+    or(seconds(0), '30'),
+    'Seconds that a run continues, and its events are kept, after its client has left.',
+  ),
 
-  customerEngines: field('CUSTOMER_ENGINES', integer(1, COUNT), '256'), // later
-  customerIdleMs: field('CUSTOMER_IDLE_SECS', seconds(-1_000_000), '1800'), // later; negative: never idle
-  customerHistoryEntries: field('CUSTOMER_HISTORY_ENTRIES', integer(0, 10_000), '10'), // later
-  customerHistoryChars: field('CUSTOMER_HISTORY_CHARS', integer(0, COUNT), '4000'), // later
-  hasPlanQueue: field('PLAN_QUEUE', flag, 'true'), // later
-  planPermissions: field('PLAN_PERMISSIONS', planPolicies, '{}'), // later
-  hasDispatchStore: field('DISPATCH_STORE', flag, 'true'), // later
+  customerEngines: field(
+    'CUSTOMER_ENGINES',
+    or(integer(1, COUNT), '256'),
+    'Customers that one worker keeps in memory.',
+  ),
+  customerIdleMs: field(
+    'CUSTOMER_IDLE_SECS',
+    or(seconds(-COUNT), '1800'),
+    'Seconds after which an idle customer leaves memory; negative for never.',
+  ),
+  customerHistoryEntries: field(
+    'CUSTOMER_HISTORY_ENTRIES',
+    or(integer(0, 10_000), '10'),
+    "Earlier runs of a customer that are put before its next run's prompt.",
+  ),
+  customerHistoryChars: field(
+    'CUSTOMER_HISTORY_CHARS',
+    or(integer(0, COUNT), '4000'),
+    'Characters of these earlier runs that are put there at most.',
+  ),
+  hasPlanQueue: field('PLAN_QUEUE', or(flag, 'true'), 'Queue approved plans; `false` switches the queue off.'),
 }
 
-/** The default model's rows (`MODEL`, …) or those of the server-wide fallback (`FALLBACK_MODEL`, …). */
-export const targetFields = (prefix: 'MODEL' | 'FALLBACK_MODEL') => ({
-  model: optional(prefix, modelName),
-  provider: optional(`${prefix}_PROVIDER`, oneOf(...PROVIDERS)),
-  baseUrl: optional(`${prefix}_BASE_URL`, httpUrl),
-  apiKey: secret(`${prefix}_API_KEY`, token),
-})
+/** The settings of the default model (`MODEL`, …) or of the server-wide fallback (`FALLBACK_MODEL`, …). */
+export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
+  const [model, provider] = prefix === 'MODEL' ? ['default model', 'its'] : ['fallback model', "the fallback's"]
+  return {
+    model: field(prefix, optional(modelName), `Id of the ${model}.`),
+    provider: field(
+      `${prefix}_PROVIDER`,
+      optional(oneOf(...PROVIDER_NAMES)),
+      `Provider of the ${model}: ${PROVIDER_NAMES.join(', ')}.`,
+    ),
+    baseUrl: field(
+      `${prefix}_BASE_URL`,
+      optional(httpUrl),
+      `Address of ${provider} provider, unless it is the usual one.`,
+    ),
+    apiKey: field(
+      `${prefix}_API_KEY`,
+      secret(token),
+      `Key of ${provider} provider; its usual variable, such as OPENAI_API_KEY, works too.`,
+    ),
+  }
+}
 
-/** A table's values, each with its parser's type. */
+/** The values of a table of fields, each with the type that its parser returns. */
 export type ValuesOf<Table> = { [K in keyof Table]: Table[K] extends Field<infer T> ? T : never }
 
-function field<T>(name: string, parse: Parse<T>, fallback: string | Record<Form, string>): Field<T> {
-  return { name, parse, fallback }
+function field<T>(name: string, reading: Reading<T>, meaning: string): Field<T> {
+  return { name, meaning, ...reading }
 }
 
-function optional<T>(name: string, parse: Parse<T>): Field<T | undefined> {
-  return { name, parse }
+function or<T>(parse: Parse<T>, fallback: string | Record<Form, string>): Reading<T> {
+  return { parse, fallback }
 }
 
-function secret<T>(name: string, parse: Parse<T>, secrets = (raw: string) => [raw]): Field<T | undefined> {
-  return { name, parse, secrets }
+function optional<T>(parse: Parse<T>): Reading<T | undefined> {
+  return { parse }
 }
 
-function isPrice(value: unknown): value is ModelPrice {
-  if (!isObject(value) || !('input' in value) || !('output' in value)) return false
-  return Object.entries(value).every(([name, dollars]) => PRICE_NAMES.includes(name) && isAmount(dollars))
+function secret<T>(parse: Parse<T>, secrets = (raw: string) => [raw]): Reading<T | undefined> {
+  return { parse, secrets }
 }
 
-const PRICE_NAMES = ['input', 'output', 'cache_read', 'cache_write']
-
-const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && Number.isFinite(value)
-
-function isOneOf<const T extends string>(...names: T[]) {
-  return (value: unknown): value is T => names.some((name) => name === value)
-}
-
-/** The password of `scheme://user:password@host`, as it is written and as it is meant. */
+/** The password of `scheme://user:password@host`, percent-encoded and decoded. */
 function urlPassword(raw: string): string[] {
-  const written = /^[a-z+]+:\/\/[^:@/]*:([^@]+)@/.exec(raw)?.[1]
-  return written === undefined ? [] : [written, unescape(written)]
+  const encoded = /^[a-z+]+:\/\/[^:@/]*:([^@]+)@/.exec(raw)?.[1]
+  return encoded === undefined ? [] : [encoded, unescape(encoded)]
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
-/** What a parser returns instead of a value: the sentence after "wanted". */
+/** What a parser returns for a value that it does not accept. `text` completes the sentence "wanted …". */
 export class InvalidValue {
   readonly text: string
 
@@ -10,10 +10,10 @@ export class InvalidValue {
   }
 }
 
-/** Reads one variable's text, which is never empty. */
+/** Parses the text of one variable, which is never empty. */
 export type Parse<T> = (raw: string) => T | InvalidValue
 
-/** `setTimeout` fires at once from 2^31 ms on. */
+/** `setTimeout` fires immediately when its delay is 2^31 ms or more. */
 const MAX_SECS = Math.floor((2 ** 31 - 1) / 1000)
 
 export function integer(min: number, max: number): Parse<number> {
@@ -25,7 +25,7 @@ export function integer(min: number, max: number): Parse<number> {
 
 export const port = integer(0, 65_535)
 
-/** Seconds as they are written, milliseconds as they are used. */
+/** Parses whole seconds and returns milliseconds. */
 export function seconds(min: number): Parse<number> {
   const parse = integer(min, MAX_SECS)
   return (raw) => {
@@ -45,7 +45,7 @@ export function matching(pattern: RegExp, wanted: string): Parse<string> {
   return (raw) => (pattern.test(raw) ? raw : new InvalidValue(wanted))
 }
 
-/** A comma-separated list; blanks round an entry and empty entries do not count. */
+/** Parses a comma-separated list. Blanks around an entry and empty entries are ignored. */
 export function listOf<T>(parse: Parse<T>): Parse<readonly T[]> {
   return (raw) => {
     const values: T[] = []
@@ -61,27 +61,27 @@ export function listOf<T>(parse: Parse<T>): Parse<readonly T[]> {
 
 export const path: Parse<string> = (raw) => resolve(raw)
 
-/** A credential that fits an HTTP header: a line break or a blank in it is a mistake in pasting. */
+/** A credential that fits into an HTTP header. A blank or a line break in it comes from careless pasting. */
 export const token = matching(/^[\x21-\x7e]+$/, 'printable ASCII characters without blanks')
 
 export const hostName = matching(/^[A-Za-z0-9_.:-]+$/, 'a host name or an IP address, without brackets or port')
 
 export const modelName = matching(/^(?! )[^\p{Cc}]{1,256}(?<! )$/u, "the model's id, 1 to 256 characters")
 
-/** `fetch` refuses addresses that carry a user name, so the start does too. */
+/** User names in the address are refused because `fetch` refuses them too. */
 export const httpUrl: Parse<string> = (raw) => {
   const url = /^https?:\/\//i.test(raw) ? URL.parse(raw) : null
   const isPlain = url !== null && url.username === '' && url.password === ''
   return isPlain ? raw : new InvalidValue('an http:// or https:// address without a user name')
 }
 
-/** As the issuer spells itself in its tokens, letter by letter (OpenID Connect Discovery 1.0: no query, no fragment). */
+/** Must equal the `iss` of tokens character by character, so it is not normalized (OpenID Connect Discovery 1.0: no query, no fragment). */
 export const issuer: Parse<string> = (raw) =>
   httpUrl(raw) === raw && !/[?#]/.test(raw)
     ? raw
     : new InvalidValue('the http:// or https:// address that tokens name as `iss`')
 
-/** An origin as browsers send it (RFC 6454), or `*`. */
+/** An origin in the form that browsers send (RFC 6454), or `*`. */
 export const origin: Parse<string> = (raw) => {
   const url = /^https?:\/\/[^/?#@\s]+$/i.test(raw) ? URL.parse(raw) : null
   return raw === '*'
@@ -89,7 +89,7 @@ export const origin: Parse<string> = (raw) => {
     : (url?.origin ?? new InvalidValue('`*` or an origin such as https://app.example, without a path'))
 }
 
-/** As the `Host` header shows it, so an IPv6 address gets its brackets. */
+/** A host in the form of the `Host` header: lower case, an IPv6 address in brackets. */
 export const allowedHost: Parse<string> = (raw) => {
   const bare = raw.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   if (isIP(bare) === 6) return `[${bare}]`
@@ -106,7 +106,7 @@ const proxyRange: Parse<string> = (raw) => {
   return width > 0 && isRange && more.length === 0 ? raw : new InvalidValue('an IP address or a CIDR range')
 }
 
-/** Express's values for `trust proxy` without `true`, which would let any client choose its own address. */
+/** Express's values for `trust proxy`, except `true`, with which any client could choose its own address. */
 export const trustProxy: Parse<false | number | readonly string[]> = (raw) => {
   if (raw === 'false') return false
   if (/^\d{1,3}$/.test(raw)) return Number(raw)
@@ -122,28 +122,3 @@ export const masterKey: Parse<Uint8Array> = (raw) => {
   const isWhole = key.length === 32 && key.toString('base64') === raw
   return isWhole ? key : new InvalidValue('32 bytes as base64, such as `openssl rand -base64 32` prints')
 }
-
-/** A JSON object as a map, so that a model named `constructor` finds nothing. */
-export function jsonMap<T>(isFit: (value: unknown) => value is T, wanted: string): Parse<ReadonlyMap<string, T>> {
-  return (raw) => {
-    const object = parseJson(raw)
-    if (!isObject(object)) return new InvalidValue(wanted)
-    const values = new Map<string, T>()
-    for (const [name, value] of Object.entries(object)) {
-      if (!isFit(value)) return new InvalidValue(`${wanted}, which the entry ${JSON.stringify(name)} is not`)
-      values.set(name, value)
-    }
-    return values
-  }
-}
-
-function parseJson(raw: string): unknown {
-  try {
-    return JSON.parse(raw)
-  } catch {
-    return undefined // No JSON and no object are the same mistake here.
-  }
-}
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -5,7 +5,7 @@ export type MemoryRateLimits = { perMinute: number; maxClients?: number }
 
 const MAX_CLIENTS = 10_000
 
-/** The exact sliding window in this process's memory: the times of each client's last requests, for as many clients as were seen last. */
+/** Counts in the memory of this process, with an exact sliding window. It keeps the request times of the `maxClients` most recent clients. */
 export function createMemoryRateLimiter(
   { perMinute, maxClients = MAX_CLIENTS }: MemoryRateLimits,
   now: () => number = () => performance.now(),
@@ -14,38 +14,38 @@ export function createMemoryRateLimiter(
   return {
     take(key) {
       const times = clients.get(key) ?? new RequestTimes()
-      clients.delete(key) // Set anew below, a key goes to the end: the map is in the order of use.
-      if (clients.size >= maxClients) forgetFirst(clients)
+      clients.delete(key) // Deleting and setting moves the key to the end, so the map stays in the order of use.
+      if (clients.size >= maxClients) deleteOldest(clients)
       clients.set(key, times)
       return times.take(now(), perMinute)
     },
   }
 }
 
-function forgetFirst(clients: Map<string, RequestTimes>): void {
+function deleteOldest(clients: Map<string, RequestTimes>): void {
   for (const key of clients.keys()) {
     clients.delete(key)
     return
   }
 }
 
-/** How many times that have left the window may pile up before they are cut off. */
+/** How many expired times may collect at the front of the array before it is copied without them. */
 const SLACK = 64
 
-/** When one client's counted requests came, oldest first; those before `#first` have left the window. */
+/** The times of one client's counted requests, oldest first. Those before index `#first` have left the window. */
 class RequestTimes {
   #times: number[] = []
   #first = 0
 
   take(now: number, limit: number): Taken {
-    this.#forget(now - WINDOW_MS)
+    this.#dropExpired(now - WINDOW_MS)
     const isAllowed = this.#times.length - this.#first < limit
     if (isAllowed) this.#times.push(now)
     const oldestMs = now - (this.#times[this.#first] ?? now)
     return takenOf({ isAllowed, limit, count: this.#times.length - this.#first, oldestMs })
   }
 
-  #forget(until: number): void {
+  #dropExpired(until: number): void {
     while ((this.#times[this.#first] ?? Number.POSITIVE_INFINITY) <= until) this.#first++
     if (this.#first < SLACK) return
     this.#times = this.#times.slice(this.#first)

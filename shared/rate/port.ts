@@ -1,12 +1,13 @@
+/** The result of counting one request. */
 export type Taken = {
   isAllowed: boolean
   limit: number
   remaining: number
-  /** Until the oldest counted request leaves the window. */
+  /** Seconds until the oldest counted request leaves the window. */
   resetSecs: number
 }
 
-/** Counts requests by client in a sliding window (api.md "Limits"). A refused request is not counted. */
+/** Counts the requests of each client in a sliding window of a minute (api.md "Limits"). A refused request is not counted. */
 export interface RateLimiter {
   take(key: string): Taken | Promise<Taken>
 }

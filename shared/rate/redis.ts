@@ -1,3 +1,4 @@
+import { withDeadline } from '../deadline.ts'
 import type { Log } from '../log.ts'
 import type { RateLimiter, Taken } from './port.ts'
 import { takenOf, WINDOW_MS } from './window.ts'
@@ -5,16 +6,16 @@ import { takenOf, WINDOW_MS } from './window.ts'
 type Script = { name: string; keys: number; lua: string }
 
 export type RedisRateLimiterDeps = {
-  /** Runs a script in Redis as one step; `run` of broker/redis-link is one. */
+  /** Runs a Lua script in Redis atomically, like `run` of broker/redis-link.ts. */
   run: (script: Script, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
   perMinute: number
   /** Counts while Redis does not answer. */
-  standIn: RateLimiter
+  fallback: RateLimiter
   log: Log
   windowMs?: number
 }
 
-/** The times of a client's counted requests, oldest first, by Redis's clock: what has left the window goes, the rest is counted. */
+/** Keeps a list of the times of a client's counted requests, oldest first, by Redis's clock. Expired times are removed, the rest is counted. */
 const TAKE: Script = {
   name: 'aeTake',
   keys: 1,
@@ -33,49 +34,42 @@ const TAKE: Script = {
     return { 1, count + 1, math.max(0, now - oldest) }`,
 }
 
-/** A request waits no longer for its count, and after a failure Redis is left alone for so long. */
+/** How long a request waits for Redis. */
 const ANSWER_MS = 250
-const REST_MS = 1_000
+/** How long Redis is not asked after a failure. */
+const PAUSE_MS = 1_000
 
 /**
- * The exact sliding window across gateways. A limiter that is away must not take the API with it: then each process counts for
- * itself, from zero, until Redis answers again.
+ * Counts across all gateways, with an exact sliding window in Redis. Requests must be served while Redis is away, so each process
+ * then counts with its own `fallback`, starting from zero, until Redis answers again.
  */
 export function createRedisRateLimiter(deps: RedisRateLimiterDeps): RateLimiter {
-  const { run, perMinute, standIn, log, windowMs = WINDOW_MS } = deps
+  const { run, perMinute, fallback, log, windowMs = WINDOW_MS } = deps
   let retryAt = Number.NEGATIVE_INFINITY
   let isAway = false
 
   async function ask(key: string): Promise<Taken> {
-    const answer = await inTime(run(TAKE, [`ae:rate:${key}`], [perMinute, windowMs]))
+    const answer = await withDeadline(run(TAKE, [`ae:rate:${key}`], [perMinute, windowMs]), ANSWER_MS, noAnswer)
     const [isAllowed, count, oldestMs] = answer as [number, number, number]
-    if (isAway) log.info('the rate limit is counted across gateways again')
+    if (isAway) log.info('Redis answers again: the rate limit is counted across gateways')
     isAway = false
     return takenOf({ isAllowed: isAllowed === 1, limit: perMinute, count, oldestMs, windowMs })
   }
 
   return {
     async take(key) {
-      if (performance.now() < retryAt) return standIn.take(key)
+      if (performance.now() < retryAt) return fallback.take(key)
       try {
         return await ask(key)
       } catch (cause) {
-        retryAt = performance.now() + REST_MS
+        retryAt = performance.now() + PAUSE_MS
         if (!isAway)
-          log.warn('Redis does not answer: until it does, each gateway counts the rate limit for itself', { cause })
+          log.warn('Redis does not answer: each gateway counts the rate limit for itself until it does', { cause })
         isAway = true
-        return standIn.take(key)
+        return fallback.take(key)
       }
     },
   }
 }
 
-async function inTime(answer: Promise<unknown>): Promise<unknown> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const noAnswer = () => new Error(`no answer within ${ANSWER_MS} ms`)

@@ -1,19 +1,20 @@
 import type { Taken } from './port.ts'
 
-/** api.md "Limits": requests a minute. */
+/** The limit is a number of requests per minute (api.md "Limits"). */
 export const WINDOW_MS = 60_000
 
-export type Look = {
+export type WindowState = {
   isAllowed: boolean
   limit: number
-  /** Requests in the window, this one included where it is allowed. */
+  /** Requests in the window, including this one if it is allowed. */
   count: number
-  /** For how long the oldest of them is in the window. */
+  /** Age of the oldest of them. */
   oldestMs: number
   windowMs?: number
 }
 
-export function takenOf({ isAllowed, limit, count, oldestMs, windowMs = WINDOW_MS }: Look): Taken {
+/** Derives the numbers of the RateLimit headers. `resetSecs` is at least 1. */
+export function takenOf({ isAllowed, limit, count, oldestMs, windowMs = WINDOW_MS }: WindowState): Taken {
   return {
     isAllowed,
     limit,

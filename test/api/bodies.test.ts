@@ -17,7 +17,7 @@ async function refusalOf(decoded: Promise<unknown>): Promise<AppError> {
 }
 
 describe('request bodies', () => {
-  it('api.md RunRequest: every field that is read comes through as it is', async () => {
+  it('api.md RunRequest: every known field is passed on unchanged', async () => {
     const body = {
       prompt: 'hi',
       model: 'm',
@@ -30,7 +30,7 @@ describe('request bodies', () => {
     expect(await decode('RunRequest', JSON.stringify(body))).to.deep.equal(body)
   })
 
-  it('D2.4: unknown fields, and tools and stream of a run, are dropped whatever they hold', async () => {
+  it('D2.4: unknown fields, and tools and stream of a run, are dropped whatever their value', async () => {
     expect(await run({ tools: 42, stream: { a: [null] }, extra: '\ud800' })).to.deep.equal({ prompt: 'hi' })
   })
 
@@ -39,7 +39,7 @@ describe('request bodies', () => {
     expect(await decode('RunRequest', text)).to.deep.equal({ prompt: 'hi' })
   })
 
-  it('D2.1: an absent body counts as {} where all fields are optional, elsewhere the missing field is named', async () => {
+  it('D2.1: an absent body counts as {}, and a missing required field is named', async () => {
     expect(await decode('CreateSessionRequest', '')).to.deep.equal({})
     const { message, param } = await refusalOf(decode('RunRequest', ''))
     expect({ message, param }).to.deep.equal({ message: 'prompt is required', param: '/prompt' })
@@ -79,7 +79,7 @@ describe('request bodies', () => {
     ['PermissionReplyRequest', { allow: true, reason: 5 }, '/reason', 'reason must be a string'],
   ]
   for (const [name, fields, param, message] of wrongTypes) {
-    it(`D2.4: ${name} ${JSON.stringify(fields).slice(0, 60)} is 400 and says which field and what is wanted`, async () => {
+    it(`D2.4: ${name} ${JSON.stringify(fields).slice(0, 60)} is 400 and names the field and what it must be`, async () => {
       const base = name.endsWith('Request') && name !== 'PermissionReplyRequest' ? { prompt: 'hi' } : {}
       const error = await refusalOf(decode(name, JSON.stringify({ ...base, ...fields })))
       expect(error).to.include({ kind: 'invalid_request', status: 400, param })
@@ -87,20 +87,20 @@ describe('request bodies', () => {
     })
   }
 
-  it('D4.11, D2.4: 1e400 is no whole number', async () => {
+  it('D4.11, D2.4: 1e400 is not a whole number', async () => {
     expect(await refusalOf(decode('RunRequest', '{"prompt":"a","max_turns":1e400}'))).to.include({
       param: '/max_turns',
     })
   })
 
-  it('D2.11: a customer_id is empty or 1 to 128 characters, a session_id of D2.11 form', async () => {
+  it('D2.11: a customer_id is empty or 1 to 128 characters, a session_id has the form of D2.11', async () => {
     expect(await run({ customer_id: '' })).to.include({ customer_id: '' })
     expect(await run({ customer_id: '😀'.repeat(128) })).to.include({ customer_id: '😀'.repeat(128) })
     const id = `A.z_9:-${'a'.repeat(121)}`
     expect(await decode('CreateSessionRequest', JSON.stringify({ session_id: id }))).to.deep.equal({ session_id: id })
   })
 
-  it('api.md: provider_instance on /agent/run is refused whatever it holds, elsewhere it is unknown', async () => {
+  it('api.md: provider_instance on /agent/run is refused whatever its value, elsewhere it is unknown', async () => {
     for (const value of ['x', '', null, 0, {}]) {
       const { message, param } = await refusalOf(run({ provider_instance: value }))
       expect(param).to.equal('/provider_instance')
@@ -110,14 +110,14 @@ describe('request bodies', () => {
     expect(await decode('SendMessageRequest', text)).to.deep.equal({ prompt: 'hi' })
   })
 
-  it('D2.6: a prompt has at most 100,000 code points, whatever their size', async () => {
+  it('D2.6: a prompt has at most 100,000 code points, whatever their size in bytes', async () => {
     for (const character of ['a', 'é', '😀']) {
       expect(await run({ prompt: character.repeat(100_000) })).to.include({ prompt: character.repeat(100_000) })
       expect(await refusalOf(run({ prompt: character.repeat(100_001) }))).to.include({ param: '/prompt' })
     }
   })
 
-  it('half a surrogate pair in any known field is 400', async () => {
+  it('a lone surrogate in any known field is 400', async () => {
     expect((await refusalOf(run({ prompt: 'a\ud83d' }))).message).to.match(/^prompt holds half a surrogate pair/)
     expect(await refusalOf(run({ stop_sequences: ['a', '\ude00'] }))).to.include({ param: '/stop_sequences/1' })
   })

@@ -5,13 +5,13 @@ import type { ApiDocument } from '../../shared/api/document.ts'
 type Node = Record<string, unknown>
 
 export type Contract = {
-  /** What is wrong with a value, `''` when it fits. */
+  /** Describes what is wrong with a value; `''` when it is valid. */
   problemsOf(schema: AnySchemaObject, value: unknown): string
-  /** What is wrong with a JSON answer, by the document's own word on it. */
+  /** Describes what is wrong with a JSON answer according to the document. */
   problemsOfAnswer(method: string, path: string, response: Response, body: unknown): string
 }
 
-/** Holds values against the API description, strictly: an unknown keyword in a schema throws. */
+/** Checks values against the API description. An unknown keyword in a schema throws. */
 export function createContract(document: ApiDocument): Contract {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true })
   addFormats.default(ajv)
@@ -36,7 +36,7 @@ export function createContract(document: ApiDocument): Contract {
   }
 }
 
-/** Refers to schemas by their names alone, as ajv has them. */
+/** Rewrites references to plain schema names, which ajv uses here. */
 const withNames = (schema: object): AnySchemaObject =>
   JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"')) as AnySchemaObject
 
@@ -59,7 +59,7 @@ export function referencesOf(node: unknown): string[] {
 
 export type Example = { schema: AnySchemaObject; value: unknown; where: string }
 
-/** Every JSON example with the schema it stands beside. */
+/** Every JSON example with its schema. */
 export function examplesOf(node: unknown, where = '#'): Example[] {
   if (typeof node !== 'object' || node === null) return []
   const inner = Object.entries(node).flatMap(([key, value]) => examplesOf(value, `${where}/${key}`))

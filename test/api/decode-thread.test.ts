@@ -21,7 +21,7 @@ const nextThread = async (): Promise<Worker> => {
 }
 
 describe('the decoding thread', () => {
-  it('answers each body in its turn, good or bad', async () => {
+  it('answers valid and invalid bodies in order', async () => {
     const thread = await createThread()
     const decoded = await Promise.all(
       ['{"prompt":"a"}', '{', '{"prompt":"b","x":1}'].map((text) => thread.decode(task(text))),
@@ -33,7 +33,7 @@ describe('the decoding thread', () => {
     ])
   })
 
-  it('takes the bytes over: they are not copied', async () => {
+  it('transfers the bytes instead of copying them', async () => {
     const thread = await createThread()
     const { name, bytes } = task('{"prompt":"a"}')
     const decoding = thread.decode({ name, bytes })
@@ -41,7 +41,7 @@ describe('the decoding thread', () => {
     await decoding
   })
 
-  it('above its bound of waiting bodies it is 503 with Retry-After', async () => {
+  it('a body is 503 with Retry-After when too many bodies wait', async () => {
     const thread = await createThread({ maxWaiting: 1 })
     const first = thread.decode(task('{"prompt":"a"}'))
     const second = thread.decode(task('{"prompt":"b"}'))
@@ -50,7 +50,7 @@ describe('the decoding thread', () => {
     expect(await Promise.all([first, second])).to.have.length(2)
   })
 
-  it('a body past its deadline is 503, its thread is ended, and the next body is decoded all the same', async () => {
+  it('a body past its deadline is 503, its thread is ended, and the next body is decoded nevertheless', async () => {
     const limits = { ...LIMITS, deadlineMs: 1 }
     const thread = new DecodeThread(await readSchemas(BODY_NAMES), limits)
     const started = nextThread()
@@ -62,7 +62,7 @@ describe('the decoding thread', () => {
     expect(await thread.decode(task('{"prompt":"b"}'))).to.deep.equal({ value: { prompt: 'b' } })
   })
 
-  it('a body that waits past its deadline is 503, and the one before it is not disturbed', async () => {
+  it('a body that waits past its deadline is 503, and the one before it is decoded', async () => {
     const limits = { ...LIMITS }
     const thread = new DecodeThread(await readSchemas(BODY_NAMES), limits)
     const first = thread.decode(task('{"prompt":"a"}'))
@@ -72,7 +72,7 @@ describe('the decoding thread', () => {
     expect(await first).to.deep.equal({ value: { prompt: 'a' } })
   })
 
-  it('ends when no body has come for a while, and starts again for the next', async () => {
+  it('the thread ends when no body has come for a while, and starts again for the next one', async () => {
     const thread = await createThread({ idleMs: 1 })
     const started = nextThread()
     const first = thread.decode(task('{"prompt":"a"}'))

@@ -11,7 +11,7 @@ describe('the API description', () => {
     expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
   })
 
-  it('refers to nothing that it does not have', async () => {
+  it('contains everything that it refers to', async () => {
     const document = await readDocument('/v1')
     const at = (pointer: string) =>
       pointer
@@ -23,7 +23,7 @@ describe('the API description', () => {
     expect(references.filter((pointer) => at(pointer) === undefined)).to.deep.equal([])
   })
 
-  it('has schemas that JSON Schema 2020-12 accepts, and every example fits its schema', async () => {
+  it('has valid JSON Schema 2020-12 schemas, and every example matches its schema', async () => {
     const document = await readDocument('/v1')
     const contract = createContract(document)
     for (const name of Object.keys(document.components.schemas)) {
@@ -34,7 +34,7 @@ describe('the API description', () => {
     for (const { schema, value, where } of examples) expect(contract.problemsOf(schema, value), where).to.equal('')
   })
 
-  it('its example stream is made of the frames that it describes', async () => {
+  it('has an example stream that consists of the frames that it describes', async () => {
     const document = await readDocument('/v1')
     const contract = createContract(document)
     const example = JSON.stringify(document['components']).match(
@@ -49,7 +49,7 @@ describe('the API description', () => {
     }
   })
 
-  it('the schemas that the body checks read one by one are those of the whole document', async () => {
+  it('a schema that is read alone equals the one in the whole document', async () => {
     const { components } = await readDocument('/v1')
     const schemas = await readSchemas(BODY_NAMES)
     expect(Object.keys(schemas)).to.include.members([...BODY_NAMES, 'Prompt', 'SessionId'])
@@ -63,7 +63,7 @@ describe('the API description', () => {
     expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
   })
 
-  it('a schema that it does not have is a bug that says so', async () => {
+  it('reading an unknown schema throws an error that names it', async () => {
     const failure = await readSchemas(['Nothing']).catch((cause: Error) => cause.message)
     expect(failure).to.equal('openapi.yaml has no schema Nothing')
   })

@@ -16,7 +16,7 @@ const spelled = (text: string, escapes: readonly boolean[]): string =>
     escapes[i] ? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}` : char,
   )
 
-describe('the look at a JSON text before it is parsed', () => {
+describe('the scan of a JSON text before it is parsed', () => {
   it('D2.4: finds a key __proto__ exactly where parsing would find one', () => {
     const key = fc.oneof(fc.string(), fc.constantFrom('__proto__', '"__proto__":', '\\', 'constructor'))
     const { tree } = fc.letrec((tie) => ({
@@ -45,7 +45,7 @@ describe('the look at a JSON text before it is parsed', () => {
     )
   })
 
-  it('counts 64 levels and no more, and no brackets inside strings', () => {
+  it('accepts 64 levels and no more, and ignores brackets inside strings', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 60, maxLength: 70 }), (levels) => {
         const text = levels.reduceRight((inner, isArray) => (isArray ? `[${inner}]` : `{"[{\\"":${inner}}`), '"[["')
@@ -64,7 +64,7 @@ describe('the look at a JSON text before it is parsed', () => {
     }
   })
 
-  it('leaves it to the parser to refuse what is no JSON', () => {
+  it('accepts text that is not JSON, which the parser then refuses', () => {
     for (const text of ['', '{', '"', '"\\', '{"a\\u00zz_proto__":1}', ']]]', '{"__proto__"']) {
       expect(findFlaw(text), text).to.equal(undefined)
     }

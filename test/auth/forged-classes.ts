@@ -1,12 +1,12 @@
 import { createHmac, sign as signBytes } from 'node:crypto'
-import type { Refusal } from '../../shared/auth/refusals.ts'
+import type { RefusalReason } from '../../shared/auth/refusals.ts'
 import { encode, signatureOf } from '../support/issuer/signer.ts'
 import type { Forger, Parts } from './forger.ts'
 
-/** Name, why it has to be refused, and the token. */
-export type ForgedClass = readonly [name: string, why: Refusal, token: string]
+/** Name, expected reason of the refusal, and the token. */
+export type ForgedClass = readonly [name: string, why: RefusalReason, token: string]
 
-/** Every way to a token that must not be believed. Each is a good token but for the one thing its name says. */
+/** The classes of forged tokens. Each token is valid except for the one change that its name describes. */
 export function forgedClasses(forger: Forger): ForgedClass[] {
   return [
     ...malformed(forger),
@@ -53,7 +53,7 @@ function malformed({ token, signers }: Forger): ForgedClass[] {
   ]
 }
 
-/** The last letter of a 64-byte signature carries four bits that count for nothing. */
+/** The last base64 character of a 64-byte signature has four unused bits. */
 const nextLetter = (letter: string) => String.fromCharCode(letter.charCodeAt(0) + 1)
 
 function headers({ token, signers }: Forger): ForgedClass[] {
@@ -88,7 +88,7 @@ function headers({ token, signers }: Forger): ForgedClass[] {
   ]
 }
 
-/** Another algorithm, and no signature worth the name. */
+/** Tokens with another algorithm and no valid signature. */
 const named = (name: unknown): Parts => ({ header: { alg: name }, sign: () => Buffer.from('signature') })
 
 const hmac = (name: string, secret: string | Buffer): Parts => ({
@@ -176,7 +176,7 @@ function flipBit(signature: Buffer): Buffer {
   return flipped
 }
 
-/** S + L verifies with libraries that do not look whether S is reduced (RFC 8032, 5.1.7). */
+/** S + L verifies in libraries that do not check that S is reduced (RFC 8032, section 5.1.7). */
 function addGroupOrder(signature: Buffer): Buffer {
   const order = 2n ** 252n + 27742317777372353535851937790883648493n
   const s = BigInt(`0x${Buffer.from(signature.subarray(32).toReversed()).toString('hex')}`)
@@ -236,4 +236,8 @@ function tenants(forger: Forger): ForgedClass[] {
 
 const rowsOf =
   ({ token }: Forger) =>
-  (name: string, why: Refusal, changed: Record<string, unknown>): ForgedClass => [name, why, token({ claims: changed })]
+  (name: string, why: RefusalReason, changed: Record<string, unknown>): ForgedClass => [
+    name,
+    why,
+    token({ claims: changed }),
+  ]

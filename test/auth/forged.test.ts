@@ -3,7 +3,7 @@ import { assert, asyncProperty, constantFrom, nat, pre } from 'fast-check'
 import { json } from '../support/issuer/misbehaviour.ts'
 import { type ForgedClass, forgedClasses } from './forged-classes.ts'
 import { createForger, type Forger } from './forger.ts'
-import { type Setup, setUp, verdictOf } from './setup.ts'
+import { outcomeOf, type Setup, setUp } from './setup.ts'
 
 const LETTERS = ['A', 'Q', 'g', 'w', '-', '_', '.', '0', ' ', 'é', '\n']
 
@@ -20,9 +20,9 @@ describe('forged tokens', () => {
   after(() => auth.close())
 
   const withoutTenant = () => JSON.stringify({ ...forger.claims, tenant_id: undefined })
-  const verdict = (token: string) => verdictOf(auth.identify(`Bearer ${token}`))
+  const verdict = (token: string) => outcomeOf(auth.identify(`Bearer ${token}`))
 
-  it('D3.1: what the forgeries are made from is accepted, with every algorithm', async () => {
+  it('D3.1: the unchanged tokens that the forgeries are made from are accepted, with every algorithm', async () => {
     const { rsa, ec, ec384, ec512, ed, pinned } = forger.signers
     const good = [
       ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'].map((alg) =>
@@ -37,7 +37,7 @@ describe('forged tokens', () => {
     for (const token of good) expect(await verdict(token), token).to.deep.equal({ status: 200 })
   })
 
-  it('P15: of 60 classes of forged tokens and more none is accepted, each for its own reason', async () => {
+  it('P15: none of more than 60 classes of forged tokens is accepted, each for its own reason', async () => {
     expect(classes.length).to.be.at.least(60)
     const expected = classes.map(([name, why]) => ({ name, status: 401, why }))
     const seen = []
@@ -48,7 +48,7 @@ describe('forged tokens', () => {
     expect(seen).to.deep.equal(expected)
   })
 
-  it('reliability.md L15: no forged header makes anyone fetch what it names', async () => {
+  it('no forged header causes a fetch of the address that it names', async () => {
     expect(new Set(auth.issuer.requests)).to.deep.equal(new Set(['/.well-known/openid-configuration', '/jwks']))
     expect(auth.issuer.keyFetches).to.equal(1)
   })
@@ -65,8 +65,8 @@ describe('forged tokens', () => {
     )
   })
 
-  it('reliability.md rule 13: a token that was verified is not verified again', async () => {
-    const token = forger.token({ by: forger.signers.ec512 }) // Whose signature takes longest.
+  it('a verified token is not verified again', async () => {
+    const token = forger.token({ by: forger.signers.ec512 }) // Its signature takes longest to verify.
     const timed = async () => {
       const begun = performance.now()
       await auth.identify(`Bearer ${token}`)
@@ -78,7 +78,7 @@ describe('forged tokens', () => {
     expect(Math.min(...others)).to.be.below(first / 5)
   })
 
-  it('api.md Authentication 8: a claim that is not in the token itself is not there', async () => {
+  it('api.md Authentication 8: a claim is read from the token itself and never from a prototype', async () => {
     const polluted: Record<string, unknown> = Object.prototype as Record<string, unknown>
     polluted['tenant_id'] = 'globex'
     try {
@@ -88,7 +88,7 @@ describe('forged tokens', () => {
     }
   })
 
-  it('D2.3: the refusal of a forged signature says neither how nor with which key it failed', async () => {
+  it('D2.3: the refusal of a forged signature names neither the failed check nor the key', async () => {
     const { message } = await verdict(forger.token({ by: forger.signers.foreign }))
     expect(message).to.equal('the token could not be verified; get a new one from your identity provider')
   })

@@ -2,16 +2,16 @@ import type { JWK } from 'jose'
 import { AUDIENCE } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Sign, type Signer, signatureOf } from '../support/issuer/signer.ts'
 
-/** Makes tokens as the issuer would, and lets every part be another. */
+/** Makes tokens like an issuer, with any part replaced. */
 export type Forger = {
   claims: Record<string, unknown>
   signers: Record<
     'rsa' | 'ec' | 'ec384' | 'ec512' | 'ed' | 'pinned' | 'encryption' | 'wrapping' | 'short' | 'foreign',
     Signer
   >
-  /** All of them but `foreign`, as the issuer publishes them; `rsa` and `ec` do not say for which algorithm they are. */
+  /** The published keys of all signers except `foreign`. The keys `rsa` and `ec` name no algorithm. */
   published: JWK[]
-  /** A token by one of the signers, good but for what is given; `undefined` takes a claim or a header field away. */
+  /** A token by one of the signers, valid except for the given changes. `undefined` removes a claim or a header field. */
   token: (parts?: Parts) => string
 }
 
@@ -19,9 +19,9 @@ export type Parts = {
   by?: Signer
   header?: Record<string, unknown>
   claims?: Record<string, unknown>
-  /** In place of the claims, as it stands. */
+  /** Replaces the claims, unencoded. */
   payload?: unknown
-  /** In place of the right signature. */
+  /** Replaces the signature. */
   sign?: Sign
 }
 

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { hang, json, stall, status, text } from '../support/issuer/misbehaviour.ts'
 import { newSigner, type Signer } from '../support/issuer/signer.ts'
 import { createForger } from './forger.ts'
-import { newSigners, type Setup, setUp, verdictOf } from './setup.ts'
+import { newSigners, outcomeOf, type Setup, setUp } from './setup.ts'
 
 const DISCOVERY = '/.well-known/openid-configuration'
 const MINUTE = 60_000
@@ -21,7 +21,7 @@ describe('key sets of an issuer', () => {
   afterEach(() => auth.close())
 
   const bearer = async (alg?: string) => `Bearer ${await auth.issuer.token('acme', alg)}`
-  const verdict = (authorization: string) => verdictOf(auth.identify(authorization))
+  const verdict = (authorization: string) => outcomeOf(auth.identify(authorization))
   const publish = (...keys: unknown[]) => auth.issuer.misbehave(json({ keys }), '/jwks')
   const publicJwks = () => signers.map(({ publicJwk }) => publicJwk)
 
@@ -39,16 +39,16 @@ describe('key sets of an issuer', () => {
       () => json({ keys: Array.from({ length: 1_000 }, () => signers[1]?.publicJwk) }),
       /more than 100 keys/,
     ],
-    ['garbage', () => text('\u0000<html>'), /no JSON object/],
-    ['nothing', () => text(''), /no JSON object/],
+    ['garbage', () => text('\u0000<html>'), /not a JSON object/],
+    ['nothing', () => text(''), /not a JSON object/],
     ['a list', () => json([]), /no list of keys/],
-    ['null', () => json(null), /no JSON object/],
+    ['null', () => json(null), /not a JSON object/],
     ['keys that are no list', () => json({ keys: { length: 1, 0: {} } }), /no list of keys/],
     ['a compressed answer', () => text('x', { 'Content-Encoding': 'gzip' }), /compressed/],
   ]
 
   for (const [name, listener, reason] of HOSTILE)
-    it(`reliability.md IdP huge JWKS: ${name} in place of the key set is 503 at first, and later changes nothing`, async () => {
+    it(`${name} in place of the key set is 503 on a cold start, and later leaves the known keys in use`, async () => {
       const token = await bearer()
       auth.issuer.misbehave(listener(), '/jwks')
       expect((await verdict(token)).status).to.equal(503)
@@ -71,19 +71,19 @@ describe('key sets of an issuer', () => {
       /"https:\/\/other"; OIDC_ISSUER/,
     ],
     [
-      'with a slash more',
+      'of the same issuer with an additional slash',
       () => ({ issuer: `${auth.issuer.url}/`, jwks_uri: `${auth.issuer.url}/jwks` }),
-      /letter by letter/,
+      /must be exactly the same/,
     ],
-    ['without an issuer', () => ({ jwks_uri: `${auth.issuer.url}/jwks` }), /of the issuer null/],
+    ['without an issuer', () => ({ jwks_uri: `${auth.issuer.url}/jwks` }), /names the issuer null/],
     ['without a jwks_uri', () => ({ issuer: auth.issuer.url }), /names null as its jwks_uri/],
     ['that names a file', () => ({ issuer: auth.issuer.url, jwks_uri: 'file:///etc/passwd' }), /file:/],
     ['that names a path', () => ({ issuer: auth.issuer.url, jwks_uri: '/jwks' }), /names "\/jwks"/],
-    ['that is a list', () => [], /of the issuer null/],
+    ['that is a list', () => [], /names the issuer null/],
   ]
 
   for (const [name, document, reason] of WRONG_DOCUMENTS)
-    it(`D1.3 OIDC_JWKS_URI: a discovery document ${name} is not followed`, async () => {
+    it(`D1.3 OIDC_JWKS_URI: a discovery document ${name} is refused`, async () => {
       const token = await bearer()
       auth.issuer.misbehave(json(document()), DISCOVERY)
       expect((await verdict(token)).status).to.equal(503)
@@ -91,7 +91,7 @@ describe('key sets of an issuer', () => {
       expect(auth.issuer.keyFetches).to.equal(0)
     })
 
-  it('reliability.md IdP hang: a discovery document that never comes, and a key set that stops midway, cost 3 seconds', async () => {
+  it('a discovery document that never arrives, and a key set that stops midway, cost 3 seconds', async () => {
     const token = await bearer()
     for (const [listener, path] of [
       [hang, DISCOVERY],
@@ -105,7 +105,7 @@ describe('key sets of an issuer', () => {
     }
   })
 
-  it('keys that cannot be used are left out, and the others go on', async () => {
+  it('unusable keys are skipped and the others are used', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
     const rsa = { ...publicKey.export({ format: 'jwk' }), use: 'sig' }
     const ed448 = generateKeyPairSync('ed448').publicKey.export({ format: 'jwk' })
@@ -129,14 +129,14 @@ describe('key sets of an issuer', () => {
     expect(JSON.parse(auth.log.at(-1) ?? '')).to.include({ keys: signers.length + 1 })
   })
 
-  it('a set without a usable key refuses every token with 401, since the issuer has answered', async () => {
+  it('a key set without a usable key refuses every token with 401, because the issuer did answer', async () => {
     const token = await bearer()
     publish()
     expect((await verdict(token)).why).to.equal('key')
     expect(auth.log.at(-1)).to.contain('publishes no usable key')
   })
 
-  it('a token without a kid is verified where one key fits, and after a rotation too', async () => {
+  it('a token without a kid is verified when exactly one key fits, also after a rotation', async () => {
     const [first, second] = [await newSigner('EdDSA', 'a'), await newSigner('EdDSA', 'b')]
     const { kid: _a, ...firstJwk } = first.publicJwk
     const { kid: _b, ...secondJwk } = second.publicJwk
@@ -151,7 +151,7 @@ describe('key sets of an issuer', () => {
     expect((await verdict(withoutKid(first))).why).to.equal('signature')
   })
 
-  it('the discovery document is read again after a failure, since the keys may have moved', async () => {
+  it('the discovery document is read again after a failure, because the keys may have a new address', async () => {
     await auth.identify(await bearer())
     const document = json({ issuer: auth.issuer.url, jwks_uri: `${auth.issuer.url}/moved` })
     const keys = json({ keys: publicJwks() })
@@ -167,7 +167,7 @@ describe('key sets of an issuer', () => {
     expect(auth.issuer.requests.slice(-2)).to.deep.equal([DISCOVERY, '/moved'])
   })
 
-  it("reliability.md Clock: the log names how far this machine's clock and the issuer's are apart", async () => {
+  it("the log says how far this machine's clock and the issuer's are apart", async () => {
     const keys = JSON.stringify({ keys: publicJwks() })
     const sentAt = (offsetMs: number) => new Date(auth.clock.epochMs() + offsetMs).toUTCString()
     auth.issuer.misbehave(text(keys, { Date: sentAt(-600_000), Age: '595' }), '/jwks')

@@ -8,7 +8,7 @@ const MINUTE = 60_000
 
 const keySet = (fingerprint: string): KeySet => ({ fingerprint, size: 1, find: () => undefined })
 
-/** A source whose every fetch is answered by hand. */
+/** A source whose fetches the test answers. */
 function open() {
   const clock = new HandClock()
   const fetches: PromiseWithResolvers<KeySet>[] = []
@@ -21,7 +21,7 @@ function open() {
   return { clock, fetches, keys: new KeySource({ read, monotonicMs: clock.monotonicMs, log }) }
 }
 
-/** A source that has its first key set. */
+/** A source that already has its first key set. */
 async function openWith(first: KeySet) {
   const opened = open()
   const current = opened.keys.current()
@@ -31,7 +31,7 @@ async function openWith(first: KeySet) {
 }
 
 describe('key source', () => {
-  it('for 5 minutes the keys are used as they are', async () => {
+  it('for 5 minutes the keys are used without a fetch', async () => {
     const first = keySet('1')
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(5 * MINUTE - 1)
@@ -39,7 +39,7 @@ describe('key source', () => {
     expect(fetches).to.have.length(1)
   })
 
-  it('from then on they are fetched anew while they go on being used, once at a time', async () => {
+  it('after 5 minutes they are fetched again in the background, one fetch at a time', async () => {
     const [first, second] = [keySet('1'), keySet('2')]
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(5 * MINUTE)
@@ -52,7 +52,7 @@ describe('key source', () => {
     expect(await keys.current()).to.equal(second)
   })
 
-  it('reliability.md IdP key rotation: over 10 minutes old they are not used before a new fetch has ended', async () => {
+  it('after 10 minutes they are not used before a new fetch has ended', async () => {
     const [first, second] = [keySet('1'), keySet('2')]
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(10 * MINUTE)
@@ -62,20 +62,20 @@ describe('key source', () => {
     expect(fetches).to.have.length(2)
   })
 
-  it('T_jwks: once a fetch has failed the old keys are used without waiting for the next one', async () => {
+  it('after a failed fetch the old keys are used without waiting for the next one', async () => {
     const first = keySet('1')
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(10 * MINUTE)
     const current = keys.current()
     fetches[1]?.reject(new Error('down'))
     expect(await current).to.equal(first)
-    expect(keys.isCutOff).to.equal(true)
+    expect(keys.isIssuerAway).to.equal(true)
     clock.pass(1_000)
     expect(await keys.current()).to.equal(first)
     expect(fetches, 'the next fetch is under way').to.have.length(3)
   })
 
-  it('keys that are the same as before are the same object, so that what was verified with them stays known', async () => {
+  it('unchanged keys stay the same object, so that tokens verified with them stay cached', async () => {
     const first = keySet('same')
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(10 * MINUTE)
@@ -87,7 +87,7 @@ describe('key source', () => {
     expect(fetches, 'they count as new').to.have.length(2)
   })
 
-  it('D3.1: a token that no key verifies makes no fetch within 10 seconds of the last, failed or not', async () => {
+  it('D3.1: a token that no key verifies causes no fetch within 10 seconds of the last one, failed or not', async () => {
     const first = keySet('1')
     const { clock, fetches, keys } = await openWith(first)
     clock.pass(10_000)

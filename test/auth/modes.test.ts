@@ -46,7 +46,7 @@ describe('authentication modes on the gateway', () => {
       expect(auth.issuer.requests).to.deep.equal([])
     })
 
-    it(`api.md Authentication 2: ${mode} takes the tenant from the token's claim`, async () => {
+    it(`api.md Authentication 2: ${mode} reads the tenant from the claim of the token`, async () => {
       await open(mode)
       for (const client of ['acme', 'globex']) {
         const token = await auth.issuer.token(client)
@@ -72,7 +72,7 @@ describe('authentication modes on the gateway', () => {
       expect(tenants).to.deep.equal([])
     })
 
-  it('api.md Authentication 6: soft lets a request without a token in as t_default, and one with a token as its tenant', async () => {
+  it('api.md Authentication 6: soft accepts a request without a token as t_default, and one with a token as its tenant', async () => {
     await open('soft')
     expect((await get()).status).to.equal(200)
     expect((await get(`Bearer ${await auth.issuer.token('acme')}`)).status).to.equal(200)
@@ -90,7 +90,7 @@ describe('authentication modes on the gateway', () => {
   })
 
   for (const mode of ['enforced', 'soft'] as const)
-    it(`D3.1: with the issuer out of reach a token is 503 with Retry-After in ${mode} mode, and nobody is let in`, async () => {
+    it(`D3.1: while the issuer is down a token is 503 with Retry-After in ${mode} mode and never accepted`, async () => {
       await open(mode)
       const token = await auth.issuer.token()
       await auth.issuer.down()
@@ -111,7 +111,7 @@ describe('authentication modes on the gateway', () => {
     expect((await fetch(gateway.url + PATH, { method: 'OPTIONS' })).status).to.equal(204)
   })
 
-  it('design invariant 5: neither a token nor a part of one reaches the log', async () => {
+  it('neither a token nor a part of one is in the log', async () => {
     await open('enforced')
     const token = await auth.issuer.token()
     await get(`Bearer ${token}`)

@@ -6,7 +6,7 @@ import { HandClock } from './setup.ts'
 
 const KEYS = { keys: [{ kty: 'OKP' }] }
 
-/** A web of documents by address; what is asked for is recorded. */
+/** Serves documents by address and records the requested addresses. */
 function webOf(documents: Record<string, unknown>) {
   const asked: string[] = []
   const limits: Parameters<HttpGet>[1][] = []
@@ -23,14 +23,14 @@ function open(issuer: string, documents: Record<string, unknown>, jwksUri?: stri
   const web = webOf(documents)
   const clock = new HandClock()
   const log = createLog({ level: 'error', write: () => {} })
-  const read = createReadKeys({ issuer, get: web.get, clock, log, ...(jwksUri !== undefined && { jwksUri }) })
+  const read = createReadKeys({ issuer, get: web.get, clock, log, jwksUri })
   return { ...web, clock, read }
 }
 
 const messageOf = (promise: Promise<unknown>) => promise.then(String, (cause: Error) => cause.message)
 
 describe('published keys', () => {
-  it('D1.3: OIDC_JWKS_URI stands in for the discovery document', async () => {
+  it('D1.3: with OIDC_JWKS_URI no discovery document is read', async () => {
     const { read, asked, limits } = open(
       'https://issuer.example',
       { 'https://keys.example/x': KEYS },
@@ -41,7 +41,7 @@ describe('published keys', () => {
     expect(limits[0]).to.include({ timeoutMs: 3_000, maxBytes: 262_144 })
   })
 
-  it('an issuer with a slash at its end has its discovery document where one without has it', async () => {
+  it('the discovery document has the same address whether or not the issuer ends with a slash', async () => {
     const wellKnown = 'https://issuer.example/t/.well-known/openid-configuration'
     const document = { issuer: 'https://issuer.example/t/', jwks_uri: 'https://keys.example/' }
     const { read, asked } = open('https://issuer.example/t/', { [wellKnown]: document, 'https://keys.example/': KEYS })
@@ -49,7 +49,7 @@ describe('published keys', () => {
     expect(asked).to.deep.equal([wellKnown, 'https://keys.example/'])
   })
 
-  it('an https issuer cannot send us to http for its keys', async () => {
+  it('an https issuer whose keys are at an http address is refused', async () => {
     const wellKnown = 'https://issuer.example/.well-known/openid-configuration'
     const document = { issuer: 'https://issuer.example', jwks_uri: 'http://keys.example/' }
     const { read, asked } = open('https://issuer.example', { [wellKnown]: document, 'http://keys.example/': KEYS })

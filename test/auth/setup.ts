@@ -6,7 +6,7 @@ import { createEgress } from '../../shared/net/egress.ts'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { newSigner, type Signer } from '../support/issuer/signer.ts'
 
-/** Time that stands still until it is moved; it starts at the real one. */
+/** A clock that moves only when the test moves it. It starts at the current time. */
 export class HandClock {
   #monotonic = 0
   #epoch = Date.now()
@@ -28,7 +28,7 @@ export type Setup = {
   close(): Promise<void>
 }
 
-/** Verification by the real way out, against a real issuer with these keys. */
+/** Opens the verification over real HTTP requests to an issuer with these keys. */
 export async function setUp(signers: readonly Signer[], options: Partial<OidcOptions> = {}): Promise<Setup> {
   const issuer = await Issuer.start(signers)
   const egress = createEgress({ allowPrivate: true })
@@ -42,6 +42,7 @@ export async function setUp(signers: readonly Signer[], options: Partial<OidcOpt
     get: egress.request,
     log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
     clock,
+    jwksUri: undefined,
     ...options,
   })
   const close = async () => {
@@ -56,10 +57,10 @@ export async function newSigners(): Promise<Signer[]> {
   return [await newSigner('RS256', 'r1'), await newSigner('ES256', 'e1'), await newSigner('EdDSA', 'd1')]
 }
 
-export type Verdict = { status: number; why?: unknown; retryAfterSecs?: number | undefined; message?: string }
+export type Outcome = { status: number; why?: unknown; retryAfterSecs?: number | undefined; message?: string }
 
-/** How a token is answered: 200, or what was thrown. */
-export async function verdictOf(identity: Promise<Identity>): Promise<Verdict> {
+/** The answer to a token: 200, or the thrown error. */
+export async function outcomeOf(identity: Promise<Identity>): Promise<Outcome> {
   try {
     await identity
     return { status: 200 }

@@ -11,7 +11,7 @@ describe('verified tokens', () => {
   const clock = new HandClock()
   const expiresIn = (ms: number) => ({ identity, expiresMs: clock.epochMs() + ms })
 
-  it('reliability.md rule 13: a token is known until it expires', () => {
+  it('a token is cached until it expires', () => {
     const keys = keySet()
     const tokens = new VerifiedTokens(clock)
     tokens.add('t', keys, expiresIn(5_000))
@@ -21,7 +21,7 @@ describe('verified tokens', () => {
     expect(tokens.get('t', keys)).to.equal(undefined)
   })
 
-  it('reliability.md rule 13: a token is known for 10 minutes at most', () => {
+  it('a token is cached for 10 minutes at most', () => {
     const keys = keySet()
     const tokens = new VerifiedTokens(clock)
     tokens.add('t', keys, expiresIn(86_400_000))
@@ -31,14 +31,14 @@ describe('verified tokens', () => {
     expect(tokens.get('t', keys)).to.equal(undefined)
   })
 
-  it('a token that is in its last 60 seconds of grace is verified each time', () => {
+  it('an expired token that is still within the accepted clock skew is verified each time', () => {
     const keys = keySet()
     const tokens = new VerifiedTokens(clock)
     tokens.add('t', keys, expiresIn(-1))
     expect(tokens.get('t', keys)).to.equal(undefined)
   })
 
-  it('a new key set forgets the tokens of the old one', () => {
+  it('a new key set empties the cache', () => {
     const [before, after] = [keySet(), keySet()]
     const tokens = new VerifiedTokens(clock)
     tokens.add('t', before, expiresIn(60_000))
@@ -48,7 +48,7 @@ describe('verified tokens', () => {
     expect(tokens.get('other', after)).to.equal(identity)
   })
 
-  it('reliability.md rule 13: the 10,000 tokens that were used last are known', () => {
+  it('the 10,000 most recently used tokens are cached', () => {
     const keys = keySet()
     const tokens = new VerifiedTokens(clock)
     for (let i = 0; i <= 10_000; i++) tokens.add(`t${i}`, keys, expiresIn(60_000))

@@ -35,7 +35,7 @@ describe('config: defaults', () => {
     })
   })
 
-  it('api.md Limits and D1.3: the rows for later versions have their defaults too', () => {
+  it('api.md Limits and D1.3: customers, the store, the master key and the plan queue have their defaults too', () => {
     expect(standalone()).to.deep.include({
       customerEngines: 256,
       customerIdleMs: 1_800_000,
@@ -44,7 +44,6 @@ describe('config: defaults', () => {
       mongodbDb: 'agent_engine',
       masterKey: undefined,
       hasPlanQueue: true,
-      hasDispatchStore: true,
     })
   })
 
@@ -52,13 +51,13 @@ describe('config: defaults', () => {
     expect(cluster()).to.include({ host: '0.0.0.0', hasExplorer: false, allowsPrivateUrls: false })
   })
 
-  it('D1.3: DATA_DIR is ./data and WORKSPACE_DIR lies in it; both become absolute', () => {
+  it('D1.3: DATA_DIR is ./data and contains WORKSPACE_DIR; both become absolute', () => {
     expect(standalone()).to.include({ dataDir: resolve('data'), workspaceDir: resolve('data/workspaces') })
     expect(standalone({ DATA_DIR: '/srv/ae' }).workspaceDir).to.equal('/srv/ae/workspaces')
     expect(standalone({ WORKSPACE_DIR: 'w' }).workspaceDir).to.equal(resolve('w'))
   })
 
-  it('D1.3: an empty variable is an unset one', () => {
+  it('D1.3: an empty variable counts as unset', () => {
     expect(standalone({ PORT: '', MODEL: '', AUTH_MODE: '' })).to.include({ port: 8080, authMode: 'legacy' })
   })
 
@@ -74,13 +73,13 @@ describe('config: pairs and forms', () => {
       'D3.3: AUTH_MODE=soft without OIDC_ISSUER',
       { AUTH_MODE: 'soft' },
       'standalone',
-      ['AUTH_MODE=soft wants OIDC_ISSUER'],
+      ['AUTH_MODE=soft needs OIDC_ISSUER'],
     ],
     [
       'D3.3: AUTH_MODE=enforced without OIDC_ISSUER',
       { ...CLUSTER, AUTH_MODE: 'enforced' },
       'cluster',
-      ['AUTH_MODE=enforced wants'],
+      ['AUTH_MODE=enforced needs'],
     ],
     [
       'D3.3: API_TOKEN in the cluster form',
@@ -104,7 +103,7 @@ describe('config: pairs and forms', () => {
       'D1.3: OIDC_AUDIENCE and OIDC_JWKS_URI without OIDC_ISSUER',
       { ...CLUSTER, OIDC_AUDIENCE: 'a', OIDC_JWKS_URI: 'https://i' },
       'cluster',
-      ['OIDC_AUDIENCE wants OIDC_ISSUER', 'OIDC_JWKS_URI wants OIDC_ISSUER'],
+      ['OIDC_AUDIENCE needs OIDC_ISSUER', 'OIDC_JWKS_URI needs OIDC_ISSUER'],
     ],
     [
       'RATE_LIMIT_STORE=redis without REDIS_URL',
@@ -116,7 +115,7 @@ describe('config: pairs and forms', () => {
       'MASTER_KEY_PREVIOUS without MASTER_KEY',
       { MASTER_KEY_PREVIOUS: KEY },
       'standalone',
-      ['MASTER_KEY_PREVIOUS wants MASTER_KEY'],
+      ['MASTER_KEY_PREVIOUS needs MASTER_KEY'],
     ],
     ['one port for both listeners', { PORT: '9090' }, 'standalone', ['OPS_PORT is 9090 like PORT']],
     ['the cluster form without Redis', {}, 'cluster', ['REDIS_URL is not set']],
@@ -131,16 +130,16 @@ describe('config: pairs and forms', () => {
     })
   }
 
-  it('port 0 may stand for both listeners: each gets a free one', () => {
+  it('both ports may be 0: each listener takes a free one', () => {
     expect(problems({ PORT: '0', OPS_PORT: '0' })).to.deep.equal([])
   })
 
-  it('RATE_LIMIT_STORE=redis fits both forms where there is a REDIS_URL', () => {
+  it('RATE_LIMIT_STORE=redis is accepted in both forms with a REDIS_URL', () => {
     expect(cluster({ RATE_LIMIT_STORE: 'redis' }).rateLimitStore).to.equal('redis')
     expect(standalone({ RATE_LIMIT_STORE: 'redis', REDIS_URL: 'redis://r' }).rateLimitStore).to.equal('redis')
   })
 
-  it('D3.3: OIDC fits both forms, in every mode', () => {
+  it('D3.3: OIDC is accepted in both forms, in every mode', () => {
     const oidc = { oidcIssuer: 'https://i/realm', oidcAudience: 'urn:ae', oidcJwksUri: undefined }
     for (const mode of ['', 'legacy', 'soft', 'enforced'])
       for (const load of [standalone, cluster]) {
@@ -149,7 +148,7 @@ describe('config: pairs and forms', () => {
     expect(cluster({ ...OIDC, OIDC_JWKS_URI: 'https://k/keys' }).oidcJwksUri).to.equal('https://k/keys')
   })
 
-  it('development mode beyond this machine is worth a warning', () => {
+  it('a server without authentication on a public address logs a warning', () => {
     const env = { HOST: '0.0.0.0', MODEL_PROVIDER: 'demo' }
     expect(standalone(env).warnings.join()).to.include('HOST=0.0.0.0 without API_TOKEN')
     expect(cluster(env).warnings.join()).to.include('HOST=0.0.0.0 without OIDC_ISSUER')
@@ -159,8 +158,8 @@ describe('config: pairs and forms', () => {
   })
 })
 
-describe('config: secrets (design 7.5)', () => {
-  it('a wrong secret is named and not shown', () => {
+describe('config: secrets', () => {
+  it('the message about a wrong secret names the variable and does not contain the value', () => {
     const canary = 'canary secret'
     const names = [
       'OPS_TOKEN',
@@ -177,7 +176,7 @@ describe('config: secrets (design 7.5)', () => {
     expect(found.join()).not.to.include('canary')
   })
 
-  it('the user name and the query of a wrong address are not shown', () => {
+  it('the message about a wrong address contains neither its user name nor its query', () => {
     const [problem] = problems({
       MODEL: 'm',
       MODEL_PROVIDER: 'ollama',
@@ -186,11 +185,11 @@ describe('config: secrets (design 7.5)', () => {
     expect(problem).to.include('MODEL_BASE_URL holds "https://').and.not.to.include('canary')
   })
 
-  it('a long value is shown by its beginning', () => {
+  it('the message about a long value contains only its beginning', () => {
     expect(problems({ MODEL_PRICES: `{${'x'.repeat(5000)}` })[0]).to.have.length.below(300)
   })
 
-  it('`secrets` holds what the log must not show: tokens, keys, and the passwords inside addresses', () => {
+  it('`secrets` contains tokens, keys, and the passwords inside addresses', () => {
     const { secrets } = cluster({
       OPS_TOKEN: 'ops-1',
       MASTER_KEY: KEY,

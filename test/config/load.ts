@@ -3,14 +3,14 @@ import type { Form } from '../../shared/config/fields.ts'
 
 export type Env = Record<string, string>
 
-/** A master key that fits. */
+/** A valid master key. */
 export const KEY = Buffer.alloc(32, 7).toString('base64')
 export const CLUSTER = { REDIS_URL: 'redis://127.0.0.1:6379', MONGODB_URL: 'mongodb://127.0.0.1:27017' }
 
 export const standalone = (env: Env = {}) => loadConfig(env, 'standalone')
 export const cluster = (env: Env = {}) => loadConfig({ ...CLUSTER, ...env }, 'cluster')
 
-/** What stops the start, or nothing. */
+/** The problems of a configuration; empty when it is valid. */
 export function problems(env: Env, form: Form = 'standalone'): readonly string[] {
   try {
     loadConfig(env, form)

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../../shared/config/config.ts'
 import { KEY, problems, standalone } from './load.ts'
 
 describe('config: values', () => {
-  it('D1.3: every problem is told at once, one line each', () => {
+  it('D1.3: all problems are reported together, one line each', () => {
     const found = problems({ PORT: 'http', KEEPALIVE_SECS: '0', ENABLE_BASH: 'yes', MODEL: 'm', LOG_LEVEL: 'a\nb' })
     const names = ['PORT', 'KEEPALIVE_SECS', 'LOG_LEVEL', 'ENABLE_BASH', 'MODEL_PROVIDER']
     expect(found.map((line) => line.split(' ')[0])).to.have.members(names)
@@ -20,7 +20,23 @@ describe('config: values', () => {
     ['RUN_RESUME_SECS', '0', 'runResumeMs', 0],
     ['CUSTOMER_IDLE_SECS', '-1', 'customerIdleMs', -1000],
     ['RATE_LIMIT_RPM', '0', 'rateLimitRpm', 0],
+    ['MAX_TURNS', '1', 'maxTurns', 1],
     ['MAX_TURNS', '200', 'maxTurns', 200],
+    ['KEEPALIVE_SECS', '1', 'keepaliveMs', 1_000],
+    ['RATE_LIMIT_RPM', '1000000', 'rateLimitRpm', 1_000_000],
+    ['CUSTOMER_IDLE_SECS', '-1000000', 'customerIdleMs', -1_000_000_000],
+    ['CUSTOMER_HISTORY_ENTRIES', '10000', 'customerHistoryEntries', 10_000],
+    ['CUSTOMER_HISTORY_ENTRIES', '0', 'customerHistoryEntries', 0],
+    ['RUNS_PER_WORKER', '1', 'runsPerWorker', 1],
+    ['TENANT_CLAIM', 'c'.repeat(128), 'tenantClaim', 'c'.repeat(128)],
+    ['MONGODB_DB', 'd'.repeat(63), 'mongodbDb', 'd'.repeat(63)],
+    ['TRUST_PROXY', '0', 'trustProxy', 0],
+    [
+      'TRUST_PROXY',
+      '10.0.0.0/0,10.0.0.1/32,::/0,::1/128',
+      'trustProxy',
+      ['10.0.0.0/0', '10.0.0.1/32', '::/0', '::1/128'],
+    ],
     ['TRUST_PROXY', 'false', 'trustProxy', false],
     ['TRUST_PROXY', '2', 'trustProxy', 2],
     ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8', 'trustProxy', ['loopback', '10.0.0.0/8', 'fd00::/8']],
@@ -54,8 +70,20 @@ describe('config: values', () => {
     ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
   ]
   for (const [name, raw, field, value] of fits) {
-    it(`D1.3: ${name}=${raw} fits`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
+    it(`D1.3: ${name}=${raw} is accepted`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
   }
+
+  it('D1.3: a model id has up to 256 characters, and an audience up to 512', () => {
+    expect(standalone({ MODEL_PROVIDER: 'ollama', MODEL: 'm'.repeat(256) }).model?.model).to.have.length(256)
+    const oidc = { OIDC_ISSUER: 'https://i', OIDC_AUDIENCE: 'a'.repeat(512) }
+    expect(standalone(oidc).oidcAudience).to.have.length(512)
+  })
+
+  it('D1.3: a variable that names no setting is ignored', () => {
+    expect(problems({ PLAN_PERMISSIONS: '{"Write":"ask"}', DISPATCH_STORE: 'maybe', NO_SETTING: '1' })).to.deep.equal(
+      [],
+    )
+  })
 
   const misfits: [string, string[]][] = [
     ['PORT', ['65536', '-1', '80a', '0x50', ' 80', '8e3', '1.5']],
@@ -63,9 +91,11 @@ describe('config: values', () => {
     ['KEEPALIVE_SECS', ['0', '-1', '2147484', '15s', '99999999999999999999']],
     ['PERMISSION_TIMEOUT_SECS', ['0']],
     ['CUSTOMER_IDLE_SECS', ['-x']],
-    ['RUNS_PER_WORKER', ['0']],
+    ['RUNS_PER_WORKER', ['0', '1000001']],
+    ['CUSTOMER_IDLE_SECS', ['-1000001', '2147484']],
+    ['CUSTOMER_HISTORY_ENTRIES', ['-1', '10001']],
     ['MAX_TURNS', ['0', '201']],
-    ['RATE_LIMIT_RPM', ['-1']],
+    ['RATE_LIMIT_RPM', ['-1', '1000001']],
     ['API_EXPLORER', ['TRUE', '1', 'on']],
     ['ENABLE_BASH', ['yes']],
     ['AUTH_MODE', ['strict']],
@@ -81,10 +111,12 @@ describe('config: values', () => {
     ['MODEL_BASE_URL', ['ftp://x', 'api.example', 'https://', 'https://user@x']],
     ['FALLBACK_MODEL_PROVIDER', ['OpenAI']],
     ['MODEL', [' m', 'a\tb', 'm'.repeat(257)]],
-    ['TENANT_CLAIM', ['tenant id']],
-    ['MONGODB_DB', ['a.b', 'a/b']],
+    ['TENANT_CLAIM', ['tenant id', 'c'.repeat(129)]],
+    ['OIDC_AUDIENCE', ['a b', 'a'.repeat(513)]],
+    ['OIDC_ISSUER', ['issuer.example', 'https://i?a', 'https://i#a', 'https://u@i']],
+    ['OPS_PORT', ['65536', '-1']],
+    ['MONGODB_DB', ['a.b', 'a/b', 'd'.repeat(64)]],
     ['TOOL_PERMISSIONS', ['{', '[]', 'null', '{"Write":"maybe"}', '{"Write":true}']],
-    ['PLAN_PERMISSIONS', ['{"Write":"ask"}']],
     [
       'MODEL_PRICES',
       [
@@ -107,13 +139,13 @@ describe('config: values', () => {
     }
   }
 
-  it('a model or a tool named like a part of every object finds nothing', () => {
+  it('a model or a tool that is called like an inherited property is not found', () => {
     const { modelPrices, toolPermissions } = standalone({ MODEL_PRICES: '{}', TOOL_PERMISSIONS: '{}' })
     expect(modelPrices.get('constructor')).to.equal(undefined)
     expect(toolPermissions.get('__proto__')).to.equal(undefined)
   })
 
-  it('D1.3 MASTER_KEY: 32 bytes in base64, and nothing else', () => {
+  it('D1.3 MASTER_KEY: only 32 bytes in base64 are accepted', () => {
     expect(standalone({ MASTER_KEY: KEY }).masterKey).to.deep.equal(Buffer.alloc(32, 7))
     expect(standalone({ MASTER_KEY: KEY, MASTER_KEY_PREVIOUS: `${KEY}, ${KEY}` }).masterKeysPrevious).to.have.length(2)
     for (const raw of [

@@ -7,7 +7,7 @@ const FLAGS = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ]
 
-/** Nobody has to be there: no request of these tests has a token. */
+/** The issuer does not need to exist, because no request of these tests has a token. */
 const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
 
 inBothForms('the API explorer', (startProduct) => {
@@ -42,7 +42,7 @@ inBothForms('the API explorer', (startProduct) => {
     expect((await product.call('GET', '/tools')).status).to.equal(401)
   })
 
-  it('api.md Errors: is not there when it is switched off', async () => {
+  it('D1.3 API_EXPLORER: is 404 when it is switched off', async () => {
     const closed = await startProduct({ API_EXPLORER: 'false' })
     try {
       expect((await closed.call('GET', '/docs')).status).to.equal(404)

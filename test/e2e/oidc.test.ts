@@ -7,7 +7,7 @@ import { inBothForms, type Product, type Reply, type StartProduct } from '../sup
 
 const WRITE = { tool: 'Write', input: { path: 'a.txt', content: 'hello' } }
 
-/** The issuer and the product of one describe block; a token's tenant is the client it was given to. */
+/** The issuer and the product of one describe block. The tenant of a token is the client that it was issued to. */
 function useOidc(startProduct: StartProduct, mode: string) {
   const world = {} as { issuer: Issuer; product: Product; signer: Signer }
   before(async () => {
@@ -68,7 +68,7 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
     expect((await call('GET', '/openapi.json')).status).to.equal(200)
   })
 
-  it('api.md Authentication 2: a run belongs to the tenant of its token, in the workspace of that tenant too', async () => {
+  it('api.md Authentication 2: a run and its workspace belong to the tenant of its token', async () => {
     world.product.model.answer([WRITE], 'done')
     const acme = await as('acme')
     const stream = await world.product.run({ prompt: 'write' }, acme)
@@ -81,7 +81,7 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
     await access(join(world.product.dataDir, 'workspaces', 'acme', stream.runId, 'a.txt'))
   })
 
-  it('api.md Authentication 8: two tenants may have sessions of one name, and each has its own', async () => {
+  it('api.md Authentication 8: two tenants may have sessions of the same name, and each has its own', async () => {
     const [acme, globex] = [await as('acme'), await as('globex')]
     for (const headers of [acme, globex]) {
       expect((await call('POST', '/sessions', { session_id: 'support' }, headers)).status).to.equal(201)
@@ -96,7 +96,7 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
     expect(await countOf(acme)).to.equal(2)
   })
 
-  it('design §7.4: what is foreign is answered as what never was, byte for byte', async () => {
+  it('resources of another tenant are answered like resources that never existed, byte for byte', async () => {
     const [acme, globex] = [await as('acme'), await as('globex')]
     await call('POST', '/sessions', { session_id: 'secret' }, acme)
     world.product.model.answer([WRITE])
@@ -118,7 +118,7 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
     expect((await stream.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
   })
 
-  it('design §7.5: no token, nor a part of one, is in any log', async () => {
+  it('no token and no part of one is in a log', async () => {
     const { authorization } = await as('acme')
     await call('GET', '/tools', undefined, { authorization })
     await call('GET', '/tools', undefined, { authorization: authorization.slice(0, -5) })
@@ -142,10 +142,10 @@ function routes(): [method: string, path: (ids: Ids) => string, body?: unknown][
   ]
 }
 
-/** An id of the same form that nobody has; a run's keeps the part that names its worker. */
+/** An unused id of the same form. The id of a run keeps the part that names its worker. */
 const reversed = (id: string) => id.replace(/[0-9a-f]{16}$/, (end) => Array.from(end).toReversed().join(''))
 
-/** All of an answer but the ids that were asked for, and what differs from request to request. */
+/** An answer without the requested ids and without the headers that differ from request to request. */
 function masked({ status, headers, text }: Reply, ids: Ids) {
   const own = ['date', 'x-request-id', 'content-length']
   const kept = [...headers].filter(([name]) => !own.includes(name))
@@ -162,7 +162,7 @@ inBothForms('OIDC, soft mode', (startProduct) => {
     product.model.answer('ok')
     const stream = await product.run({ prompt: 'hi' })
     await stream.all()
-    // What a process of its own has written may come after its answer.
+    // The log of a separate process may arrive after its answer.
     while (!product.log.some((line) => /"warn".*requests without a token are deprecated/.test(line))) {
       await product.call('GET', '/health')
     }
@@ -178,7 +178,7 @@ inBothForms('OIDC, soft mode', (startProduct) => {
 inBothForms('OIDC without its issuer', (startProduct) => {
   const { world, as } = useOidc(startProduct, 'enforced')
 
-  it('D3.1: the product starts, a token is 503 with Retry-After, never let in, and good once the issuer is there', async () => {
+  it('D3.1: the product starts; a token is 503 with Retry-After, and accepted once the issuer answers', async () => {
     const { issuer, product } = world
     const headers = await as('acme')
     await issuer.down()

@@ -33,7 +33,7 @@ describe('the standalone process', () => {
       body: JSON.stringify({ prompt }),
     })
 
-  it('D1.4: with nothing configured it answers as a demo, and says so', async () => {
+  it('D1.4: without configuration it answers with the demo model, which says so', async () => {
     const stream = await run(await urlOf(start()), '/tool Glob {"pattern":"*"}')
     const frames = await stream.all()
     expect(frames.find(({ event }) => event === 'text')?.data['text']).to.match(/demo/i)
@@ -41,7 +41,7 @@ describe('the standalone process', () => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D1.3: all mistakes of the configuration are told at once, and the process exits with 78', async () => {
+  it('D1.3: all problems of the configuration are printed together, and the process exits with 78', async () => {
     const child = start({ PORT: 'http', RATE_LIMIT_RPM: '-1', AUTH_MODE: 'strict', MODEL: 'x' })
     expect(await child.exited).to.equal(78)
     for (const name of ['PORT', 'RATE_LIMIT_RPM', 'AUTH_MODE', 'MODEL_PROVIDER']) {
@@ -58,10 +58,10 @@ describe('the standalone process', () => {
     expect(halfSet.lines.join('\n')).to.include('OIDC_AUDIENCE is not set')
     const unset = start({ AUTH_MODE: 'soft' })
     expect(await unset.exited).to.equal(78)
-    expect(unset.lines.join('\n')).to.include('AUTH_MODE=soft wants OIDC_ISSUER')
+    expect(unset.lines.join('\n')).to.include('AUTH_MODE=soft needs OIDC_ISSUER')
   })
 
-  it('a port that is taken is one clear line, not a stack', async () => {
+  it('a port in use is reported in one line without a stack', async () => {
     const { port } = new URL(await urlOf(start()))
     const second = start({ PORT: port })
     expect(await second.exited).to.equal(1)
@@ -69,7 +69,7 @@ describe('the standalone process', () => {
     expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])
   })
 
-  it('reliability T_drain: SIGTERM lets a run end, refuses new ones, and exits with 0', async () => {
+  it('SIGTERM lets a run end, refuses new ones, and exits with 0', async () => {
     const child = start({ DRAIN_SECS: '20' })
     const url = await urlOf(child)
     const stream = await run(url, '/say one\n/sleep 500\n/say two')
@@ -80,7 +80,7 @@ describe('the standalone process', () => {
     expect(await exited).to.equal(0)
   })
 
-  it('reliability T_drain: a run that does not end within DRAIN_SECS is cut with worker_draining', async () => {
+  it('a run that does not end within DRAIN_SECS ends with worker_draining', async () => {
     const child = start({ DRAIN_SECS: '0' })
     const stream = await run(await urlOf(child), '/say one\n/sleep 60000')
     await stream.until('text')
@@ -89,7 +89,7 @@ describe('the standalone process', () => {
     expect(await exited).to.equal(0)
   })
 
-  it('an older Node says in one line what is wanted, and exits', async () => {
+  it('D1.1: an older Node prints one line with the required version, and exits with 1', async () => {
     const pretend = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.20.2' })`
     const child = start({ NODE_OPTIONS: `--import="${pretend.replaceAll('"', '')}"` })
     expect(await child.exited).to.equal(1)

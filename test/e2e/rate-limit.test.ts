@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
 import { inBothForms, type Product, startStandalone } from '../support/product.ts'
 
-/** What a client of this address sends, through a proxy that notes where a request came from, with what it makes up before it. */
+/** The headers of a request from this address behind a proxy. The client itself has sent the made-up part. */
 const from = (address: string, madeUp: string) => ({ 'x-forwarded-for': `${madeUp}, ${address}` })
 
 const statusesOf = async (calls: Promise<{ status: number }>[]) =>
@@ -24,7 +24,7 @@ inBothForms('the rate limit behind a proxy', (startProduct) => {
   const calls = (count: number, headersOf: (i: number) => Record<string, string>) =>
     Array.from({ length: count }, (_, i) => product.call('GET', '/tools', undefined, headersOf(i)))
 
-  it('RATE_LIMIT_STORE=redis: the limit is one, through however many gateways and whatever a client makes up', async () => {
+  it('RATE_LIMIT_STORE=redis: all gateways share one limit, whatever X-Forwarded-For the client sends', async () => {
     const replies = await Promise.all(calls(30, (i) => from('203.0.113.1', `198.51.100.${i}`)))
     const statuses = replies.map(({ status }) => status)
     expect([countOf(statuses, 200), countOf(statuses, 429)]).to.deep.equal([10, 20])
@@ -54,18 +54,18 @@ inBothForms('the rate limit without a proxy, or with named ones', (startProduct)
     }
   }
 
-  it('D1.3 TRUST_PROXY: unless a proxy is named, X-Forwarded-For counts for nothing', async () => {
+  it('D1.3 TRUST_PROXY: X-Forwarded-For is ignored by default', async () => {
     expect(await allowedOf({}, (i) => ({ 'x-forwarded-for': `203.0.113.${i}` }))).to.equal(3)
   })
 
-  it('D1.3 TRUST_PROXY: of a CIDR list the first address from outside counts, from the right', async () => {
+  it('D1.3 TRUST_PROXY: with a CIDR list the last address outside of it is the client', async () => {
     const headersOf = (i: number) => from(`203.0.113.7, 10.0.0.${i}`, `198.51.100.${i}`)
     expect(await allowedOf({ TRUST_PROXY: '127.0.0.1/32,10.0.0.0/8' }, headersOf)).to.equal(3)
   })
 })
 
 describe('the rate limit of two standalone processes', () => {
-  it('RATE_LIMIT_STORE=redis: is one where they share a Redis', async () => {
+  it('RATE_LIMIT_STORE=redis: is shared when they use the same Redis', async () => {
     const redis = await startRedis()
     const env = { RATE_LIMIT_STORE: 'redis', REDIS_URL: redis.url, RATE_LIMIT_RPM: '5' }
     const products = [await startStandalone(env), await startStandalone(env)]

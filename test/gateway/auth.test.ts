@@ -35,7 +35,7 @@ describe('authentication', () => {
     }
   })
 
-  it('the right token is let in, and the scheme is not case-sensitive (RFC 9110)', async () => {
+  it('the right token is accepted, and the scheme is not case-sensitive (RFC 9110)', async () => {
     const { get } = await start({ identify })
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       expect((await get('/tools', { authorization: `${scheme} s3cret` })).status, scheme).to.equal(200)
@@ -60,7 +60,7 @@ describe('authentication', () => {
     }
   })
 
-  it('everything else needs one: each path, unknown paths, and the explorer where it is off', async () => {
+  it('every other path requires a token: known ones, unknown ones, and the explorer when it is off', async () => {
     const { get, post } = await start({ identify, hasExplorer: false })
     for (const path of ['/tools', '/runs', '/sessions/x', '/nowhere', '/docs', '/openapi.json', '/health/x']) {
       expect((await get(path)).status, path).to.equal(401)
@@ -84,7 +84,7 @@ describe('authentication', () => {
     expect(tenants).to.deep.equal([DEFAULT_TENANT])
   })
 
-  it('api.md Authentication 8: the tenant is the one that the identity names, in every call to the broker', async () => {
+  it('api.md Authentication 8: every call to the broker has the tenant of the identity', async () => {
     const tenants: TenantId[] = []
     const session = { session_id: 's', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
     const { get, post } = await start({

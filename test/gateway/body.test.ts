@@ -14,7 +14,7 @@ describe('reading a body', () => {
   const open = (options: Parameters<typeof start>[0] = {}): Promise<Gateway> =>
     start({ methods: { createSession: async () => SESSION }, ...options })
 
-  it('D2.1: only application/json is read, with UTF-8 as the only charset; anything else is 415', async () => {
+  it('D2.1: application/json in UTF-8 is read, any other type or charset is 415', async () => {
     const { post } = await open()
     for (const [type, status] of [
       ['application/json', 201],
@@ -34,7 +34,7 @@ describe('reading a body', () => {
     }
   })
 
-  it('D2.1: a body without a type is 415, no body at all needs none', async () => {
+  it('D2.1: a body without a type is 415, a request without a body needs no type', async () => {
     const { port, post } = await open()
     const wire = await Wire.open(port)
     expect(await wire.send(request(POST, { 'Content-Length': 2 }, '{}')).until(/\}\}$/)).to.match(/ 415 /)
@@ -43,7 +43,7 @@ describe('reading a body', () => {
     expect(await empty.send(request(POST, { 'Content-Length': 0 })).until(/\}$/)).to.match(/ 201 /)
   })
 
-  it('L12: a compressed body is 415 whatever it would unpack to', async () => {
+  it('a compressed body is 415, whatever it contains', async () => {
     const { post } = await open()
     for (const encoding of ['gzip', 'deflate', 'br', 'x-unknown']) {
       expect((await post('/sessions', '{}', { 'content-encoding': encoding })).status, encoding).to.equal(415)
@@ -64,7 +64,7 @@ describe('reading a body', () => {
     wire.socket.destroy()
   })
 
-  it('a client that goes on sending after 413 gets the whole answer, and no reset', async () => {
+  it('a client that continues to send after 413 gets the whole answer and no reset', async () => {
     const { port } = await open()
     const wire = await Wire.open(port)
     wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 40_000_000 }))
@@ -74,7 +74,7 @@ describe('reading a body', () => {
     expect((JSON.parse(text.split('\r\n\r\n')[1] ?? '') as Refusal).error.message).to.include('10485760')
   })
 
-  it('a body in chunks is 413 once it has grown too large', async () => {
+  it('a chunked body is 413 as soon as it is too large', async () => {
     const wire = await Wire.open(
       (await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 10_000 } })).port,
     )
@@ -84,7 +84,7 @@ describe('reading a body', () => {
     expect(await wire.send('0', '', '').end).to.match(/Connection: close/)
   })
 
-  it('L9: a body that does not arrive in time is 408 in the envelope, and the connection is closed', async () => {
+  it('a body that does not arrive in time is 408 in the envelope, and the connection is closed', async () => {
     const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 50, maxHeldBytes: 10_000 } })
     const wire = await Wire.open(port)
     wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 100 }, '{"session_id"'))
@@ -94,7 +94,7 @@ describe('reading a body', () => {
     wire.socket.destroy()
   })
 
-  it('more bodies at one time than the process holds are 503 with Retry-After', async () => {
+  it('a body is 503 with Retry-After while too many bytes of bodies are held', async () => {
     const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_500 } })
     const head = request(POST, { ...JSON_TYPE, 'Content-Length': 1_000 })
     const first = (await Wire.open(port)).send(head, `{${' '.repeat(800)}`)
@@ -105,7 +105,7 @@ describe('reading a body', () => {
     second.socket.destroy()
   })
 
-  it('an upload that is broken off leaves nothing behind: what it held is free again', async () => {
+  it('an aborted upload releases the bytes that it held', async () => {
     const { port, post, line } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_000 } })
     for (let i = 0; i < 3; i++) {
       const wire = await Wire.open(port)
@@ -118,7 +118,7 @@ describe('reading a body', () => {
     expect((await post('/sessions', `{${' '.repeat(900)}}`)).status).to.equal(201)
   })
 
-  it('a client that waits for "continue" gets it when the body is wanted, and else only the refusal', async () => {
+  it('a client that expects 100-continue gets it when its body will be read, and otherwise only the refusal', async () => {
     const { port } = await open()
     const expectation = { ...JSON_TYPE, Expect: '100-continue' }
     const wire = await Wire.open(port)

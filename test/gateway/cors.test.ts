@@ -17,7 +17,7 @@ const CONSTANT = {
 describe('CORS', () => {
   const start = useGateways()
 
-  it('api.md: the four constant headers are on every response, exactly as they stand there', async () => {
+  it('api.md: every response has the four constant headers, exactly as documented', async () => {
     const { get, post, url } = await start({ identify: createTokenIdentify('t') })
     const responses = [
       await get('/health'),
@@ -30,7 +30,7 @@ describe('CORS', () => {
     for (const { headers } of responses) expect(Object.fromEntries(headers)).to.include(CONSTANT)
   })
 
-  it('an origin that is configured may read the answer, others are not named, and caches are told', async () => {
+  it('a configured origin may read the answer, another one may not, and Vary names Origin', async () => {
     const { get } = await start(rules([PAGE, 'http://localhost:3000']))
     for (const [origin, allowed] of [
       [PAGE, PAGE],
@@ -52,7 +52,7 @@ describe('CORS', () => {
     expect(headers.has('vary')).to.equal(false)
   })
 
-  it('without configured origins none is named', async () => {
+  it('without configured origins no origin is allowed', async () => {
     const { headers } = await (await start()).get('/health', { origin: PAGE })
     expect(headers.has('access-control-allow-origin')).to.equal(false)
   })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readDocument } from '../../shared/api/document.ts'
 import { type Contract, createContract } from '../api/contract.ts'
 
-/** Reads an answer's body and holds both against the API description. */
+/** Reads the body of an answer and checks the answer against the API description. */
 export function useContract(): (method: string, path: string, response: Response) => Promise<unknown> {
   let contract: Contract
   before(async () => {

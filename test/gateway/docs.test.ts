@@ -4,7 +4,7 @@ import { useGateways } from './setup.ts'
 describe('the explorer', () => {
   const start = useGateways()
 
-  it('D1.3 API_EXPLORER: its page loads only files of this server, and those are there', async () => {
+  it('D1.3 API_EXPLORER: its page loads only files of this server, and they exist', async () => {
     const { get, port } = await start({ basePath: '/api/v1' })
     const page = await get('/docs')
     expect(page.headers.get('content-type')).to.match(/^text\/html/)
@@ -41,14 +41,14 @@ describe('the explorer', () => {
     expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
   })
 
-  it('gives out no other file of the package, and none from outside it', async () => {
+  it('serves no other file of the package, and none outside it', async () => {
     const { get } = await start()
     for (const file of ['index.html', 'swagger-initializer.js', 'package.json', '..%2fpackage.json', '%2e%2e', 'x/y']) {
       expect((await get(`/docs/${file}`)).status, file).to.equal(404)
     }
   })
 
-  it('D1.3 API_EXPLORER: switched off, it is not there', async () => {
+  it('D1.3 API_EXPLORER: is 404 when it is switched off', async () => {
     const { get } = await start({ hasExplorer: false })
     for (const path of ['/docs', '/docs/start.js', '/openapi.json'])
       expect((await get(path)).status, path).to.equal(404)

@@ -7,7 +7,7 @@ const MAX_STALL_MS = 250
 
 const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)
 
-/** As many units as fit into a body, as the value of `field`. */
+/** A body whose `field` is a list of as many units as fit. */
 function fill(field: string, unit: (i: number) => string, [open, close] = '[]'): Uint8Array<ArrayBuffer> {
   const parts: string[] = []
   for (let i = 0, size = 64; size + unit(i).length < LIMIT; i++) {
@@ -41,7 +41,7 @@ describe('hostile bodies', () => {
     start({ methods: { startRun: async () => ({ runId: RUN_ID, frames: framesOf(DONE) }) } })
 
   for (const [what, status, make] of bombs) {
-    it(`design 7.10: ${what}: ${status}, and the event loop is never still for ${MAX_STALL_MS} ms`, async () => {
+    it(`${what}: ${status}, and the event loop is never blocked for ${MAX_STALL_MS} ms`, async () => {
       const gateway = await open()
       await (await gateway.post('/agent/run', { prompt: 'warm' })).text()
       const body = make()
@@ -54,7 +54,7 @@ describe('hostile bodies', () => {
     })
   }
 
-  it('design 7.10: the first body of a process does not stop the event loop either', async () => {
+  it('the first body of a process does not block the event loop either', async () => {
     const gateway = await open()
     const stall = await longestStall(async () => (await gateway.post('/agent/run', { prompt: 'hi' })).text())
     expect(stall).to.be.lessThan(MAX_STALL_MS)

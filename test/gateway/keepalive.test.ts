@@ -3,13 +3,13 @@ import { createKeepalive, type KeepaliveTarget } from '../../services/gateway/ke
 
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-/** A stream that remembers when it was told to beat. */
+/** A stream that notes the times of its comments. */
 class Stream implements KeepaliveTarget {
   readonly beats: number[] = []
   #wanted = 0
   #done: (() => void) | undefined
 
-  beat(): void {
+  sendKeepalive(): void {
     this.beats.push(performance.now())
     if (this.beats.length >= this.#wanted) this.#done?.()
   }
@@ -23,7 +23,7 @@ class Stream implements KeepaliveTarget {
 }
 
 describe('the keepalive wheel', () => {
-  it('api.md Limits: each stream beats once per interval, the first time after a whole one', async () => {
+  it('api.md Limits: each stream gets one comment per interval, the first after a whole interval', async () => {
     const keepalive = createKeepalive(300)
     const streams = [new Stream(), new Stream()]
     const start = performance.now()
@@ -37,12 +37,12 @@ describe('the keepalive wheel', () => {
     }
   })
 
-  it('performance.md 9: streams that open at different times beat at different times', async () => {
+  it('streams that open at different times get their comments at different times', async () => {
     const keepalive = createKeepalive(300)
     const [first, second, clock] = [new Stream(), new Stream(), new Stream()]
     const other = createKeepalive(100)
     keepalive.add(first)
-    other.add(clock) // Begun later, so that when it has turned the other wheel has turned too.
+    other.add(clock) // Started later: when this wheel has completed a turn, the other one has too.
     await clock.times(1)
     keepalive.add(second)
     await second.times(1)
@@ -51,7 +51,7 @@ describe('the keepalive wheel', () => {
     other.delete(clock)
   })
 
-  it('one timer serves all streams, none runs without one, and it keeps no process alive', () => {
+  it('one timer serves all streams, it stops with the last one, and does not keep the process alive', () => {
     const before = timers()
     const keepalive = createKeepalive(15_000)
     const streams = Array.from({ length: 100 }, () => new Stream())
@@ -61,13 +61,13 @@ describe('the keepalive wheel', () => {
     expect(timers()).to.equal(before)
   })
 
-  it('a stream that was taken off beats no more, also when it leaves during a beat', async () => {
+  it('a deleted stream gets no more comments, also when it is deleted during its own comment', async () => {
     const keepalive = createKeepalive(100)
     const leaving = new Stream()
     const staying = new Stream()
-    const beat = leaving.beat.bind(leaving)
-    leaving.beat = () => {
-      beat()
+    const sendKeepalive = leaving.sendKeepalive.bind(leaving)
+    leaving.sendKeepalive = () => {
+      sendKeepalive()
       keepalive.delete(leaving)
     }
     keepalive.add(leaving)

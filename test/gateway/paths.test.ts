@@ -46,7 +46,7 @@ describe('paths and methods', () => {
     expect((await fetch(`http://127.0.0.1:${port}/v1/health`)).status).to.equal(404)
   })
 
-  it('malformed percent-encoding is a JSON 400, wherever it stands', async () => {
+  it('malformed percent-encoding is a JSON 400 anywhere in the path', async () => {
     const { get } = await start()
     for (const path of ['/sessions/%E0%A4%A', '/sessions/%', '/runs/%zz/events', '/nowhere/%ff']) {
       const response = await get(path)
@@ -55,7 +55,7 @@ describe('paths and methods', () => {
     }
   })
 
-  it('D2.11: an id in the path that has not its form is 404 and reaches no broker', async () => {
+  it('D2.11: an id of the wrong form in the path is 404 and never reaches the broker', async () => {
     const { get, post, url } = await start()
     for (const id of ['a%20b', '%2e%2e%2fx', 'a%00b', 'a%2Fb', 'x'.repeat(129), 'ä', '{"$gt":""}']) {
       expect((await get(`/sessions/${id}`)).status, id).to.equal(404)
@@ -70,7 +70,7 @@ describe('paths and methods', () => {
     }
   })
 
-  it('HEAD works where GET does: the same headers and no body', async () => {
+  it('HEAD is answered like GET, without the body', async () => {
     const { get, url } = await start()
     for (const path of ['/health', '/tools', '/docs']) {
       const head = await fetch(url + path, { method: 'HEAD' })
@@ -82,7 +82,7 @@ describe('paths and methods', () => {
     }
   })
 
-  it('what is answered is not cached, not sniffed and not framed', async () => {
+  it('an answer must not be cached, sniffed or framed', async () => {
     const { headers } = await (await start()).get('/tools')
     expect(Object.fromEntries(headers)).to.include({
       'cache-control': 'no-store',

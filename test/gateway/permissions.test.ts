@@ -18,7 +18,7 @@ describe('the list of pending permissions', () => {
   const start = useGateways()
   const described = useContract()
 
-  it('D4.12: GET /permissions gives the page that limit and cursor ask for', async () => {
+  it('D4.12: GET /permissions returns the page that limit and cursor select', async () => {
     const asked: PageRequest[] = []
     const { get } = await start({
       methods: {
@@ -34,7 +34,7 @@ describe('the list of pending permissions', () => {
     expect(asked).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a+b' }])
   })
 
-  it('D2.7, D2.11: a bad limit or cursor, or one given twice, is 400 that names it', async () => {
+  it('D2.7, D2.11: a wrong limit or cursor, or one given twice, is 400 and names the parameter', async () => {
     const { get } = await start()
     for (const [query, param] of [
       ['limit=0', '/limit'],

@@ -16,6 +16,10 @@ describe('the client that a request is counted for', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['::fffe:203.0.113.7', '0:0:0:0::/64'],
+    ['::1:ffff:203.0.113.7', '0:0:0:0::/64'],
+    ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+    ['2001:db8:1:3::', '2001:db8:1:3::/64'],
   ]
   for (const [address, key] of keys) {
     it(`${address} is counted as ${key}`, () => expect(clientKey(address)).to.equal(key))
@@ -29,7 +33,7 @@ const neverAsked = () => Promise.reject(new Error('never asked'))
 describe('rate limiting', () => {
   const start = useGateways()
 
-  it('D2.9: a limited response says how much is left, a refusal when to come back', async () => {
+  it('D2.9: a response says how many requests are left, a refusal when to try again', async () => {
     const { get } = await start(limiter(2))
     const first = await get('/tools')
     expect(first.headers.get('ratelimit-limit')).to.equal('2')
@@ -43,7 +47,7 @@ describe('rate limiting', () => {
     expect((await refusalOf(third)).type).to.equal('rate_limit_error')
   })
 
-  it('api.md Limits: it comes before authentication, so wrong tokens are counted, and unknown paths are too', async () => {
+  it('api.md Limits: requests are counted before authentication, also with wrong tokens and for unknown paths', async () => {
     const { get } = await start({ ...limiter(1), identify: neverAsked })
     await get('/nowhere')
     expect((await get('/tools')).status).to.equal(429)
@@ -65,39 +69,49 @@ describe('rate limiting', () => {
     }
   })
 
-  it('D1.3 RATE_LIMIT_RPM: without a limiter nothing is limited and nothing is said', async () => {
+  it('D1.3 RATE_LIMIT_RPM: without a limiter nothing is limited and there are no RateLimit headers', async () => {
     const { headers, status } = await (await start()).get('/tools')
     expect(status).to.equal(200)
     expect(headers.has('ratelimit-limit')).to.equal(false)
   })
 
-  it('a limiter that cannot be reached lets nobody through (design 7.9)', async () => {
+  it('a request is refused when its limiter fails', async () => {
     const broken: RateLimiter = { take: () => Promise.reject(new Error('redis://secret is away')) }
     const response = await (await start({ limiter: broken })).get('/tools')
     expect(response.status).to.equal(500)
     expect(await response.text()).to.not.include('redis')
   })
 
-  it('D1.3 TRUST_PROXY: by default X-Forwarded-For counts for nothing', async () => {
+  it('D1.3 TRUST_PROXY: by default X-Forwarded-For is ignored', async () => {
     const { get } = await start(limiter(1))
     await get('/tools', { 'x-forwarded-for': '203.0.113.1' })
     expect((await get('/tools', { 'x-forwarded-for': '203.0.113.2' })).status).to.equal(429)
   })
 
-  it('D1.3 TRUST_PROXY: behind one hop the last address counts, and a client cannot choose it', async () => {
+  it('D1.3 TRUST_PROXY: behind one proxy the last address is the client, and a client cannot choose it', async () => {
     const { get } = await start({ ...limiter(1), trustProxy: 1 })
     await get('/tools', { 'x-forwarded-for': '198.51.100.1, 203.0.113.1' })
     expect((await get('/tools', { 'x-forwarded-for': '198.51.100.2, 203.0.113.1' })).status).to.equal(429)
     expect((await get('/tools', { 'x-forwarded-for': '198.51.100.1, 203.0.113.2' })).status).to.equal(200)
   })
 
-  it('D1.3 TRUST_PROXY: of a CIDR list the first address from outside counts', async () => {
+  it('D1.3 TRUST_PROXY: with a CIDR list the last address outside of it is the client', async () => {
     const { get } = await start({ ...limiter(1), trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] })
     await get('/tools', { 'x-forwarded-for': '203.0.113.1, 10.1.2.3' })
     expect((await get('/tools', { 'x-forwarded-for': '203.0.113.1, 10.9.9.9' })).status).to.equal(429)
   })
 
-  it('what a proxy reports and is no address counts as the proxy itself', async () => {
+  it('D2.9: two addresses of one IPv6 /64 share a limit, and so do an IPv4 address and its IPv4-mapped form', async () => {
+    const { get } = await start({ ...limiter(1), trustProxy: 1 })
+    const statusFrom = async (address: string) => (await get('/tools', { 'x-forwarded-for': address })).status
+    expect(await statusFrom('2001:db8::1')).to.equal(200)
+    expect(await statusFrom('2001:db8::ffff:0:0:1')).to.equal(429)
+    expect(await statusFrom('2001:db8:0:1::1')).to.equal(200)
+    expect(await statusFrom('203.0.113.7')).to.equal(200)
+    expect(await statusFrom('::ffff:203.0.113.7')).to.equal(429)
+  })
+
+  it('when a proxy reports something else than an address, the proxy itself is the client', async () => {
     const { get } = await start({ ...limiter(1), trustProxy: 1 })
     await get('/tools', { 'x-forwarded-for': 'unknown' })
     expect((await get('/tools', { 'x-forwarded-for': 'a:b:c' })).status).to.equal(429)

@@ -26,7 +26,7 @@ describe('the resources', () => {
     })
   })
 
-  it('api.md: POST /sessions is 201 with the id and the time, body or no body', async () => {
+  it('api.md: POST /sessions is 201 with the id and the time, with and without a body', async () => {
     const asked: (string | undefined)[] = []
     const { post } = await start({
       methods: {
@@ -45,7 +45,7 @@ describe('the resources', () => {
     expect(asked).to.deep.equal([undefined, undefined, 's-1', 's-1'])
   })
 
-  it('api.md: GET and DELETE /sessions/{id} tell about the session and delete it', async () => {
+  it('api.md: GET /sessions/{id} describes the session, DELETE deletes it', async () => {
     const deleted: string[] = []
     const { get, url } = await start({
       methods: {
@@ -63,7 +63,7 @@ describe('the resources', () => {
     expect(deleted).to.deep.equal([id])
   })
 
-  it('api.md RunRequest: what is asked of a run reaches the broker, an empty customer_id as none (D2.11)', async () => {
+  it('api.md RunRequest: the fields of a run reach the broker, and an empty customer_id counts as none (D2.11)', async () => {
     const asked: RunRequest[] = []
     const { post } = await start({
       methods: {
@@ -117,7 +117,7 @@ describe('the resources', () => {
     ])
   })
 
-  it('D4.12: a reply whose allow is no boolean is 400, and nothing is decided', async () => {
+  it('D4.12: a reply whose allow is not a boolean is 400 and decides nothing', async () => {
     const { post } = await start()
     for (const allow of ['true', 1, null, undefined]) {
       const response = await post(`/sessions/s/permissions/${PERMISSION_ID}`, { allow })
@@ -133,7 +133,7 @@ describe('the resources', () => {
     [new AppError('unavailable', 'away', { retryAfterSecs: 0.2 }), 503, 'unavailable_error'],
   ]
   for (const [error, status, type] of refusals) {
-    it(`api.md Errors: what the broker refuses as ${error.kind} is ${status} ${type} before any stream opens`, async () => {
+    it(`api.md Errors: a refusal of the broker of kind ${error.kind} is ${status} ${type} before a stream opens`, async () => {
       const refuse = () => Promise.reject(error)
       const methods = { createSession: refuse, startRun: refuse, sendMessage: refuse, followRun: refuse }
       const { post, get } = await start({ methods })

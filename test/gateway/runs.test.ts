@@ -15,7 +15,7 @@ describe('the runs', () => {
   const start = useGateways()
   const described = useContract()
 
-  it('D4.5: GET /runs/{run_id} tells how it stands, DELETE cancels it', async () => {
+  it('D4.5: GET /runs/{run_id} describes the run, DELETE cancels it', async () => {
     const { get, url } = await start({ methods: { getRun: async () => RUN, async cancelRun() {} } })
     expect(await described('GET', '/runs/{run_id}', await get(`/runs/${RUN_ID}`))).to.deep.equal(RUN)
     const cancelled = await fetch(`${url}/runs/${RUN_ID}`, { method: 'DELETE' })
@@ -39,7 +39,7 @@ describe('the runs', () => {
     expect(filters).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a+b', status: 'waiting' }, { limit: 1 }])
   })
 
-  it('D2.7, D2.11: a bad limit, cursor or status, or one given twice, is 400 that names it', async () => {
+  it('D2.7, D2.11: a wrong limit, cursor or status, or one given twice, is 400 and names the parameter', async () => {
     const { get } = await start()
     for (const [query, param] of [
       ['limit=0', '/limit'],
@@ -61,7 +61,7 @@ describe('the runs', () => {
     }
   })
 
-  it('D4.5: a stream is taken up behind Last-Event-ID, else behind ?last_event_id=, else from the first event', async () => {
+  it('D4.5: a stream continues after Last-Event-ID, else after ?last_event_id=, else it begins with the first event', async () => {
     const asked: number[] = []
     const { get } = await start({
       methods: {
@@ -77,7 +77,7 @@ describe('the runs', () => {
     expect(asked).to.deep.equal([0, 7, 12])
   })
 
-  it('D4.5: an id that is no whole number is 400', async () => {
+  it('D4.5: an event id that is not a whole number is 400', async () => {
     const { get } = await start()
     for (const id of ['x', '-1', '1.5', '1e3', '', '9'.repeat(16), '1, 2']) {
       expect((await get(`/runs/${RUN_ID}/events`, { 'last-event-id': id })).status, `header ${id}`).to.equal(400)
@@ -86,7 +86,7 @@ describe('the runs', () => {
     expect((await get(`/runs/${RUN_ID}/events?last_event_id=1&last_event_id=2`)).status).to.equal(400)
   })
 
-  it('HEAD of a stream shows its headers and ends', async () => {
+  it('HEAD of a stream returns its headers and ends', async () => {
     const { url } = await start({ methods: { getRun: async () => RUN } })
     const response = await fetch(`${url}/runs/${RUN_ID}/events`, { method: 'HEAD' })
     expect(response.status).to.equal(200)

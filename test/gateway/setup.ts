@@ -1,10 +1,11 @@
 import { type AppDeps, createApp } from '../../services/gateway/app.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
-import { createServer, type GatewayServer, type ServerLimits } from '../../services/http/server.ts'
+import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
 import { renderFrame } from '../../shared/broker/journal/frames.ts'
 import type { Broker, FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { AgentEvent } from '../../shared/events.ts'
 import type { LogFields } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
 
 export const RUN_ID = `run_${'0123456789abcdef'.repeat(2)}`
 export const PERMISSION_ID = `perm_${'0123456789abcdef'.repeat(2)}`
@@ -13,13 +14,13 @@ export type Line = LogFields & { level: string; msg: string }
 
 export type Gateway = {
   port: number
-  /** With the base path. */
+  /** Includes the base path. */
   url: string
-  /** What has been logged, in order. */
+  /** The log lines so far, in order. */
   lines: readonly Line[]
-  /** Resolves with the first line, past or to come, that fits. */
+  /** Resolves with the first log line that matches, whether it has been written already or not. */
   line: (fits: (line: Line) => boolean) => Promise<Line>
-  server: GatewayServer
+  server: HttpServer
   get: (path: string, headers?: Record<string, string>) => Promise<Response>
   /** Sends `body` as JSON, a string as it is. */
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Response>
@@ -27,9 +28,9 @@ export type Gateway = {
 
 type Options = Partial<AppDeps> & { server?: Partial<ServerLimits>; methods?: Partial<Broker> }
 
-/** Gateways on real sockets for one describe block; those that a test starts are closed after it. */
+/** Starts gateways on real sockets for one describe block, and closes them after each test. */
 export function useGateways(): (options?: Options) => Promise<Gateway> {
-  const open: GatewayServer[] = []
+  const open: HttpServer[] = []
   afterEach(() => Promise.all(open.splice(0).map((server) => server.close(0))))
   return async ({ server: limits, methods, ...deps } = {}) => {
     const { log, lines, line } = createLines()
@@ -49,9 +50,13 @@ const DEFAULTS = {
   trustProxy: false,
   hasExplorer: true,
   relay: { keepaliveMs: 15_000 },
+  ledger: undefined,
+  limiter: undefined,
+  allowedHosts: undefined,
+  metrics: NO_METRICS,
 } as const
 
-/** A broker of the given methods; whatever else is called is a bug of the test. */
+/** A broker with the given methods. Any other call is a mistake of the test and rejects. */
 const brokerOf = (methods: Partial<Broker> = {}): Broker =>
   new Proxy(methods, {
     get: (all, name: keyof Broker) => all[name] ?? (() => Promise.reject(new Error(`not expected: ${name}`))),
@@ -92,13 +97,13 @@ function callsTo(url: string) {
   }
 }
 
-/** The envelope of a refusal. */
+/** The JSON error envelope. */
 export type Refusal = { error: { type: string; message: string; param?: string; code?: string } }
 
 export const refusalOf = async (response: Response): Promise<Refusal['error']> =>
   ((await response.json()) as Refusal).error
 
-/** The frames of a run with these events, as a broker hands them out. */
+/** The frames of a run with these events, as a broker returns them. */
 export async function* framesOf(...events: AgentEvent[]): AsyncGenerator<Frames, void, undefined> {
   for (const [i, event] of events.entries()) yield { text: renderFrame(i + 1, event), lastSeq: i + 1 }
 }
@@ -115,7 +120,7 @@ export const DONE: AgentEvent = {
   stop_reason: 'end_turn',
 }
 
-/** Frames that the test feeds; `left` resolves when the reader has gone. */
+/** A stream of frames that the test pushes. `left` resolves when the reader stops reading. */
 export class Feed implements FrameStream, AsyncIterator<Frames> {
   readonly #waiting: Frames[] = []
   readonly #left = Promise.withResolvers<void>()

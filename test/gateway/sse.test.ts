@@ -7,7 +7,7 @@ import { request, Wire } from './wire.ts'
 
 const FOLLOW = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)
 
-/** More than a few of these are more than all buffers between two sockets. */
+/** A few of these fill all buffers between two sockets. */
 const MEGABYTE = `: ${'x'.repeat(1_000_000)}\n\n`
 
 describe('the relay', () => {
@@ -15,10 +15,10 @@ describe('the relay', () => {
 
   const following = async (
     frames: Feed,
-    relay: Partial<{ keepaliveMs: number; stallMs: number; farewellMs: number }> = {},
+    relay: Partial<{ keepaliveMs: number; stallMs: number; closeGraceMs: number }> = {},
   ) => start({ methods: { followRun: async () => frames }, relay: { keepaliveMs: 15_000, ...relay } })
 
-  it('D4.1, D4.2: a stream has its headers and opens with a comment before any event', async () => {
+  it('D4.1, D4.2: a stream sends its headers and a comment before any event', async () => {
     const feed = new Feed()
     const { url } = await following(feed)
     const response = await fetch(`${url}/runs/${RUN_ID}/events`)
@@ -34,7 +34,7 @@ describe('the relay', () => {
     feed.end()
   })
 
-  it('D4.2: frames go out as they are, text or bytes, and the stream ends after the last', async () => {
+  it('D4.2: frames are sent unchanged, text or bytes, and the stream ends after the last one', async () => {
     const feed = new Feed()
     const { url } = await following(feed)
     const stream = await EventStream.open(`${url}/runs/${RUN_ID}/events`)
@@ -47,7 +47,7 @@ describe('the relay', () => {
     expect(stream.comments).to.deep.equal(['ok'])
   })
 
-  it('D4.2: an event is on the wire before the next one is asked for', async () => {
+  it('D4.2: an event is sent before the next one is requested', async () => {
     const feed = new Feed()
     const { port } = await following(feed)
     const wire = await Wire.open(port)
@@ -61,7 +61,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('D4.5: a reader who goes away leaves the frames, also while none come', async () => {
+  it('D4.5: reading stops when the client disconnects, also while no frames arrive', async () => {
     const feed = new Feed()
     const { port } = await following(feed)
     const wire = await Wire.open(port)
@@ -70,7 +70,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('D4.5: a reader who is gone before the broker answers leaves the frames too', async () => {
+  it('D4.5: reading stops when the client disconnected before the broker answered', async () => {
     const feed = new Feed()
     const asked = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
@@ -92,7 +92,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('frames that fail end the stream with error `internal`, which leaks nothing and repeats the last id', async () => {
+  it('a failure of the frames ends the stream with the error `internal`, which reveals nothing and repeats the last id', async () => {
     const feed = new Feed()
     const { url, line } = await following(feed)
     const stream = await EventStream.open(`${url}/runs/${RUN_ID}/events`)
@@ -107,7 +107,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('D4.2: a resumed stream that fails at once repeats the id it was resumed from', async () => {
+  it('D4.2: a resumed stream that fails immediately repeats the id that it was resumed from', async () => {
     const feed = new Feed()
     const { url } = await following(feed)
     feed.fail(new Error('gone'))
@@ -115,7 +115,7 @@ describe('the relay', () => {
     expect(await response.text()).to.match(/^: ok\n\nid: 41\nevent: error\n/)
   })
 
-  it('the next frames are not asked for while the reader does not read, and none is lost', async () => {
+  it('no frames are requested while the client does not read, and none is lost', async () => {
     const feed = new Feed()
     const { port } = await following(feed)
     const wire = await Wire.open(port)
@@ -129,9 +129,9 @@ describe('the relay', () => {
     expect((await wire.end).length).to.be.greaterThan(60 * MEGABYTE.length)
   })
 
-  it('reliability 12: a reader who takes nothing is cut with slow_consumer and the id of the last frame delivered', async () => {
+  it('a client that does not read is cut off with slow_consumer and the id of the last frame delivered', async () => {
     const feed = new Feed()
-    const { port } = await following(feed, { stallMs: 100, farewellMs: 60_000 })
+    const { port } = await following(feed, { stallMs: 100, closeGraceMs: 60_000 })
     const wire = await Wire.open(port)
     await wire.send(FOLLOW).until(/: ok/)
     wire.socket.pause()
@@ -144,9 +144,9 @@ describe('the relay', () => {
     wire.socket.destroy()
   })
 
-  it('reliability 12: who then still does not read loses the connection', async () => {
+  it('the connection of a client that does not read the final error either is destroyed', async () => {
     const feed = new Feed()
-    const { port, line } = await following(feed, { stallMs: 50, farewellMs: 50 })
+    const { port, line } = await following(feed, { stallMs: 50, closeGraceMs: 50 })
     const wire = await Wire.open(port)
     await wire.send(FOLLOW).until(/: ok/)
     wire.socket.pause()
@@ -156,7 +156,7 @@ describe('the relay', () => {
     wire.socket.destroy()
   })
 
-  it('reliability rule 15: streams are counted while they are open and after, readers that are cut off apart', async () => {
+  it('open streams, all streams and clients that were cut off are counted', async () => {
     const metrics = new MetricsRegistry()
     const feeds = [new Feed(), new Feed()] as const
     const rest: Feed[] = [...feeds]
@@ -164,7 +164,7 @@ describe('the relay', () => {
     const { port, line } = await start({
       methods,
       metrics,
-      relay: { keepaliveMs: 15_000, stallMs: 50, farewellMs: 50 },
+      relay: { keepaliveMs: 15_000, stallMs: 50, closeGraceMs: 50 },
     })
     const [reader, sleeper] = [await Wire.open(port), await Wire.open(port)]
     await reader.send(FOLLOW).until(/: ok/)
@@ -181,7 +181,7 @@ describe('the relay', () => {
     for (const { socket } of [reader, sleeper]) socket.destroy()
   })
 
-  it('api.md Events: a keepalive comment comes at its interval, to an idle stream and to a busy one', async () => {
+  it('api.md Events: an idle stream and a busy one get a keepalive comment at each interval', async () => {
     const idle = new Feed()
     const busy = new Feed()
     const feeds = [idle, busy]
@@ -203,7 +203,7 @@ describe('the relay', () => {
     await Promise.all([idle.left, busy.left])
   })
 
-  it('a client of HTTP/1.0 gets the stream without chunks, ended by the end of the connection', async () => {
+  it('an HTTP/1.0 client gets the stream without chunks, ended by the end of the connection', async () => {
     const { port } = await start({ methods: { followRun: async () => framesOf(delta('a'), DONE) } })
     const wire = await Wire.open(port)
     const text = await wire.send(FOLLOW.replace('HTTP/1.1', 'HTTP/1.0')).end

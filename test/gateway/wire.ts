@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A conversation on a bare socket, for what `fetch` would never send. */
+/** A client on a bare socket, for requests that `fetch` cannot send. */
 export class Wire {
   readonly socket: Socket
   readonly #closed = Promise.withResolvers<string>()
@@ -18,7 +18,7 @@ export class Wire {
       this.#closed.resolve(this.#text)
       this.#wake?.()
     })
-    this.#closed.promise.catch(() => {}) // A test that does not look at the end does not mind how it came.
+    this.#closed.promise.catch(() => {}) // A test may ignore how the connection ended.
   }
 
   static open(port: number, options: { halfOpen?: boolean } = {}): Promise<Wire> {
@@ -32,7 +32,7 @@ export class Wire {
     })
   }
 
-  /** What has come so far. */
+  /** The text received so far. */
   get text(): string {
     return this.#text
   }
@@ -42,7 +42,7 @@ export class Wire {
     return this
   }
 
-  /** Resolves once what has come fits. */
+  /** Resolves with the text received so far as soon as it matches. */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#text)) {
       if (this.socket.closed) throw new Error(`the connection ended with: ${this.#text}`)
@@ -53,12 +53,12 @@ export class Wire {
     return this.#text
   }
 
-  /** All that came, once the server has closed the connection in good order. Rejects when it was reset. */
+  /** Resolves with all the text when the server has closed the connection. Rejects when the connection was reset. */
   get end(): Promise<string> {
     return this.#closed.promise
   }
 }
 
-/** A request in one piece. */
+/** Renders a whole request. */
 export const request = (head: string, headers: Record<string, string | number> = {}, body = ''): string =>
   [head, ...Object.entries({ Host: 'localhost', ...headers }).map(([k, v]) => `${k}: ${v}`), '', body].join('\r\n')

@@ -12,7 +12,7 @@ const statusFor = async (port: number, host: string, head = 'GET /v1/health HTTP
 describe('the Host header', () => {
   const start = useGateways()
 
-  it('D2.10: on a loopback address the standalone form answers to localhost, 127.0.0.1 and [::1] only', async () => {
+  it('D2.10: on a loopback address the standalone form accepts only localhost, 127.0.0.1 and [::1]', async () => {
     const allowedHosts = hostNames({ host: '127.0.0.1', isStandalone: true, allowedHosts: [] }) ?? []
     const { port } = await start({ allowedHosts })
     for (const host of ['localhost', 'localhost:8080', 'LOCALHOST', '127.0.0.1:1', '[::1]', '[::1]:8080']) {
@@ -40,7 +40,7 @@ describe('the Host header', () => {
     expect((JSON.parse(text.split('\r\n\r\n')[1] ?? '') as Refusal).error.type).to.equal('permission_error')
   })
 
-  it('D2.10: ALLOWED_HOSTS extends the list, and switches the check on for other addresses', () => {
+  it('D2.10: ALLOWED_HOSTS extends the list, and enables the check for other addresses', () => {
     const loopback = ['localhost', '127.0.0.1', '[::1]']
     for (const [host, isStandalone, allowedHosts, names] of [
       ['127.0.0.1', true, [], loopback],
@@ -55,7 +55,17 @@ describe('the Host header', () => {
     }
   })
 
-  it('without a list any host is answered, but HTTP/1.1 without one is 400 in the envelope', async () => {
+  it('D2.10: two Host lines are 400 in the envelope, whatever they name', async () => {
+    const { port } = await start({ allowedHosts: ['localhost'] })
+    for (const second of ['localhost', 'evil.example']) {
+      const wire = await Wire.open(port)
+      const lines = ['GET /v1/health HTTP/1.1', 'Host: localhost', `Host: ${second}`, 'Connection: close', '', '']
+      const text = await wire.send(...lines).end
+      expect(text).to.match(/^HTTP\/1.1 400 [^]*"type":"invalid_request_error"/)
+    }
+  })
+
+  it('without a list any host is accepted, but HTTP/1.1 without a Host header is 400 in the envelope', async () => {
     const { port } = await start()
     expect(await statusFor(port, 'anything.example')).to.equal(200)
     const wire = await Wire.open(port)

@@ -5,7 +5,7 @@ import { request, Wire } from '../gateway/wire.ts'
 describe('the request log', () => {
   const start = useGateways()
 
-  it('D1.3 LOG_LEVEL: is one line per request with its id, method, path, status and time', async () => {
+  it('D1.3 LOG_LEVEL: has one line per request with its id, method, path, status and time', async () => {
     const { get, line, lines } = await start()
     await get('/health?token=secret', { 'x-request-id': 'mine-1' })
     const { ms, ...rest } = await line(({ msg }) => msg === 'request')
@@ -22,7 +22,7 @@ describe('the request log', () => {
     expect(JSON.stringify(lines)).to.not.include('secret')
   })
 
-  it('D2.5: a good X-Request-ID is kept, another is replaced by req_ and hex', async () => {
+  it('D2.5: a valid X-Request-ID is kept, another one is replaced by req_ and hex digits', async () => {
     const { get } = await start()
     const longest = 'A.z_9-'.padEnd(128, 'x')
     expect((await get('/health', { 'x-request-id': longest })).headers.get('x-request-id')).to.equal(longest)
@@ -46,7 +46,7 @@ describe('the request log', () => {
     }
   })
 
-  it('the line of a stream names its run and comes when the stream is over', async () => {
+  it('the line of a stream names its run and is written when the stream has ended', async () => {
     const feed = new Feed()
     const { post, line, lines } = await start({ methods: { startRun: async () => ({ runId: RUN_ID, frames: feed }) } })
     const response = await post('/agent/run', { prompt: 'hi' })
@@ -56,7 +56,7 @@ describe('the request log', () => {
     expect(await line(({ msg }) => msg === 'request')).to.include({ status: 200, run_id: RUN_ID })
   })
 
-  it('a client that leaves before the answer is logged as 499, one that leaves a stream as cut', async () => {
+  it('a client that disconnects before the answer is logged as 499, one that disconnects from a stream as cut', async () => {
     const started = Promise.withResolvers<void>()
     const feed = new Feed()
     const { port, line } = await start({
@@ -80,7 +80,7 @@ describe('the request log', () => {
     expect(await line(({ status }) => status === 200)).to.include({ is_cut: true, run_id: RUN_ID })
   })
 
-  it('a bug is logged with its cause and the request that met it, and answered with 500 that says no more', async () => {
+  it('an unexpected error is logged with its cause and the request id, and answered with a 500 that reveals nothing', async () => {
     const { get, line } = await start({
       methods: { getRun: () => Promise.reject(new Error('redis://user:pw@10.0.0.1 refused')) },
     })
@@ -90,7 +90,7 @@ describe('the request log', () => {
     expect(await line(({ level }) => level === 'error')).to.include({ msg: 'request failed', request_id: 'r-1' })
   })
 
-  it('api.md Errors: a handler that throws at once is 500 like one that rejects', async () => {
+  it('api.md Errors: a handler that throws synchronously is 500 like one that rejects', async () => {
     const { get } = await start({
       methods: {
         getRun() {

@@ -13,7 +13,7 @@ describe('the server', () => {
   const start = useGateways()
 
   const malformed: [string, number, string[]][] = [
-    ['no HTTP at all', 400, ['GARBAGE', '', '']],
+    ['text that is not HTTP', 400, ['GARBAGE', '', '']],
     ['an unknown method', 400, ['FROB / HTTP/1.1', 'Host: a', '', '']],
     [
       'a length and chunks at once',
@@ -40,7 +40,7 @@ describe('the server', () => {
     ['a CONNECT', 400, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com', '', '']],
   ]
   for (const [what, status, lines] of malformed) {
-    it(`L8: ${what} is ${status} in the envelope, with an X-Request-ID, and the connection is closed`, async () => {
+    it(`${what} is ${status} in the envelope, with an X-Request-ID, and the connection is closed`, async () => {
       const text = await answerTo(await start(), ...lines)
       expect(text).to.match(new RegExp(`^HTTP/1.1 ${status} `))
       expect(text).to.match(/\r\nX-Request-ID: req_[0-9a-f]{32}\r\n/)
@@ -51,20 +51,20 @@ describe('the server', () => {
     })
   }
 
-  it('L9: headers that do not arrive in time are 408 in the envelope', async () => {
+  it('headers that do not arrive in time are 408 in the envelope', async () => {
     const gateway = await start({ server: { headersTimeoutMs: 50, checkIntervalMs: 20 } })
     const text = await answerTo(gateway, 'GET /v1/health HTTP/1.1', 'Host: a')
     expect(text).to.match(/^HTTP\/1.1 408 [^]*X-Request-ID: req_[^]*"type":"invalid_request_error"/)
   })
 
-  it('L9: a body too slow for the whole request is 408 with the id that the request has in the log', async () => {
+  it('a request whose body is too slow is 408 with the id that the request has in the log', async () => {
     const gateway = await start({ server: { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 20 } })
     const headers = { 'Content-Type': 'application/json', 'Content-Length': 10, 'X-Request-ID': 'slow-1' }
     const text = await answerTo(gateway, request('POST /v1/sessions HTTP/1.1', headers, '{'))
     expect(text).to.match(/^HTTP\/1.1 408 [^]*X-Request-ID: slow-1\r\n/)
   })
 
-  it('L9: a stream outlives every timeout of requests', async () => {
+  it('no request timeout ends a stream', async () => {
     const feed = new Feed()
     const limits = { headersTimeoutMs: 20, requestTimeoutMs: 20, checkIntervalMs: 10, keepAliveMs: 20 }
     const { port } = await start({
@@ -78,7 +78,7 @@ describe('the server', () => {
     await feed.left
   })
 
-  it('garbage behind the request of a running stream cuts the connection and writes nothing into the stream', async () => {
+  it('garbage after the request of a running stream closes the connection and writes nothing into the stream', async () => {
     const feed = new Feed()
     const { port } = await start({ methods: { followRun: async () => feed } })
     const wire = await Wire.open(port)
@@ -89,7 +89,7 @@ describe('the server', () => {
     await feed.left
   })
 
-  it('an upgrade is not made, the request is answered as it is', async () => {
+  it('an upgrade is ignored and the request is answered as usual', async () => {
     const { port } = await start()
     const wire = await Wire.open(port)
     const headers = { Connection: 'Upgrade', Upgrade: 'websocket' }
@@ -104,7 +104,7 @@ describe('the server', () => {
     wire.socket.destroy()
   })
 
-  it('L9: a connection is told to end after its share of requests', async () => {
+  it('a connection is closed after its maximum number of requests', async () => {
     const { port } = await start({ server: { maxRequestsPerSocket: 2 } })
     const wire = await Wire.open(port)
     expect(await wire.send(HEALTH).until(/\}$/)).to.match(/Connection: keep-alive/)
@@ -112,7 +112,7 @@ describe('the server', () => {
     wire.socket.destroy()
   })
 
-  it('L9: more connections than may be are not taken', async () => {
+  it('connections above the limit are refused', async () => {
     const { port } = await start({ server: { maxConnections: 1 } })
     const first = await Wire.open(port)
     await first.send(HEALTH).until(/\}$/)
@@ -121,7 +121,7 @@ describe('the server', () => {
     first.socket.destroy()
   })
 
-  it('a port that is taken is an error of listen', async () => {
+  it('listen rejects when the port is in use', async () => {
     const { port } = await start()
     const second = createServer(() => {})
     const failure = await second.listen(port, '127.0.0.1').catch((error: NodeJS.ErrnoException) => error.code)
@@ -132,7 +132,7 @@ describe('the server', () => {
 describe('closing the server', () => {
   const start = useGateways()
 
-  it('takes no new connection, closes idle ones at once, and lets running responses end', async () => {
+  it('accepts no new connection, closes idle ones immediately, and lets open responses end', async () => {
     const gate = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     const { port, server, get } = await start({
@@ -168,7 +168,7 @@ describe('closing the server', () => {
     await closed
   })
 
-  it('does not wait for connections that have sent nothing, or half a request', async () => {
+  it('does not wait for connections that sent nothing or an incomplete request', async () => {
     const { port, server, get } = await start()
     const fresh = await Wire.open(port)
     const half = await Wire.open(port)
@@ -178,7 +178,7 @@ describe('closing the server', () => {
     expect(await Promise.all([fresh.end, half.end.catch(() => '')])).to.deep.equal(['', ''])
   })
 
-  it('at the deadline cuts what is still there', async () => {
+  it('closes the remaining connections at the deadline', async () => {
     const feed = new Feed()
     const { port, server } = await start({ methods: { followRun: async () => feed } })
     const wire = await Wire.open(port)
@@ -188,7 +188,7 @@ describe('closing the server', () => {
     await Promise.all([cut, feed.left])
   })
 
-  it('is over at once when nothing is under way', async () => {
+  it('is done immediately when no response is open', async () => {
     const { server, get } = await start({ methods: { followRun: async () => framesOf(DONE) } })
     await (await get(`/runs/${RUN_ID}/events`)).text()
     await server.close(60_000)

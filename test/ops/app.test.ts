@@ -12,7 +12,7 @@ describe('the ops listener', () => {
   const statusAt = async ({ get }: TestOps, path: string, headers: Record<string, string> = {}) =>
     (await get(path, { headers })).status
 
-  it('reliability rule 15: /livez is 200 while the loop turns, ready or not', async () => {
+  it('D1.3: /livez is 200 whether the process is ready or not', async () => {
     const ops = await open()
     for (const change of [() => {}, () => ops.ready({ redis: () => false }), () => ops.drain.close()]) {
       change()
@@ -26,7 +26,7 @@ describe('the ops listener', () => {
     return [response.status, await response.json()]
   }
 
-  it('/readyz is 503 until everything is open, then as the checks say, by name', async () => {
+  it('/readyz is 503 until everything is open, and then names the failing checks', async () => {
     const ops = await open()
     const holds = { redis: true, store: true }
     expect(await answerOf(ops)).to.deep.equal([503, { status: 'unavailable', failing: ['starting'] }])
@@ -38,7 +38,7 @@ describe('the ops listener', () => {
     expect(await answerOf(ops)).to.deep.equal([200, { status: 'ok' }])
   })
 
-  it('T_drain: /readyz is 503 from the first moment of the drain on, whatever else holds', async () => {
+  it('/readyz is 503 from the beginning of the drain, whatever the checks say', async () => {
     const ops = await open()
     ops.ready({ redis: () => true })
     await ops.drain.close()
@@ -55,7 +55,7 @@ describe('the ops listener', () => {
     })
   }
 
-  it('D1.3: a password may hold colons', async () => {
+  it('D1.3: a password may contain colons', async () => {
     const ops = await open({ opsToken: 'a:b:c' })
     expect(await statusAt(ops, '/metrics', { authorization: basic('x:a:b:c') })).to.equal(200)
   })
@@ -73,14 +73,14 @@ describe('the ops listener', () => {
     })
   }
 
-  it('D1.3: the probes ask for no token', async () => {
+  it('D1.3: the probes require no token', async () => {
     const ops = await open({ opsToken: TOKEN })
     ops.ready({})
     expect(await statusAt(ops, '/livez')).to.equal(200)
     expect(await statusAt(ops, '/readyz')).to.equal(200)
   })
 
-  it('D2.2: a path that does not exist is 404, another method 405 with Allow, both in the envelope', async () => {
+  it('D2.2: an unknown path is 404 and a wrong method is 405 with Allow, both in the envelope', async () => {
     const ops = await open()
     const missing = await ops.get('/v1/health')
     expect(missing.status).to.equal(404)
@@ -95,7 +95,7 @@ describe('the ops listener', () => {
     }
   })
 
-  it('D2.5: every response carries X-Request-ID, a client’s own where it fits', async () => {
+  it('D2.5: every response has an X-Request-ID, the client’s own when it is valid', async () => {
     const ops = await open({ opsToken: TOKEN })
     for (const path of ['/livez', '/readyz', '/metrics', '/queues']) {
       const own = await ops.get(path, { headers: { 'x-request-id': 'probe-1' } })
@@ -104,20 +104,20 @@ describe('the ops listener', () => {
     }
   })
 
-  it('L8: what is no HTTP is answered in the envelope too', async () => {
+  it('a request that is not HTTP is answered in the envelope too', async () => {
     const { port } = new URL((await open()).url)
     const text = await (await Wire.open(Number(port))).send('GARBAGE', '', '').end
     expect(text).to.match(/^HTTP\/1.1 400 [^]*X-Request-ID: req_[^]*"type":"invalid_request_error"/)
   })
 
-  it('D2.10: standalone on a loopback address, a web page’s own host name is refused; in the cluster any will do', async () => {
+  it('D2.10: standalone on a loopback address refuses foreign host names, the cluster accepts any', async () => {
     const probe = request('GET /livez HTTP/1.1', { Host: 'rebound.example', Connection: 'close' })
     const answer = async (ops: TestOps) => (await Wire.open(Number(new URL(ops.url).port))).send(probe).end
     expect(await answer(await open({}, 'standalone'))).to.match(/^HTTP\/1.1 403 /)
     expect(await answer(await open({ allowedHosts: ['api.example'] }, 'cluster'))).to.match(/^HTTP\/1.1 200 /)
   })
 
-  it('an OPS_PORT that is taken is told by its name, with what to do', async () => {
+  it('the error for an OPS_PORT in use names the variable and says what to do', async () => {
     const { port } = new URL((await open()).url)
     const failure = await open({ opsPort: Number(port) }).catch(String)
     expect(failure).to.include(`127.0.0.1:${port} is taken`).and.include('OPS_PORT')

@@ -12,7 +12,7 @@ describe('/metrics', () => {
     return parsePage(await response.text())
   }
 
-  it('reliability rule 15: every number of a process is there by its name before anything was counted', async () => {
+  it('D1.3: every metric is present before anything was counted', async () => {
     const { types, value } = await scrape(await open())
     for (const name of Object.keys(COUNTERS)) {
       expect(types.get(`agent_engine_${name}_total`)).to.equal('counter')
@@ -31,7 +31,7 @@ describe('/metrics', () => {
     expect((await scrape(ops)).value('agent_engine_events_total')).to.equal(43)
   })
 
-  it('a gauge is read when somebody looks, one number or one per state; one that nobody gives has no sample', async () => {
+  it('a gauge is read at each scrape, as one number or one per state; an unregistered one has no sample', async () => {
     const ops = await open()
     const now = { streams: 1, runs: { running: 2, waiting: 0 } as Record<string, number> }
     ops.metrics.gauge('streams', () => now.streams)
@@ -47,7 +47,7 @@ describe('/metrics', () => {
     expect(second.samples.filter(({ name }) => name === 'agent_engine_runs')).to.have.length(1)
   })
 
-  it('a histogram’s buckets are cumulative, each bound inclusive, and the last holds all', async () => {
+  it('the buckets of a histogram are cumulative, each bound is inclusive, and the last bucket counts all', async () => {
     const ops = await open()
     const { bounds } = HISTOGRAMS.relay_batch_bytes
     for (const value of [1, bounds[0], bounds[0] + 1, bounds.at(-1) ?? 0, 9e9])
@@ -60,7 +60,7 @@ describe('/metrics', () => {
     expect(value('agent_engine_relay_batch_bytes_sum')).to.equal(1 + 256 + 257 + 1_048_576 + 9e9)
   })
 
-  it('the process and its event loop are there under the names that dashboards know', async () => {
+  it('the metrics of the process and its event loop have their customary names', async () => {
     const { value } = await scrape(await open())
     expect(value('process_resident_memory_bytes')).to.be.greaterThan(1e6)
     expect(value('process_cpu_seconds_total')).to.be.greaterThan(0)
@@ -68,7 +68,7 @@ describe('/metrics', () => {
     expect(value('nodejs_heap_size_used_bytes')).to.be.greaterThan(1e6)
   })
 
-  it('scrapes at once do not disturb each other, the first ones included', async () => {
+  it('concurrent scrapes do not disturb each other, also the first ones', async () => {
     const ops = await open()
     const pages = await Promise.all(Array.from({ length: 5 }, () => scrape(ops)))
     for (const { types } of pages) expect([...types.keys()]).to.deep.equal([...(pages[0]?.types.keys() ?? [])])

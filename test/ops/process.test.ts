@@ -15,7 +15,7 @@ const mainOf = (form: Form) => new URL(`../../services/${form}/main.ts`, import.
 
 const DEADLINE_MS = 10_000
 
-/** Asks until the answer has this status: nothing tells a prober when it changes. */
+/** Polls until the answer has this status. */
 async function answerWith(status: number, url: string): Promise<unknown> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline; await sleep(20)) {
     const response = await fetch(url)
@@ -61,7 +61,7 @@ function useProcesses() {
 describe('the ops listener of a standalone process', () => {
   const { launch, start } = useProcesses()
 
-  it('T_drain: from SIGTERM on /readyz is 503 and /livez 200, until the last run has ended', async () => {
+  it('from SIGTERM until the last run has ended /readyz is 503 and /livez 200', async () => {
     const { child, url, opsUrl } = await start('standalone', { DRAIN_SECS: '20' })
     expect(await answerWith(200, `${opsUrl}/readyz`)).to.deep.equal({ status: 'ok' })
     const stream = await runOn(url, '/say one\n/sleep 1000\n/say two')
@@ -73,7 +73,7 @@ describe('the ops listener of a standalone process', () => {
     expect(await exited).to.equal(0)
   })
 
-  it('reliability rule 15: a run moves the counters of streams, events and states', async () => {
+  it('a run changes the metrics of streams, events and run states', async () => {
     const { url, opsUrl } = await start('standalone')
     const before = await scrape(opsUrl)
     const stream = await runOn(url, '/say one\n/sleep 60000')
@@ -93,7 +93,7 @@ describe('the ops listener of a standalone process', () => {
     expect(after.value('agent_engine_events_total')).to.equal(stream.frames.length)
   })
 
-  it('reliability rule 15: a permission is pending while it waits, and its wait is told afterwards', async () => {
+  it('a permission request is counted while it is pending, and its waiting time afterwards', async () => {
     const { url, opsUrl } = await start('standalone', { TOOL_PERMISSIONS: '{"Glob":"ask"}' })
     const stream = await runOn(url, '/tool Glob {"pattern":"*"}')
     const { data } = await stream.until('permission_request')
@@ -111,7 +111,7 @@ describe('the ops listener of a standalone process', () => {
     expect(page.value('agent_engine_permission_wait_seconds_sum')).to.be.within(0.001, 10)
   })
 
-  it('an OPS_PORT that is taken is one clear line and exit code 1', async () => {
+  it('an OPS_PORT in use is reported in one line without a stack, with exit code 1', async () => {
     const { port } = new URL((await start('standalone')).opsUrl)
     const second = launch('standalone', { OPS_PORT: port })
     expect(await second.exited).to.equal(1)
@@ -119,7 +119,7 @@ describe('the ops listener of a standalone process', () => {
     expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])
   })
 
-  it('D1.3: OPS_TOKEN closes /metrics, and is in no log line', async () => {
+  it('D1.3: OPS_TOKEN protects /metrics and is in no log line', async () => {
     const { child, opsUrl } = await start('standalone', { OPS_TOKEN: 'ops-secret-1', LOG_LEVEL: 'debug' })
     expect((await fetch(`${opsUrl}/metrics`)).status).to.equal(401)
     const authorization = 'Bearer ops-secret-1'
@@ -133,7 +133,7 @@ describe('the ops listeners of a cluster', () => {
   const redis = useRedis()
   const { start } = useProcesses()
 
-  it('reliability R rows: without Redis /readyz is 503 on every process and /livez 200; with it, 200 again', async () => {
+  it('without Redis /readyz is 503 on every process and /livez 200, and with Redis again both are 200', async () => {
     const env = { REDIS_URL: redis.url }
     const started = [await start('worker', env), await start('gateway', env)]
     const all = (status: number) => Promise.all(started.map(({ opsUrl }) => answerWith(status, `${opsUrl}/readyz`)))
@@ -146,7 +146,7 @@ describe('the ops listeners of a cluster', () => {
     await all(200)
   })
 
-  it('reliability rule 15: each process counts its own part of a run', async () => {
+  it('each process counts its own part of a run', async () => {
     const env = { REDIS_URL: redis.url }
     const worker = await start('worker', env)
     const gateway = await start('gateway', env)

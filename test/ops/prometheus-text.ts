@@ -1,6 +1,6 @@
 export type Sample = { name: string; labels: Record<string, string>; value: number }
 
-/** A page of Prometheus's text format, read as strictly as its specification allows. */
+/** Parses a page of Prometheus's text format strictly. */
 export type Page = { types: ReadonlyMap<string, string>; samples: readonly Sample[]; value(series: string): number }
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
@@ -10,7 +10,7 @@ const SAMPLE = new RegExp(`^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)?\\})? (\\S+)
 const NUMBER = /^[+-]?(\d+(\.\d+)?(e[+-]?\d+)?|nan|inf)$/i
 const SUFFIX = /_(bucket|sum|count)$/
 
-/** Throws with the line that is no line of the format, or that no TYPE line announced. */
+/** Throws on a line that does not match the format or that no TYPE line precedes. */
 export function parsePage(text: string): Page {
   const types = new Map<string, string>()
   const samples = new Map<string, Sample>()

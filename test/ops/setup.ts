@@ -4,7 +4,7 @@ import { createLog } from '../../shared/log.ts'
 
 export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }
 
-/** Ops listeners on real sockets for one describe block; those that a test opens are closed after it. */
+/** Opens ops listeners on real sockets for one describe block, and closes them after each test. */
 export function useOps(): (config?: Partial<OpsConfig>, form?: Form) => Promise<TestOps> {
   const opened: Ops[] = []
   afterEach(() => Promise.all(opened.splice(0).map(({ close }) => close.close())))

@@ -12,7 +12,7 @@ const limiterAt = (perMinute: number, maxClients?: number) => {
 }
 
 describe('the sliding window in memory', () => {
-  it('api.md Limits: any 60 seconds hold at most the limit, and what is refused does not count', () => {
+  it('api.md Limits: any 60 seconds contain at most the limit, and refused requests do not count', () => {
     const gaps = fc.array(fc.double({ min: 0, max: 40_000, noNaN: true }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(gaps, fc.integer({ min: 1, max: 5 }), (waits, limit) => {
@@ -31,7 +31,7 @@ describe('the sliding window in memory', () => {
     )
   })
 
-  it('D2.9: after resetSecs, and no sooner than a second before, one more is allowed', () => {
+  it('D2.9: one more request is allowed after resetSecs, and not a second earlier', () => {
     const { clock, take } = limiterAt(2)
     take()
     clock.now += 10_500
@@ -56,7 +56,7 @@ describe('the sliding window in memory', () => {
     expect([take('a'), take('b'), take('a')].map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, false])
   })
 
-  it('remembers as many clients as it is told, those that were seen last', () => {
+  it('keeps the most recent clients up to the maximum number', () => {
     const { take } = limiterAt(1, 2)
     for (const key of ['a', 'b', 'a', 'c']) take(key)
     expect(take('a').isAllowed).to.equal(false)

@@ -21,11 +21,11 @@ describe('the sliding window in Redis', () => {
   async function open(perMinute: number, windowMs?: number): Promise<RateLimiter> {
     const link = await openRedisLink(redis.url)
     links.push(link)
-    const standIn = createMemoryRateLimiter({ perMinute })
-    return createRedisRateLimiter({ run: link.run, perMinute, standIn, log, ...(windowMs && { windowMs }) })
+    const fallback = createMemoryRateLimiter({ perMinute })
+    return createRedisRateLimiter({ run: link.run, perMinute, fallback, log, ...(windowMs && { windowMs }) })
   }
 
-  it('api.md Limits: of many requests at once through two gateways exactly the limit is allowed', async () => {
+  it('api.md Limits: of many concurrent requests through two gateways exactly the limit is allowed', async () => {
     const gateways = [await open(7), await open(7)]
     const all = Array.from({ length: 20 }, () => gateways.map(async (limiter) => limiter.take('a'))).flat()
     const taken = await Promise.all(all)
@@ -38,7 +38,7 @@ describe('the sliding window in Redis', () => {
     }
   })
 
-  it('api.md Limits: the window slides, and what is refused does not count', async () => {
+  it('api.md Limits: the window slides, and refused requests do not count', async () => {
     const WINDOW = 400
     const [limiter, other] = [await open(2, WINDOW), await open(2, WINDOW)]
     const times: number[] = []
@@ -58,7 +58,7 @@ describe('the sliding window in Redis', () => {
     expect(taken.map(({ isAllowed }) => isAllowed)).to.deep.equal([true, true, false])
   })
 
-  it('design §7.8: a client that is gone leaves nothing in Redis', async () => {
+  it('a client that sends no more requests leaves nothing in Redis', async () => {
     const limiter = await open(5, 200)
     await limiter.take('a')
     const client = redis.connect()
@@ -66,7 +66,7 @@ describe('the sliding window in Redis', () => {
     while ((await client.exists('ae:rate:a')) > 0);
   })
 
-  it('a Redis that hangs costs one request a quarter of a second: each gateway counts for itself, and says so once', async () => {
+  it('while Redis hangs one request waits a quarter of a second, then each gateway counts for itself and logs that once', async () => {
     const limiter = await open(3)
     await limiter.take('a')
     await redis.server.kill('SIGSTOP')
@@ -82,10 +82,10 @@ describe('the sliding window in Redis', () => {
       await limiter.take('b')
       await nextTurn()
     }
-    expect(lines[1]).to.include('across gateways again')
+    expect(lines[1]).to.include('counted across gateways')
   })
 
-  it('a Redis that is dead refuses nobody and lets nobody in above the limit', async () => {
+  it('while Redis is down requests are served and the limit still holds', async () => {
     const limiter = await open(2)
     await redis.server.kill('SIGKILL')
     const taken = []

@@ -1,51 +1,46 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Script } from 'node:vm'
 import { expect } from 'chai'
+import { COMPILE_CACHE, nodeFlags } from '../../scripts/node-options.ts'
+import { MIN_NODE } from '../../services/wiring/process.ts'
 import { makeProject, OURS } from './project.ts'
 
-/** Runs our launcher with another wiring behind it. */
-async function launch(wiring: string, wantedNode?: string) {
-  const [main = '', type = ''] = await Promise.all(
-    ['main.ts', 'package.json'].map((name) => readFile(join(OURS, 'services/standalone', name), 'utf8')),
-  )
-  await using project = await makeProject(
-    {
-      'services/standalone/main.ts': main,
-      'services/standalone/package.json': type,
-      'services/standalone/standalone.mts': wiring,
-    },
-    wantedNode,
-  )
-  return await project.start('bin/node', [join(project.root, 'services/standalone/main.ts')]).ended
+/** Runs scripts/start with this text as the main module of the standalone form. */
+async function launch(main: string, env: Record<string, string> = {}) {
+  await using project = await makeProject({
+    'services/standalone/main.ts': main,
+    'node_modules/.package-lock.json': '{}',
+  })
+  return { root: project.root, ...(await project.start('scripts/start', [], env).ended) }
 }
 
-describe('services/standalone/main.ts', () => {
-  it('runs the wiring', async () => {
-    const ended = await launch(`export const main = async () => console.log('up' satisfies string)`)
-    expect(ended).to.deep.equal({ code: 0, stdout: 'up\n', stderr: '' })
+const PRINT_OPTIONS = `console.log(JSON.stringify([process.execArgv, process.env['NODE_COMPILE_CACHE']] satisfies unknown[]))`
+
+describe('how scripts/start runs the standalone form', () => {
+  it('sets the same Node flags and the same compile cache as scripts/node-options.ts', async () => {
+    const { root, stdout } = await launch(PRINT_OPTIONS)
+    const cache = join(root, COMPILE_CACHE.slice(OURS.length))
+    expect(JSON.parse(stdout)).to.deep.equal([nodeFlags('standalone'), cache])
   })
 
-  it('D1.1: a Node older than package.json wants is told so in one line, and nothing of the product is loaded', async () => {
-    const { code, stdout, stderr } = await launch(`console.log('loaded')`, '>=999')
-    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
-    expect(stderr).to.match(/^agent-engine needs Node 999 or newer and this is v\d[^\n]*\n$/)
+  it('keeps a NODE_COMPILE_CACHE of the environment', async () => {
+    const { root, stdout } = await launch(PRINT_OPTIONS, { NODE_COMPILE_CACHE: '/tmp' })
+    expect(JSON.parse(stdout)).to.deep.equal([nodeFlags('standalone'), '/tmp'], root)
   })
 
-  it('is plain JavaScript in a CommonJS file, which Node 20 can read', async () => {
-    const text = await readFile(join(OURS, 'services/standalone/main.ts'), 'utf8')
-    expect(() => new Script(text)).not.to.throw()
-    expect(JSON.parse(await readFile(join(OURS, 'services/standalone/package.json'), 'utf8')).type).to.equal('commonjs')
+  it('D1.1: package.json requires the same Node version that a process checks when it starts', async () => {
+    const { engines } = JSON.parse(await readFile(join(OURS, 'package.json'), 'utf8')) as { engines: { node: string } }
+    expect(engines.node).to.equal(`>=${MIN_NODE}`)
   })
 
-  for (const [what, wiring] of [
-    ['cannot be loaded', `import './missing.mts'\nexport const main = async () => {}`],
-    ['throws', `export const main = async () => { throw new Error('broken wiring') }`],
+  for (const [what, main] of [
+    ['cannot be loaded', `import './missing.ts'`],
+    ['throws', `throw new Error('broken main')`],
   ] as const) {
-    it(`shows the error and exits 1 when the wiring ${what}`, async () => {
-      const { code, stderr } = await launch(wiring)
+    it(`shows the error and exits with 1 when main.ts ${what}`, async () => {
+      const { code, stderr } = await launch(main)
       expect(code).to.equal(1)
-      expect(stderr).to.match(/Error.*(missing\.mts|broken wiring)/)
+      expect(stderr).to.match(/Error.*(missing\.ts|broken main)/)
     })
   }
 })

@@ -11,15 +11,19 @@ const COPIED = [
   'scripts/start',
   'scripts/test',
   'scripts/ensure-node.sh',
+  'scripts/cluster',
   'scripts/ensure-chromium.sh',
   'scripts/test-reporter.ts',
+  'scripts/testing',
+  'scripts/imports',
+  'test/hooks.ts',
 ]
 
 /** Notes its calls in npm.log; `npm ci` brings what the real one would, as links. */
 const NPM = `#!/bin/sh
 echo "npm $*" >> npm.log
 [ "$1" = ci ] && { [ -z "$SLOW_NPM" ] || { echo "pid $$"; exec sleep 60; }; mkdir -p node_modules/.bin
-  ln -sfn "${process.execPath}" node_modules/.bin/node; ln -sfn "${OURS}/node_modules/mocha" node_modules/mocha; }
+  ln -sfn "${process.execPath}" node_modules/.bin/node; for name in mocha typescript @typescript; do ln -sfn "${OURS}/node_modules/$name" "node_modules/$name"; done; }
 [ "$1" = run ] && exit "\${CHECK_CODE:-0}"
 exit 0
 `
@@ -30,13 +34,12 @@ export async function makeProject(files: Record<string, string> = {}, wantedNode
     'package.json': JSON.stringify({ type: 'module', engines: { node: wantedNode } }),
     'package-lock.json': '{"lock":1}',
     '.mocharc.json': await readFile(join(OURS, '.mocharc.json'), 'utf8'),
-    'services/standalone/package.json': '{"type":"commonjs"}',
     'bin/npm': NPM,
     'scripts/local-services.ts': '',
     ...files,
   })
   await utimes(join(tree.root, 'package-lock.json'), 0, 0) // As a clone's is older than what is installed after it.
-  for (const path of COPIED) await cp(join(OURS, path), join(tree.root, path))
+  for (const path of COPIED) await cp(join(OURS, path), join(tree.root, path), { recursive: true })
   await chmod(join(tree.root, 'bin/npm'), 0o755)
   await symlink(process.execPath, join(tree.root, 'bin/node'))
   const env = { PATH: `${tree.root}/bin:/usr/bin:/bin`, CHROMIUM: process.execPath, HOME: tree.root }

@@ -11,7 +11,7 @@ type ClusterFile = { processes: Member[]; redis_url: string; mongodb_url: string
 
 const SCRIPT = new URL('../../scripts/run-cluster.ts', import.meta.url).pathname
 
-const lives = (pid: number) => {
+const isAlive = (pid: number) => {
   try {
     return process.kill(pid, 0)
   } catch {
@@ -39,8 +39,8 @@ describe('scripts/run-cluster.ts', () => {
 
   const read = async () => JSON.parse(await readFile(join(dataDir, 'cluster.json'), 'utf8')) as ClusterFile
 
-  /** The file once it fits. Reading fails when it is ever seen half written. */
-  async function fileThat(fits: (file: ClusterFile) => boolean): Promise<ClusterFile> {
+  /** Resolves with the file once it matches. Rejects if it is ever read half written. */
+  async function waitForFile(fits: (file: ClusterFile) => boolean): Promise<ClusterFile> {
     const { promise, resolve, reject } = Promise.withResolvers<ClusterFile>()
     const look = () => void read().then((file) => fits(file) && resolve(file), reject)
     const watcher = watch(dataDir, look)
@@ -48,7 +48,7 @@ describe('scripts/run-cluster.ts', () => {
     return promise.finally(() => watcher.close())
   }
 
-  it('D1.1, D1.3: cluster.json names every process with its ports, and one that died comes back on its own', async () => {
+  it('D1.1, D1.3: cluster.json lists every process with its ports, and a killed process is started again', async () => {
     const [port, opsPort] = [await freePort(), await freePort()]
     const env = { PORT: String(port), OPS_PORT: String(opsPort) }
     const child = start(['--gateways', '1', '--workers', '2'], env)
@@ -66,27 +66,27 @@ describe('scripts/run-cluster.ts', () => {
 
     const victim = processes[1]?.pid ?? 0
     process.kill(victim, 'SIGKILL')
-    const without = await fileThat((file) => file.processes.length === 2)
+    const without = await waitForFile((file) => file.processes.length === 2)
     expect(without.processes.map(({ pid }) => pid)).not.to.include(victim)
-    const again = await fileThat((file) => file.processes.length === 3)
+    const again = await waitForFile((file) => file.processes.length === 3)
     expect(again.processes[1]).to.include({ role: 'worker', ops_port: opsPort + 1 })
     expect(again.processes[1]?.pid).not.to.equal(victim)
 
     expect(await child.end()).to.equal(0)
-    expect(again.processes.filter(({ pid }) => lives(pid))).to.deep.equal([])
+    expect(again.processes.filter(({ pid }) => isAlive(pid))).to.deep.equal([])
     expect(await read().catch(String)).to.include('ENOENT')
   })
 
-  it('D1.3: a wrong configuration is told once for all processes, nothing is started, and the exit code is 78', async () => {
+  it('D1.3: a wrong configuration is reported once for all processes, nothing is started, and the exit code is 78', async () => {
     const child = start([], { AUTH_MODE: 'enforced', OPS_PORT: 'http' })
     expect(await child.exited).to.equal(78)
     const said = child.lines.join('\n')
-    expect(said.match(/AUTH_MODE=enforced wants OIDC_ISSUER/g)).to.have.length(1)
+    expect(said.match(/AUTH_MODE=enforced needs OIDC_ISSUER/g)).to.have.length(1)
     expect(said).to.include('OPS_PORT holds "http"')
     expect(said).not.to.include('Started Redis')
   })
 
-  it('a port that is taken is told in the words of the process, and everything else is stopped', async () => {
+  it('a port in use is reported with the output of the process, and everything else is stopped', async () => {
     const port = await freePort()
     const { createServer } = await import('node:http')
     const holder = createServer().listen(port, '127.0.0.1')
@@ -96,7 +96,7 @@ describe('scripts/run-cluster.ts', () => {
     expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is taken`)
   })
 
-  it('what is no option is told with the usage', async () => {
+  it('an unknown option and a wrong number print the usage and exit with 2', async () => {
     for (const args of [
       ['--worker', '1'],
       ['--gateways', '0'],

@@ -6,7 +6,7 @@ import { isGone, makeProject } from './project.ts'
 const MAIN = { 'services/standalone/main.ts': `console.log('main', process.cwd(), ...process.argv.slice(2))` }
 
 describe('scripts/start (D1.1)', () => {
-  it('installs on a fresh machine, runs the standalone form in the project folder, and hands it the arguments', async () => {
+  it('installs on a fresh machine, and runs the standalone form in the project folder with the arguments', async () => {
     await using project = await makeProject(MAIN)
     const { code, stdout, stderr } = await project.start('scripts/start', ['--flag']).ended
     expect(code).to.equal(0)
@@ -15,7 +15,7 @@ describe('scripts/start (D1.1)', () => {
     expect(await project.npmCalls()).to.have.length(1)
   })
 
-  it('is idempotent: what is installed is not installed again, until the lock changes', async () => {
+  it('is idempotent: packages are not installed again until the lock file changes', async () => {
     await using project = await makeProject(MAIN)
     await project.start('scripts/start').ended
     await project.start('scripts/start').ended
@@ -25,13 +25,13 @@ describe('scripts/start (D1.1)', () => {
     expect(await project.npmCalls()).to.have.length(2)
   })
 
-  it('takes what `npm ci` has installed by hand', async () => {
+  it('uses the packages that `npm ci` by hand has installed', async () => {
     await using project = await makeProject({ ...MAIN, 'node_modules/.package-lock.json': '{}' })
     expect((await project.start('scripts/start').ended).code).to.equal(0)
     expect(await project.npmCalls()).to.deep.equal([])
   })
 
-  it('an older Node gets one line that says what is wanted and how to get it, and exit code 1', async () => {
+  it('D1.1: an older Node prints one line with the required version and where to get it, and exits with 1', async () => {
     await using project = await makeProject({ ...MAIN, 'node_modules/.package-lock.json': '{}' }, '>=999')
     const { code, stdout, stderr } = await project.start('scripts/start').ended
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
@@ -39,7 +39,7 @@ describe('scripts/start (D1.1)', () => {
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`passes ${signal} on, and the exit code back`, async () => {
+    it(`passes ${signal} on and returns the exit code`, async () => {
       const main = `process.on('${signal}', () => process.exit(7))\nconsole.log('up')\nsetInterval(() => {}, 1000)`
       await using project = await makeProject({ 'services/standalone/main.ts': main })
       const running = project.start('scripts/start')
@@ -49,7 +49,7 @@ describe('scripts/start (D1.1)', () => {
     })
   }
 
-  it('a signal during the installation ends that too', async () => {
+  it('a signal during the installation ends the installation too', async () => {
     await using project = await makeProject(MAIN)
     const running = project.start('scripts/start', [], { SLOW_NPM: 'true' })
     const pid = await running.says(/pid (\d+)\n/)

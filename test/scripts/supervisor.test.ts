@@ -7,7 +7,7 @@ type Member = { name: string; pid: number }
 
 const STOP_MS = 5_000
 
-/** A program whose n-th process is the n-th of `scripts`, and the last of them from then on; it is ready once it says `up`. */
+/** A program whose n-th process runs the n-th of `scripts`, and then always the last. It is ready when it has printed `up`. */
 function program(name: string, ...scripts: string[]) {
   let starts = 0
   return {
@@ -23,8 +23,8 @@ function program(name: string, ...scripts: string[]) {
   }
 }
 
-const STAYS = 'echo up; exec sleep 60'
-const DIES = 'echo up; exit 3'
+const RUNS = 'echo up; exec sleep 60'
+const EXITS = 'echo up; exit 3'
 
 describe('the supervisor of a cluster', () => {
   const opened: Supervisor<Member>[] = []
@@ -37,7 +37,7 @@ describe('the supervisor of a cluster', () => {
       said.push(line)
       for (const look of waiting) look()
     }
-    /** Resolves once `count` lines that fit have been said. */
+    /** Resolves when `count` matching lines have been printed. */
     const lines = (pattern: RegExp, count: number) =>
       new Promise<string[]>((resolve) => {
         const look = () => {
@@ -56,30 +56,30 @@ describe('the supervisor of a cluster', () => {
 
   const delaysOf = (lines: string[]) => lines.map((line) => Number(/in ([\d.]+) s/.exec(line)?.[1]))
 
-  it('D1.1: a process that died is started again, at delays that double up to a bound while it keeps dying', async () => {
+  it('D1.1: a process that exits is started again, after delays that double up to a maximum while it keeps exiting', async () => {
     const { supervisor, lines } = open()
-    await supervisor.start([program('a', DIES)])
-    expect(delaysOf(await lines(/started again/, 5))).to.deep.equal([0.01, 0.02, 0.04, 0.04, 0.04])
+    await supervisor.start([program('a', EXITS)])
+    expect(delaysOf(await lines(/restarts in/, 5))).to.deep.equal([0.01, 0.02, 0.04, 0.04, 0.04])
   })
 
-  it('the delay begins anew after a life that was long enough', async () => {
+  it('the delay is the first one again after a process has run long enough', async () => {
     const { supervisor, lines } = open({ delays: { firstMs: 10, maxMs: 1_000, steadyMs: 1_500 } })
-    await supervisor.start([program('a', DIES, DIES, 'echo up; sleep 1.7', DIES)])
-    expect(delaysOf(await lines(/started again/, 4))).to.deep.equal([0.01, 0.02, 0.01, 0.02])
+    await supervisor.start([program('a', EXITS, EXITS, 'echo up; sleep 1.7', EXITS)])
+    expect(delaysOf(await lines(/restarts in/, 4))).to.deep.equal([0.01, 0.02, 0.01, 0.02])
   })
 
-  it('who dies before it is ready again has died like any other', async () => {
+  it('a process that exits before it is ready again counts as exited once more', async () => {
     const { supervisor, lines } = open()
-    await supervisor.start([program('a', DIES, 'exit 1', STAYS)])
-    expect(await lines(/has died/, 2)).to.deep.equal(['a has died (3): up', 'a has died (1): it said nothing'])
+    await supervisor.start([program('a', EXITS, 'exit 1', RUNS)])
+    expect(await lines(/ exited /, 2)).to.deep.equal(['a exited (3): up', 'a exited (1): no output'])
     await lines(/ready again/, 1)
     expect(supervisor.members).to.have.length(1)
   })
 
-  it('D1.1: members are told of as they come and go, in the order of the programs', async () => {
+  it('D1.1: each change of the members is reported, in the order of the programs', async () => {
     const told: string[][] = []
     const { supervisor, lines } = open({ onChange: async (members) => void told.push(members.map(({ name }) => name)) })
-    await supervisor.start([program('a', 'echo up; sleep 0.2', STAYS), program('b', STAYS)])
+    await supervisor.start([program('a', 'echo up; sleep 0.2', RUNS), program('b', RUNS)])
     expect(supervisor.members.map(({ name }) => name)).to.deep.equal(['a', 'b'])
     await lines(/a is ready again/, 1)
     expect(told[0]).to.deep.equal(['b'])
@@ -87,33 +87,33 @@ describe('the supervisor of a cluster', () => {
     expect(told.at(-1)).to.deep.equal(['a', 'b'])
   })
 
-  it('D1.1: with --no-restart who has died stays dead', async () => {
+  it('D1.1: with --no-restart a process that exited is not started again', async () => {
     const changed = Promise.withResolvers<void>()
     const { supervisor, said } = open({ restarts: false, onChange: async () => changed.resolve() })
-    await supervisor.start([program('a', DIES)])
+    await supervisor.start([program('a', EXITS)])
     await changed.promise
     await sleep(0)
     expect(supervisor.members).to.deep.equal([])
-    expect(said.filter((line) => line.includes('again'))).to.deep.equal([])
+    expect(said.filter((line) => /again|restarts/.test(line))).to.deep.equal([])
   })
 
-  it('D3.3: a first start that ends with 78 is passed on, in the process’s own words', async () => {
+  it('D3.3: when the first start of a process ends with 78, its exit code and its output are passed on', async () => {
     const { supervisor } = open()
     const failure: unknown = await supervisor
-      .start([program('a', STAYS), program('b', 'echo "AUTH_MODE wants more"; exit 78')])
+      .start([program('a', RUNS), program('b', 'echo "AUTH_MODE wants more"; exit 78')])
       .catch((cause: unknown) => cause)
     expect(failure).to.be.instanceOf(StartFailure).and.include({ exitCode: 78, message: 'AUTH_MODE wants more' })
   })
 
-  it('D3.3: so is a later one, which is not tried again', async () => {
+  it('D3.3: a restart that ends with 78 is passed on as well, and not tried again', async () => {
     const refused = Promise.withResolvers<StartFailure>()
     const { supervisor, said } = open({ onRefused: refused.resolve })
-    await supervisor.start([program('a', DIES, 'echo "OIDC_ISSUER is wrong"; exit 78')])
+    await supervisor.start([program('a', EXITS, 'echo "OIDC_ISSUER is wrong"; exit 78')])
     expect(await refused.promise).to.include({ exitCode: 78, message: 'OIDC_ISSUER is wrong' })
-    expect(said.filter((line) => line.includes('started again'))).to.have.length(1)
+    expect(said.filter((line) => line.includes('restarts in'))).to.have.length(1)
   })
 
-  it('any other end of a first start is 1, with what the process said', async () => {
+  it('when the first start of a process ends with another code, the exit code is 1, with its output', async () => {
     const { supervisor } = open()
     const failure: unknown = await supervisor
       .start([program('a', 'echo no port; exit 5')])
@@ -122,9 +122,9 @@ describe('the supervisor of a cluster', () => {
     expect(String(failure)).to.include('no port')
   })
 
-  it('reliability rule 15: stopping ends them all, and who hangs on is killed', async () => {
+  it('stop ends all processes and kills those that ignore SIGTERM', async () => {
     const { supervisor, said } = open()
-    await supervisor.start([program('a', STAYS), program('b', `trap '' TERM; echo up; while :; do sleep 0.05; done`)])
+    await supervisor.start([program('a', RUNS), program('b', `trap '' TERM; echo up; while :; do sleep 0.05; done`)])
     const pids = supervisor.members.map(({ pid }) => pid)
     await supervisor.stop(300)
     for (const pid of pids) expect(() => process.kill(pid, 0)).to.throw('ESRCH')

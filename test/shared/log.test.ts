@@ -26,7 +26,7 @@ describe('log', () => {
     expect(last()).to.include({ request_id: 'req_1', status: 200 })
   })
 
-  it('D1.3 LOG_LEVEL: what is less important than the level is not written', () => {
+  it('D1.3 LOG_LEVEL: lines below the level are not written', () => {
     const { log, lines } = setUp('warn')
     log.debug('a')
     log.info('b')
@@ -35,7 +35,7 @@ describe('log', () => {
     expect(lines.map((line) => JSON.parse(line).msg)).to.deep.equal(['c', 'd'])
   })
 
-  it('a field cannot replace time, level or msg', () => {
+  it('a field cannot override time, level or msg', () => {
     const { log, last } = setUp()
     log.info('request', { level: 'debug', time: 'never', msg: 'other' })
     expect(last()).to.include({ level: 'info', msg: 'request' })
@@ -48,7 +48,7 @@ describe('log', () => {
     expect(lines[0]?.trimEnd()).not.to.match(/[\r\n]/)
   })
 
-  it('an error shows name, message, code, stack and its causes, and nothing else of it', () => {
+  it('of an error, only name, message, code, stack and its causes are logged', () => {
     const { log, last } = setUp()
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', requestBody: 'a prompt' })
     log.error('failed', { cause: new TypeError('outer', { cause: reset }) })
@@ -59,15 +59,15 @@ describe('log', () => {
     expect(cause.cause).not.to.have.property('requestBody')
   })
 
-  it('several errors in one show each of them', () => {
+  it('an AggregateError is logged with each of its errors', () => {
     const { log, last } = setUp()
     log.error('failed', { cause: new AggregateError([new Error('one'), new Error('two')], 'both') })
     expect(last().cause.errors.map(({ message }: Error) => message)).to.deep.equal(['one', 'two'])
   })
 })
 
-describe('log: where it goes', () => {
-  it('D1.3 LOG_LEVEL: lines go to stdout where no writer is given', async () => {
+describe('log: destination', () => {
+  it('D1.3 LOG_LEVEL: lines are written to stdout by default', async () => {
     const program = `import('${new URL('../../shared/log.ts', import.meta.url).href}').then(({ createLog }) => createLog({ level: 'info' }).error('here'))`
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', program])
     expect(JSON.parse(stdout)).to.include({ level: 'error', msg: 'here' })
@@ -75,10 +75,10 @@ describe('log: where it goes', () => {
   })
 })
 
-describe('log: secrets (design 7.5)', () => {
+describe('log: secrets', () => {
   const key = 'sk-live "1\\2"/3'
 
-  it('a secret is blotted out of message, fields, names, errors and nested values', () => {
+  it('a secret is redacted in the message, fields, names, errors and nested values', () => {
     const { log, lines, last } = setUp('info', [key])
     log.info(`key ${key}`, {
       [key]: 1,
@@ -91,31 +91,31 @@ describe('log: secrets (design 7.5)', () => {
     expect(lines.join('')).not.to.include('sk-live')
   })
 
-  it('a secret is blotted out as it stands in an address or in JSON text', () => {
+  it('a secret is redacted also when it is escaped in an address or in JSON text', () => {
     const { log, lines } = setUp('info', [key])
     log.info('called', { url: `http://x/?key=${encodeURIComponent(key)}`, body: JSON.stringify({ key }) })
     expect(lines.join('')).not.to.include('sk-live')
   })
 
-  it('a secret that looks like a number leaves no half of itself and no broken line', () => {
+  it('a secret that looks like a number is redacted whole, and the line stays valid JSON', () => {
     const { log, last } = setUp('info', ['12345678'])
     log.info('seen', { count: 912345678, other: 12 })
     expect(last()).to.include({ count: '9[redacted]', other: 12 })
   })
 
-  it('of two secrets the longer one goes first', () => {
+  it('of two overlapping secrets the longer one is redacted first', () => {
     const { log, last } = setUp('info', ['abcd', 'abcdefgh'])
     log.info('abcdefgh abcd')
     expect(last().msg).to.equal('[redacted] [redacted]')
   })
 
-  it('a value under 4 characters is no secret', () => {
+  it('a secret of fewer than 4 characters is not redacted', () => {
     const { log, last } = setUp('info', ['', 'abc'])
     log.info('abc')
     expect(last().msg).to.equal('abc')
   })
 
-  it('a cut leaves no part of a secret standing, wherever it falls', () => {
+  it('truncation leaves no part of a secret, wherever it cuts', () => {
     const secret = 'S'.repeat(64)
     const { log, lines } = setUp('info', [secret])
     for (let before = 9_900; before < 10_040; before += 1)
@@ -125,7 +125,7 @@ describe('log: secrets (design 7.5)', () => {
   })
 })
 
-describe('log: bounds (design 7.8)', () => {
+describe('log: bounds', () => {
   const huge: [string, () => Record<string, unknown>][] = [
     ['a text of 5 MB', () => ({ text: 'x'.repeat(5e6) })],
     ['a text of control characters, six bytes each', () => ({ text: '\u0001'.repeat(1e5) })],
@@ -135,7 +135,7 @@ describe('log: bounds (design 7.8)', () => {
     ['many empty objects', () => ({ list: Array.from({ length: 1e5 }, () => ({})) })],
   ]
   for (const [name, make] of huge) {
-    it(`${name} becomes a line of at most 16 KiB that says it was cut`, () => {
+    it(`${name} becomes a line of at most 16 KiB that is marked as truncated`, () => {
       const { log, lines, last } = setUp()
       log.info('huge', make())
       expect(Buffer.byteLength(lines[0] ?? '')).to.be.within(100, MAX_LINE)
@@ -143,14 +143,14 @@ describe('log: bounds (design 7.8)', () => {
     })
   }
 
-  it('a long message is cut too', () => {
+  it('a long message is truncated too', () => {
     const { log, lines, last } = setUp()
     log.info('x'.repeat(1e6))
     expect(Buffer.byteLength(lines[0] ?? '')).to.be.below(MAX_LINE)
     expect(last().truncated).to.equal(true)
   })
 
-  it('a cycle, a deep value, a throwing getter and a throwing toJSON are named instead of thrown', () => {
+  it('a cycle, a deep value, a throwing getter and a throwing toJSON are replaced by a note', () => {
     const { log, last } = setUp()
     const circle: Record<string, unknown> = {}
     circle.self = circle
@@ -169,7 +169,7 @@ describe('log: bounds (design 7.8)', () => {
     expect(JSON.stringify(last().deep)).to.include('[too deep]')
   })
 
-  it('values JSON has no word for are written as text, bytes and maps as their size', () => {
+  it('values that JSON cannot express are written as text, bytes and maps as their size', () => {
     const { log, last } = setUp()
     log.info('odd', {
       big: 10n,
@@ -184,7 +184,7 @@ describe('log: bounds (design 7.8)', () => {
     expect(last()).not.to.have.property('none')
   })
 
-  it('the same object twice side by side is no cycle', () => {
+  it('the same object twice side by side is not a cycle', () => {
     const { log, last } = setUp()
     const shared = { a: 1 }
     log.info('twice', { one: shared, two: shared })

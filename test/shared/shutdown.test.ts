@@ -13,7 +13,7 @@ function setUp(closers: Closer[], deadlineMs = 10_000) {
 }
 
 describe('shutdown', () => {
-  it('reliability 4.15: the first signal closes everything in the order given, one after the other, and exits 0', async () => {
+  it('the first signal runs the closers in order, one after the other, and exits 0', async () => {
     const steps: string[] = []
     const closer = (name: string): Closer => ({
       name,
@@ -30,7 +30,7 @@ describe('shutdown', () => {
     expect(steps).to.deep.equal(['listener closing', 'listener closed', 'store closing', 'store closed'])
   })
 
-  it('reliability 4.15: a second signal exits 1 at once, whatever is still closing', async () => {
+  it('a second signal exits 1 immediately, whatever is still closing', async () => {
     const closing = Promise.withResolvers<void>()
     const { shutdown, exited } = setUp([{ name: 'runs', deadlineMs: 1000, close: () => closing.promise }])
     shutdown.signal('SIGTERM')
@@ -39,7 +39,7 @@ describe('shutdown', () => {
     expect(await exited).to.equal(1)
   })
 
-  it('a closer past its deadline is given up, the next still closes, and the exit code says that not all is well', async () => {
+  it('a closer past its deadline is abandoned, the next one still runs, and the exit code is 1', async () => {
     const steps: string[] = []
     const { shutdown, exited, lines } = setUp([
       { name: 'runs', deadlineMs: 5, close: never },
@@ -51,7 +51,7 @@ describe('shutdown', () => {
     expect(lines).to.deep.equal(['signal', 'not closed'])
   })
 
-  it('a closer that throws does not keep the next from closing', async () => {
+  it('after a closer that throws the next one still runs', async () => {
     const steps: string[] = []
     const { shutdown, exited } = setUp([
       {
@@ -68,7 +68,7 @@ describe('shutdown', () => {
     expect(steps).to.deep.equal(['store'])
   })
 
-  it('the whole deadline ends the process although a closer has more time of its own', async () => {
+  it('the overall deadline ends the process even when a closer has more time', async () => {
     const closing = Promise.withResolvers<void>()
     const { shutdown, exited, lines } = setUp([{ name: 'runs', deadlineMs: 1000, close: () => closing.promise }], 5)
     shutdown.signal('SIGTERM')
@@ -77,7 +77,7 @@ describe('shutdown', () => {
     expect(lines).to.include('not closed in time')
   })
 
-  it('an uncaught exception closes what there is and exits 1', async () => {
+  it('an uncaught exception runs the closers and exits 1', async () => {
     const steps: string[] = []
     const { shutdown, exited } = setUp([{ name: 'store', deadlineMs: 1000, close: () => steps.push('store') }])
     shutdown.crash(new Error('a bug'))
@@ -85,7 +85,7 @@ describe('shutdown', () => {
     expect(steps).to.deep.equal(['store'])
   })
 
-  it('an exception while closing turns the exit code into 1 and lets the closing end', async () => {
+  it('an exception during the shutdown changes the exit code to 1 and lets the shutdown end', async () => {
     const closing = Promise.withResolvers<void>()
     const { shutdown, exited } = setUp([{ name: 'store', deadlineMs: 1000, close: () => closing.promise }])
     shutdown.signal('SIGTERM')
@@ -94,7 +94,7 @@ describe('shutdown', () => {
     expect(await exited).to.equal(1)
   })
 
-  it('reliability 2.2: an unhandled rejection is logged and the process lives', () => {
+  it('an unhandled rejection is logged and the process continues', () => {
     const steps: string[] = []
     const { shutdown, lines } = setUp([{ name: 'store', deadlineMs: 1000, close: () => steps.push('store') }])
     shutdown.rejection(new Error('a bug in one run'))

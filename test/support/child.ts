@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 
-/** A real process of ours: its output line by line, and its end. */
+/** A process of the product or of a script: its output line by line, and its exit code. */
 export class Child {
   readonly process: ChildProcess
   readonly lines: string[] = []
@@ -11,7 +12,7 @@ export class Child {
 
   constructor(command: string, args: string[], env: Record<string, string>) {
     this.process = spawn(command, args, {
-      env: { PATH: process.env['PATH'], ...env },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = once(this.process, 'close').then(([code]) => {
@@ -20,11 +21,11 @@ export class Child {
       return code as number | null
     })
     for (const stream of [this.process.stdout, this.process.stderr]) {
-      if (stream) createInterface({ input: stream }).on('line', (line) => this.#take(line))
+      if (stream) createInterface({ input: stream }).on('line', (line) => this.#add(line))
     }
   }
 
-  /** The first line, past or to come, that fits. */
+  /** Resolves with the first line that matches, whether it has been written already or not. */
   line(pattern: RegExp): Promise<string> {
     const known = this.lines.find((line) => pattern.test(line))
     if (known !== undefined) return Promise.resolve(known)
@@ -37,7 +38,7 @@ export class Child {
     return this.exited
   }
 
-  #take(line: string): void {
+  #add(line: string): void {
     this.lines.push(line)
     for (const waiter of this.#waiting.splice(0)) {
       if (waiter.pattern.test(line)) waiter.resolve(line)

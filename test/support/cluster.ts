@@ -1,5 +1,6 @@
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { startRedis } from '../../scripts/local-services/redis.ts'
+import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 
 const READY_MS = 20_000
 const STOP_MS = 10_000
@@ -13,7 +14,7 @@ export type Cluster = {
   close(): Promise<void>
 }
 
-/** Two gateways and two workers as processes of their own, over a Redis of their own. They end with this process, however it ends. */
+/** Starts two gateways, two workers and a Redis as separate processes. They end when this process ends, however it ends. */
 export async function startCluster(env: Readonly<Record<string, string>>): Promise<Cluster> {
   const redis = await startRedis()
   const running: Child[] = []
@@ -48,13 +49,12 @@ export async function startCluster(env: Readonly<Record<string, string>>): Promi
 
 function start(role: string, env: Readonly<Record<string, string>>): Promise<Child> {
   const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
-  const cache = new URL('../../node_modules/.cache/compile', import.meta.url).pathname
   const fixed = {
     HOST: '127.0.0.1',
     PORT: '0',
     OPS_PORT: '0',
     PATH: process.env['PATH'] ?? '',
-    NODE_COMPILE_CACHE: cache,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
   }
   return spawnChild({ name: role, command: process.execPath, args: [main], env: { ...fixed, ...env } })
 }

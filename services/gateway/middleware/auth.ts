@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express'
 import type { Identify, Identity } from '../../../shared/auth/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
 
-/** Finds out who asks, or refuses (api.md "Authentication"). */
+/** Identifies the caller and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {
   return async (req, res, next) => {
     res.locals['identity'] = await identify(req.headers.authorization)
@@ -10,9 +10,9 @@ export function authenticate(identify: Identify): RequestHandler {
   }
 }
 
-/** The authenticated tenant; only routes below `authenticate` may ask. */
+/** The tenant of the caller. Throws in a route that is mounted before `authenticate`. */
 export function tenantOf(res: Response): TenantId {
   const identity = res.locals['identity'] as Identity | undefined
-  if (!identity) throw new Error('a route above authentication asked for the tenant')
+  if (!identity) throw new Error('this route is mounted before authentication')
   return identity.tenant
 }

@@ -3,12 +3,12 @@ import type { RequestHandler } from 'express'
 export type CorsRules = {
   /** CORS_ORIGINS: origins, or `*` for any. */
   origins: readonly string[]
-  /** What CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS add to api.md's lists. */
+  /** CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS: additions to the lists of api.md. */
   allowHeaders: readonly string[]
   exposeHeaders: readonly string[]
 }
 
-/** Names the origin where it may read the answer, and answers every preflight (api.md "CORS headers set"). */
+/** Sets `Access-Control-Allow-Origin` for allowed origins and answers every preflight (api.md "CORS headers set"). */
 export function cors({ origins }: CorsRules): RequestHandler {
   const allowed = new Set(origins)
   const isOpen = allowed.has('*')

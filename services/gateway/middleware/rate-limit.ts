@@ -3,7 +3,7 @@ import { tooMany } from '../../../shared/errors.ts'
 import type { RateLimiter } from '../../../shared/rate/port.ts'
 import { addressOf, clientKey } from '../client-key.ts'
 
-/** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). */
+/** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
 export function limitRate(limiter: RateLimiter | undefined): RequestHandler {
   if (!limiter) return (_req, _res, next) => next()
   return async (req, res, next) => {

@@ -4,7 +4,7 @@ import { readDocument } from '../../../shared/api/document.ts'
 import { notFound } from '../../../shared/errors.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
-/** The explorer needs its own files and this API, nothing from elsewhere; swagger-ui sets styles on elements. */
+/** Allows the explorer's own files and this API only. swagger-ui sets inline styles. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,10 +16,10 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Only these: the package also brings a page of its own, which loads another API from the network. */
+/** The only files served: the package also contains a page of its own, which loads a foreign API from the network. */
 const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
 
-/** The interactive explorer and the description that it shows (D1.3 API_EXPLORER). */
+/** The API explorer and the OpenAPI document that it shows (D1.3 API_EXPLORER). */
 export function explorerRoutes(basePath: string): RouteTable {
   return {
     '/openapi.json': { get: description(basePath) },
@@ -29,7 +29,7 @@ export function explorerRoutes(basePath: string): RouteTable {
   }
 }
 
-/** Rendered when it is first asked for, and kept. */
+/** Renders the document at the first request and keeps it. */
 function description(basePath: string): RequestHandler {
   let text: string | undefined
   return async (_req, res) => {

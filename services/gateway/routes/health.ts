@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 
-/** That this process answers at all; whether it can take work is the ops listener's `/readyz`. */
+/** Answers as long as the process runs. Readiness is a matter of `/readyz` on the ops listener. */
 export const health: RequestHandler = (_req, res) => {
   res.json({ status: 'ok', timestamp: new Date().toISOString() })
 }

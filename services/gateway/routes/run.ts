@@ -6,11 +6,11 @@ import type { Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody; relay: Relay }
 
-/** One-shot runs: refusals are statuses, since the stream opens only once the run is accepted. */
+/** Starts a one-shot run. A refusal is a plain HTTP error, because the stream opens only after the run is accepted. */
 export function startRun({ broker, readBody, relay }: Deps): RequestHandler {
   return async (req, res) => {
     const { customer_id, ...request } = await readBody(req, res, 'RunRequest')
-    const customer = customer_id ? { customer_id } : {} // Empty is the stateless path, as if absent (D2.11).
+    const customer = customer_id ? { customer_id } : {} // An empty id counts as none (D2.11).
     relay(await broker.startRun(tenantOf(res), { ...request, ...customer }), res)
   }
 }

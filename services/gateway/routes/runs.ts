@@ -7,7 +7,7 @@ import { openStream, type Relay } from '../sse.ts'
 type Deps = { broker: Broker; relay: Relay }
 type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
 
-/** Every run's state and events, whoever started it (D4.5). */
+/** Lists, reads, follows and cancels the runs of the tenant (D4.5). */
 export function runRoutes({ broker, relay }: Deps): RunRoutes {
   return {
     async list(req, res) {
@@ -45,7 +45,7 @@ function filterOf(req: Request): RunFilter {
   return { ...pageOf(req), ...(status !== undefined && { status }) }
 }
 
-/** Number of the last event that the client has: the header, else the query, else none (D4.5). */
+/** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5). */
 function lastEventId(req: Request): number {
   const header = req.headers['last-event-id']
   if (header !== undefined) return Number(checkValue(header, 'Last-Event-ID', EVENT_ID))

@@ -7,6 +7,7 @@ import { pathId, SESSION } from '../params.ts'
 type Deps = { broker: Broker; readBody: ReadBody }
 type SessionRoutes = Record<'create' | 'read' | 'remove', RequestHandler>
 
+/** Creates, reads and deletes sessions (api.md "Sessions"). */
 export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {

@@ -6,15 +6,15 @@ import type { Signer } from './signer.ts'
 
 export const AUDIENCE = 'urn:agent-engine:test'
 
-/** Clients of the issuer; a token's tenant is the client it was given to. */
+/** Clients of the issuer. The tenant of a token is the client that it was issued to. */
 const CLIENTS = ['acme', 'globex']
 
 const JWKS_PATH = '/jwks'
 
-/** A real identity provider (oidc-provider) behind a server that can be made to misbehave. */
+/** A real identity provider (oidc-provider) behind a server that tests can make misbehave. */
 export class Issuer {
   readonly url: string
-  /** Paths that were asked for, in order. */
+  /** The requested paths, in order. */
   readonly requests: string[] = []
   readonly #port: number
   #server: Server
@@ -34,17 +34,17 @@ export class Issuer {
     this.#provider = createProvider(this.url, signers)
   }
 
-  /** How often the key set was asked for. */
+  /** How often the key set was requested. */
   get keyFetches(): number {
     return this.requests.filter((path) => path === JWKS_PATH).length
   }
 
-  /** A new provider with other keys at the same address, as after a rotation. */
+  /** Replaces the provider by one with other keys at the same address, as after a rotation. */
   rotate(signers: readonly Signer[]): void {
     this.#provider = createProvider(this.url, signers)
   }
 
-  /** Answers requests in the provider's place, all or those for one path. */
+  /** Answers requests in place of the provider: all of them, or those for one path. */
   misbehave(listener: RequestListener, path = '/'): void {
     this.#behaviour = { path, listener }
   }
@@ -53,7 +53,7 @@ export class Issuer {
     this.#behaviour = undefined
   }
 
-  /** Connections are refused until `up`. */
+  /** Refuses connections until `up`. */
   async down(): Promise<void> {
     this.#server.close()
     this.#server.closeAllConnections()
@@ -121,10 +121,10 @@ function createProvider(url: string, signers: readonly Signer[]): RequestListene
   return provider.callback()
 }
 
-/** Tokens are not looked up again, so nothing has to be kept. */
+/** A store that keeps nothing, because tokens are never looked up. */
 const FORGETFUL = { upsert: async () => {}, find: async () => undefined }
 
-/** The resource asked for names the algorithm. */
+/** The requested resource names the algorithm. */
 function resourceOf(_context: unknown, resource: string) {
   const alg = resource.split(':').at(-1)
   return { scope: '', audience: AUDIENCE, accessTokenTTL: 7_200, accessTokenFormat: 'jwt', jwt: { sign: { alg } } }

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 
-/** Answers with JSON, whatever was asked. */
+/** Answers every request with the same JSON. */
 export const json = (value: unknown): RequestListener => text(JSON.stringify(value))
 
 export function text(
@@ -14,7 +14,7 @@ export function status(code: number, headers: Record<string, string> = {}): Requ
   return (_req, res) => void res.writeHead(code, headers).end()
 }
 
-/** Takes the request and never answers. */
+/** Accepts the request and never answers. */
 export const hang: RequestListener = () => {}
 
 /** Sends headers and the beginning of a body, then nothing. */

@@ -15,7 +15,7 @@ const CURVES: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 
 
 const generate = promisify(generateKeyPair)
 
-/** A new key pair as an issuer would hold it; both JWKs carry `kid`, `alg` and `use`. */
+/** Creates a key pair as an issuer has it. Both JWKs contain `kid`, `alg` and `use`. */
 export async function newSigner(alg: string, kid: string, bits = 2_048): Promise<Signer> {
   const { privateKey, publicKey } = await newPair(alg, bits)
   const marks = { kid, alg, use: 'sig' }
@@ -37,7 +37,7 @@ function newPair(alg: string, modulusLength: number) {
 
 export type Sign = (signed: Buffer) => Uint8Array
 
-/** Puts a token together from any header and payload; what is no string becomes JSON. */
+/** Builds a token from any header and payload. A value that is not a string becomes JSON. */
 export function compact(header: unknown, payload: unknown, signWith: Sign): string {
   const signed = `${encode(header)}.${encode(payload)}`
   return `${signed}.${Buffer.from(signWith(Buffer.from(signed))).toString('base64url')}`
@@ -49,7 +49,7 @@ export function encode(part: unknown): string {
   )
 }
 
-/** Signs as RFC 7518 and RFC 8037 want it. */
+/** Signs according to RFC 7518 and RFC 8037. */
 export function signatureOf(alg: string, key: KeyObject): Sign {
   if (alg === 'EdDSA') return (signed) => sign(null, signed, key)
   const hash = `sha${alg.slice(2)}`

@@ -1,0 +1,42 @@
+import { parseJson } from '../json.ts'
+import { InvalidValue, type Parse } from './values.ts'
+
+/** US dollars per million tokens (D1.3). */
+export type ModelPrice = { input: number; output: number; cache_read?: number; cache_write?: number }
+
+export const modelPrices = jsonMap(
+  isPrice,
+  'a JSON object: model -> {"input", "output", "cache_read"?, "cache_write"?}, all >= 0',
+)
+
+export const toolPolicies = jsonMap(isPolicy, 'a JSON object: tool -> "allow", "ask" or "deny"')
+
+/** Parses a JSON object into a map. A map has no prototype: a model that is called `constructor` is not found by accident. */
+function jsonMap<T>(isValid: (value: unknown) => value is T, wanted: string): Parse<ReadonlyMap<string, T>> {
+  return (raw) => {
+    const object = parseJson(raw)
+    if (!isObject(object)) return new InvalidValue(wanted)
+    const values = new Map<string, T>()
+    for (const [name, value] of Object.entries(object)) {
+      if (!isValid(value)) return new InvalidValue(`${wanted}, which the entry ${JSON.stringify(name)} is not`)
+      values.set(name, value)
+    }
+    return values
+  }
+}
+
+const PRICE_NAMES = ['input', 'output', 'cache_read', 'cache_write']
+
+function isPrice(value: unknown): value is ModelPrice {
+  if (!isObject(value) || !('input' in value) || !('output' in value)) return false
+  return Object.entries(value).every(([name, dollars]) => PRICE_NAMES.includes(name) && isAmount(dollars))
+}
+
+const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && Number.isFinite(value)
+
+function isPolicy(value: unknown): value is 'allow' | 'ask' | 'deny' {
+  return value === 'allow' || value === 'ask' || value === 'deny'
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

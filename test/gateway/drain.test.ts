@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { drainGateway } from '../../services/gateway/drain.ts'
+
+/** Runs a drain and returns its steps with their times. */
+async function stepsOf(drainMs: number): Promise<unknown[]> {
+  const steps: unknown[] = []
+  await drainGateway(drainMs, {
+    relay: { drain: async (times) => void steps.push(['relay', times]) },
+    http: { drain: () => steps.push(['http']), close: async (deadlineMs) => void steps.push(['close', deadlineMs]) },
+  })
+  return steps
+}
+
+describe('draining a gateway', () => {
+  for (const [drainMs, graceMs, streamsMs, closeMs] of [
+    [30_000, 5_000, 24_000, 1_000],
+    [12_000, 2_000, 9_000, 1_000],
+    [3_000, 500, 2_000, 500],
+    [0, 0, 0, 0],
+  ] as const) {
+    it(`D1.3: of ${drainMs} ms, at most a sixth is for the load balancer, at most a second for the last frames`, async () => {
+      expect(await stepsOf(drainMs)).to.deep.equal([['http'], ['relay', { graceMs, streamsMs }], ['close', closeMs]])
+    })
+  }
+})

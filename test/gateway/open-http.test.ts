@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { openHttp } from '../../services/gateway/open-http.ts'
+import type { Broker } from '../../shared/broker/port.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import type { Form } from '../../shared/config/fields.ts'
+import { createLog } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
+import { request, Wire } from './wire.ts'
+
+type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }
+
+describe('the public listener, opened from the configuration', () => {
+  const opened: Opened[] = []
+  afterEach(() => Promise.all(opened.splice(0).map((http) => http.close(0))))
+
+  async function open(env: Record<string, string>, form: Form = 'standalone'): Promise<Opened> {
+    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', REDIS_URL: 'redis://127.0.0.1:1' }
+    const config = loadConfig({ ...places, ...env }, form)
+    const log = createLog({ level: 'error', write: () => {} })
+    const parts = { broker: {} as Broker, tools: [], ledger: undefined, link: undefined, log }
+    const http = await openHttp(config, { form, metrics: NO_METRICS, ...parts })
+    opened.push({ ...http, port: Number(new URL(http.url).port) })
+    return opened.at(-1) as Opened
+  }
+
+  const statusFrom = async ({ url }: Opened, forwarded: string) =>
+    (await fetch(`${url}/tools`, { headers: { 'x-forwarded-for': forwarded } })).status
+
+  const statusAt = async ({ port }: Opened, path: string, ...hosts: string[]) => {
+    const lines = [`GET ${path} HTTP/1.1`, ...hosts.map((host) => `Host: ${host}`), 'Connection: close', '', '']
+    return Number((await (await Wire.open(port)).send(...lines).end).split(' ')[1])
+  }
+
+  it('D1.3 TRUST_PROXY=1: two addresses of one IPv6 /64 share a limit, another /64 has its own', async () => {
+    const http = await open({ TRUST_PROXY: '1', RATE_LIMIT_RPM: '1' })
+    expect(await statusFrom(http, '2001:db8:1:2::1')).to.equal(200)
+    expect(await statusFrom(http, '2001:db8:1:2:ffff:ffff:ffff:ffff')).to.equal(429)
+    expect(await statusFrom(http, '2001:db8:1:3::1')).to.equal(200)
+  })
+
+  it('D1.3 TRUST_PROXY=1: an IPv4 address and its IPv4-mapped IPv6 form share a limit', async () => {
+    const http = await open({ TRUST_PROXY: '1', RATE_LIMIT_RPM: '1' })
+    expect(await statusFrom(http, '203.0.113.7')).to.equal(200)
+    expect(await statusFrom(http, '::ffff:203.0.113.7')).to.equal(429)
+    expect(await statusFrom(http, '203.0.113.8')).to.equal(200)
+  })
+
+  it('D1.3 TRUST_PROXY, RATE_LIMIT_RPM: without a trusted proxy all requests of a connection share one limit', async () => {
+    const http = await open({ RATE_LIMIT_RPM: '1' })
+    expect(await statusFrom(http, '2001:db8:1:2::1')).to.equal(200)
+    expect(await statusFrom(http, '2001:db8:1:3::1')).to.equal(429)
+  })
+
+  it('D2.10: two Host lines are 400, also when both are allowed or equal', async () => {
+    for (const form of ['standalone', 'cluster'] as const) {
+      const http = await open({}, form)
+      const path = `${new URL(http.url).pathname}/health`
+      expect(await statusAt(http, path, 'localhost')).to.equal(200)
+      for (const second of ['localhost', '127.0.0.1', 'evil.example', '']) {
+        expect(await statusAt(http, path, 'localhost', second), `${form}, ${second}`).to.equal(400)
+        expect(await statusAt(http, path, second, 'localhost'), `${form}, ${second}`).to.equal(400)
+      }
+    }
+  })
+
+  it('D2.10: on a loopback address standalone refuses a foreign Host, and ALLOWED_HOSTS adds names', async () => {
+    const http = await open({ ALLOWED_HOSTS: 'my.box' })
+    expect(await statusAt(http, '/v1/health', 'evil.example')).to.equal(403)
+    expect(await statusAt(http, '/v1/health', 'my.box:8080')).to.equal(200)
+    const cluster = await open({}, 'cluster')
+    expect(await statusAt(cluster, '/api/v1/health', 'any.example')).to.equal(200)
+    const limited = await open({ ALLOWED_HOSTS: 'api.example' }, 'cluster')
+    expect(await statusAt(limited, '/api/v1/health', 'any.example')).to.equal(403)
+  })
+
+  it('api.md Authentication 7: API_TOKEN is required, RATE_LIMIT_RPM=0 sets no limit', async () => {
+    const { url } = await open({ API_TOKEN: 'token-1', RATE_LIMIT_RPM: '0' })
+    expect((await fetch(`${url}/tools`)).status).to.equal(401)
+    const allowed = await fetch(`${url}/tools`, { headers: { authorization: 'Bearer token-1' } })
+    expect([allowed.status, allowed.headers.has('ratelimit-limit')]).to.deep.equal([200, false])
+  })
+
+  it('after drain each answer closes its connection', async () => {
+    const http = await open({})
+    http.drain()
+    const wire = await Wire.open(http.port)
+    expect(await wire.send(request('GET /v1/health HTTP/1.1')).end).to.match(/^HTTP\/1.1 200 [^]*Connection: close/)
+  })
+})
