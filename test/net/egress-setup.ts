@@ -7,13 +7,13 @@ import type { Egress, EgressRequest } from '../../shared/net/port.ts'
 
 const closing: (() => unknown)[] = []
 
-/** For `afterEach`: closes what the test opened. */
+/** Closes everything that the test opened; for `afterEach`. */
 export async function closeAll(): Promise<void> {
   for (const close of closing.splice(0)) await close()
 }
 
-/** A listener on both loopback addresses that counts who connects. */
-export async function guard(): Promise<{ port: number; connections: () => number }> {
+/** Starts a listener on both loopback addresses that counts connections and closes them. */
+export async function listen(): Promise<{ port: number; connections: () => number }> {
   let count = 0
   const server = createTcpServer((socket) => {
     count += 1
@@ -24,7 +24,7 @@ export async function guard(): Promise<{ port: number; connections: () => number
   return { port: (server.address() as AddressInfo).port, connections: () => count }
 }
 
-/** Starts an HTTP server on the loopback address and gives its origin. */
+/** Starts an HTTP server on the loopback address and returns its origin. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,7 +32,8 @@ export async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-export function door(options: Partial<EgressOptions> = {}): Egress {
+/** An egress that allows private addresses by default, closed after the test. */
+export function openEgress(options: Partial<EgressOptions> = {}): Egress {
   const egress = createEgress({ allowPrivate: true, connectTimeoutMs: 2_000, ...options })
   closing.push(egress.close)
   return egress

@@ -1,4 +1,4 @@
-/** Ways to write an address that is not one of the public internet; `PORT` is the listener's. */
+/** Spellings of addresses that are not on the public internet. `PORT` stands for the listener's port. */
 export const SPELLINGS = `
 http://127.0.0.1:PORT/
 https://127.0.0.1:PORT/
@@ -113,4 +113,4 @@ ws://127.0.0.1:PORT/
 127.0.0.1:PORT
 `
   .trim()
-  .split(/\n(?=[a-z/]|HTTP|127)/) // one spelling holds a line break itself
+  .split(/\n(?=[a-z/]|HTTP|127)/) // one spelling contains a line feed

@@ -5,7 +5,7 @@ import type { CallPart } from '../../../shared/providers/failures/retry.ts'
 import type { Failure, FailureCode, ModelPart, ModelProvider } from '../../../shared/providers/port.ts'
 import { never } from '../ai-sdk/setup.ts'
 
-/** An answer that is well. */
+/** A complete answer. */
 export const OK: ModelPart[] = [
   { type: 'text_delta', text: 'well' },
   { type: 'text_end' },
@@ -21,7 +21,7 @@ export const fails = (
 
 export const DOWN = fails('provider_unavailable', 'http_503')
 
-/** Gives one list of parts for each request, and counts the requests. */
+/** A provider that answers each request with the next list of parts, and records which model was requested. */
 export function scripted(type: string, ...answers: ModelPart[][]): ModelProvider & { models: string[] } {
   const models: string[] = []
   async function* stream({ model }: { model: string }) {
@@ -31,23 +31,40 @@ export function scripted(type: string, ...answers: ModelPart[][]): ModelProvider
   return { type, models, stream }
 }
 
-type Options = Partial<Pick<ModelCall, 'signal' | 'retry'>> & { fallback?: ModelProvider }
+/** As `scripted`, and logs when each stream is opened and closed: `openai 1 opens`, `openai 1 closes`. */
+export function logged(type: string, log: string[], ...answers: ModelPart[][]): ModelProvider {
+  let count = 0
+  async function* stream() {
+    const number = ++count
+    log.push(`${type} ${number} opens`)
+    try {
+      yield* answers[number - 1] ?? OK
+    } finally {
+      log.push(`${type} ${number} closes`)
+    }
+  }
+  return { type, stream }
+}
 
-/** A call with waits short enough for a test. */
-export function start(provider: ModelProvider, { fallback, signal = never(), retry = {} }: Options = {}) {
-  return callModel({
+type Options = Partial<Pick<ModelCall, 'signal' | 'retry' | 'fallback'>>
+
+/** Calls the model `big` of a provider. The waits between requests are short enough for a test. */
+export const start = (provider: ModelProvider, { fallback, signal = never(), retry = {} }: Options = {}) =>
+  callModel({
     primary: { provider, model: 'big' },
-    ...(fallback && { fallback: { provider: fallback, model: 'spare' } }),
+    fallback,
     request: { messages: [{ role: 'user', text: 'hi' }], tools: [], stopSequences: [] },
     signal,
     retry: { baseDelayMs: 2, random: () => 1, ...retry },
   })
-}
 
-/** The whole of a call. */
+/** All parts of a call. */
 export async function call(provider: ModelProvider, options: Options = {}) {
   const parts: CallPart[] = []
   for await (const part of start(provider, options)) parts.push(part)
   const warnings = parts.filter((part): part is WarningEvent => part.type === 'warning')
   return { parts, warnings, last: parts.at(-1), types: parts.map(({ type }) => type) }
 }
+
+/** The fallback's route, with the model `spare`. */
+export const spare = (provider: ModelProvider) => ({ provider, model: 'spare' })
