@@ -92,6 +92,8 @@ export class CallWatch {
     if (delayMs > OWN_PAUSE_MS) {
       this.#turnEndsAt += delayMs
       if (this.#waitEndsAt !== undefined) this.#waitEndsAt += delayMs
+      this.#timer = this.#arm(now) // Bytes that arrived during the pause are read before the next check.
+      return
     }
     if (now >= this.#turnEndsAt) this.end('turn')
     else if (this.#waitEndsAt !== undefined && now >= this.#waitEndsAt) this.end(this.#hasBytes ? 'idle' : 'first_byte')
