@@ -1,8 +1,8 @@
 import { ensureMongod } from './local-services/mongo-server.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
 
-// For the shell scripts: `node scripts/local-services.ts ensure redis` installs what is missing so that each service named
-// can be started, and exits with 0 when it can.
+// For the shell scripts: `node scripts/local-services.ts ensure redis` installs the named services where they are missing. It
+// exits with 0 when each can be started.
 const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = {
   redis: ensureRedisServer,
   mongo: ensureMongod,

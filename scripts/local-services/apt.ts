@@ -14,11 +14,10 @@ export const canRun = (command: string, ...args: string[]): Promise<boolean> =>
 
 const INSTALLER = fileURLToPath(new URL('./apt-install.sh', import.meta.url))
 
-/** As root, or through a sudo that asks for nothing. What it says goes to stderr: stdout stays the program's. */
+/** Installs a package as root, or with sudo where it needs no password. Its output goes to stderr. Does not throw: the caller checks for the program. */
 export async function aptInstall(name: string): Promise<void> {
   const command = ['sh', INSTALLER, name]
   const [program = 'sh', ...args] = process.getuid?.() === 0 ? command : ['sudo', '-n', ...command]
   const child = spawn(program, args, { stdio: ['ignore', 2, 2] })
-  // Whether it worked is seen by looking for the program again.
   await once(child, 'close').catch(() => undefined)
 }

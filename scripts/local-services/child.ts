@@ -4,19 +4,19 @@ import { Tail } from './tail.ts'
 import { endWithParent } from './watchdog.ts'
 
 export type ChildSpec = {
-  /** What it is called in error messages. */
+  /** Its name in error messages. */
   name: string
   command: string
   args: readonly string[]
-  /** Its whole environment; without it, this process's. */
+  /** Its complete environment. Without it, the child inherits this process's. */
   env?: Readonly<Record<string, string>>
-  /** A folder that is its alone, removed when this process dies before it. */
+  /** A folder that belongs to the child only. It is removed when this process dies before the child. */
   ownDir?: string
 }
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
-/** Starts a process that ends when this one does, however this one ends. A terminal's Ctrl-C reaches this one only. */
+/** Starts a process that ends with this one, also when this one is killed. It is detached, so that a terminal's Ctrl-C reaches only this process. */
 export async function spawnChild({ name, command, args, env, ownDir }: ChildSpec): Promise<Child> {
   const started = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   if (started.pid !== undefined) endWithParent(started, ownDir)
@@ -25,10 +25,10 @@ export async function spawnChild({ name, command, args, env, ownDir }: ChildSpec
   return child
 }
 
-/** A process that we started: its output, its death, and signals to it, by pid. */
+/** A child process: its output, its exit, and signals to it. */
 export class Child {
   readonly name: string
-  /** Resolves when the process is dead and reaped. */
+  /** Resolves when the process has exited. */
   readonly exited: Promise<Exit>
   readonly #process: ChildProcess
   readonly #tail = new Tail()
@@ -39,7 +39,7 @@ export class Child {
     this.name = name
     this.#process = process
     this.exited = new Promise((resolve) => process.once('exit', (code, signal) => resolve({ code, signal })))
-    process.on('error', () => {}) // A signal that could not be sent: whoever waits for its effect has a deadline.
+    process.on('error', () => {}) // A signal could not be sent. A caller that waits for its effect has a deadline.
     process.once('close', () => {
       this.#isClosed = true
       this.#wake()
@@ -59,16 +59,16 @@ export class Child {
     return this.#process.exitCode === null && this.#process.signalCode === null
   }
 
-  /** The end of what it wrote, stdout and stderr together. */
+  /** The last 64 Ki characters of stdout and stderr together. */
   get output(): string {
     return this.#tail.text
   }
 
-  /** The first whole line, past or to come, that fits. Throws with the output when the process ends or the time is over. */
+  /** Resolves with the first complete line, past or future, that matches. Throws with the output when the process ends or the time is over. */
   async line(pattern: RegExp, withinMs: number): Promise<RegExpExecArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()
     const fail = (how: string) => reject(this.failure(`${how} a line like ${pattern}`))
-    const timer = setTimeout(fail, withinMs, `let ${withinMs} ms go by without`)
+    const timer = setTimeout(fail, withinMs, `did not print within ${withinMs} ms`)
     const look = () => {
       const found = this.#tail.match(pattern)
       if (found) resolve(found)
@@ -84,14 +84,14 @@ export class Child {
     }
   }
 
-  /** Resolves once the signal is sent; SIGKILL, once the process is dead. To a dead process it does nothing. */
+  /** Sends a signal. For SIGKILL it resolves when the process has exited. Does nothing when the process has exited. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return
     this.#process.kill(signal)
     if (signal === 'SIGKILL') await this.exited
   }
 
-  /** SIGTERM, also to a stopped process; SIGKILL when it is not dead in time. */
+  /** Sends SIGTERM, then SIGCONT for a stopped process, and SIGKILL after `withinMs`. Resolves with the exit. */
   async stop(withinMs: number): Promise<Exit> {
     const timer = setTimeout(() => this.#process.kill('SIGKILL'), withinMs)
     await this.kill('SIGTERM')
@@ -101,6 +101,7 @@ export class Child {
     return exit
   }
 
+  /** An error with the output of the process. */
   failure(how: string, cause?: unknown): Error {
     return new Error(`${this.name} ${how}. Its output:\n${this.output.trim() || '(none)'}`, { cause })
   }

@@ -1,6 +1,6 @@
 import type { Child } from './child.ts'
 
-/** A server process of our own, in a place where it can be killed and started again. */
+/** A private server process that can be killed and restarted with the same port and folder. */
 export class LocalServer {
   readonly #launch: () => Promise<Child>
   #child: Child
@@ -19,23 +19,23 @@ export class LocalServer {
     return this.#child.isRunning
   }
 
-  /** The end of what it wrote, for error messages. */
+  /** The end of its output, for error messages. */
   get output(): string {
     return this.#child.output
   }
 
-  /** Resolves once the signal is sent; SIGKILL, once the server is dead. */
+  /** Sends a signal. For SIGKILL it resolves when the server has exited. */
   kill(signal: NodeJS.Signals): Promise<void> {
     return this.#child.kill(signal)
   }
 
-  /** Starts it again in the same place; one that still runs is killed first. */
+  /** Starts the server again with the same port and folder. Kills it first when it is running. */
   async restart(): Promise<void> {
     await this.#child.kill('SIGKILL')
     this.#child = await this.#launch()
   }
 
-  /** SIGTERM, and SIGKILL when it is not gone in time. */
+  /** Sends SIGTERM, and SIGKILL after `withinMs`. */
   protected async end(withinMs: number): Promise<void> {
     await this.#child.stop(withinMs)
   }

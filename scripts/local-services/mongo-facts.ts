@@ -2,13 +2,13 @@ import { MongoClient, MongoServerError } from 'mongodb'
 
 export type MongoFacts = {
   version: string
-  /** Absent where it is no replica set, which the product cannot use. */
+  /** Absent when it is not a replica set, which the product requires. */
   setName?: string
 }
 
 const ANSWER_WITHIN_MS = 3000
 
-/** What the MongoDB at `url` says about itself. Throws without the URL's password when it does not answer in time. */
+/** Reads version and replica set of the MongoDB at `url`. Throws when it does not answer in time; the message does not contain the password. */
 export async function checkMongo(url: string, withinMs = ANSWER_WITHIN_MS): Promise<MongoFacts> {
   const client = open(url, withinMs)
   try {

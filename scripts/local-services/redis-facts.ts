@@ -2,14 +2,14 @@ import { Redis } from 'ioredis'
 
 export type RedisFacts = {
   version: string
-  /** BullMQ loses jobs under any other than `noeviction` (design §5). */
+  /** A job queue in Redis loses jobs under any policy other than `noeviction`. */
   maxmemoryPolicy: string
   pid: number
 }
 
 const ANSWER_WITHIN_MS = 2000
 
-/** What the Redis at `url` says about itself. Throws without the URL's password when it does not answer within 2 s. */
+/** Reads version, eviction policy and pid of the Redis at `url`. Throws when it does not answer within 2 s; the message does not contain the password. */
 export async function checkRedis(url: string, withinMs = ANSWER_WITHIN_MS): Promise<RedisFacts> {
   const client = new Redis(url, {
     lazyConnect: true,
@@ -36,7 +36,7 @@ function readFacts(info: string): RedisFacts {
   return { version: read('redis_version'), maxmemoryPolicy: read('maxmemory_policy'), pid: Number(read('process_id')) }
 }
 
-const addressOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'an address that is no URL')
+const addressOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'an invalid URL')
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return 'no answer'

@@ -3,10 +3,10 @@ import { promisify } from 'node:util'
 import { aptInstall, canRun } from './apt.ts'
 
 const ABSENT =
-  'There is no redis-server: install one so that it is on PATH (Debian: apt-get install redis-server, macOS: brew install redis). ' +
-  'For scripts/cluster, REDIS_URL may name one that runs already.'
+  'No redis-server was found: install one on PATH (Debian: apt-get install redis-server, macOS: brew install redis). ' +
+  'For scripts/cluster, you can set REDIS_URL to a running Redis instead.'
 
-/** Leaves a `redis-server` on PATH, from Debian's package where apt is there (D1.2), and returns its version. Throws with the choices. */
+/** Installs redis-server with apt where it is missing (D1.2) and returns its version. Throws with the possible remedies. */
 export async function ensureRedisServer(say: (line: string) => void): Promise<string> {
   const found = await findRedisServer()
   if (found !== undefined) return found
@@ -23,12 +23,12 @@ export async function ensureRedisServer(say: (line: string) => void): Promise<st
 export async function requireRedisServer(): Promise<string> {
   const found = await findRedisServer()
   if (found !== undefined) return found
-  throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure redis\` installs it where apt is there.`)
+  throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure redis\` installs it where apt is available.`)
 }
 
 const run = promisify(execFile)
 
 async function findRedisServer(): Promise<string | undefined> {
-  const said = await run('redis-server', ['--version']).catch(() => undefined)
-  return said && (/\bv=(\S+)/.exec(said.stdout)?.[1] ?? 'of unknown version')
+  const output = await run('redis-server', ['--version']).catch(() => undefined)
+  return output && (/\bv=(\S+)/.exec(output.stdout)?.[1] ?? 'of unknown version')
 }

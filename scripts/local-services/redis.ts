@@ -9,17 +9,17 @@ import { checkRedis } from './redis-facts.ts'
 import { ensureRedisServer, requireRedisServer } from './redis-server.ts'
 
 export type RedisOptions = {
-  /** Without it, a free one. */
+  /** By default a free one. */
   port?: number
-  /** Where Redis keeps its files; stays. Without it, a temporary folder that goes with the server. */
+  /** The folder for Redis's files, which is kept. By default a temporary folder that is removed when the server stops. */
   dir?: string
-  /** redis-server's own, such as `['--appendonly', 'yes']`: the last word on every setting. */
+  /** Arguments for redis-server, such as `['--appendonly', 'yes']`. They replace the default settings. */
   args?: readonly string[]
 }
 
 /**
- * The Redis of a cluster (D1.2): the one at `url` if it is given and answers, else a private one, installed where that can
- * be done. `server` is there when it is ours to stop.
+ * Opens the Redis of a cluster (D1.2): the one at `url`, or without one a private server, which is installed where possible.
+ * `server` is the private one, which the caller must stop.
  */
 export async function openRedis(
   url: string | undefined,
@@ -40,7 +40,7 @@ const STARTS = 3
 
 /**
  * Starts a private redis-server on a loopback port, without persistence and with `noeviction`, and waits until it answers.
- * It ends with this process, however this one ends.
+ * It ends with this process, also when this process is killed.
  */
 export async function startRedis({ port, dir, args = [] }: RedisOptions = {}): Promise<RedisServer> {
   await requireRedisServer()
@@ -50,7 +50,7 @@ export async function startRedis({ port, dir, args = [] }: RedisOptions = {}): P
     try {
       return new RedisServer(home, await launch(home))
     } catch (cause) {
-      // The port may have been taken since it was found free.
+      // Another process may have taken the port in the meantime.
       if (port === undefined && left > 1) continue
       if (ownDir !== undefined) await rm(ownDir, { recursive: true, force: true })
       throw cause
@@ -62,7 +62,7 @@ type Home = { port: number; dir: string; ownDir: string | undefined; args: reado
 
 const STOP_WITHIN_MS = 2000
 
-/** A redis-server of our own: after a restart it is empty unless its `args` say otherwise. */
+/** A private redis-server. It loses its data at a restart unless its `args` enable persistence. */
 export class RedisServer extends LocalServer implements AsyncDisposable {
   readonly port: number
   readonly url: string
@@ -95,7 +95,7 @@ async function launch(home: Home): Promise<Child> {
     ...(home.ownDir !== undefined && { ownDir: home.ownDir }),
   })
   try {
-    await answers(child, urlOf(home))
+    await waitForAnswer(child, urlOf(home))
     return child
   } catch (cause) {
     await child.kill('SIGKILL')
@@ -116,15 +116,15 @@ function settings({ port, dir }: Home): string[] {
 }
 
 const START_WITHIN_MS = 10_000
-const ASK_EVERY_MS = 10
+const RETRY_EVERY_MS = 10
 
-/** Asks until the one that answers is our own child: another server may hold the port. */
-async function answers(child: Child, url: string): Promise<void> {
+/** Connects until the child itself answers: another server may occupy the port. */
+async function waitForAnswer(child: Child, url: string): Promise<void> {
   const deadline = performance.now() + START_WITHIN_MS
   while (child.isRunning && performance.now() < deadline) {
     const facts = await checkRedis(url).catch(() => undefined)
     if (facts?.pid === child.pid) return
-    await sleep(ASK_EVERY_MS)
+    await sleep(RETRY_EVERY_MS)
   }
   throw child.failure(child.isRunning ? `did not answer at ${url}` : `ended before it answered at ${url}`)
 }

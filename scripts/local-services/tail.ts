@@ -1,6 +1,6 @@
 const MAX_CHARS = 64 * 1024
 
-/** The last 64 Ki characters of what a process wrote. */
+/** Keeps the last 64 Ki characters of a process's output. */
 export class Tail {
   #chunks: string[] = []
   #length = 0
@@ -17,7 +17,7 @@ export class Tail {
     return this.#chunks.join('').slice(-MAX_CHARS)
   }
 
-  /** Looks in whole lines only: half a line may hold half a port number. */
+  /** Matches complete lines only, since an incomplete line may contain half a port number. */
   match(pattern: RegExp): RegExpExecArray | null {
     const { text } = this
     return pattern.exec(text.slice(0, text.lastIndexOf('\n') + 1))

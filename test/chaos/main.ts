@@ -27,7 +27,7 @@ const GROUPS: readonly (readonly Scenario[])[] = [
 
 const USAGE = `npm run chaos -- [--only P1,P6] [--full] [--untimed] [--seed N]
   --only     run only the scenarios of these promises
-  --full     the full numbers, one scenario at a time (about 90 min instead of 3 min)
+  --full     the full numbers, one scenario at a time (about an hour instead of 3 min)
   --short    the short form, which is the default
   --untimed  show durations and sizes without judging them, for a machine that is busy with other work
   --seed     replay the faults of this seed

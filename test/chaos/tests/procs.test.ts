@@ -58,7 +58,7 @@ describe('the processes of a scenario', () => {
   it('that are not ready in time are killed and cause an error', async () => {
     const script = `console.log(process.pid); setInterval(() => {}, 1000)`
     const failure = await procs.start({ ...spec(script), readyWithinMs: 300 }).then(() => '', String)
-    expect(failure).to.include('let 300 ms go by without a line like')
+    expect(failure).to.include('did not print within 300 ms a line like')
     const pid = Number(/(\d+)\s*$/.exec(failure)?.[1])
     expect(() => process.kill(pid, 0)).to.throw('ESRCH')
   })
