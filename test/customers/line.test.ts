@@ -3,7 +3,7 @@ import { CustomerLine, type HistoryLimits } from '../../shared/customers/line.ts
 import type { LedgerEntry } from '../../shared/store/ledger.ts'
 import { DEFAULT_TENANT as tenant } from '../../shared/tenant.ts'
 
-/** A customer whose ledger holds these many entries; `asked` are the counts that it was asked for. */
+/** A customer with an empty ledger. `write` adds entries; `asked` lists the counts of all reads. */
 function customer(limits: Partial<HistoryLimits> = {}) {
   const entries: LedgerEntry[] = []
   const asked: number[] = []
@@ -36,7 +36,7 @@ function customer(limits: Partial<HistoryLimits> = {}) {
 const questions = (background: string) => background.match(/question \d+/g)
 
 describe('the background of a customer’s line', () => {
-  it('api.md Per-customer line: holds the last N entries, oldest first, of a new line and of one that is kept', async () => {
+  it('api.md Per-customer line: holds the last N entries, oldest first, on the first read and on later ones', async () => {
     const { line, write } = customer()
     expect(await line.background()).to.match(/first contact/)
     write(5)
@@ -47,7 +47,7 @@ describe('the background of a customer’s line', () => {
     expect(questions(await line.background())).to.deep.equal(['question 11', 'question 12', 'question 13'])
   })
 
-  it('D1.3 CUSTOMER_HISTORY_CHARS: keeps of long entries what is told of them, which is the end of all', async () => {
+  it('D1.3 CUSTOMER_HISTORY_CHARS: holds the ends of long entries', async () => {
     const { line, write } = customer({ chars: 150 })
     write(2)
     const background = await line.background()
@@ -59,7 +59,7 @@ describe('the background of a customer’s line', () => {
     for (const _ of [1, 2]) expect(await short.line.background()).to.match(/\nr 2\n<\//)
   })
 
-  it('issue 5 Speed: reads no more than it has to, and a kept line only what is new', async () => {
+  it('reads only as many entries as it needs, and later only new ones', async () => {
     const { line, write, asked } = customer()
     write(1_000)
     for (const fresh of [0, 0, 1, 2]) {
@@ -69,7 +69,7 @@ describe('the background of a customer’s line', () => {
     expect(asked).to.deep.equal([3, 1, 1, 1, 2])
   })
 
-  it('D4.14: runs that begin at the same time are each told of every entry once', async () => {
+  it('D4.14: holds every entry once when several runs begin at the same time', async () => {
     const { line, write, gate } = customer()
     write(2)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -81,7 +81,7 @@ describe('the background of a customer’s line', () => {
     }
   })
 
-  it('reliability.md M: is given up in time when the store does not tell it', async () => {
+  it('api.md Per-customer line: throws unavailable in time when the store does not answer', async () => {
     const { line, gate } = customer({ readMs: 10 })
     gate.opened = new Promise(() => {})
     const failure = await line.background().catch((cause: unknown) => cause)

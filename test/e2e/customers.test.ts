@@ -22,22 +22,22 @@ inBothForms('customers', (startProduct, form) => {
   }
   const ledger = async (customer: string, query = '') =>
     (await product.call('GET', `/customers/${encodeURIComponent(customer)}/ledger${query}`)).body as LedgerPage
-  /** What the model was told last, all of it. */
-  const told = () => JSON.stringify(product.model.requests.at(-1)?.body['messages'])
+  /** The messages of the last model request, as JSON. */
+  const lastMessages = () => JSON.stringify(product.model.requests.at(-1)?.body['messages'])
 
-  it('api.md Per-customer line: the first run is told of a first contact, the next of what was before', async () => {
+  it('api.md Per-customer line: the first run starts with the first-contact placeholder, the next with the history', async () => {
     await ask('c-1', 'my name is Ada', 'hello Ada')
-    expect(told()).to.match(/first contact/)
+    expect(lastMessages()).to.match(/first contact/)
     await ask('c-1', 'who am I?', 'Ada')
-    expect(told())
+    expect(lastMessages())
       .to.include('my name is Ada')
       .and.include('hello Ada')
       .and.not.match(/first contact/)
     await ask('c-2', 'and me?', 'nobody')
-    expect(told()).to.not.include('Ada')
+    expect(lastMessages()).to.not.include('Ada')
   })
 
-  it('D4.14: what was asked and answered is on the ledger when done has come, newest first, in pages', async () => {
+  it('D4.14: prompt and answer are on the ledger when done arrives; the list is newest first, in pages', async () => {
     const runs = []
     for (const n of [1, 2, 3]) runs.push(await ask('Müller & Söhne/7', `question ${n}`, `answer ${n}`))
     const { entries, next_cursor } = await ledger('Müller & Söhne/7', '?limit=2')
@@ -53,16 +53,16 @@ inBothForms('customers', (startProduct, form) => {
     expect(await ledger('nobody')).to.deep.equal({ entries: [], next_cursor: null })
   })
 
-  it('D1.3 CUSTOMER_HISTORY: background holds the last entries only, cut to its characters', async () => {
+  it('D1.3 CUSTOMER_HISTORY_ENTRIES, CUSTOMER_HISTORY_CHARS: the background holds only the last entries, cut to the limit', async () => {
     for (const n of [1, 2, 3, 4]) await ask('c-3', `question-${n}`, `answer-${n}`)
     await ask('c-3', 'next', 'y'.repeat(900))
-    expect(told()).to.include('question-4').and.include('question-2').and.not.include('question-1')
+    expect(lastMessages()).to.include('question-4').and.include('question-2').and.not.include('question-1')
     await ask('c-3', 'last', 'ok')
-    const background = told().match(/<customer_background>.*<\/customer_background>/)?.[0] ?? ''
+    const background = lastMessages().match(/<customer_background>.*<\/customer_background>/)?.[0] ?? ''
     expect(background.match(/y+/)?.[0].length).to.be.within(350, 400)
   })
 
-  it('D4.14: runs of one customer run at the same time, and their entries are numbered without a hole', async () => {
+  it('D4.14: runs of one customer run at the same time, and their entries are numbered without a gap', async () => {
     product.model.answer(...Array.from({ length: 20 }, () => 'fine'))
     const streams = await Promise.all(
       Array.from({ length: 20 }, (_, i) => product.run({ prompt: `p${i}`, customer_id: 'c-4' })),
@@ -74,14 +74,14 @@ inBothForms('customers', (startProduct, form) => {
     expect(new Set(entries.map(({ run_id }) => run_id))).to.deep.equal(new Set(streams.map(({ runId }) => runId)))
   })
 
-  it('design §7.3: a run that failed or was cancelled leaves no entry', async () => {
+  it('D4.14: a failed run leaves no entry', async () => {
     product.model.answer({ status: 400, message: 'no' })
     const failed = await (await product.run({ prompt: 'fail', customer_id: 'c-5' })).all()
     expect(failed.at(-1)?.event).to.equal('error')
     expect((await ledger('c-5')).entries).to.deep.equal([])
   })
 
-  it('D2.11: an id of 128 characters is one, 129 or a control character is 400 in a body and 404 in a path, empty is none', async () => {
+  it('D2.11: a customer id has at most 128 characters and no control character, else it is 400 in a body and 404 in a path; an empty one means no customer', async () => {
     const longest = '🐝'.repeat(128)
     expect((await ask(longest, 'hi', 'ho')).frames.at(-1)?.event).to.equal('done')
     expect((await ledger(longest)).entries).to.have.length(1)
@@ -92,10 +92,10 @@ inBothForms('customers', (startProduct, form) => {
       expect((await product.call('GET', `/customers/${encodeURIComponent(id)}/ledger`)).status).to.equal(404)
     }
     await ask('', 'hi', 'ho')
-    expect(told()).not.to.match(/customer_background/)
+    expect(lastMessages()).not.to.match(/customer_background/)
   })
 
-  it('D5.3: Dream distils the line into memories, which later runs are told, marked as such', async () => {
+  it('D5.3: Dream distils the line into memory entries, which later runs start with', async () => {
     await ask('c-6', 'I only drink tea', 'noted')
     product.model.answer(
       [{ tool: 'Dream', input: { focus: 'drinks' } }],
@@ -107,6 +107,6 @@ inBothForms('customers', (startProduct, form) => {
     expect(result).to.include({ is_error: false })
     expect(result?.['output']).to.include('The customer drinks tea.')
     await ask('c-6', 'what do I drink?', 'tea')
-    expect(told()).to.include('- [memory] The customer drinks tea.')
+    expect(lastMessages()).to.include('- [memory] The customer drinks tea.')
   })
 })

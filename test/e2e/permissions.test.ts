@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { until } from '../support/until.ts'
 
 type Pending = Record<'id' | 'created_at' | 'expires_at' | 'message', string>
 
@@ -19,7 +20,7 @@ inBothForms('permissions', (startProduct) => {
   const reply = (scope: string, id: unknown, body: unknown) =>
     product.call('POST', `/sessions/${scope}/permissions/${id}`, body)
   const asked = () => askedAfter([WRITE], 'done')
-  /** Starts a run whose model answers so, and reads on until it asks. */
+  /** Starts a run with these answers of the model, and reads up to its permission request. */
   async function askedAfter(...answers: Answer[]): Promise<{ stream: EventStream; id: string }> {
     product.model.answer(...answers)
     const stream = await product.run({ prompt: 'write it' })
@@ -31,7 +32,7 @@ inBothForms('permissions', (startProduct) => {
     return messages?.at(-1)?.content
   }
 
-  it('api.md Events 3: a tool that asks says what it wants to do; allowed, it does it and the model reads the result', async () => {
+  it('api.md Events 3: a permission request describes the call; when it is allowed the tool runs and the model reads the result', async () => {
     const { stream, id } = await asked()
     const request = stream.frames.at(-1)?.data
     expect(id).to.match(/^perm_[0-9a-f]{32}$/)
@@ -47,7 +48,7 @@ inBothForms('permissions', (startProduct) => {
     expect(await readFile(file, 'utf8')).to.equal('hello')
   })
 
-  it('api.md Permission request: denied, the tool is refused and the model is given the reason', async () => {
+  it('api.md Permission request: a denied tool does not run, and the model reads the reason', async () => {
     const { stream, id } = await asked()
     await reply(stream.runId, id, { allow: false, reason: 'not on a Friday' })
     expect((await stream.until('tool_result')).data).to.include({ is_error: true })
@@ -71,7 +72,7 @@ inBothForms('permissions', (startProduct) => {
     expect((await reply(stream.runId, id, { allow: true })).status).to.equal(409)
   })
 
-  it('design §7.6: of many replies at once one wins, and the engine acts on that one', async () => {
+  it('api.md Permission request: of many replies at once one succeeds, and the engine acts on that one', async () => {
     const { stream, id } = await asked()
     const replies = Array.from({ length: 20 }, (_, i) => reply(stream.runId, id, { allow: i % 2 === 0, reason: 'r' }))
     const statuses = (await Promise.all(replies)).map(({ status }) => status)
@@ -82,7 +83,7 @@ inBothForms('permissions', (startProduct) => {
     await stream.all()
   })
 
-  it('D4.12: GET /permissions lists what waits, oldest first, until it is decided', async () => {
+  it('D4.12: GET /permissions lists the undecided requests, oldest first', async () => {
     const listed = async (query = '') =>
       (await product.call('GET', `/permissions${query}`)).body as { permissions: Pending[]; next_cursor: string | null }
     expect(await listed()).to.deep.equal({ permissions: [], next_cursor: null })
@@ -110,7 +111,8 @@ inBothForms('permissions', (startProduct) => {
     expect((await listed()).permissions.map(({ id }) => id)).to.deep.equal([second.id])
     await product.call('DELETE', `/runs/${second.stream.runId}`)
     for (const { stream } of [first, second]) await stream.all()
-    while ((await listed()).permissions.length > 0);
+    const isEmpty = async () => (await listed()).permissions.length === 0
+    await until(isEmpty, { what: 'the list of permission requests to be empty' })
   })
 
   it('D4.3: several calls of a turn ask at once and are answered in any order', async () => {
@@ -141,7 +143,7 @@ inBothForms('permissions', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D5.1 TOOL_PERMISSIONS: a tool that is denied is refused without asking', async () => {
+  it('D5.1 TOOL_PERMISSIONS: a tool with the policy deny is refused without a permission request', async () => {
     product.model.answer([{ tool: 'TodoWrite', input: { todos: [] } }], 'done')
     const frames = await (await product.run({ prompt: 'plan' })).all()
     expect(frames.map(({ event }) => event)).not.to.include('permission_request')
@@ -167,8 +169,8 @@ inBothForms('permissions', (startProduct) => {
   })
 })
 
-inBothForms('a permission request that nobody answers', (startProduct) => {
-  it('api.md Limits: is denied when its time is over, the run goes on, and a later reply is 404', async () => {
+inBothForms('a permission request without a reply', (startProduct) => {
+  it('api.md Limits: is denied after the timeout, the run continues, and a later reply is 404', async () => {
     const product = await startProduct({ PERMISSION_TIMEOUT_SECS: '1' })
     try {
       product.model.answer([WRITE], 'I may not')

@@ -37,7 +37,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     expect(stream.comments[0]).to.equal('ok')
   })
 
-  it('D4.3: thinking comes as deltas and then as a block, apart from the text', async () => {
+  it('D4.3: thinking comes as deltas and then as a block, separate from the text', async () => {
     product.model.answer([{ thinking: ['let me ', 'see'] }, { text: 'yes' }])
     const frames = await framesOf({ prompt: 'hi' })
     const thinking = frames.filter(({ event }) => event === 'thinking').map(({ data }) => data['text'])
@@ -56,12 +56,12 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     ])
   })
 
-  it('api.md RunRequest: tools and stream are accepted and ignored whatever they hold', async () => {
+  it('api.md RunRequest: tools and stream are accepted with any value and ignored', async () => {
     product.model.answer('ok')
     expect(await eventsOf({ prompt: 'hi', tools: 42, stream: 'no', unknown: {} })).to.include('done')
   })
 
-  it('api.md: provider_instance on /agent/run is 400 and calls no model', async () => {
+  it('api.md RunRequest: provider_instance on /agent/run is 400 and calls no model', async () => {
     const before = product.model.requests.length
     const { status, body } = await product.call('POST', '/agent/run', { prompt: 'hi', provider_instance: 'x' })
     expect(status).to.equal(400)
@@ -69,7 +69,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     expect(product.model.requests).to.have.length(before)
   })
 
-  it('D4.11: the engine enforces a stop sequence that the provider ignores, also when split over chunks', async () => {
+  it('D4.11: the engine enforces a stop sequence that the provider ignores, even when it is split over chunks', async () => {
     product.model.answer([{ text: ['one E', 'N', 'D two'] }, { hang: true }])
     const frames = await framesOf({ prompt: 'hi', stop_sequences: ['END'] })
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'one ' })
@@ -84,7 +84,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     expect(frames.at(-1)?.data).to.include({ code: 'max_turns_exceeded', retryable: false })
   })
 
-  it('D4.10: cache tokens are told apart and priced apart; a model without a price carries one warning', async () => {
+  it('D4.10: cache tokens are reported and priced separately; a model without a price causes one warning', async () => {
     product.model.answer({ steps: [{ text: 'ok' }], usage: { input: 1000, cacheRead: 800, output: 10 } })
     const priced = await framesOf({ prompt: 'hi' })
     expect(priced.at(-1)?.data).to.include({ total_input_tokens: 1000, cache_read_tokens: 800 })
@@ -95,7 +95,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     expect(unpriced.at(-1)?.data).to.include({ cost_usd: 0 })
   })
 
-  it('api.md Per-customer line: where nothing is stored a customer’s run is stateless, with customer_scope_fallback', async () => {
+  it('api.md Per-customer line: without a store a customer’s run is stateless, with the warning customer_scope_fallback', async () => {
     product.model.answer('ok', 'ok')
     const frames = await framesOf({ prompt: 'hi', customer_id: 'c1' })
     expect(frames[0]?.event).to.equal('turn_start')
@@ -122,7 +122,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     ],
   ]
   for (const [what, answers, expected] of failures) {
-    it(`D4.8: ${what} is error ${expected['code']}, with what to do next`, async () => {
+    it(`D4.8: ${what} is error ${expected['code']}, with a suggestion`, async () => {
       const before = product.model.requests.length
       product.model.answer(...answers)
       const last = (await framesOf({ prompt: 'hi' })).at(-1)
@@ -172,7 +172,7 @@ inBothForms('POST /agent/run with a fallback model', (startProduct) => {
     await spare.close()
   })
 
-  it('api.md Events 4: when the provider stays away the fallback takes the turn, with provider_failover', async () => {
+  it('api.md Events 4: when the provider stays unavailable the fallback serves the turn, with the warning provider_failover', async () => {
     product.model.answer({ status: 500 }, { status: 500 }, { status: 500 })
     spare.answer({ steps: [{ text: 'from the spare' }], usage: { input: 1000, output: 0 } })
     const frames = await (await product.run({ prompt: 'hi' })).all()
@@ -198,7 +198,7 @@ inBothForms('POST /agent/run with a fallback model', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D5.5: after text has been streamed the fallback does not repeat the turn', async () => {
+  it('D5.5: the fallback does not repeat a turn of which text has been streamed', async () => {
     const before = spare.requests.length
     product.model.answer([{ text: 'half' }, { reset: true }])
     const frames = await (await product.run({ prompt: 'hi' })).all()

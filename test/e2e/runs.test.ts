@@ -12,7 +12,7 @@ inBothForms('runs', (startProduct) => {
   const eventsFrom = (runId: string, headers: Record<string, string> = {}, query = '') =>
     product.stream(`/runs/${runId}/events${query}`, undefined, headers)
 
-  it('D4.5: a client that lost its connection comes back with Last-Event-ID and misses nothing', async () => {
+  it('D4.5: a client that reconnects with Last-Event-ID misses no event', async () => {
     const gate = Promise.withResolvers<void>()
     product.model.answer([{ text: ['a', 'b'] }, { hold: gate.promise }, { text: ['c', 'd'] }])
     const first = await product.run({ prompt: 'hi' })
@@ -26,7 +26,7 @@ inBothForms('runs', (startProduct) => {
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'abcd' })
   })
 
-  it('D4.5: after its end a run is replayed, whole without an id, from behind one by ?last_event_id=', async () => {
+  it('D4.5: an ended run is replayed from its beginning, or from behind ?last_event_id=', async () => {
     product.model.answer('hello')
     const stream = await product.run({ prompt: 'hi' })
     const frames = await stream.all()
@@ -50,7 +50,7 @@ inBothForms('runs', (startProduct) => {
     }
   })
 
-  it('D4.5: when the journal no longer holds the next event the stream opens and ends with stream_gap', async () => {
+  it('D4.5: when the next event is no longer kept, the stream opens and ends with stream_gap', async () => {
     product.model.answer([{ tokens: 6000 }])
     const stream = await product.run({ prompt: 'much' })
     const frames = await stream.all()
@@ -63,7 +63,7 @@ inBothForms('runs', (startProduct) => {
     expect(await (await eventsFrom(stream.runId, { 'last-event-id': last })).all()).to.deep.equal(frames.slice(-10))
   })
 
-  it('D4.5: DELETE aborts the run at once, the model call included', async () => {
+  it('D4.5: DELETE aborts the run and its model call at once', async () => {
     product.model.answer([{ text: 'hi' }, { hang: true }])
     const stream = await product.run({ prompt: 'hi' })
     await stream.until('text_delta')
@@ -76,7 +76,7 @@ inBothForms('runs', (startProduct) => {
     expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'cancelled' })
   })
 
-  it('D4.5: GET /runs/{id} tells how a run stands, GET /runs lists the newest first and filters by status', async () => {
+  it('D4.5: GET /runs/{id} returns the state of a run, GET /runs lists the newest first and filters by status', async () => {
     product.model.answer('hello', { status: 400 })
     const good = await product.run({ prompt: 'hi' })
     const frames = await good.all()
@@ -101,7 +101,7 @@ inBothForms('runs', (startProduct) => {
     }
   })
 
-  it('two clients may follow one run, and each gets all of it', async () => {
+  it('two clients can follow one run, and each receives all of it', async () => {
     const gate = Promise.withResolvers<void>()
     product.model.answer([{ text: 'a' }, { hold: gate.promise }, { text: 'b' }])
     const first = await product.run({ prompt: 'hi' })
@@ -111,8 +111,8 @@ inBothForms('runs', (startProduct) => {
   })
 })
 
-inBothForms('runs whose client went away', (startProduct) => {
-  it('D4.5: are aborted after RUN_RESUME_SECS, the model call included, and are 404 from then on', async () => {
+inBothForms('runs whose client has left', (startProduct) => {
+  it('D4.5: are aborted after RUN_RESUME_SECS with their model call, and are 404 from then on', async () => {
     const product = await startProduct({ RUN_RESUME_SECS: '1' })
     try {
       product.model.answer([{ text: 'hi' }, { hang: true }])
@@ -126,7 +126,7 @@ inBothForms('runs whose client went away', (startProduct) => {
     }
   })
 
-  it('D1.3 RUNS_PER_WORKER: when each worker has as many as it takes, the next run is 429 with Retry-After', async () => {
+  it('D1.3 RUNS_PER_WORKER: when all workers are full, the next run is 429 with Retry-After', async () => {
     const product = await startProduct({ RUNS_PER_WORKER: '1' })
     try {
       const streams: EventStream[] = []

@@ -14,9 +14,10 @@ inBothForms('the memory of a session', (startProduct) => {
   }
   const resultOf = (frames: Awaited<ReturnType<typeof say>>) =>
     frames.find(({ event }) => event === 'tool_result')?.data
-  const toldTo = (back: number) => JSON.stringify(product.model.requests.at(-back)?.body['messages'])
+  /** The messages of the model request before the last `back - 1`. */
+  const messagesOf = (back: number) => JSON.stringify(product.model.requests.at(-back)?.body['messages'])
 
-  it('D5.3: Dream reads the conversation in a sub-agent, and later messages are told what it kept, marked as such', async () => {
+  it('D5.3: Dream reads the conversation in a sub-agent, and later messages start with the memory entries it kept', async () => {
     await product.call('POST', '/sessions', { session_id: 'dreamer' })
     await say('dreamer', 'my boat is called Argo', 'a fine name')
     const frames = await say(
@@ -26,18 +27,18 @@ inBothForms('the memory of a session', (startProduct) => {
       'Here:\n- The boat is called Argo.',
       'done',
     )
-    expect(toldTo(2)).to.include('User: my boat is called Argo').and.include('Assistant: a fine name')
+    expect(messagesOf(2)).to.include('User: my boat is called Argo').and.include('Assistant: a fine name')
     expect(product.model.requests.at(-2)?.body['tools'] ?? []).to.deep.equal([])
     expect(resultOf(frames)).to.deep.include({
       is_error: false,
       output: 'Kept 1 memory entries:\n- The boat is called Argo.',
     })
     await say('dreamer', 'what is it called?', 'Argo')
-    expect(toldTo(1)).to.include('- [memory] The boat is called Argo.')
+    expect(messagesOf(1)).to.include('- [memory] The boat is called Argo.')
     expect((await product.call('GET', '/sessions/dreamer')).body).to.include({ message_count: 7 })
   })
 
-  it('D5.3: a dream that finds nothing, and one in a run without a history, are errors that the model reads', async () => {
+  it('D5.3: a Dream that finds nothing, and one in a run without a history, are errors that the model reads', async () => {
     await product.call('POST', '/sessions', { session_id: 'blank' })
     expect(resultOf(await say('blank', 'dream', [{ tool: 'Dream' }], 'There is nothing.', 'ok'))).to.deep.include({
       is_error: true,

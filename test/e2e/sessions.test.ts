@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { inBothForms, type Product } from '../support/product.ts'
+import { until } from '../support/until.ts'
 
 inBothForms('sessions', (startProduct) => {
   let product: Product
@@ -16,7 +17,7 @@ inBothForms('sessions', (startProduct) => {
   const post = (session: string, prompt: string) => product.stream(`/sessions/${session}/messages`, { prompt })
   const infoOf = async (session: string) => (await product.call('GET', `/sessions/${session}`)).body
 
-  it('api.md Session responses: created without a body, an id sess_<hex> and the time are given', async () => {
+  it('api.md Session responses: a session created without a body gets an id sess_<hex> and a creation time', async () => {
     const { status, body } = await product.call('POST', '/sessions')
     expect(status).to.equal(201)
     expect(body).to.have.all.keys('session_id', 'created_at')
@@ -28,14 +29,14 @@ inBothForms('sessions', (startProduct) => {
       .that.matches(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
   })
 
-  it('api.md Errors: an explicit id is kept, and is 409 the second time', async () => {
+  it('api.md Errors: an explicit id is used, and is 409 the second time', async () => {
     expect(await create({ session_id: 'my:own-1' })).to.equal('my:own-1')
     const again = await product.call('POST', '/sessions', { session_id: 'my:own-1' })
     expect(again.status).to.equal(409)
     expect(again.body).to.nested.include({ 'error.type': 'conflict_error' })
   })
 
-  it('design §7.6: of a hundred creations of one session exactly one is 201', async () => {
+  it('api.md Errors: of a hundred creations of one session exactly one is 201', async () => {
     const all = Array.from({ length: 100 }, () => product.call('POST', '/sessions', { session_id: 'race' }))
     const statuses = (await Promise.all(all)).map(({ status }) => status)
     expect(statuses.filter((status) => status === 201)).to.have.length(1)
@@ -89,7 +90,7 @@ inBothForms('sessions', (startProduct) => {
     )
   })
 
-  it('D4.6: a failed run leaves its user message and its complete turns; half a turn is dropped', async () => {
+  it('D4.6: a failed run leaves its user message and its complete turns; a partial turn is dropped', async () => {
     const session = await create()
     product.model.answer([{ tool: 'Glob', input: { pattern: '*' } }], [{ text: 'half a' }, { reset: true }])
     expect((await (await post(session, 'one')).all()).at(-1)?.event).to.equal('error')
@@ -101,7 +102,7 @@ inBothForms('sessions', (startProduct) => {
     expect(JSON.stringify(messages)).not.to.include('half a')
   })
 
-  it('D4.7: deleting a session ends its streams with session_deleted and denies what is pending', async () => {
+  it('D4.7: deleting a session ends its streams with session_deleted and denies its pending permission requests', async () => {
     const session = await create()
     product.model.answer([{ tool: 'Write', input: { path: 'a', content: 'b' } }])
     const stream = await post(session, 'write')
@@ -123,12 +124,13 @@ inBothForms('sessions', (startProduct) => {
   })
 })
 
-inBothForms('a session that nothing is asked of', (startProduct) => {
-  it('D1.3 SESSION_IDLE_SECS: is removed', async () => {
+inBothForms('a session without messages', (startProduct) => {
+  it('D1.3 SESSION_IDLE_SECS: is removed after the time', async () => {
     const product = await startProduct({ SESSION_IDLE_SECS: '1' })
     try {
       await product.call('POST', '/sessions', { session_id: 'idle' })
-      while ((await product.call('GET', '/sessions/idle')).status !== 404);
+      const statusOf = async () => (await product.call('GET', '/sessions/idle')).status
+      await until(async () => (await statusOf()) === 404, { what: 'the session to be removed', withinMs: 10_000 })
     } finally {
       await product.close()
     }

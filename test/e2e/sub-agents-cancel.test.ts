@@ -1,9 +1,15 @@
 import { expect } from 'chai'
+import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 
 const HANG: Answer = [{ text: 'working' }, { hang: true }]
 const agent = (description: string) => ({ description, prompt: `do ${description}` })
+
+/** Reads frames until the condition holds; throws when the stream ends first. */
+async function readUntil(stream: EventStream, isSo: () => boolean): Promise<void> {
+  while (!isSo()) if (!(await stream.next())) throw new Error('the stream ended before all model calls were made')
+}
 
 inBothForms('cancelling sub-agents', (startProduct) => {
   let product: Product
@@ -12,7 +18,7 @@ inBothForms('cancelling sub-agents', (startProduct) => {
   })
   after(() => product.close())
 
-  /** A run whose Team of eight, and one's own sub-agent, all wait for the model. */
+  /** A run with a Team of eight, one of which has a sub-agent of its own. All wait for the model. */
   async function startTeam() {
     const agents = Array.from({ length: 8 }, (_, i) => agent(`task ${i}`))
     product.model.answer([{ tool: 'Team', input: { agents } }])
@@ -22,11 +28,11 @@ inBothForms('cancelling sub-agents', (startProduct) => {
     const first = product.model.requests.length
     const stream = await product.run({ prompt: 'go' })
     const asked = () => product.model.requests.slice(first)
-    while (asked().length < 10) await stream.next()
+    await readUntil(stream, () => asked().length >= 10)
     return { stream, hanging: asked().filter(({ prompt }) => prompt.startsWith('do ') && prompt !== 'do task 0') }
   }
 
-  it('issue 5.1: cancelling a run with eight children closes every model call of the tree', async () => {
+  it('D4.5: cancelling a run with eight sub-agents closes the model calls of the whole tree', async () => {
     const { stream, hanging } = await startTeam()
     expect(hanging).to.have.length(8)
     const cancelledAt = performance.now()
@@ -38,7 +44,7 @@ inBothForms('cancelling sub-agents', (startProduct) => {
       .nested.include({ 'data.code': 'cancelled' })
   })
 
-  it('D4.7: deleting the session does the same to its run’s children, and denies what they ask', async () => {
+  it('D4.7: deleting the session does the same for its run, and denies the sub-agents’ permission requests', async () => {
     await product.call('POST', '/sessions', { session_id: 'team' })
     const agents = [agent('asks'), agent('waits')]
     product.model.answer([{ tool: 'Team', input: { agents } }])
@@ -48,7 +54,7 @@ inBothForms('cancelling sub-agents', (startProduct) => {
     const first = product.model.requests.length
     const stream = await product.stream('/sessions/team/messages', { prompt: 'go' })
     const { data } = await stream.until('permission_request')
-    while (product.model.requests.length < first + 3) await stream.next()
+    await readUntil(stream, () => product.model.requests.length >= first + 3)
     const waiting = product.model.requests.slice(first).find(({ prompt }) => prompt === 'do waits')
     expect((await product.call('DELETE', '/sessions/team')).body).to.deep.equal({ status: 'deleted' })
     await waiting?.closedByClient

@@ -18,7 +18,7 @@ inBothForms('sub-agents', (startProduct) => {
   const dataOf = (frames: Awaited<ReturnType<typeof framesOf>>, event: string) =>
     frames.filter((frame) => frame.event === event).map(({ data }) => data)
 
-  it('api.md Events 5: Agent runs a sub-agent, told by start, flattened events and end, and reads its last words', async () => {
+  it('api.md Events 5: Agent runs a sub-agent, whose start, events and end are on the stream, and returns its last text', async () => {
     const frames = await framesOf(tool('Agent', task('greet', '/think hm', '/say hello')), '/say bye')
     const [begun] = dataOf(frames, 'subagent_start')
     expect(begun).to.include({ description: 'greet', model: 'demo' }).and.not.have.any.keys('cwd', 'parent_subagent_id')
@@ -35,7 +35,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D5.7: the totals of done include the sub-agents, the turns are the run’s own', async () => {
+  it('D5.7: the totals of done include the sub-agents, turn_count only the run’s own turns', async () => {
     const frames = await framesOf(tool('Agent', task('count', '/say one two three')), '/say bye')
     const turns = [
       ...dataOf(frames, 'turn_end'),
@@ -50,7 +50,7 @@ inBothForms('sub-agents', (startProduct) => {
     })
   })
 
-  it('api.md Limits: a result over 2 KB is cut in the event and whole for the caller', async () => {
+  it('api.md Limits: a result over 2 KB is cut in the event, and the caller reads all of it', async () => {
     const long = 'é'.repeat(3_000)
     const frames = await framesOf(tool('Agent', task('long', `/say ${long}`)), '/say bye')
     const told = String(dataOf(frames, 'subagent_end')[0]?.['result'])
@@ -59,7 +59,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(dataOf(frames, 'tool_result')[0]?.['output']).to.satisfy((output: string) => output.endsWith(long))
   })
 
-  it('D4.13: a Team in which one fails and one is denied returns every result; asks reach the stream twice and are answered there', async () => {
+  it('D4.13: a Team in which one agent fails and one is denied returns every result; permission requests reach the stream twice and are answered like any other', async () => {
     const agents = [
       task('writer', write('a.txt'), '/say wrote'),
       task('denied', write('b.txt'), '/say could not'),
@@ -93,7 +93,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D4.13: a grandchild’s events stand on the root stream under its own id, with its parent’s', async () => {
+  it('D4.13: the events of a sub-agent’s sub-agent are on the root stream under its own id, with its parent’s id', async () => {
     const grandchild = tool('Agent', task('grandchild', '/say deep'))
     const frames = await framesOf(tool('Agent', task('child', grandchild, '/say middle')), '/say top')
     const [child, deep] = dataOf(frames, 'subagent_start')
@@ -102,10 +102,10 @@ inBothForms('sub-agents', (startProduct) => {
     expect(types.filter((type) => type.startsWith('subagent'))).to.deep.equal([])
     const ends = dataOf(frames, 'subagent_end')
     const results = ends.map((data) => String(data['result']).split('\n').at(-1))
-    expect(results).to.deep.equal(['deep', 'deep']) // The demo's child repeats what its tool has said.
+    expect(results).to.deep.equal(['deep', 'deep']) // The demo model repeats the output of its tools.
   })
 
-  it('D5.3: depth, a Team of nine, a Team from a sub-agent and unknown tools are errors that the model reads, and the run goes on', async () => {
+  it('D5.3: depth, a Team of nine, a Team from a sub-agent and unknown tools are errors that the model reads, and the run continues', async () => {
     const third = tool('Agent', task('third', '/say never'))
     const second = tool('Agent', task('second', third, '/say second'))
     const cases: [string, RegExp][] = [
@@ -135,7 +135,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('D5.3: a run has 64 sub-agents, and the 65th is an error that the model reads', async () => {
+  it('D5.3: a run can start 64 sub-agents, and the 65th is an error that the model reads', async () => {
     const team = tool('Team', { agents: Array.from({ length: 8 }, () => task('t', '/say t')) })
     const frames = await framesOf(
       ...Array.from({ length: 8 }, () => team),
@@ -147,7 +147,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(dataOf(frames, 'tool_result').at(-1)?.['output']).to.match(/64 sub-agents/)
   })
 
-  it('D5.4: an approved plan is carried out inline, a denied one is not, and a circle is refused before anybody is asked', async () => {
+  it('D5.4: an approved plan is carried out inline, and a plan with a circle is refused without a permission request', async () => {
     const steps = [
       { id: 'a', prompt: 'do a' },
       { id: 'b', prompt: 'do b', depends_on: ['a'] },
@@ -171,7 +171,7 @@ inBothForms('sub-agents', (startProduct) => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
-  it('api.md Events 6: with auto_queue_plan an approved plan ends the run with plan_queued and nothing of it is carried out', async () => {
+  it('api.md Events 6: with auto_queue_plan an approved plan ends the run with plan_queued, and none of its steps is carried out', async () => {
     const prompt = [tool('ExitPlanMode', { steps: [{ id: 'a', prompt: 'do a' }] }), '/say carried out'].join('\n')
     const stream = await product.run({ prompt, auto_queue_plan: true })
     const { data } = await stream.until('permission_request')

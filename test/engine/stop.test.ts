@@ -14,28 +14,45 @@ function feed(sequences: string[], pieces: string[]): { text: string; isStopped:
 }
 
 describe('stop sequences', () => {
-  it('D4.11: text ends before the stop text, which is not shown', () => {
+  it('D4.11: the text ends before the stop sequence, which is not shown', () => {
     expect(feed(['END'], ['one END two'])).to.deep.equal({ text: 'one ', isStopped: true })
   })
 
-  it('D4.11: a stop text split over pieces is found, and no part of it is shown', () => {
+  it('D4.11: a stop sequence that is split over pieces is found, and no part of it is shown', () => {
     expect(feed(['END'], ['one E', 'N', 'D two'])).to.deep.equal({ text: 'one ', isStopped: true })
   })
 
-  it('what only began like a stop text is shown after all', () => {
+  it('text that only begins like a stop sequence is shown later', () => {
     expect(feed(['END'], ['one E', 'N', 'TER'])).to.deep.equal({ text: 'one ENTER', isStopped: false })
   })
 
-  it('of several stop texts the one that comes first ends the text', () => {
+  it('of several stop sequences the first one in the text ends it', () => {
     expect(feed(['two', 'one'], ['zero one two'])).to.deep.equal({ text: 'zero ', isStopped: true })
   })
 
-  it('shows at once whatever cannot become a stop text', () => {
+  it('text that cannot become a stop sequence is shown at once', () => {
     expect(new StopMatcher(['##']).push('hello').text).to.equal('hello')
     expect(new StopMatcher([]).push('hello').text).to.equal('hello')
   })
 
-  it('for any text, cut anywhere, the outcome is that of the whole text', () => {
+  it('text is held back when it begins any of several stop sequences', () => {
+    const matcher = new StopMatcher(['END', '##'])
+    expect(matcher.push('one EN').text).to.equal('one ')
+    expect(matcher.push('d #').text).to.equal('ENd ')
+    expect(matcher.flush()).to.equal('#')
+  })
+
+  it('held text is shown once', () => {
+    const matcher = new StopMatcher(['END'])
+    matcher.push('one EN')
+    expect([matcher.flush(), matcher.flush()]).to.deep.equal(['EN', ''])
+    expect(matcher.push('two').text).to.equal('two')
+    matcher.push('E')
+    expect(matcher.push('ND').isStopped).to.equal(true)
+    expect(matcher.flush()).to.equal('')
+  })
+
+  it('the result does not depend on how the text is split into pieces', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 40 })
     const stops = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 4 }), {
       maxLength: 3,

@@ -5,8 +5,8 @@ export type Frame = { id: number; event: string; data: Record<string, unknown> }
 const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
 
 /**
- * A client's view of one SSE answer. It reads strictly, byte for byte as D4.2 has it, and holds every stream that ends against
- * the grammar of events.
+ * Reads one SSE response as a client. It accepts only the exact bytes of D4.2, and checks every stream that ends against the
+ * grammar of events.
  */
 export class EventStream {
   readonly response: Response
@@ -21,7 +21,7 @@ export class EventStream {
     this.#blocks = blocksOf(response)
   }
 
-  /** Throws when the answer is no stream. */
+  /** Throws when the response is not a stream. */
   static async open(url: string, init: RequestInit = {}): Promise<EventStream> {
     const abort = new AbortController()
     const response = await fetch(url, { ...init, signal: abort.signal })
@@ -33,7 +33,7 @@ export class EventStream {
     return this.response.headers.get('x-run-id') ?? ''
   }
 
-  /** The next frame; `undefined` at the end of the stream, which is then held against the grammar. */
+  /** Reads the next frame; `undefined` at the end of the stream, which is then checked. */
   async next(): Promise<Frame | undefined> {
     for (let block = await this.#blocks.next(); !block.done; block = await this.#blocks.next()) {
       if (block.value.startsWith(': ')) {
@@ -62,7 +62,7 @@ export class EventStream {
     return this.frames
   }
 
-  /** Goes away, as a client does that closes its connection. */
+  /** Closes the connection. */
   leave(): void {
     this.#abort.abort()
   }

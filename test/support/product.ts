@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStandalone } from '../../services/standalone/standalone.mts'
+import { openStandalone } from '../../services/standalone/standalone.ts'
 import { loadConfig } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import { createLog } from '../../shared/log.ts'
@@ -11,15 +11,15 @@ import { type ModelServer, startModelServer } from './model-server/model-server.
 
 export type Reply = { status: number; headers: Headers; text: string; body: unknown }
 
-/** The product as a client sees it, and the model it talks to. */
+/** A running product with its model server. */
 export type Product = {
-  /** Of one gateway, with the base path and without a slash at the end. */
+  /** Base URL of one gateway, without a slash at the end. */
   url: string
   /** How many processes run agents. */
   workerCount: number
   model: ModelServer
   dataDir: string
-  /** The lines of all its processes so far. */
+  /** The log lines of all its processes so far. */
   readonly log: readonly string[]
   /** Calls the API; a body is sent as JSON. Requests go to the gateways in turn. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
@@ -31,7 +31,7 @@ export type Product = {
 
 export type StartProduct = (env?: Record<string, string>) => Promise<Product>
 
-/** Defines tests that hold for the product in both its forms. */
+/** Defines tests that run against both forms of the product. */
 export function inBothForms(title: string, define: (startProduct: StartProduct, form: Form) => void): void {
   for (const form of ['standalone', 'cluster'] as const) {
     describe(`${title}, ${form}`, () => define((env) => startProduct(FORMS[form], env), form))
@@ -48,10 +48,10 @@ const FORMS: Record<Form, (env: Record<string, string>) => Promise<Opened>> = {
 /** Starts the standalone form in this process. */
 export const startStandalone: StartProduct = (env) => startProduct(openInProcess, env)
 
-/** Starts the cluster form, in processes of its own. */
+/** Starts the cluster form, in separate processes. */
 export const startClustered: StartProduct = (env) => startProduct(openCluster, env)
 
-/** The product, with a model server of its own behind the openai-compatible wire format. */
+/** Starts the product with a model server that speaks the openai-compatible wire format. */
 async function startProduct(
   open: (env: Record<string, string>) => Promise<Opened>,
   env: Record<string, string> = {},

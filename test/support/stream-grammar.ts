@@ -2,13 +2,13 @@ type Frame = { id: number; event: string; data: Record<string, unknown> }
 
 const TERMINAL = new Set(['done', 'error', 'plan_queued'])
 
-/** A terminal frame that the gateway makes itself repeats the last number (D4.2); a draining worker's is a frame of the run. */
+/** Codes of terminal frames that the gateway makes itself: they repeat the last number (D4.2). A draining worker's has its own. */
 const READER_FAILURES = new Set(['worker_lost', 'worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
 
-/** Holds a whole stream against api.md "Events" and D4.2–D4.4; throws with what is wrong and where. */
+/** Checks a whole stream against api.md "Events" and D4.2–D4.4. Throws with all problems. */
 export function checkStream(frames: readonly Frame[]): void {
   const wrong = [...problemsOfNumbers(frames), ...problemsOfEnd(frames), ...problemsOfTurns(frames)]
-  // A stream that was taken up in the middle cannot be held against what came before.
+  // The beginning of a resumed stream is unknown, so its blocks and calls cannot be checked.
   if (frames[0]?.id === 1) {
     wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfSubAgents(frames))
   }
@@ -47,7 +47,7 @@ function problemsOfTurns(frames: readonly Frame[]): string[] {
   return problems
 }
 
-/** Each block is its deltas and then the whole of them. */
+/** Each block is its deltas, then an event with the whole text. */
 function problemsOfBlocks(frames: readonly Frame[]): string[] {
   const problems: string[] = []
   for (const kind of ['text', 'thinking']) {
@@ -65,7 +65,7 @@ function problemsOfBlocks(frames: readonly Frame[]): string[] {
 
 const AFTER_USE = new Set(['tool_progress', 'tool_result'])
 
-/** tool_use, then (if asked) permission_request, any tool_progress, then exactly one tool_result before the turn ends. */
+/** A call is tool_use, permission_request if it asks, any tool_progress, then exactly one tool_result before the turn ends. */
 function problemsOfTools(frames: readonly Frame[]): string[] {
   const problems: string[] = []
   const childrensAsks = new Set(
@@ -91,7 +91,7 @@ function problemsOfTools(frames: readonly Frame[]): string[] {
   return problems
 }
 
-/** A sub-agent is its start, then a whole stream of its own within events, then its end, all within its caller's tool call (D4.13). */
+/** A sub-agent is its start, a whole stream wrapped in events, and its end, all within its caller's tool call (D4.13). */
 function problemsOfSubAgents(frames: readonly Frame[]): string[] {
   const problems: string[] = []
   const open = new Map<unknown, Frame[]>()
@@ -128,7 +128,7 @@ function problemsOfInner(agent: string, inner: readonly Frame[] | undefined, sta
   return wrong.map((problem) => `${agent}: ${problem}`)
 }
 
-/** A sub-agent's ask stands on the stream twice: wrapped, and right behind it plain. */
+/** A sub-agent's permission request is on the stream twice: wrapped, then plain. */
 function problemsOfAsk(frames: readonly Frame[], id: number, ask: unknown): string[] {
   const before = frames[id - 2]
   if (before?.data['event_type'] !== 'permission_request') return []

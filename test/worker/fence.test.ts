@@ -8,7 +8,7 @@ import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { succeed, type Tool } from '../../shared/tools/port.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 
-/** A worker whose lease has lapsed, and a run of it that is about to start a tool. */
+/** A worker whose lease has expired, and a run of it that is about to start a tool. */
 async function setUp() {
   const lease = new Lease()
   const starts: string[] = []
@@ -53,7 +53,7 @@ async function textOf(frames: CursorStream): Promise<string> {
 }
 
 describe('a worker that may have been replaced', () => {
-  it('design §4.6: starts a tool only when its lease is renewed, and goes on then', async () => {
+  it('P2: starts a tool only after its lease is renewed', async () => {
     const { lease, starts, reading, refusals } = await setUp()
     expect(starts).to.deep.equal([])
     lease.renewed(performance.now())
@@ -64,10 +64,10 @@ describe('a worker that may have been replaced', () => {
     expect(refusals()).to.equal(1)
   })
 
-  it('P2: starts none when it was judged dead, and its runs end with worker_lost', async () => {
+  it('P2: starts no tool after it was evicted, and its runs end with worker_lost', async () => {
     const { lease, worker, starts, reading } = await setUp()
     worker.abortAll()
-    lease.renewed(performance.now()) // It has entered again, under another epoch.
+    lease.renewed(performance.now()) // It has joined again, under another epoch.
     expect(await reading).to.match(/event: error\ndata: .*"code":"worker_lost"/)
     expect(starts).to.deep.equal([])
   })

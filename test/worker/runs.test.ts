@@ -11,6 +11,7 @@ import { AppError } from '../../shared/errors.ts'
 import { errorEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { until } from '../support/until.ts'
 import { DONE } from './events.ts'
 
 const say: RunExecutor = async function* () {
@@ -206,7 +207,7 @@ describe('runs', () => {
     const run = setUp().open()
     const reader = run.follow(0)
     const running = run.execute(sayMuchUntilCancelled)
-    while (!run.journal.isBackpressured) await nextLoopTurn()
+    await until(() => run.journal.isBackpressured, { what: 'the run to wait for its reader' })
     const produced = run.journal.lastSeq
     await nextLoopTurn()
     expect(run.journal.lastSeq).to.equal(produced)
@@ -220,10 +221,10 @@ describe('runs', () => {
     const run = setUp().open()
     const reader = run.follow(0)
     const running = run.execute(sayMuchUntilCancelled)
-    while (!run.journal.isBackpressured) await nextLoopTurn()
+    await until(() => run.journal.isBackpressured, { what: 'the run to wait for its reader' })
     const produced = run.journal.lastSeq
     reader.close()
-    while (run.journal.lastSeq === produced) await nextLoopTurn()
+    await until(() => run.journal.lastSeq > produced, { what: 'the run to produce more events' })
     run.cancel('cancelled')
     await running
   })
@@ -287,7 +288,7 @@ describe('ended runs', () => {
       const run = open()
       await run.execute(sayMuch)
       expect(await readAll(run.follow(0)), `run ${n}`).not.to.include('stream_gap')
-      while (runs.countByStatus().done > 0) await timersOf(1)
+      await until(() => runs.countByStatus().done === 0, { what: 'the run to be forgotten' })
     }
   })
 
@@ -299,7 +300,7 @@ describe('ended runs', () => {
       return new WeakRef(run)
     }
     const refs = [await executed(), await executed(), await executed()]
-    while (runs.countByStatus().done > 0) await timersOf(1)
+    await until(() => runs.countByStatus().done === 0, { what: 'the runs to be forgotten' })
     await nextLoopTurn()
     collectGarbage()
     // The hook of the first one resolved a promise, which keeps it.

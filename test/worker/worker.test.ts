@@ -16,6 +16,7 @@ import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
 import { succeed, type Tool, type ToolBox } from '../../shared/tools/port.ts'
 import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
+import { until } from '../support/until.ts'
 
 type Forgotten = Parameters<PermissionStore['forget']>
 
@@ -58,14 +59,6 @@ async function textOf(cursor: FrameCursor): Promise<string> {
   return text
 }
 
-async function until(isSo: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 5_000
-  while (!isSo()) {
-    if (performance.now() > deadline) throw new Error(`waited 5 s: ${what}`)
-    await nextLoopTurn()
-  }
-}
-
 const refusalOf = (act: () => unknown): AppError => {
   try {
     act()
@@ -80,7 +73,7 @@ describe('a worker', () => {
     const { inbox, run, read, forgotten } = setUp({ runResumeMs: 1 })
     const id = run('/say hello')
     await read(id)
-    await until(() => forgotten.length > 0, 'the run is forgotten')
+    await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
     expect(forgotten).to.deep.equal([[TENANT, id, id]])
     expect(refusalOf(() => inbox.getRun(TENANT, id)).status).to.equal(404)
     expect(refusalOf(() => inbox.followRun(TENANT, id, 0)).status).to.equal(404)
@@ -92,7 +85,7 @@ describe('a worker', () => {
     inbox.createSession(TENANT, 's1')
     const id = message('s1', '/say hello')
     await read(id)
-    await until(() => forgotten.length > 0, 'the run is forgotten')
+    await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
     expect(forgotten).to.deep.equal([[TENANT, 's1', id]])
     expect(inbox.getSession(TENANT, 's1')).to.include({ message_count: 2 })
     worker.abortAll()
@@ -102,12 +95,12 @@ describe('a worker', () => {
     const { inbox, run, read, store, forgotten } = setUp({ runResumeMs: 1 })
     const id = run('/tool Ask {}')
     const reading = read(id)
-    let requestId = ''
-    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
-    while (requestId === '') requestId = (await store.list(TENANT, { limit: 1 })).permissions[0]?.id ?? ''
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
+    const listed = async () => (await store.list(TENANT, { limit: 1 })).permissions[0]?.id
+    const requestId = await until(listed, { what: 'the permission request to be listed' })
     inbox.cancelRun(TENANT, id)
     await reading
-    await until(() => forgotten.length > 0, 'the run is forgotten')
+    await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
     const request = { tenant: TENANT, scopeId: id, id: requestId }
     expect(await store.decide(request, { state: 'allowed' })).to.deep.equal({ isWon: false, state: undefined })
   })
@@ -134,7 +127,7 @@ describe('a worker', () => {
     inbox.createSession(TENANT, 's1')
     const id = run('/tool Ask {}')
     const reading = read(id)
-    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
     const draining = worker.drain(60_000)
     expect(worker.isDraining()).to.equal(true)
     for (const act of [() => run('hi'), () => message('s1', 'hi'), () => inbox.createSession(TENANT, 's2')]) {
@@ -152,7 +145,7 @@ describe('a worker', () => {
     const { worker, inbox, run, read } = setUp()
     const id = run('/tool Ask {}')
     const reading = read(id)
-    await until(() => inbox.getRun(TENANT, id).status === 'waiting', 'the run waits for permission')
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
     await worker.drain(0)
     expect(await reading).to.include('"code":"worker_draining"')
     expect(worker.liveRuns()).to.equal(0)
@@ -179,7 +172,7 @@ describe('a worker', () => {
     worker.abortAll()
   })
 
-  it('removes the folder of a one-shot run when the run is forgotten', async () => {
+  it('removes the folder of a one-shot run when the run to be forgotten', async () => {
     const root = await mkdtemp(join(tmpdir(), 'ae-worker-'))
     const folders: string[] = []
     const tool: Tool = {
@@ -201,7 +194,7 @@ describe('a worker', () => {
     inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })
     await textOf(inbox.followRun(TENANT, id, 0))
     expect(folders).to.deep.equal([workspacePath(root, TENANT, id)])
-    await until(() => !existsSync(folders[0] ?? root), 'the folder is removed')
+    await until(() => !existsSync(folders[0] ?? root), { what: 'the folder to be removed' })
     await rm(root, { recursive: true })
   })
 })

@@ -6,6 +6,7 @@ import { createMemoryPermissionStore } from '../../shared/broker/permissions/mem
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
+import { until } from '../support/until.ts'
 
 const isThere = (path: string) =>
   access(path).then(
@@ -14,7 +15,7 @@ const isThere = (path: string) =>
   )
 
 describe('workspaces', () => {
-  it('D1.3 WORKSPACE_DIR: the folder of a session goes with it, also when the session came from another worker', async () => {
+  it('D1.3 WORKSPACE_DIR: the folder of a session is removed with it, even when the session came from another worker', async () => {
     const root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
     const { inbox, adopt } = createDemoWorker(createMemoryPermissionStore(), {}, { workspaceDir: root })
     const folder = workspacePath(root, DEFAULT_TENANT, 'moved')
@@ -22,7 +23,7 @@ describe('workspaces', () => {
     adopt({ id: 'moved', tenant: DEFAULT_TENANT, createdAt: new Date().toISOString(), messages: [] })
     expect(await isThere(folder)).to.equal(true)
     await inbox.deleteSession(DEFAULT_TENANT, 'moved')
-    while (await isThere(folder)) await new Promise(setImmediate)
+    await until(async () => !(await isThere(folder)), { what: 'the folder to be removed' })
     await rm(root, { recursive: true })
   })
 })

@@ -7,7 +7,7 @@ import { asksForSummary, digs, gives, play, says200, scripted, TOO_LONG, talk, t
 const DETAIL = ['reason', 'tokens_before', 'tokens_after', 'messages_before', 'messages_after', 'trimmed_outputs']
 
 describe('a context that the provider finds too long', () => {
-  it('D5.6: is compacted once, told by context_compacted, and the turn is asked again within the same turn', async () => {
+  it('D5.6: is compacted once, with the warning context_compacted, and the request is repeated within the turn', async () => {
     const provider = scripted(TOO_LONG, says200('they spoke of p'), says200('ok'))
     const { types, warnings, done } = await play(provider, { messages: talk(20) })
     expect(types).to.deep.equal(['turn_start', 'warning', 'text_delta', 'text', 'turn_end', 'done'])
@@ -18,7 +18,7 @@ describe('a context that the provider finds too long', () => {
     expect(provider.requests.map(asksForSummary)).to.deep.equal([false, true, false])
   })
 
-  it('D5.6: what is asked again is at most half as long, one marked summary and then the last prompts as they were', async () => {
+  it('D5.6: the repeated request is at most half as long: a marked summary, then the last prompts unchanged', async () => {
     const provider = scripted(TOO_LONG, says200('they spoke of p'))
     const messages = talk(20)
     const { warnings } = await play(provider, { messages, systemPrompt: 'be brief' })
@@ -30,7 +30,7 @@ describe('a context that the provider finds too long', () => {
     expect(Number(tokens_after)).to.be.within(1, Number(tokens_before) / 2)
   })
 
-  it('the request for a summary holds the older turns as material, and no tools', async () => {
+  it('the request for a summary quotes the older turns, and has no tools', async () => {
     const provider = scripted(TOO_LONG)
     await play(provider, { messages: talk(20) })
     const [, asked] = provider.requests
@@ -40,7 +40,7 @@ describe('a context that the provider finds too long', () => {
     expect(textOf(asked?.messages[0])).not.to.include('and now?')
   })
 
-  it('D5.6: no model is asked for a summary where trimming tool outputs is enough', async () => {
+  it('D5.6: no summary is made when trimming tool outputs is enough', async () => {
     const provider = scripted(digs('1'), digs('2'), digs('3'), digs('4'), digs('5'), TOO_LONG, says200('ok'))
     const { warnings, last, conversation } = await play(provider, { output: 'o'.repeat(20_000) })
     expect(provider.requests.some(asksForSummary)).to.equal(false)
@@ -67,7 +67,7 @@ describe('a context that the provider finds too long', () => {
     expect(last).to.include({ type: 'done', turn_count: 4 })
   })
 
-  it('one huge prompt is the error, with no second call', async () => {
+  it('a single prompt that is too long is an error, without a second call', async () => {
     const provider = scripted(TOO_LONG)
     const { types, conversation } = await play(provider, { prompt: 'x'.repeat(90_000) })
     expect(types).to.deep.equal(['turn_start', 'error'])
@@ -75,7 +75,7 @@ describe('a context that the provider finds too long', () => {
     expect(conversation.messages).to.have.length(1)
   })
 
-  it('D5.5: a turn of which something has been seen is not repeated', async () => {
+  it('D5.5: a turn of which text or thinking has been sent is not repeated', async () => {
     for (const seen of ['text_delta', 'thinking_delta'] as const) {
       const provider = scripted([{ type: seen, text: 'so far' }, ...TOO_LONG])
       const { last } = await play(provider, { messages: talk(20) })
@@ -90,7 +90,7 @@ describe('a context that the provider finds too long', () => {
     ['says nothing', says200(' ')],
   ]
   for (const [what, answer] of failed) {
-    it(`D5.6: a summary that ${what} is replaced by the beginnings of the older prompts`, async () => {
+    it(`D5.6: a summary that ${what} is replaced by a digest of the older prompts`, async () => {
       const provider = scripted(TOO_LONG, answer, says200('ok'))
       const { last } = await play(provider, { messages: talk(20) })
       const digest = textOf(provider.requests[2]?.messages[0])
@@ -100,7 +100,7 @@ describe('a context that the provider finds too long', () => {
     })
   }
 
-  it('a summary that does not end is cut, and its connection closed', async () => {
+  it('a summary that does not end is cut, and its connection is closed', async () => {
     let isClosed = false
     const rambling = { type: 'scripted', stream: ramble }
     async function* ramble() {
@@ -126,7 +126,7 @@ describe('a context that the provider finds too long', () => {
     expect(done).to.include({ total_input_tokens: 5_100, total_output_tokens: 310, cost_usd: 5_410, turn_count: 1 })
   })
 
-  it('D4.9: the waits of a summary are told like those of a turn, and the fallback may serve it', async () => {
+  it('D4.9: a summary’s warnings are sent like those of a turn, and the fallback can serve it', async () => {
     const down = [
       { type: 'failure' as const, failure: failure('provider_rejected', 'out_of_credit', 'no', { isFailover: true }) },
     ]
@@ -135,7 +135,7 @@ describe('a context that the provider finds too long', () => {
     expect(warnings.map(({ code }) => code)).to.deep.equal(['provider_failover', 'context_compacted'])
   })
 
-  it('D4.6: a run that is cut while it is compacted leaves its whole history', async () => {
+  it('D4.6: a run that is aborted during the compaction leaves its whole history', async () => {
     const abort = new AbortController()
     const messages = talk(20)
     const cut = () => {
@@ -160,7 +160,7 @@ describe('a context that comes near the window', () => {
     expect(warnings[0]?.detail['tokens_after']).to.be.below(12_001)
   })
 
-  it('is left alone below 80 % of it, and where it is not known', async () => {
+  it('is unchanged below 80 % of the window, and when the window is unknown', async () => {
     for (const window of [40_000, undefined]) {
       const provider = scripted()
       const { warnings } = await play(provider, { messages: talk(34), windowOf: () => window })
@@ -169,7 +169,7 @@ describe('a context that comes near the window', () => {
     }
   })
 
-  it('the window of a short conversation is not even looked for', async () => {
+  it('the window is not looked up for a short conversation', async () => {
     const unasked = () => {
       throw new Error('it was looked for')
     }
@@ -186,14 +186,14 @@ describe('a context that comes near the window', () => {
     expect(warnings[0]?.detail['tokens_before']).to.be.within(chars, chars + 100)
   })
 
-  it('a prompt that cannot be made shorter is sent as it is: the provider decides', async () => {
+  it('a prompt that cannot be shortened is sent unchanged', async () => {
     const provider = scripted(says200('ok'))
     const { types } = await play(provider, { prompt: 'x'.repeat(90_000), windowOf })
     expect(types).to.deep.equal(['turn_start', 'text_delta', 'text', 'turn_end', 'done'])
     expect(provider.requests).to.have.length(1)
   })
 
-  it('an answer cut at a stop sequence is counted with the whole request', async () => {
+  it('the usage of an answer that a stop sequence cut off is estimated from the whole request', async () => {
     const parts: ModelPart[] = [{ type: 'text_delta', text: `${'a'.repeat(400)}END` }]
     const { done } = await play(scripted(parts), {
       systemPrompt: 's'.repeat(4_000),
@@ -217,14 +217,14 @@ describe('a compacted conversation', () => {
     expect(conversation.messageCount).to.equal(44)
   })
 
-  it('D5.7: the count goes along when the conversation is handed over', async () => {
+  it('D5.7: keeps its message_count when it is handed over', async () => {
     const { messages, messageCount } = new Conversation({ messages: [user('so far')], messageCount: 42 })
     const other = new Conversation({ messages, messageCount })
     other.append(user('and?'), gives('1', 'a tool is not counted'))
     expect(other.messageCount).to.equal(43)
   })
 
-  it('an earlier summary is summarised with the rest, and kept by a digest', async () => {
+  it('an earlier summary is summarised with the rest, and is part of a digest', async () => {
     const conversation = new Conversation({ messages: talk(20) })
     await play(scripted(TOO_LONG, says200('the first summary'), says200('ok')), { conversation })
     conversation.append(...talk(20))

@@ -4,7 +4,7 @@ import { charsOf } from '../../../shared/engine/context/size.ts'
 import type { Message } from '../../../shared/providers/port.ts'
 import { calls, gives, says, user } from './setup.ts'
 
-/** A history in short, a letter a message: `u` a prompt, `a` a text, `c` a call and its long result. */
+/** Builds a history from letters: `u` is a prompt, `a` a text, `c` a call and its long result. */
 const written = (short: string): Message[] =>
   Array.from(short).flatMap((kind, index) => {
     if (kind === 'u') return [user(`prompt ${index} `.padEnd(1_000, 'u'))]
@@ -30,14 +30,14 @@ describe('the compaction of a history', () => {
     expect(kept.map(({ role }) => role)).to.deep.equal(messages.map(({ role }) => role))
   })
 
-  it('a trimmed output says how much of it is left, in whole characters', () => {
+  it('a trimmed output says how many of its code points are left', () => {
     const output = `${'x'.repeat(199)}😀${'y'.repeat(5_000)}`
     const { kept } = planOf([user('go'), calls('a'), gives('a', output), ...written('aa')], 3_000)
     const trimmed = kept[2]?.role === 'tool' ? kept[2].results[0]?.output : undefined
     expect(trimmed).to.equal(`${'x'.repeat(199)}😀\n[trimmed to make room: 200 of 5200 characters are left]`)
   })
 
-  it('an output that is short, or has been trimmed, stays as it is', () => {
+  it('an output that is short, or already trimmed, is unchanged', () => {
     const once = planOf(written('ucccc'), 25_000).kept
     expect(planOf(once, 1).trimmedOutputs).to.equal(0)
     expect(planOf(once, 1).kept).to.deep.equal(once)
@@ -56,7 +56,7 @@ describe('the compaction of a history', () => {
       const messages = written(history)
       const plan = planOf(messages, targetChars)
       expect(plan.kept).to.have.length(kept)
-      // A prompt that stays is told to whoever summarises as well.
+      // A prompt that is kept is part of the summary's material as well.
       expect([...new Set([...plan.older, ...plan.kept])].map(({ role }) => role)).to.deep.equal(
         messages.map(({ role }) => role),
       )
@@ -64,7 +64,7 @@ describe('the compaction of a history', () => {
     })
   }
 
-  it('what fits is left as it is', () => {
+  it('a history that fits is unchanged', () => {
     const messages = written('uauau')
     expect(planOf(messages, charsOf(messages))).to.deep.include({ older: [], kept: messages, trimmedOutputs: 0 })
   })
@@ -75,12 +75,12 @@ describe('the compaction of a history', () => {
     ['a run whose last two turns are everything', written('ucc')],
   ]
   for (const [what, messages] of hopeless) {
-    it(`no summary is asked for where it would gain nothing: ${what}`, () => {
+    it(`no summary is planned when it would gain nothing: ${what}`, () => {
       expect(planOf(messages, 10_000)).to.deep.include({ older: [], kept: messages })
     })
   }
 
-  it('what goes with every request counts too', () => {
+  it('the fixed parts of a request count too', () => {
     const messages = written('uauauaua')
     expect(planCompaction(messages, { fixedChars: 5_000, targetChars: 9_000 }).older).not.to.be.empty
     expect(planCompaction(messages, { fixedChars: 1_000, targetChars: 9_000 }).older).to.be.empty

@@ -15,7 +15,7 @@ describe('a context on the wire', () => {
   afterEach(() => server.close())
 
   for (const dialect of DIALECTS) {
-    it(`D5.6: what ${dialect} says of an input that is too long leads to a shorter one`, async () => {
+    it(`D5.6: the way ${dialect} rejects an input that is too long leads to a shorter one`, async () => {
       server.answer({ contextTooLong: true }, 'they spoke of p', 'ok')
       const { types, warnings, done } = await play(await connect(dialect, server), { messages: talk(20) })
       expect(types).to.deep.equal(['turn_start', 'warning', 'text_delta', 'text', 'turn_end', 'done'])
@@ -27,7 +27,7 @@ describe('a context on the wire', () => {
     })
   }
 
-  it("issue 5.7: a run reads its own prefix from Anthropic's cache, and says so in turn_end and done", async () => {
+  it("D4.10: a run reads its own prefix from Anthropic's cache, and reports it in turn_end and done", async () => {
     server.answer(
       { steps: [{ tool: 'Dig' }], usage: { input: 3_000, cacheWrite: 2_900 } },
       { steps: [{ text: 'found' }], usage: { input: 3_400, cacheRead: 2_900, cacheWrite: 400 } },
@@ -46,7 +46,7 @@ describe('a context on the wire', () => {
 })
 
 describe('a session that has been compacted', () => {
-  it('D5.7: tells another worker its short history and its whole count', () => {
+  it('D5.7: is handed over with its short history and its whole message_count', () => {
     const sessions = () => new Sessions({ maxSessions: 10, idleMs: 60_000 }, () => {})
     const session = sessions().create({ id: 's1', tenant: DEFAULT_TENANT })
     session.conversation.append(...talk(20))
@@ -59,7 +59,7 @@ describe('a session that has been compacted', () => {
     session.retire()
   })
 
-  it('D5.7: is counted by its messages when an older worker hands it over without a count', () => {
+  it('D5.7: is counted by its messages when it is handed over without a count', () => {
     const sessions = new Sessions({ maxSessions: 10, idleMs: 60_000 }, () => {})
     const createdAt = new Date().toISOString()
     const session = sessions.adopt({ id: 's1', tenant: DEFAULT_TENANT, createdAt, messages: talk(3) })
