@@ -203,5 +203,7 @@ function memoryContract(store: () => Store): void {
         .catch((cause: unknown) => cause)
       expect(failure).to.include({ kind: 'invalid_request' })
     }
+    const longest = '😀'.repeat(2048)
+    expect(await memory().add(TENANT, 'x', { content: longest })).to.include({ content: longest })
   })
 }

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
+import type { JsonObject } from '../../shared/events.ts'
 import { appendNext } from '../../shared/store/append.ts'
 import { createLedger, type FinishedRun } from '../../shared/store/ledger.ts'
-import type { Collection, Store, WriteOptions } from '../../shared/store/port.ts'
+import type { Collection, Store, Stored, WriteOptions } from '../../shared/store/port.ts'
 import { storeUnavailable } from '../../shared/store/unavailable.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
 
@@ -116,5 +117,78 @@ describe('appending to the ledger', () => {
     const addition = { within: { customer_id: 'anna' }, identity: { run_id: 'run_1' }, doc: {} }
     expect(await failureOf(appendNext(collection, TENANT, addition))).to.include({ kind: 'unavailable' })
     expect(tries).to.equal(100)
+  })
+})
+
+describe('paging through the ledger', () => {
+  /** A ledger with entries of these lengths, the first one being number 1; `reads` holds the limits of its reads. */
+  function ledgerOf(lengths: readonly number[]) {
+    const reads: number[] = []
+    const stored: Stored[] = lengths.map((length, i) => ({
+      doc: { seq: i + 1, run_id: `run_${i + 1}`, input: '', output: 'x'.repeat(length), timestamp: 'now' },
+      version: 1,
+    }))
+    const page: Collection['page'] = async (_tenant, { after, limit }) => {
+      reads.push(limit)
+      const before = Number(after?.[0] ?? Infinity)
+      return stored
+        .filter(({ doc }) => Number(doc['seq']) < before)
+        .toReversed()
+        .slice(0, limit)
+    }
+    const store: Store = { collection: () => ({ page }) as Collection, awayMs: () => 0, close: async () => {} }
+    return { ledger: createLedger(store), reads }
+  }
+  const same = (count: number, length = 1) => Array.from({ length: count }, () => length)
+
+  it('reads batches of 10 and never more than it needs', async () => {
+    for (const [count, limit, reads] of [
+      [25, 5, [5]],
+      [25, 10, [10]],
+      [25, 12, [10, 2]],
+      [25, 30, [10, 10, 10]],
+      [20, 20, [10, 10]],
+      [0, 10, [10]],
+    ] as const) {
+      const { ledger, reads: actual } = ledgerOf(same(count))
+      const { entries } = await ledger.page(TENANT, 'anna', { limit })
+      expect(entries, `${count} of ${limit}`).to.have.length(Math.min(count, limit))
+      expect(actual, `${count} of ${limit}`).to.deep.equal(reads)
+    }
+  })
+
+  it('ends a page after the batch that reaches 2,000,000 characters', async () => {
+    const full = ledgerOf(same(20, 200_000))
+    expect((await full.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(10)
+    const almost = ledgerOf(same(20, 199_999))
+    expect((await almost.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(20)
+  })
+
+  it('returns a cursor exactly when older entries follow', async () => {
+    const cursorAfter = async (count: number, limit: number) =>
+      (await ledgerOf(same(count)).ledger.page(TENANT, 'anna', { limit })).next_cursor
+    expect(await cursorAfter(0, 5)).to.equal(null)
+    expect(await cursorAfter(5, 5)).to.equal(null)
+    expect(await cursorAfter(5, 9)).to.equal(null)
+    const cursor = await cursorAfter(6, 5)
+    expect(cursor).to.be.a('string')
+    const { ledger } = ledgerOf(same(6))
+    const rest = await ledger.page(TENANT, 'anna', { limit: 5, cursor: String(cursor) })
+    expect(rest.entries.map(({ seq }) => seq)).to.deep.equal([1])
+    expect(rest.next_cursor).to.equal(null)
+  })
+
+  it('cuts input and output of more than 1,000,000 characters, and only those', async () => {
+    const written: JsonObject[] = []
+    const collection = {
+      page: async () => [],
+      insert: async (_tenant: string, doc: JsonObject) => written.push(doc) > 0,
+    } as unknown as Collection
+    const ledger = createLedger({ collection: () => collection, awayMs: () => 0, close: async () => {} })
+    const whole = 'x'.repeat(1_000_000)
+    await ledger.append(TENANT, 'anna', { run_id: 'run_1', input: whole, output: `${whole}y` })
+    expect(written).to.have.length(1)
+    expect(written[0]?.['input']).to.equal(whole)
+    expect(written[0]?.['output']).to.equal(`${whole}\n[cut]`)
   })
 })

@@ -47,7 +47,7 @@ export class SqliteCollection implements Collection {
       if (isDuplicate(cause)) return false
       throw cause
     }
-    return this.#flushed(true)
+    return this.#flushIf(true)
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
@@ -55,7 +55,7 @@ export class SqliteCollection implements Collection {
     const key = keyValues(this.#spec, doc)
     const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(this.#spec.key)} AND version = ?`
     try {
-      return await this.#flushed(this.#run(sql, [text, tenant, ...this.#expiryParameters(), ...key, version]) === 1)
+      return await this.#flushIf(this.#run(sql, [text, tenant, ...this.#expiryParameters(), ...key, version]) === 1)
     } catch (cause) {
       if (isDuplicate(cause)) return false
       throw cause
@@ -66,7 +66,7 @@ export class SqliteCollection implements Collection {
     const values = pickValues(this.#spec, this.#spec.key, key)
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
     const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
-    return this.#flushed(this.#run(sql, parameters) === 1)
+    return this.#flushIf(this.#run(sql, parameters) === 1)
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
@@ -118,7 +118,8 @@ export class SqliteCollection implements Collection {
     return statement
   }
 
-  async #flushed(isWritten: boolean): Promise<boolean> {
+  /** Returns `isWritten`; waits before that until the write is on the disk. */
+  async #flushIf(isWritten: boolean): Promise<boolean> {
     if (!isWritten) return false
     try {
       await this.#parts.flush()

@@ -57,7 +57,7 @@ function* tokens(html: string): Generator<string | Tag> {
   yield html.slice(end)
 }
 
-/** The index behind a tag. A `>` within quotes does not end it. */
+/** The index after a tag. A `>` within quotes does not end it. */
 function tagEnd(html: string, start: number): number {
   const stop = /["'>]/g
   stop.lastIndex = start

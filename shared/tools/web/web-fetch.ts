@@ -63,7 +63,7 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
   }
 }
 
-/** The page behind all redirects, and its address. */
+/** The page after all redirects, and its address. */
 type Arrival = { page: Page; address: string }
 
 async function followRedirects(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
