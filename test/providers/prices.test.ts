@@ -15,7 +15,7 @@ describe('the price of a turn', () => {
     ]),
   )
 
-  it("D1.3: MODEL_PRICES count per million tokens, the cache's apart", () => {
+  it('D1.3: MODEL_PRICES are per million tokens, with prices of their own for cached tokens', () => {
     const turn = usage({ input: MILLION, cacheRead: 400_000, cacheWrite: 100_000, output: 200_000 })
     expect(priceOf('openai-compatible', 'mine', turn)).to.be.closeTo(0.5 * 2 + 0.4 * 0.5 + 0.1 * 4 + 0.2 * 10, 1e-9)
     expect(priceOf('ollama', 'plain', turn)).to.be.closeTo(3 + 0.2 * 6, 1e-9)
@@ -25,7 +25,7 @@ describe('the price of a turn', () => {
     expect(priceOf('openai', 'gpt-4o', usage({ input: MILLION }))).to.equal(100)
   })
 
-  it('D4.10: the catalogue knows the models of the great providers, and that cached tokens are part of the input', () => {
+  it('D4.10: the catalogue has the models of the large providers, and counts cached tokens as a part of the input', () => {
     const none = createPrices(new Map())
     expect(none('openai', 'gpt-4o', usage({ input: MILLION }))).to.equal(2.5)
     const cached = none('openai', 'gpt-4o', usage({ input: MILLION, cacheRead: MILLION })) ?? 0
@@ -41,7 +41,41 @@ describe('the price of a turn', () => {
     expect(priceOf('openai', 'constructor', usage({ input: 1 }))).to.equal(undefined)
   })
 
-  it('the demo and Ollama are known to cost nothing', () => {
+  it('cached tokens without a price of their own cost as much as other input', () => {
+    const turn = usage({ input: MILLION, cacheRead: 400_000, cacheWrite: 100_000 })
+    expect(priceOf('openai-compatible', 'plain', turn)).to.be.closeTo(3, 1e-9)
+    const half = createPrices(new Map([['half', { input: 2, output: 0, cache_read: 1 }]]))
+    expect(half('openai', 'half', turn)).to.be.closeTo(0.4 * 1 + 0.6 * 2, 1e-9)
+  })
+
+  it('a count of cached tokens above the input does not lower the price', () => {
+    const turn = usage({ input: 100, cacheRead: MILLION })
+    expect(priceOf('openai', 'mine', turn)).to.be.closeTo(0.5, 1e-9)
+    const catalogue = createPrices(new Map())
+    expect(catalogue('openai', 'gpt-4o', turn)).to.equal(catalogue('openai', 'gpt-4o', { ...turn, input: MILLION }))
+    const both = usage({ input: 1, cacheRead: 500, cacheWrite: 500 })
+    const whole = catalogue('anthropic', 'claude-sonnet-4-20250514', { ...both, input: 1_000 })
+    expect(catalogue('anthropic', 'claude-sonnet-4-20250514', both)).to.equal(whole)
+  })
+
+  it('a price of 0 in MODEL_PRICES is a price, and also for a local provider MODEL_PRICES goes first', () => {
+    const free = createPrices(
+      new Map([
+        ['gpt-4o', { input: 0, output: 0 }],
+        ['llama3.1', { input: 1, output: 0 }],
+      ]),
+    )
+    expect(free('openai', 'gpt-4o', usage({ input: 5 }))).to.equal(0)
+    expect(free('ollama', 'llama3.1', usage({ input: MILLION }))).to.equal(1)
+  })
+
+  it('the type of the provider selects the catalogue, and an unknown type leaves it to the name of the model', () => {
+    const none = createPrices(new Map())
+    expect(none('anthropic', 'gpt-4o', usage({ input: MILLION }))).to.equal(undefined)
+    expect(none('constructor', 'gpt-4o', usage({ input: MILLION }))).to.equal(2.5)
+  })
+
+  it('the demo and Ollama cost nothing', () => {
     expect(priceOf('demo', 'demo', usage({ input: 5, output: 5 }))).to.equal(0)
     expect(priceOf('ollama', 'llama3.1', usage({ input: 5, output: 5 }))).to.equal(0)
   })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { excerpt } from '../../../shared/providers/failures/excerpt.ts'
 
-/** D4.8: no key, no stack, no internal address. */
-describe("a provider's own words", () => {
+/** D4.8: a message for the caller holds no key, no stack and no internal address. */
+describe("the excerpt of a provider's message", () => {
   const PRIVATE = [
     'sk-proj-abc123DEF456',
     'sk-ant-api03-abcdefgh',
@@ -21,12 +21,12 @@ describe("a provider's own words", () => {
     'the-very-key',
   ]
   for (const secret of PRIVATE) {
-    it(`are told without "${secret}"`, () => {
-      const told = excerpt(`before ${secret} after`, 'the-very-key')
-      expect(told)
+    it(`leaves out "${secret}"`, () => {
+      const text = excerpt(`before ${secret} after`, 'the-very-key')
+      expect(text)
         .to.match(/^before .* ?after$/)
         .and.include('…')
-      for (const piece of secret.split(/[^\w-]+/).filter((word) => word.length > 3)) expect(told).not.to.include(piece)
+      for (const piece of secret.split(/[^\w-]+/).filter((word) => word.length > 3)) expect(text).not.to.include(piece)
     })
   }
 
@@ -37,13 +37,31 @@ describe("a provider's own words", () => {
     '200251 tokens > 200000',
     'gpt-4o-2024-08-06',
   ]) {
-    it(`keep "${plain}"`, () => expect(excerpt(plain, 'k')).to.equal(plain))
+    it(`keeps "${plain}"`, () => expect(excerpt(plain, 'k')).to.equal(plain))
   }
 
-  it('are one line of at most 300 characters', () => {
-    const told = excerpt(`a\n\u0007b ${'word '.repeat(1_000)}`, '')
-    expect(told)
+  it('is one text line of at most 300 characters', () => {
+    const text = excerpt(`a\n\u0007b ${'word '.repeat(1_000)}`, '')
+    expect(text)
       .to.match(/^a b word/)
       .and.have.length(300)
+  })
+
+  it('is shortened by code points: 299 are kept whole, and of more the first 299 with a mark', () => {
+    expect(excerpt('😀'.repeat(299), '')).to.equal('😀'.repeat(299))
+    expect(excerpt('😀'.repeat(301), '')).to.equal(`${'😀'.repeat(299)}…`)
+  })
+
+  it('is made of the first 1200 code points, and blanks do not count', () => {
+    expect(excerpt(`${' '.repeat(1_199)}ab`, '')).to.equal('a')
+  })
+
+  it('replaces the key only when it is longer than 3 characters', () => {
+    expect(excerpt('my abc is not my abcd', 'abc')).to.equal('my abc is not my abcd')
+    expect(excerpt('my abc is not my abcd, abcd', 'abcd')).to.equal('my abc is not my …, …')
+  })
+
+  it('has no blanks at its ends and single blanks within', () => {
+    expect(excerpt('  one \t\r\n two\u0000', '')).to.equal('one two')
   })
 })
