@@ -1,11 +1,9 @@
 import { fileURLToPath } from 'node:url'
 
-// How Node runs the product. `scripts/start` says the same in bash; a test keeps the two equal.
+// How Node runs the product's processes. `scripts/start` sets the same in bash; a test keeps the two equal.
 
-const MAIN_FLAGS = { standalone: ['--max-semi-space-size=4'], cluster: ['--max-semi-space-size=16'] }
+/** A young generation of 16 MiB: short runs need no garbage collection of the old one, and an idle process does not get larger. */
+export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16']
 
-/** Node's flags for a process of this form. A small young generation keeps an idle process small, a large one makes a busy one faster. */
-export const nodeFlags = (form: 'standalone' | 'cluster'): readonly string[] => MAIN_FLAGS[form]
-
-/** With this folder in NODE_COMPILE_CACHE a start does not strip types: the compiler for that takes 17 MiB and most of the time. */
+/** The folder for NODE_COMPILE_CACHE. Without it Node strips the types at each start, which takes 17 MiB and most of the time. */
 export const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url))

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { COMPILE_CACHE, nodeFlags } from '../node-options.ts'
+import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import { GATEWAY, PROVIDER } from './dialect.ts'
 import type { Processes, Running } from './processes.ts'
 
@@ -68,7 +68,7 @@ export class Bench {
 
   #start(name: string, script: string, env: Record<string, string>): Promise<Running> {
     const dialect = name === 'provider' ? PROVIDER : GATEWAY
-    const flags = name === 'ours' ? nodeFlags('standalone') : []
+    const flags = name === 'ours' ? NODE_FLAGS : []
     return this.#processes.start({ name, flags, script: join(ROOT, script), dialect, env }, this.signal)
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Child, spawnChild } from '../local-services/child.ts'
-import { COMPILE_CACHE, nodeFlags } from '../node-options.ts'
+import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import type { Program } from './supervisor.ts'
 
 export type Role = 'gateway' | 'worker'
@@ -26,7 +26,7 @@ export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>)
     PORT: String(port ?? 0),
     OPS_PORT: String(opsPort),
   }
-  const args = [...nodeFlags('cluster'), `${ROOT}services/${role}/main.ts`]
+  const args = [...NODE_FLAGS, `${ROOT}services/${role}/main.ts`]
   return {
     name,
     spawn: () => spawnChild({ name, command: process.execPath, args, env: own }),

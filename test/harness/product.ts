@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { NODE_FLAGS } from '../../scripts/node-options.ts'
 import { withDeadline } from '../../shared/deadline.ts'
 import { Child } from '../support/child.ts'
 
@@ -38,7 +39,7 @@ export class Product implements AsyncDisposable {
   static async start({ env = {}, preload }: Start = {}): Promise<Product> {
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-attack-'))
     const settings = { MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0', ...env }
-    const nodeOptions = preload ? ['--expose-gc', '--import', preload.href] : []
+    const nodeOptions = [...NODE_FLAGS, ...(preload ? ['--expose-gc', '--import', preload.href] : [])]
     const place = { PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir }
     const child = new Child(process.execPath, [...nodeOptions, MAIN], { ...settings, ...place })
     try {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { COMPILE_CACHE, nodeFlags } from '../../scripts/node-options.ts'
+import { COMPILE_CACHE, NODE_FLAGS } from '../../scripts/node-options.ts'
 import { MIN_NODE } from '../../services/wiring/process.ts'
 import { makeProject, OURS } from './project.ts'
 
@@ -20,12 +20,12 @@ describe('how scripts/start runs the standalone form', () => {
   it('sets the same Node flags and the same compile cache as scripts/node-options.ts', async () => {
     const { root, stdout } = await launch(PRINT_OPTIONS)
     const cache = join(root, COMPILE_CACHE.slice(OURS.length))
-    expect(JSON.parse(stdout)).to.deep.equal([nodeFlags('standalone'), cache])
+    expect(JSON.parse(stdout)).to.deep.equal([NODE_FLAGS, cache])
   })
 
   it('keeps a NODE_COMPILE_CACHE of the environment', async () => {
     const { root, stdout } = await launch(PRINT_OPTIONS, { NODE_COMPILE_CACHE: '/tmp' })
-    expect(JSON.parse(stdout)).to.deep.equal([nodeFlags('standalone'), '/tmp'], root)
+    expect(JSON.parse(stdout)).to.deep.equal([NODE_FLAGS, '/tmp'], root)
   })
 
   it('D1.1: package.json requires the same Node version that a process checks when it starts', async () => {
