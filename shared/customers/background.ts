@@ -27,3 +27,23 @@ export function renderBackground({ runs, memories }: CustomerHistory, maxChars: 
 
 /** Escapes the closing tag in the customer's own texts, so that they cannot end the background early. */
 const wrap = (text: string) => `<${TAG}>\n${text.replaceAll(`</${TAG}`, `< /${TAG}`)}\n</${TAG}>`
+
+/**
+ * Cuts runs, oldest first, to the part that a background of `maxChars` characters can hold: the ends of the newest texts. The
+ * newest run stays in any case, since its number tells which entries are new.
+ */
+export function keepNewest(runs: readonly PastRun[], maxChars: number): PastRun[] {
+  const kept: PastRun[] = []
+  let charsLeft = maxChars
+  for (const { seq, timestamp, input, output } of runs.toReversed()) {
+    if (charsLeft <= 0 && kept.length > 0) break
+    const outputEnd = copyEnd(output, charsLeft)
+    const inputEnd = copyEnd(input, charsLeft - countChars(outputEnd))
+    charsLeft -= countChars(inputEnd) + countChars(outputEnd)
+    kept.unshift({ seq, timestamp, input: inputEnd, output: outputEnd })
+  }
+  return kept
+}
+
+/** Copies the end of a text. A slice alone would keep the whole text in memory. */
+const copyEnd = (text: string, maxChars: number): string => structuredClone(truncateStart(text, maxChars))

@@ -4,9 +4,8 @@ import type { FinishedRun, Ledger } from '../store/ledger.ts'
 import type { MemoryEntries } from '../store/memory-entries.ts'
 import { storeUnavailable } from '../store/unavailable.ts'
 import type { TenantId } from '../tenant.ts'
-import { countChars, truncateStart } from '../text.ts'
 import type { MemorySource } from '../tools/port.ts'
-import { type PastRun, renderBackground } from './background.ts'
+import { keepNewest, type PastRun, renderBackground } from './background.ts'
 
 export type LineStore = { ledger: Ledger; memories: MemoryEntries }
 
@@ -80,23 +79,3 @@ export class CustomerLine implements MemorySource {
     if (fresh.length > 0) this.#runs = keepNewest([...this.#runs, ...fresh].slice(-maxRuns), chars)
   }
 }
-
-/**
- * Cuts runs, oldest first, to the last `maxChars` characters of their texts. The newest run stays in any case, since its
- * number tells which entries are new.
- */
-function keepNewest(runs: readonly PastRun[], maxChars: number): PastRun[] {
-  const kept: PastRun[] = []
-  let charsLeft = maxChars
-  for (const { seq, timestamp, input, output } of runs.toReversed()) {
-    if (charsLeft <= 0 && kept.length > 0) break
-    const outputEnd = copyEnd(output, charsLeft)
-    const inputEnd = copyEnd(input, charsLeft - countChars(outputEnd))
-    charsLeft -= countChars(inputEnd) + countChars(outputEnd)
-    kept.unshift({ seq, timestamp, input: inputEnd, output: outputEnd })
-  }
-  return kept
-}
-
-/** Copies the end of a text. A slice alone would keep the whole text in memory. */
-const copyEnd = (text: string, maxChars: number): string => structuredClone(truncateStart(text, maxChars))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type PastRun, renderBackground } from '../../shared/customers/background.ts'
+import { keepNewest, type PastRun, renderBackground } from '../../shared/customers/background.ts'
 
 const run = (seq: number, input: string, output: string): PastRun => ({
   seq,
@@ -67,5 +67,40 @@ describe('customer background', () => {
   it('CUSTOMER_HISTORY_CHARS: characters that the memory entries do not need are for the runs', () => {
     const text = historyOf(renderBackground({ runs: [run(1, 'a', 'x'.repeat(500))], memories: ['tea'] }, 100))
     expect(text).to.equal(`- [memory] tea\n${'x'.repeat(100 - '- [memory] tea'.length)}`)
+  })
+})
+
+describe('the runs that a line keeps for the background', () => {
+  const textsOf = (runs: readonly PastRun[]) => runs.map(({ seq, input, output }) => [seq, input, output])
+
+  it('are the newest ones up to the limit, each cut to its end', () => {
+    const runs = [run(1, 'old', 'old'), run(2, 'abc', 'def'), run(3, 'ghi', 'jkl')]
+    expect(textsOf(keepNewest(runs, 10))).to.deep.equal([
+      [2, 'c', 'def'],
+      [3, 'ghi', 'jkl'],
+    ])
+    expect(textsOf(keepNewest(runs, 8))).to.deep.equal([
+      [2, '', 'ef'],
+      [3, 'ghi', 'jkl'],
+    ])
+    expect(textsOf(keepNewest(runs, 6))).to.deep.equal([[3, 'ghi', 'jkl']])
+    expect(textsOf(keepNewest(runs, 7))).to.deep.equal([
+      [2, '', 'f'],
+      [3, 'ghi', 'jkl'],
+    ])
+  })
+
+  it('are all of them when they fit, unchanged and in their order', () => {
+    const runs = [run(1, 'a', 'b'), run(2, 'c', 'd')]
+    expect(keepNewest(runs, 4)).to.deep.equal(runs)
+  })
+
+  it('hold the newest one even without room for its text, for its number', () => {
+    expect(textsOf(keepNewest([run(1, 'a', 'b'), run(2, 'c', 'd')], 0))).to.deep.equal([[2, '', '']])
+    expect(keepNewest([], 10)).to.deep.equal([])
+  })
+
+  it('are counted in code points', () => {
+    expect(textsOf(keepNewest([run(1, 'abc', '😀😀')], 3))).to.deep.equal([[1, 'c', '😀😀']])
   })
 })

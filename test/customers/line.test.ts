@@ -24,13 +24,23 @@ function customer(limits: Partial<HistoryLimits> = {}) {
       return found
     },
   }
-  const memories = { last: async () => [], add: async () => ({ id: '', content: '', created_at: '' }) }
+  const kept: string[] = []
+  const memories = {
+    async last(_tenant: unknown, customerId: string, count: number) {
+      const found = kept.slice(-count).reverse()
+      return found.map((content) => ({ id: customerId, content, created_at: 'now' }))
+    },
+    async add(_tenant: unknown, customerId: string, { content }: { content: string }) {
+      kept.push(content)
+      return { id: customerId, content, created_at: 'now' }
+    },
+  }
   const line = new CustomerLine(
     { ledger, memories },
     { entries: 3, chars: 4_000, ...limits },
     { tenant, customerId: 'c' },
   )
-  return { line, write, asked, gate }
+  return { line, write, asked, gate, kept }
 }
 
 const questions = (background: string) => background.match(/question \d+/g)
@@ -86,5 +96,48 @@ describe('the background of a customer’s line', () => {
     gate.opened = new Promise(() => {})
     const failure = await line.background().catch((cause: unknown) => cause)
     expect(failure).to.include({ kind: 'unavailable' })
+  })
+
+  it('D5.3: holds the last 50 memory entries, oldest first', async () => {
+    const { line, kept } = customer()
+    for (let n = 1; n <= 51; n++) kept.push(`memory ${n}.`)
+    const found = (await line.background()).match(/memory \d+\./g)
+    expect(found).to.deep.equal(Array.from({ length: 50 }, (_, i) => `memory ${i + 2}.`))
+  })
+
+  it('D1.3 CUSTOMER_HISTORY_ENTRIES: does not read the ledger when it holds no entries', async () => {
+    const { line, write, asked } = customer({ entries: 0 })
+    write(2)
+    expect(await line.background()).to.match(/first contact/)
+    expect(asked).to.deep.equal([])
+  })
+
+  it('reads again after an attempt that came too late', async () => {
+    const { line, write, gate } = customer({ readMs: 10 })
+    write(1)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate.opened = promise
+    await line.background().catch(() => {})
+    resolve()
+    expect(questions(await line.background())).to.deep.equal(['question 1'])
+  })
+})
+
+describe('a customer’s line as Dream’s memory', () => {
+  it('D5.3: its history is the last 200 entries of the ledger, oldest first', async () => {
+    const { line, write, asked } = customer()
+    expect(await line.history()).to.equal('')
+    write(201)
+    const history = await line.history()
+    expect(asked).to.deep.equal([200, 200])
+    expect(questions(history)).to.deep.equal(Array.from({ length: 200 }, (_, i) => `question ${i + 2}`))
+    expect(history.split('\n').slice(0, 2)).to.deep.equal(['[now] customer: question 2', '[now] answer: answer 2'])
+  })
+
+  it('D5.3: keeps every entry, in order', async () => {
+    const { line, kept } = customer()
+    await line.keep(['one', 'two'])
+    expect(kept).to.deep.equal(['one', 'two'])
+    expect(await line.background()).to.include('- [memory] one\n- [memory] two')
   })
 })
