@@ -53,13 +53,13 @@ export function relativePath(path: string): string {
  */
 export async function locate(workspace: string, path: string): Promise<Place> {
   const relative = relativePath(path)
-  const root = await resolved(workspace)
+  const root = await resolveIfExists(workspace)
   if (root === undefined) throw notFound(`${path}: no such file or folder.`)
   return locateInside(root, join(root, relative))
 }
 
 async function locateInside(root: string, candidate: string): Promise<Place> {
-  const real = await resolved(candidate)
+  const real = await resolveIfExists(candidate)
   if (real !== undefined) {
     if (!isInside(root, real))
       throw invalidRequest(`${basename(candidate)} is a symbolic link that leaves the workspace.`)
@@ -76,7 +76,7 @@ async function locateInside(root: string, candidate: string): Promise<Place> {
 export const isInside = (root: string, path: string): boolean => path === root || path.startsWith(root + sep)
 
 /** The path with its symbolic links resolved; `undefined` when it does not exist. */
-async function resolved(path: string): Promise<string | undefined> {
+async function resolveIfExists(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)
   } catch (cause) {

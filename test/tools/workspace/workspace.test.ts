@@ -8,7 +8,7 @@ import { assert, pre, property, stringMatching } from 'fast-check'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../shared/tenant.ts'
 import { createFileTools } from '../../../shared/tools/workspace/file-tools.ts'
 import { createSearchTools } from '../../../shared/tools/workspace/search-tools.ts'
-import { removeWorkspace, workspacePath } from '../../../shared/tools/workspace/workspace.ts'
+import { isInside, relativePath, removeWorkspace, workspacePath } from '../../../shared/tools/workspace/workspace.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 import { swapBefore } from './swap.ts'
 
@@ -218,6 +218,41 @@ describe('the walls of a workspace', () => {
     ]
     expect(answers.map(({ isError }) => isError)).to.deep.equal([true, true, true, true])
     expect(JSON.stringify(answers)).not.to.include(await realpath(workspace))
+  })
+})
+
+describe('a path inside a workspace', () => {
+  it('is normalized to names with / between them, and . for the workspace itself', () => {
+    const cases = [
+      ['a', 'a'],
+      ['a//b/./c/', 'a/b/c'],
+      ['', '.'],
+      ['.', '.'],
+      ['././', '.'],
+      ['..a/b../...', '..a/b../...'],
+      ['a\\b', 'a\\b'],
+    ] as const
+    for (const [path, normalized] of cases) expect(relativePath(path), path).to.equal(normalized)
+  })
+
+  it('has at most 1,024 characters', () => {
+    expect(relativePath('x'.repeat(1_024))).to.have.length(1_024)
+    expect(() => relativePath('x'.repeat(1_025))).to.throw('The path is longer than 1024 characters.')
+  })
+
+  it('is neither absolute nor does it hold "..", on any operating system', () => {
+    for (const path of ['/a', '\\a', 'C:\\a', 'C:/a'])
+      expect(() => relativePath(path), path).to.throw('absolute paths are not allowed')
+    for (const path of ['..', '../a', 'a/../b', 'a\\..\\b', '..\\a', 'a/..'])
+      expect(() => relativePath(path), path).to.throw('".." is not allowed')
+    for (const path of ['a\0', 'a\ud800'])
+      expect(() => relativePath(path)).to.throw('characters that a file name cannot')
+  })
+
+  it('lies inside the workspace when it is the workspace or lies below it', () => {
+    for (const path of ['/w/s1', '/w/s1/a', '/w/s1/..a']) expect(isInside('/w/s1', path), path).to.equal(true)
+    for (const path of ['/w', '/w/s10', '/w/s10/a', '/w/s', '/', '/x/w/s1/a'])
+      expect(isInside('/w/s1', path), path).to.equal(false)
   })
 })
 
