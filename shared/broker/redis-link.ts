@@ -2,18 +2,18 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { AppError } from '../errors.ts'
 import { createHealth, type Health } from '../health.ts'
 
-/** Scripts run in Redis as one step; each is named once, with its source. */
+/** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }
 
-/** A process's two connections to Redis: one for commands, one that listens. */
+/** A process's two connections to Redis: one for commands, one for subscriptions. */
 export interface RedisLink {
-  /** The number of processes that heard it. Rejects within a second when Redis is away. */
+  /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
   listen(channel: string, onMessage: (message: Buffer) => void): Promise<void>
   unlisten(channel: string): Promise<void>
-  /** Throws `unavailable` within a second when Redis is away. */
+  /** Throws `unavailable` within a second when Redis is unreachable. */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>
-  /** For how long Redis has not answered; 0 while it does. */
+  /** For how long Redis has not answered; 0 while it answers. */
   awayMs(): number
   close(): Promise<void>
 }
@@ -21,7 +21,7 @@ export interface RedisLink {
 const COMMAND_MS = 1_000
 const RETRY_SECS = 2
 
-/** No offline queue and few retries: a command is answered, or it fails within a second (reliability.md L2). */
+/** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
 const OPTIONS: RedisOptions = {
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
@@ -36,44 +36,22 @@ const OPTIONS: RedisOptions = {
 export async function openRedisLink(url: string): Promise<RedisLink> {
   const commands = connect(url)
   const listener = connect(url)
-  const handlers = new Map<string, (message: Buffer) => void>()
-  listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
   const close = async () => {
     commands.disconnect()
     listener.disconnect()
   }
   try {
     await Promise.all([commands.connect(), listener.connect()])
-    await checkPolicy(commands)
+    await checkEvictionPolicy(commands)
   } catch (cause) {
     await close()
     throw cause
   }
-
   const health = createHealth()
-  const defined = new Map<string, (...args: (string | number)[]) => Promise<unknown>>()
   return {
-    publish: (channel, message) => watched(health, commands.publish(channel, message)),
-    async listen(channel, onMessage) {
-      handlers.set(channel, onMessage)
-      await watched(health, listener.subscribe(channel))
-    },
-    async unlisten(channel) {
-      handlers.delete(channel)
-      await watched(health, listener.unsubscribe(channel))
-    },
-    async run(script, keys, args) {
-      const command = defined.get(script.name) ?? define(commands, script)
-      defined.set(script.name, command)
-      try {
-        return await watched(health, command(...keys, ...args))
-      } catch (cause) {
-        throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
-          retryAfterSecs: RETRY_SECS,
-          cause,
-        })
-      }
-    },
+    publish: (channel, message) => tracked(health, commands.publish(channel, message)),
+    ...createSubscriptions(listener, health),
+    run: createScriptRunner(commands, health),
     awayMs: health.awayMs,
     close,
   }
@@ -81,25 +59,60 @@ export async function openRedisLink(url: string): Promise<RedisLink> {
 
 function connect(url: string): Redis {
   const client = new Redis(url, OPTIONS as RedisOptions & { replyMapping?: never })
-  client.on('error', () => {}) // Each command reports its own failure; the connection comes back by itself.
+  client.on('error', () => {}) // Each command reports its own failure, and ioredis reconnects.
   return client
 }
 
-async function checkPolicy(commands: Redis): Promise<void> {
-  const [, policy] = await commands.config('GET', 'maxmemory-policy')
-  if (policy === 'noeviction') return
-  throw new Error(`Redis has maxmemory-policy ${policy}: set it to noeviction, or it forgets owners and permissions`)
+function createSubscriptions(listener: Redis, health: Health): Pick<RedisLink, 'listen' | 'unlisten'> {
+  const handlers = new Map<string, (message: Buffer) => void>()
+  listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
+  return {
+    async listen(channel, onMessage) {
+      handlers.set(channel, onMessage)
+      await tracked(health, listener.subscribe(channel))
+    },
+    async unlisten(channel) {
+      handlers.delete(channel)
+      await tracked(health, listener.unsubscribe(channel))
+    },
+  }
 }
 
-function define(commands: Redis, { name, keys, lua }: Script): (...args: (string | number)[]) => Promise<unknown> {
+type Command = (...args: (string | number)[]) => Promise<unknown>
+
+function createScriptRunner(commands: Redis, health: Health): RedisLink['run'] {
+  const defined = new Map<string, Command>()
+  return async (script, keys, args) => {
+    const command = defined.get(script.name) ?? define(commands, script)
+    defined.set(script.name, command)
+    try {
+      return await tracked(health, command(...keys, ...args))
+    } catch (cause) {
+      throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
+        retryAfterSecs: RETRY_SECS,
+        cause,
+      })
+    }
+  }
+}
+
+async function checkEvictionPolicy(commands: Redis): Promise<void> {
+  const [, policy] = await commands.config('GET', 'maxmemory-policy')
+  if (policy === 'noeviction') return
+  throw new Error(
+    `Redis has maxmemory-policy ${policy}: set it to noeviction, or Redis deletes session owners and permissions`,
+  )
+}
+
+function define(commands: Redis, { name, keys, lua }: Script): Command {
   commands.defineCommand(name, { numberOfKeys: keys, lua })
-  const command = (commands as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>)[name]
+  const command = (commands as unknown as Record<string, Command>)[name]
   if (!command) throw new Error(`the script ${name} was not defined`)
   return command.bind(commands)
 }
 
-/** Lets an answer through, and notes whether there was one. */
-async function watched<T>(health: Health, answer: Promise<T>): Promise<T> {
+/** Settles as `answer` does, and records whether Redis answered. */
+async function tracked<T>(health: Health, answer: Promise<T>): Promise<T> {
   try {
     const value = await answer
     health.answered()

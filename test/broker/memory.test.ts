@@ -1,10 +1,11 @@
-import { createMemoryBroker, createMemoryPermissionStore } from '../../shared/broker/memory.ts'
+import { createMemoryBroker } from '../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { brokerContract } from '../contract/broker.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 
-describe('the in-process broker', () =>
+describe('broker within one process', () =>
   brokerContract(async () => {
-    const book = createMemoryPermissionStore()
-    const worker = createDemoWorker(book)
-    return { brokers: [createMemoryBroker(worker.inbox, book)], close: () => worker.drain(0) }
+    const permissions = createMemoryPermissionStore()
+    const worker = createDemoWorker(permissions)
+    return { brokers: [createMemoryBroker(worker.inbox, permissions)], close: () => worker.drain(0) }
   }))

@@ -7,8 +7,10 @@ import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay, type Gateway } from '../support/relay.ts'
+import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
+const NO_MODELS = { primary: undefined, fallback: undefined, priceOf: () => 0, windowOf: () => undefined }
 
 async function textOf(frames: FrameStream): Promise<string> {
   let text = ''
@@ -24,19 +26,19 @@ const statusOf = (act: Promise<unknown>): Promise<number> =>
 
 const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 
-describe('the broker over Redis, when something breaks', () => {
+describe('broker over Redis when a part of the cluster fails', () => {
   const redis = useRedis()
   const relay = createTestRelay(() => redis.url)
   afterEach(() => relay.close())
 
   const gateways = async (count: number) => Promise.all(Array.from({ length: count }, () => relay.gateway()))
 
-  /** Another process's judgement, as this one finds it when it renews. */
-  async function judge(gateway: Gateway): Promise<void> {
-    await redis.connect().hdel('ae:members', String(gateway.epoch()))
+  /** Removes the gateway from the members, as another process does that finds its lease run out. */
+  async function evict(gateway: Gateway): Promise<void> {
+    await redis.connect().hdel('ae:members', String(gateway.epoch))
   }
 
-  it('reliability R restart empty: no session that lives is ever unknown, or created a second time', async () => {
+  it('while sessions are claimed again after an empty restart of Redis, no live session is 404 or created a second time', async () => {
     for (let i = 0; i < 2; i++) await relay.worker()
     const brokers = (await gateways(2)).map(({ broker }) => broker)
     const [first] = brokers as [Broker]
@@ -62,20 +64,20 @@ describe('the broker over Redis, when something breaks', () => {
     expect(performance.now() - since, 'P3: service is normal again').to.be.lessThan(4_000)
   })
 
-  it('design §4.6: a gateway that was judged dead comes back and relays as much as before', async () => {
+  it('a gateway that was evicted rejoins and relays runs of any length as before', async () => {
     await relay.worker()
     const [gateway] = (await gateways(1)) as [Gateway]
     const prompt = `/say ${'x'.repeat(1024)}\n`.repeat(6 * 1024)
-    const epoch = gateway.epoch()
+    const epoch = gateway.epoch
     expect((await textOf((await gateway.broker.startRun(TENANT, { prompt })).frames)).length).to.be.above(6e6)
-    await judge(gateway)
-    while (gateway.epoch() === epoch) await new Promise(setImmediate)
+    await evict(gateway)
+    await until(() => gateway.epoch !== epoch, { what: 'the gateway to rejoin', withinMs: 10_000 })
     const text = await textOf((await gateway.broker.startRun(TENANT, { prompt })).frames)
     expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, at) => at + 1))
     expect(text).to.include('event: done')
   })
 
-  it('performance.md: a worker that nobody hears is passed over at once, and a session goes to the next', async () => {
+  it('a worker without a subscription is skipped at once: runs and new sessions go to another worker', async () => {
     await relay.worker()
     const dead = await relay.gateway()
     await createRedisMembers(dead.link).join({ role: 'worker', state: 'active', load: -1, pid: 0 })
@@ -91,7 +93,7 @@ describe('the broker over Redis, when something breaks', () => {
     expect(await Promise.all(created)).to.have.length(10)
   })
 
-  it('N3: a run whose start nobody confirmed is not run beside the one that took its place', async () => {
+  it('a run whose start was not confirmed in time is cancelled, so that it does not run beside its replacement', async () => {
     const mute = await relay.worker()
     const { broker } = await relay.gateway()
     const { frames } = await broker.startRun(TENANT, { prompt: '/sleep 1' })
@@ -101,16 +103,16 @@ describe('the broker over Redis, when something breaks', () => {
     const since = performance.now()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/sleep 60000' }))).to.equal(503)
     expect(performance.now() - since).to.be.within(900, 2_500)
-    while (mute.worker.liveRuns() > 0) await new Promise(setImmediate)
+    await until(() => mute.worker.liveRuns() === 0, { what: 'the run to be cancelled' })
     mute.link.publish = channel
   })
 
-  it('P8: what a worker had that has just left is unknown at once, and the list is that of the others', async () => {
+  it('P8: the runs of a worker that has left are 404 at once, and the list holds the runs of the others', async () => {
     const [leaving, staying] = [await relay.worker(), await relay.worker()]
     const { broker } = await relay.gateway()
     const made = await Promise.all(Array.from({ length: 12 }, () => broker.startRun(TENANT, { prompt: '/say hi' })))
     await Promise.all(made.map(({ frames }) => textOf(frames)))
-    await sleep(4_000) // A gateway takes nobody for gone before it has had answers for so long.
+    await sleep(4_000) // A gateway removes no member before it has had answers from Redis for this long.
     await leaving.leave()
     const since = performance.now()
     const { runs } = await broker.listRuns(TENANT, { limit: 50 })
@@ -124,7 +126,7 @@ describe('the broker over Redis, when something breaks', () => {
     expect(staying.worker.isDraining()).to.equal(false)
   })
 
-  it('P3: while Redis is stopped whatever is asked is 503 in time, however many workers there are', async () => {
+  it('P3: while Redis is suspended every request is answered 503 in time, with any number of workers', async () => {
     for (let i = 0; i < 3; i++) await relay.worker()
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
@@ -148,11 +150,12 @@ describe('the broker over Redis, when something breaks', () => {
     }
     await redis.server.kill('SIGCONT')
     const since = performance.now()
-    while ((await statusOf(broker.getSession(TENANT, id))) !== 200) await sleep(20)
+    const isServed = async () => (await statusOf(broker.getSession(TENANT, id))) === 200
+    await until(isServed, { what: 'the session to be served again', withinMs: 10_000, everyMs: 20 })
     expect(performance.now() - since).to.be.lessThan(5_000)
   })
 
-  it('design §4.8: a draining worker’s idle sessions go on elsewhere, and its runs stay in the list until they end', async () => {
+  it('the idle sessions of a draining worker continue on another worker, and its runs stay in the list until they end', async () => {
     const leaving = await relay.worker()
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
@@ -170,7 +173,7 @@ describe('the broker over Redis, when something breaks', () => {
     expect(await other.getSession(TENANT, id)).to.include({ session_id: id, message_count: 4 })
   })
 
-  it('design §4.8: sessions with much in them are handed over too', async () => {
+  it('large sessions are handed over too', async () => {
     const leaving = await relay.worker()
     const { broker } = await relay.gateway()
     const ids = await Promise.all(
@@ -187,7 +190,7 @@ describe('the broker over Redis, when something breaks', () => {
     for (const id of ids) expect(await broker.getSession(TENANT, id)).to.include({ session_id: id, message_count: 2 })
   })
 
-  it('design §4.8: of workers that leave at the same time none takes the others’ sessions with it', async () => {
+  it('when several workers leave at the same time, the sessions of all of them continue on the one that stays', async () => {
     const [a, b] = [await relay.worker(), await relay.worker()]
     const { broker } = await relay.gateway()
     const ids = await Promise.all(
@@ -199,8 +202,8 @@ describe('the broker over Redis, when something breaks', () => {
     for (const id of ids) expect(await broker.getSession(TENANT, id)).to.include({ session_id: id })
   })
 
-  it('D1.4: a cluster without a model refuses runs with 503, and creates sessions all the same', async () => {
-    await relay.worker({}, { primary: undefined })
+  it('D1.4: a cluster without a model refuses runs with 503 and still creates sessions', async () => {
+    await relay.worker({ deps: { models: NO_MODELS } })
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
     for (const act of [

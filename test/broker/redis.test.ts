@@ -4,7 +4,7 @@ import { brokerContract } from '../contract/broker.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay } from '../support/relay.ts'
 
-describe('the broker over Redis', () => {
+describe('broker over Redis', () => {
   const redis = useRedis({ keeps: true })
 
   brokerContract(async () => {
@@ -14,7 +14,7 @@ describe('the broker over Redis', () => {
     return { brokers: [gateways[0].broker, gateways[1].broker], close: relay.close }
   })
 
-  it('design §4.7: the runs of a customer go to one worker through any gateway, those of many to all', async () => {
+  it('all gateways send the runs of one customer to the same worker, and those of many customers to several', async () => {
     const relay = createTestRelay(() => redis.url)
     for (let i = 0; i < 3; i++) await relay.worker()
     const brokers = [(await relay.gateway()).broker, (await relay.gateway()).broker] as const

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
-/** A request as a worker opens it, with five minutes to go unless told otherwise. */
+/** A request as a worker opens it; it expires in five minutes, or in `waitsMs`. */
 export function newRequest(
   fields: Partial<PendingPermission> = {},
   { input = { path: 'a.txt' }, waitsMs = 300_000 }: { input?: JsonObject; waitsMs?: number } = {},

@@ -16,87 +16,87 @@ async function statusOf(act: Promise<unknown>): Promise<number> {
   }
 }
 
-/** What every permission book promises; `open` gives a fresh one. */
-export function permissionBookContract(open: () => Promise<PermissionStore>): void {
-  let book: PermissionStore
+/** The tests that every `PermissionStore` passes; `open` returns one. */
+export function permissionStoreContract(open: () => Promise<PermissionStore>): void {
+  let store: PermissionStore
   const opened = async (fields: Partial<PendingPermission> = {}) => {
     const pending = newRequest(fields)
-    await book.open(pending)
+    await store.open(pending)
     return pending
   }
 
   beforeEach(async () => {
-    book = await open()
+    store = await open()
   })
 
-  it('api.md Permission request: allow=true is 200 and the engine is told allowed', async () => {
+  it('api.md Permission request: allow=true is 200 and decides the request as allowed', async () => {
     const pending = await opened()
-    const decision = book.decision(pending)
-    expect(await statusOf(reply(book, pending, { allow: true }))).to.equal(200)
+    const decision = store.decision(pending)
+    expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(200)
     expect(await decision).to.deep.equal({ state: 'allowed' })
   })
 
-  it('api.md Permission request: allow=false is 200 and the engine is told denied, with the reason', async () => {
+  it('api.md Permission request: allow=false is 200 and decides the request as denied, with the reason', async () => {
     const pending = await opened()
-    expect(await statusOf(reply(book, pending, { allow: false, reason: 'no' }))).to.equal(200)
-    expect(await book.decision(pending)).to.deep.equal({ state: 'denied', reason: 'no' })
+    expect(await statusOf(reply(store, pending, { allow: false, reason: 'no' }))).to.equal(200)
+    expect(await store.decision(pending)).to.deep.equal({ state: 'denied', reason: 'no' })
   })
 
   it('api.md Permission request: a second reply is 409 and changes nothing', async () => {
     const pending = await opened()
-    await reply(book, pending, { allow: true })
-    expect(await statusOf(reply(book, pending, { allow: false }))).to.equal(409)
-    expect(await book.decision(pending)).to.deep.equal({ state: 'allowed' })
+    await reply(store, pending, { allow: true })
+    expect(await statusOf(reply(store, pending, { allow: false }))).to.equal(409)
+    expect(await store.decision(pending)).to.deep.equal({ state: 'allowed' })
   })
 
   it('api.md Permission request: a reply after the timeout, or after the end of the run, is 404', async () => {
     for (const state of ['expired', 'withdrawn'] as const) {
       const pending = await opened()
-      await book.decide(pending, { state })
-      expect(await statusOf(reply(book, pending, { allow: true }))).to.equal(404)
-      expect(await book.decision(pending)).to.deep.equal({ state })
+      await store.decide(pending, { state })
+      expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(404)
+      expect(await store.decision(pending)).to.deep.equal({ state })
     }
   })
 
-  it('api.md Permission request: a request that never was is 404', async () => {
-    expect(await statusOf(reply(book, newRequest(), { allow: true }))).to.equal(404)
+  it('api.md Permission request: a reply to an unknown request is 404', async () => {
+    expect(await statusOf(reply(store, newRequest(), { allow: true }))).to.equal(404)
   })
 
-  it('another tenant, or another session, cannot reply', async () => {
+  it('api.md Authentication 8: a reply from another tenant, or for another session, is 404 and decides nothing', async () => {
     const pending = await opened()
-    expect(await statusOf(reply(book, { ...pending, tenant: 'other' as TenantId }, { allow: true }))).to.equal(404)
-    expect(await statusOf(reply(book, { ...pending, scopeId: newId('sess') }, { allow: true }))).to.equal(404)
-    expect(await statusOf(reply(book, pending, { allow: true }))).to.equal(200)
+    expect(await statusOf(reply(store, { ...pending, tenant: 'other' as TenantId }, { allow: true }))).to.equal(404)
+    expect(await statusOf(reply(store, { ...pending, scopeId: newId('sess') }, { allow: true }))).to.equal(404)
+    expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(200)
   })
 
-  it('design §7.6: of many replies and the timeout at once exactly one wins, and the engine acts on that one', async () => {
+  it('of many replies and the timeout at the same time exactly one decides, and that one is returned as the decision', async () => {
     for (let round = 0; round < 50; round++) {
       const pending = await opened()
       const replies = Array.from({ length: 8 }, (_, i) =>
-        statusOf(reply(book, pending, { allow: i % 2 === 0, reason: `${i}` })),
+        statusOf(reply(store, pending, { allow: i % 2 === 0, reason: `${i}` })),
       )
-      const timeout = book.decide(pending, { state: 'expired' })
+      const timeout = store.decide(pending, { state: 'expired' })
       const statuses = await Promise.all(replies)
       const { isWon } = await timeout
       expect(statuses.filter((status) => status === 200).length + Number(isWon)).to.equal(1)
-      const decision = await book.decision(pending)
+      const decision = await store.decision(pending)
       expect(decision.reason).to.equal(isWon ? undefined : `${statuses.indexOf(200)}`)
     }
   })
 
-  it('D4.12: a reply is remembered as long as its run is known', async () => {
+  it('D4.12: a second reply is 409 as long as the run is known, and 404 afterwards', async () => {
     const [kept, gone] = [await opened({ scopeId: 's1' }), await opened({ scopeId: 's1' })]
-    await reply(book, kept, { allow: true })
-    await reply(book, gone, { allow: true })
-    await book.forget(DEFAULT_TENANT, 's1', gone.runId)
-    expect(await statusOf(reply(book, kept, { allow: true }))).to.equal(409)
-    expect(await statusOf(reply(book, gone, { allow: true }))).to.equal(404)
+    await reply(store, kept, { allow: true })
+    await reply(store, gone, { allow: true })
+    await store.forget(DEFAULT_TENANT, 's1', gone.runId)
+    expect(await statusOf(reply(store, kept, { allow: true }))).to.equal(409)
+    expect(await statusOf(reply(store, gone, { allow: true }))).to.equal(404)
   })
 
-  it('D4.12: after a session is deleted its replies are 404', async () => {
+  it('D4.12: replies to requests of a deleted session are 404', async () => {
     const pending = await opened()
-    await reply(book, pending, { allow: true })
-    await book.forget(DEFAULT_TENANT, pending.scopeId)
-    expect(await statusOf(reply(book, pending, { allow: true }))).to.equal(404)
+    await reply(store, pending, { allow: true })
+    await store.forget(DEFAULT_TENANT, pending.scopeId)
+    expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(404)
   })
 }

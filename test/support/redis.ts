@@ -1,27 +1,27 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
 
-/** ioredis chooses the types of its replies by `replyMapping`: with it in the options' type there is no one constructor to call. */
+/** Without `replyMapping`, by which ioredis selects the types of its replies: with it no single constructor signature matches. */
 type ClientOptions = Omit<RedisOptions, 'replyMapping'>
 
-/** A Redis of this test file's own, empty at the start of each test. */
+/** A Redis server for one test file, empty at the start of each test. */
 export type TestRedis = {
   readonly url: string
-  /** To kill, stop and restart: at the start of the next test it runs and answers again. */
+  /** Tests may kill, suspend and restart it: it is running again at the start of the next test. */
   readonly server: RedisServer
-  /** A client to `url`, or to another address such as a proxy's; closed after the test. Its `error` events are heard by nobody. */
+  /** Connects to `url`, or to another address such as a proxy's. The client is closed after the test, and its errors are ignored. */
   connect(options?: ClientOptions, url?: string): Redis
 }
 
 /**
- * Registers the hooks of the enclosing `describe`. Never touches the Redis of REDIS_URL: tests empty theirs. With `keeps` the
- * tests go on with what the ones before them have written.
+ * Registers hooks in the enclosing `describe` that start and stop the server. Tests never use the Redis of REDIS_URL, since they
+ * delete all keys. With `keeps`, the keys of earlier tests stay.
  */
 export function useRedis({ keeps = false }: { keeps?: boolean } = {}): TestRedis {
   let server: RedisServer | undefined
   const clients: Redis[] = []
   const running = () => {
-    if (server === undefined) throw new Error('Redis is there from the `before` hook on')
+    if (server === undefined) throw new Error('Redis runs from the `before` hook on; use it within a test')
     return server
   }
   const connect = (options: ClientOptions = {}, url = running().url) => {

@@ -1,31 +1,32 @@
+import type { Session } from '../../services/worker/session.ts'
 import type { Worker } from '../../services/worker/worker.ts'
+import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
-import {
-  type GatewayRelay,
-  joinAsGateway,
-  joinAsWorker,
-  openWorkerPermissions,
-  type WorkerRelay,
-} from '../../shared/broker/relay/redis.ts'
+import { GatewayRelay, type GatewayRelayDeps } from '../../shared/broker/relay/redis-gateway.ts'
+import { WorkerRelay, type WorkerRelayDeps } from '../../shared/broker/relay/redis-worker.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { createDemoWorker } from './demo-worker.ts'
 
 const log = createLog({ level: 'error', write: () => {} })
 
-export type RelayedWorker = WorkerRelay & { worker: Worker; link: RedisLink; leave(): Promise<void> }
 export type Gateway = GatewayRelay & { link: RedisLink }
+export type RelayedWorker = WorkerRelay<Session> & { worker: Worker; link: RedisLink; leave(): Promise<void> }
 
-/** Gateways and workers that run the demo, all in this process, each with its own way to Redis. */
-export type TestRelay = {
-  gateway(options?: Partial<Parameters<typeof joinAsGateway>[1]>): Promise<Gateway>
-  worker(...deps: DemoParts): Promise<RelayedWorker>
-  /** Everything that has not left yet. */
-  close(): Promise<void>
+export type WorkerOptions = {
+  limits?: Parameters<typeof createDemoWorker>[1]
+  deps?: Parameters<typeof createDemoWorker>[2]
+  relay?: Partial<WorkerRelayDeps>
 }
 
-type DemoParts = Parameters<typeof createDemoWorker> extends [unknown, ...infer Rest] ? Rest : never
+/** Gateways and workers with the demo model, all in this process, each with its own connections to Redis. */
+export type TestRelay = {
+  gateway(options?: Partial<GatewayRelayDeps>): Promise<Gateway>
+  worker(options?: WorkerOptions): Promise<RelayedWorker>
+  /** Stops all gateways and workers that have not left yet. */
+  close(): Promise<void>
+}
 
 export function createTestRelay(urlOf: () => string): TestRelay {
   const closers: (() => Promise<void>)[] = []
@@ -33,27 +34,47 @@ export function createTestRelay(urlOf: () => string): TestRelay {
   return {
     async gateway(options = {}) {
       const link = await openRedisLink(urlOf())
-      const relay = await joinAsGateway(link, { pid: ++pid, log, metrics: NO_METRICS, ...options })
+      const relay = new GatewayRelay(link, { pid: ++pid, log, metrics: NO_METRICS, ...options })
+      await relay.join()
       closers.push(async () => {
         await relay.stop()
         await link.close()
       })
-      return { ...relay, link }
+      return Object.assign(relay, { link })
     },
-    async worker(...parts) {
+    async worker(options = {}) {
       const link = await openRedisLink(urlOf())
-      const worker = createDemoWorker(await openWorkerPermissions(link, ++pid), ...parts)
-      const relay = await joinAsWorker(link, worker, { pid, lease: new Lease(), log, metrics: NO_METRICS })
+      const [worker, relay] = await connectWorker(link, ++pid, options)
+      await relay.join()
       const leave = async () => {
         await worker.drain(0)
         await relay.stop()
         await link.close()
       }
       closers.push(leave)
-      return { ...relay, worker, link, leave }
+      return Object.assign(relay, { worker, link, leave })
     },
     async close() {
       for (const close of closers.splice(0)) await close()
     },
   }
+}
+
+/** A demo worker and its relay, which has not joined yet. */
+async function connectWorker(
+  link: RedisLink,
+  pid: number,
+  { limits, deps, relay: options }: WorkerOptions,
+): Promise<[Worker, WorkerRelay<Session>]> {
+  const permissions = await openWorkerPermissionStore(link, pid)
+  const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
+  const worker = createDemoWorker(permissions, limits, { onSessionRemoved, ...deps })
+  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, {
+    pid,
+    lease: new Lease(),
+    log,
+    metrics: NO_METRICS,
+    ...options,
+  })
+  return [worker, relay]
 }

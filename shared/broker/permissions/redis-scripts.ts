@@ -1,23 +1,25 @@
 import type { Script } from '../redis-link.ts'
 
 /**
- * Three keys in every script: the requests of a scope, decided ones too (id -> entry); the tenant's undecided ones in their order
- * (id by place: microseconds of Redis's clock, made to rise); and what is told of those (id -> when they lapse, and the summary
- * as text that no script reads: cjson would not give it back as it was).
+ * All scripts but READ take three keys:
+ * 1. `ae:permissions:<tenant> <scope>`, hash: the requests of a session or one-shot run, decided ones too (id -> entry);
+ * 2. `ae:pending:<tenant>`, sorted set: the ids of undecided requests by place (microseconds of Redis's clock, always rising);
+ * 3. `ae:asks:<tenant>`, hash: for each undecided request when it expires, and its summary. The summary is text that no script
+ *    decodes, since cjson would not encode it again unchanged.
  */
 const DROP = `local function drop(id) redis.call('ZREM', KEYS[2], id) redis.call('HDEL', KEYS[3], id) end`
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]`
 
-/** Beside opening, it clears away what lapsed and nobody came back for: some of the oldest each time, so that it cannot pile up. */
+/** Opens a request. It also removes up to ten of the tenant's oldest expired requests, which a dead worker may have left. */
 export const OPEN: Script = {
-  name: 'aeAsk',
+  name: 'aeOpenRequest',
   keys: 3,
   lua: `${DROP} ${NOW}
     redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
     for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 9)) do
-      local lapses = string.match(redis.call('HGET', KEYS[3], id) or '', '^%d+')
-      if not lapses or tonumber(lapses) <= now then drop(id) end
+      local expires = string.match(redis.call('HGET', KEYS[3], id) or '', '^%d+')
+      if not expires or tonumber(expires) <= now then drop(id) end
     end
     local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
     local place = math.max(now, (tonumber(last[2]) or 0) + 1)
@@ -27,6 +29,7 @@ export const OPEN: Script = {
     return 1`,
 }
 
+/** Decides a request if it is undecided. Returns whether this call decided, and the request's state. */
 export const DECIDE: Script = {
   name: 'aeDecide',
   keys: 3,
@@ -42,8 +45,10 @@ export const DECIDE: Script = {
     return { 1, entry.decided.state }`,
 }
 
-export const LOOK: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
+/** Reads one request's entry, by the first key alone. */
+export const READ: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
 
+/** Deletes the requests of the scope, or those of one of its runs. */
 export const FORGET: Script = {
   name: 'aeForget',
   keys: 3,
@@ -58,7 +63,10 @@ export const FORGET: Script = {
     return 1`,
 }
 
-/** A step of a list: rows of place and summary, how it ended (`last`, `more`, `full`: too many bytes), and up to where it looked. */
+/**
+ * Reads a part of the tenant's list: rows of place and summary, how the part ended (`last`: the list's end; `more`: its limit;
+ * `full`: the limit of bytes), and the place of the last id it has read.
+ */
 export const LIST: Script = {
   name: 'aePending',
   keys: 3,
@@ -66,8 +74,8 @@ export const LIST: Script = {
     local ids = redis.call('ZRANGEBYSCORE', KEYS[2], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])
     local rows, bytes, upTo = {}, 0, false
     for i = 1, #ids, 2 do
-      local lapses, summary = string.match(redis.call('HGET', KEYS[3], ids[i]) or '', '^(%d+) (.*)$')
-      if not lapses or tonumber(lapses) <= now then
+      local expires, summary = string.match(redis.call('HGET', KEYS[3], ids[i]) or '', '^(%d+) (.*)$')
+      if not expires or tonumber(expires) <= now then
         drop(ids[i])
       else
         bytes = bytes + #summary

@@ -9,27 +9,34 @@ import type {
 } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
-import { DECIDE, FORGET, LIST, LOOK, OPEN } from './redis-scripts.ts'
+import { DECIDE, FORGET, LIST, OPEN, READ } from './redis-scripts.ts'
 
-/** A day longer than a request may wait: what a process leaves behind that died before it could forget. */
+/** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400
 
 type Entry = { runId: string; bell: string; decided?: PermissionDecision }
 
-/** Pub/sub is only the bell: whoever waits also looks (design §4.9). */
-const LOOK_EVERY_MS = 500
+/** How often a waiting worker reads its request: Redis may lose the message that announces the decision. */
+const POLL_MS = 500
 
-/**
- * Permission requests in Redis, where every gateway decides by the same compare-and-set. A process that opens requests names
- * its own bell channel; one that only replies needs none.
- */
-export async function createRedisPermissionStore(link: RedisLink, bell = ''): Promise<PermissionStore> {
-  const waiting = new Map<string, () => void>()
-  if (bell) await link.listen(bell, (id) => waiting.get(id.toString())?.())
+/** The channel on which a worker learns which of its requests was decided, and what it calls then, by the request's id. */
+type Bell = { channel: string; waiting: Map<string, () => void> }
 
+/** Permission requests in Redis, for a gateway: it lists and decides them, and opens none. */
+export const createRedisPermissionStore = (link: RedisLink): PermissionStore =>
+  createStore(link, { channel: '', waiting: new Map() })
+
+/** Permission requests in Redis, for a worker: it subscribes to a channel of its own for the decisions. */
+export async function openWorkerPermissionStore(link: RedisLink, pid: number): Promise<PermissionStore> {
+  const bell: Bell = { channel: `ae:bell:${pid}:${Date.now().toString(36)}`, waiting: new Map() }
+  await link.listen(bell.channel, (id) => bell.waiting.get(id.toString())?.())
+  return createStore(link, bell)
+}
+
+function createStore(link: RedisLink, bell: Bell): PermissionStore {
   return {
     async open({ tenant, scopeId, id, runId, details }) {
-      const entry: Entry = { runId, bell }
+      const entry: Entry = { runId, bell: bell.channel }
       const summary: PermissionSummary = { id, session_id: scopeId, run_id: runId, ...details }
       const waitsMs = Date.parse(details.expires_at) - Date.parse(details.created_at)
       const keepSecs = KEEP_SECS + Math.ceil(waitsMs / 1000)
@@ -41,7 +48,7 @@ export async function createRedisPermissionStore(link: RedisLink, bell = ''): Pr
       const [isWon, state] = answer as [number, PermissionDecision['state'] | null]
       return { isWon: isWon === 1, state: state ?? undefined }
     },
-    decision: (request) => awaitDecision(link, request, waiting),
+    decision: (request) => awaitDecision(link, request, bell),
     list: (tenant, page, isLive) => listPending(link, tenant, { ...page, isLive }),
     async forget(tenant, scopeId, runId = '') {
       await link.run(FORGET, keysOf(tenant, scopeId), [runId])
@@ -49,24 +56,23 @@ export async function createRedisPermissionStore(link: RedisLink, bell = ''): Pr
   }
 }
 
-/** `waiting` holds whom the bell wakes, by the request's id. */
 async function awaitDecision(
   link: RedisLink,
   { tenant, scopeId, id }: PermissionKey,
-  waiting: Map<string, () => void>,
+  { waiting }: Bell,
 ): Promise<PermissionDecision> {
   const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
-  const check = async () => {
-    const found = await link.run(LOOK, [keyOf(tenant, scopeId)], [id])
+  const read = async () => {
+    const found = await link.run(READ, [keyOf(tenant, scopeId)], [id])
     const decided = typeof found === 'string' ? (JSON.parse(found) as Entry).decided : WITHDRAWN
     if (decided) resolve(decided)
   }
-  const look = () => {
-    check().catch(() => {}) // Redis is away: it is looked at again.
+  const poll = () => {
+    read().catch(() => {}) // Redis is unreachable: the next poll reads it.
   }
-  const timer = setInterval(look, LOOK_EVERY_MS)
-  waiting.set(id, look)
-  look()
+  const timer = setInterval(poll, POLL_MS)
+  waiting.set(id, poll)
+  poll()
   return promise.finally(() => {
     clearInterval(timer)
     waiting.delete(id)
@@ -75,7 +81,7 @@ async function awaitDecision(
 
 const WITHDRAWN = { state: 'withdrawn' } as const
 
-/** Most steps bring all that is wanted; more are needed only where dead workers have left many requests. */
+/** One step usually reads the whole page; more are needed only when dead workers have left many requests. */
 const MIN_STEP = 50
 
 type ListRequest = PageRequest & { isLive: ((runId: string) => boolean) | undefined }
@@ -105,11 +111,11 @@ async function listPending(
   const last = page.at(-1)
   return {
     permissions: page.map(({ summary }) => summary),
-    next_cursor: last && hasMore ? writePlace(last.place) : null,
+    next_cursor: last && hasMore ? writePlace(Number(last.place)) : null,
   }
 }
 
-/** Neither id holds a blank. */
+/** Neither id contains a space, so the key is unambiguous. */
 const keyOf = (tenant: TenantId, scopeId: string): string => `ae:permissions:${tenant} ${scopeId}`
 
 const keysOf = (tenant: TenantId, scopeId: string): string[] => [

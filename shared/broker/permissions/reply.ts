@@ -1,17 +1,20 @@
 import { conflict, notFound } from '../../errors.ts'
 import type { PermissionKey, PermissionReply, PermissionStore } from '../port.ts'
 
-/** A client's reply to a permission request; what the book says of it becomes 200, 404 or 409 (api.md "Permission request"). */
+/**
+ * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`
+ * when it expired, was withdrawn, or does not exist (api.md "Permission request").
+ */
 export async function reply(
-  book: PermissionStore,
+  store: PermissionStore,
   request: PermissionKey,
   { allow, reason }: PermissionReply,
 ): Promise<void> {
   const decision = { state: allow ? 'allowed' : 'denied', ...(reason !== undefined && { reason }) } as const
-  const { isWon, state } = await book.decide(request, decision)
+  const { isWon, state } = await store.decide(request, decision)
   if (isWon) return
   if (state === 'allowed' || state === 'denied') {
-    throw conflict(`permission request ${request.id} has been replied to already: it was ${state}`)
+    throw conflict(`permission request ${request.id} was already replied to: it was ${state}`)
   }
-  throw notFound(`no pending permission request ${request.id}: it timed out, its run ended, or it never was`)
+  throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)
 }

@@ -1,25 +1,28 @@
 import type { Fence } from '../port.ts'
 
-/** Not renewed for so long, a process stops before anybody may take its place (T_lease): others wait for 4 s. */
+/** Shorter than the 4 s after which other processes may evict this one: it stops acting before they do. */
 const FENCE_MS = 3_000
 
-/** The process's right to act, which lasts for three seconds from each renewal, by the monotonic clock. */
+/** This process's right to act. It lasts three seconds from each renewal, by the monotonic clock. */
 export class Lease implements Fence {
-  readonly #lastsMs: number
+  readonly #durationMs: number
   readonly #waiting = new Set<() => void>()
   #renewedAt = -Infinity
 
-  constructor(lastsMs = FENCE_MS) {
-    this.#lastsMs = lastsMs
+  constructor(durationMs = FENCE_MS) {
+    this.#durationMs = durationMs
   }
 
   isHeld(): boolean {
-    return performance.now() - this.#renewedAt < this.#lastsMs
+    return performance.now() - this.#renewedAt < this.#durationMs
   }
 
-  /** The renewal was asked for at `askedAt`: Redis counts from some moment after it, and this process may have slept since. */
-  renewed(askedAt: number): void {
-    this.#renewedAt = askedAt
+  /**
+   * Extends the lease. `requestedAt` is when the renewal was sent, not when its answer was read: Redis counts from a moment in
+   * between, and this process may have been stopped before it read the answer.
+   */
+  renewed(requestedAt: number): void {
+    this.#renewedAt = requestedAt
     if (!this.isHeld()) return
     for (const wake of this.#waiting) wake()
   }

@@ -1,28 +1,31 @@
-/** What a process tells the others of itself, once a second (design §4.6). */
+/** What a process publishes about itself with every renewal of its lease, about once a second. */
 export type MemberFields = {
   role: 'gateway' | 'worker'
-  /** `draining`: takes nothing new, and is not in the ring. */
+  /** A `draining` worker takes no new work and is not on the ring. */
   state: 'active' | 'draining'
-  /** Live runs of a worker. */
+  /** Live runs of a worker, open streams of a gateway. */
   load: number
   pid: number
 }
 
-/** A process of the cluster. Its epoch is its name: a restart, or a return from the dead, has another one. */
+/** A process of the cluster. The epoch identifies it: a process that restarts, or rejoins after an eviction, gets a new one. */
 export type Member = MemberFields & { epoch: number; expiresInMs: number }
 
-/** What came of renewing one's lease. `dead`: another process has judged; `empty`: Redis has lost everything. */
-export type Renewal = 'renewed' | 'dead' | 'empty'
+/**
+ * The result of renewing a lease. `evicted`: another process has removed this one; `redis_emptied`: Redis had lost all its
+ * keys, and this process is registered again under its old epoch.
+ */
+export type Renewal = 'renewed' | 'evicted' | 'redis_emptied'
 
-/** The members of the cluster, by leases that Redis's own clock ends. */
+/** The members of the cluster, with leases that expire by Redis's clock. */
 export interface Members {
-  /** Enters under a new epoch, higher than all before it. */
+  /** Registers this process. Returns its epoch, which is higher than all earlier ones. */
   join(fields: MemberFields): Promise<number>
   renew(epoch: number, fields: MemberFields): Promise<Renewal>
   leave(epoch: number): Promise<void>
   list(): Promise<Member[]>
-  /** `false` from the moment on in which Redis has lost everything until this process has renewed. */
-  isRemembered(): Promise<boolean>
-  /** Removes a member whose lease is over; afterwards it cannot renew. Returns whether it is out. */
+  /** Returns `false` from the moment Redis loses all its keys until this process has renewed its lease. */
+  isBootMarkerCurrent(): Promise<boolean>
+  /** Removes a member whose lease has run out; it cannot renew afterwards. Returns whether it is no longer a member. */
   expire(epoch: number): Promise<boolean>
 }

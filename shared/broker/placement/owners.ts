@@ -1,12 +1,12 @@
 import type { TenantId } from '../../tenant.ts'
 
-/** Which worker owns a session, by the worker's epoch: a claim is one compare-and-set, so one of many creators wins (design §4.7). */
+/** Records which worker owns a session, by the worker's epoch. Every change is one compare-and-set: of many creators one wins. */
 export interface Owners {
-  /** Returns the epoch that the session belongs to now: the one given, or one that had claimed it before. Holds for a day. */
+  /** Returns the session's owner: the given epoch, or an earlier claimant's. A claim lasts a day; repeating it extends it. */
   claim(tenant: TenantId, sessionId: string, epoch: number): Promise<number>
   find(tenant: TenantId, sessionId: string): Promise<number | undefined>
-  /** Hands the session to another worker, if it is `from`'s. Returns whether it did. */
+  /** Gives the session to another worker if `from` owns it. Returns whether it did. */
   transfer(tenant: TenantId, sessionId: string, owners: { from: number; to: number }): Promise<boolean>
-  /** Gives the session up, if it is this worker's. */
+  /** Deletes the claim if this epoch holds it; another owner's claim stays. */
   release(tenant: TenantId, sessionId: string, epoch: number): Promise<void>
 }

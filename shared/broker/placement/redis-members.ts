@@ -1,27 +1,29 @@
 import type { RedisLink, Script } from '../redis-link.ts'
 import type { Member, MemberFields, Members, Renewal } from './members.ts'
 
+/** Hash: epoch -> when its lease ends, and the member's fields. */
 const MEMBERS = 'ae:members'
+/** The last epoch that was given out. */
 const EPOCH = 'ae:epoch'
-/** Another one when Redis has restarted empty; who finds it changed has not been judged, but forgotten. */
+/** A marker that changes when Redis restarts empty: a member that finds it changed was not evicted, Redis has lost it. */
 const BOOT = 'ae:boot'
 
-/** A lease ends this long after its last renewal (T_dead). */
+/** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
 const LEASE_MS = 4_000
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
 
-/** Never the same twice, whoever sets it. */
-const MARK = `redis.call('SET', KEYS[3], t[1] .. '.' .. t[2], 'NX')`
+/** Sets the boot marker if there is none. Redis's clock in microseconds makes it unique. */
+const SET_BOOT = `redis.call('SET', KEYS[3], t[1] .. '.' .. t[2], 'NX')`
 
 const JOIN: Script = {
   name: 'aeJoin',
   keys: 3,
-  // Counting on from the clock: epochs rise also over an empty restart.
+  // The counter starts at the clock's seconds, so that epochs rise even when Redis has restarted empty.
   lua: `${NOW}
     redis.call('SET', KEYS[2], t[1], 'NX')
     local epoch = redis.call('INCR', KEYS[2])
-    ${MARK}
+    ${SET_BOOT}
     redis.call('HSET', KEYS[1], epoch, cjson.encode({ until_ms = now + ARGV[1], fields = ARGV[2] }))
     return { epoch, redis.call('GET', KEYS[3]) }`,
 }
@@ -30,15 +32,15 @@ const RENEW: Script = {
   name: 'aeRenew',
   keys: 3,
   lua: `${NOW}
-    local isEmpty = redis.call('GET', KEYS[3]) ~= ARGV[4]
-    if isEmpty then
+    local isEmptied = redis.call('GET', KEYS[3]) ~= ARGV[4]
+    if isEmptied then
       redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]) or t[1]))
-      ${MARK}
+      ${SET_BOOT}
     elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-      return { 'dead', ARGV[4] }
+      return { 'evicted', ARGV[4] }
     end
     redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ until_ms = now + ARGV[2], fields = ARGV[3] }))
-    return { isEmpty and 'empty' or 'renewed', redis.call('GET', KEYS[3]) }`,
+    return { isEmptied and 'redis_emptied' or 'renewed', redis.call('GET', KEYS[3]) }`,
 }
 
 const LIST: Script = {
@@ -47,8 +49,8 @@ const LIST: Script = {
   lua: `${NOW} return { now, redis.call('HGETALL', KEYS[1]) }`,
 }
 
-const JUDGE: Script = {
-  name: 'aeJudge',
+const EXPIRE: Script = {
+  name: 'aeExpire',
   keys: 1,
   lua: `${NOW}
     local found = redis.call('HGET', KEYS[1], ARGV[1])
@@ -58,11 +60,12 @@ const JUDGE: Script = {
     return 1`,
 }
 
-const BOOTED: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+const READ_BOOT: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
 
 const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
 
-export function createRedisMembers(link: RedisLink): Members {
+/** The members of the cluster in one Redis hash. One object per process: it remembers the boot marker. */
+export function createRedisMembers(link: Pick<RedisLink, 'run'>): Members {
   let boot = ''
   return {
     async join(fields) {
@@ -82,14 +85,15 @@ export function createRedisMembers(link: RedisLink): Members {
     },
     async list() {
       const [now, entries] = (await link.run(LIST, [MEMBERS], [])) as [number, string[]]
-      return membersOf(now, entries)
+      return readMembers(now, entries)
     },
-    isRemembered: async () => (await link.run(BOOTED, [BOOT], [])) === boot,
-    expire: async (epoch) => (await link.run(JUDGE, [MEMBERS], [epoch])) === 1,
+    isBootMarkerCurrent: async () => (await link.run(READ_BOOT, [BOOT], [])) === boot,
+    expire: async (epoch) => (await link.run(EXPIRE, [MEMBERS], [epoch])) === 1,
   }
 }
 
-function membersOf(now: number, entries: readonly string[]): Member[] {
+/** `entries` is a hash as Redis returns it: field, value, field, value. */
+function readMembers(now: number, entries: readonly string[]): Member[] {
   const members: Member[] = []
   for (let i = 0; i + 1 < entries.length; i += 2) {
     const { until_ms, fields } = JSON.parse(entries[i + 1] ?? '') as { until_ms: number; fields: string }

@@ -2,7 +2,7 @@ import type { TenantId } from '../../tenant.ts'
 import type { RedisLink, Script } from '../redis-link.ts'
 import type { Owners } from './owners.ts'
 
-/** What a dead worker leaves behind goes by itself; a living one claims anew from time to time. */
+/** A dead worker's claims expire after a day; live workers repeat theirs every hour. */
 const KEEP_SECS = 86_400
 
 const CLAIM: Script = {
@@ -16,8 +16,8 @@ const CLAIM: Script = {
 
 const FIND: Script = { name: 'aeOwner', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
 
-const PASS: Script = {
-  name: 'aePass',
+const TRANSFER: Script = {
+  name: 'aeTransfer',
   keys: 1,
   lua: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
     redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -30,7 +30,8 @@ const RELEASE: Script = {
   lua: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`,
 }
 
-export function createRedisOwners(link: RedisLink): Owners {
+/** The owners of sessions as one Redis key per session. */
+export function createRedisOwners(link: Pick<RedisLink, 'run'>): Owners {
   return {
     claim: async (tenant, sessionId, epoch) =>
       Number(await link.run(CLAIM, [keyOf(tenant, sessionId)], [epoch, KEEP_SECS])),
@@ -39,12 +40,12 @@ export function createRedisOwners(link: RedisLink): Owners {
       return epoch === null ? undefined : Number(epoch)
     },
     transfer: async (tenant, sessionId, { from, to }) =>
-      (await link.run(PASS, [keyOf(tenant, sessionId)], [from, to, KEEP_SECS])) === 1,
+      (await link.run(TRANSFER, [keyOf(tenant, sessionId)], [from, to, KEEP_SECS])) === 1,
     async release(tenant, sessionId, epoch) {
       await link.run(RELEASE, [keyOf(tenant, sessionId)], [epoch])
     },
   }
 }
 
-/** Neither id holds a blank. */
+/** Neither id contains a space, so the key is unambiguous. */
 const keyOf = (tenant: TenantId, sessionId: string): string => `ae:session:${tenant} ${sessionId}`

@@ -2,14 +2,15 @@ const POINTS_PER_MEMBER = 160
 const BUCKETS = 1 << 16
 
 /**
- * Consistent hashing: each member stands at 160 points of a ring of 2^32, a key belongs to the first point behind its hash. So
- * a member that joins or leaves moves only the keys that become, or were, its own. A value: joining and leaving give another ring.
+ * A consistent-hashing ring of 2^32 positions. Each member has 160 points on it, and a key belongs to the member with the first
+ * point at or after the key's hash. A member that joins or leaves therefore moves only the keys it gains or loses. Immutable:
+ * `join` and `leave` return a new ring.
  */
 export class Ring {
   /** Sorted; the member at `points[i]` is `members[i]`. */
   readonly #points: Uint32Array
   readonly #members: Uint32Array
-  /** For each value of a hash's upper 16 bits the first point that can be its own: a lookup begins there. */
+  /** For each value of the upper 16 bits of a hash, the index of the first point from which a lookup has to search. */
   readonly #starts: Uint32Array
 
   private constructor(points: Uint32Array, members: Uint32Array) {
@@ -20,7 +21,7 @@ export class Ring {
 
   static readonly EMPTY = new Ring(new Uint32Array(0), new Uint32Array(0))
 
-  /** Members are epochs (u32), each once. */
+  /** Members are epochs (u32) without duplicates. */
   static of(members: readonly number[]): Ring {
     const placed = members.flatMap((member) => Array.from(pointsOf(member), (point) => [point, member] as const))
     placed.sort(([a, memberA], [b, memberB]) => a - b || memberA - memberB)
@@ -30,7 +31,7 @@ export class Ring {
     )
   }
 
-  /** The member that a key belongs to; `undefined` in an empty ring. */
+  /** The member that a key belongs to; `undefined` on an empty ring. */
   ownerOf(key: string): number | undefined {
     if (this.#points.length === 0) return undefined
     const hash = hashOf(key)
@@ -43,22 +44,22 @@ export class Ring {
     const added = pointsOf(member)
     const size = this.#points.length + added.length
     const [points, members] = [new Uint32Array(size), new Uint32Array(size)]
-    let mine = 0
-    let theirs = 0
+    let nextAdded = 0
+    let nextOld = 0
     for (let at = 0; at < size; at++) {
-      const [a, b] = [added[mine] ?? Infinity, this.#points[theirs] ?? Infinity]
-      const isMine = a < b || (a === b && member < (this.#members[theirs] ?? 0))
-      points[at] = isMine ? a : b
-      members[at] = isMine ? member : (this.#members[theirs] ?? 0)
-      if (isMine) mine++
-      else theirs++
+      const [a, b] = [added[nextAdded] ?? Infinity, this.#points[nextOld] ?? Infinity]
+      const isAdded = a < b || (a === b && member < (this.#members[nextOld] ?? 0))
+      points[at] = isAdded ? a : b
+      members[at] = isAdded ? member : (this.#members[nextOld] ?? 0)
+      if (isAdded) nextAdded++
+      else nextOld++
     }
     return new Ring(points, members)
   }
 
   leave(member: number): Ring {
-    const stays = (_: number, at: number) => this.#members[at] !== member
-    return new Ring(this.#points.filter(stays), this.#members.filter(stays))
+    const isKept = (_: number, at: number) => this.#members[at] !== member
+    return new Ring(this.#points.filter(isKept), this.#members.filter(isKept))
   }
 }
 
@@ -78,7 +79,7 @@ function startsOf(points: Uint32Array): Uint32Array {
   return starts
 }
 
-/** FNV-1a over the UTF-16 units, then mixed: FNV alone leaves the upper bits of short keys alike. */
+/** FNV-1a over the UTF-16 units, then mixed, since FNV alone gives short keys nearly the same upper bits. */
 function hashOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
@@ -91,14 +92,4 @@ function mix(value: number): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
-}
-
-/** Of two workers the one with fewer runs: nearly as even as asking all, and it cannot herd (design §4.7). */
-export function lessLoadedOfTwo<T extends { load: number }>(
-  workers: readonly T[],
-  random: () => number,
-): T | undefined {
-  const pick = () => workers[Math.floor(random() * workers.length)]
-  const [a, b] = [pick(), pick()]
-  return a && b && b.load < a.load ? b : a
 }

@@ -4,68 +4,71 @@ import type { TenantId } from '../../tenant.ts'
 import type { Owners } from './owners.ts'
 import type { Workers } from './workers.ts'
 
-export type PlacesDeps = {
-  workers: Workers
+export type SessionRouterDeps = {
+  workers: Pick<Workers, 'isAlive' | 'ownerOf'>
   owners: Owners
-  /** Whether a worker that is not known lives all the same: it may have just joined. */
-  isNew(epoch: number): Promise<boolean>
-  /** `false` while what Redis knew is being written again after a loss: then what is missing in it is not known to be missing. */
-  isWhole(): Promise<boolean>
+  /** Lists the members again if this epoch is unknown, since it may have just joined. Returns whether it is an alive worker. */
+  discoverWorker(epoch: number): Promise<boolean>
+  /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
+  isRebuilt(): Promise<boolean>
 }
 
-/** How long a hand-over may take, and how often the owner is looked up meanwhile. */
-const HAND_OVER_MS = 5_000
-const HAND_OVER_STEP_MS = 50
+/** Creates a session on the worker of this epoch, or deletes what a creation without an answer may have left there. */
+export type SessionCreation<T> = { create(epoch: number): Promise<T>; undo(epoch: number): void }
 
-/** Where sessions live: hashing chooses the worker of a new one, the claim decides and is what is found later (design §4.7). */
+/** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
+const HANDOFF_MS = 5_000
+const HANDOFF_STEP_MS = 50
+
+/**
+ * Finds the worker of a session. Hashing chooses the worker of a new session; the claim is what decides, and what later calls
+ * look up.
+ */
 export class SessionRouter {
-  readonly #deps: PlacesDeps
+  readonly #deps: SessionRouterDeps
 
-  constructor(deps: PlacesDeps) {
+  constructor(deps: SessionRouterDeps) {
     this.#deps = deps
   }
 
-  /** Creates a session on the worker it belongs to, or on the next one when that does not answer, where `undo` is called then. */
-  async create<T>(
-    tenant: TenantId,
-    sessionId: string,
-    { make, undo }: { make(epoch: number): Promise<T>; undo(epoch: number): void },
-  ): Promise<T> {
+  /** Creates a session on the worker it hashes to. If that one does not answer, undoes it there and creates it on the next. */
+  async create<T>(tenant: TenantId, sessionId: string, { create, undo }: SessionCreation<T>): Promise<T> {
     const epoch = await this.#claim(tenant, sessionId)
     try {
-      return await this.#makeOrRelease(tenant, sessionId, { epoch, make })
+      return await this.#createOrRelease(tenant, sessionId, { epoch, create })
     } catch (cause) {
-      if (!isSilent(cause)) throw cause
+      if (!isUnanswered(cause)) throw cause
       undo(epoch)
       const next = await this.#claim(tenant, sessionId, epoch)
-      return await this.#makeOrRelease(tenant, sessionId, { epoch: next, make })
+      return await this.#createOrRelease(tenant, sessionId, { epoch: next, create })
     }
   }
 
   /**
-   * Asks the session's owner. While that is handing the session over it answers that it is draining, or no longer knows it:
-   * then the next owner is asked, for as long as a hand-over may take.
+   * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
+   * owner is then looked up and called again, for as long as a hand-off may take.
    */
-  async ask<T>(tenant: TenantId, sessionId: string, ask: (epoch: number) => Promise<T>): Promise<T> {
-    const until = performance.now() + HAND_OVER_MS
+  async callOwner<T>(tenant: TenantId, sessionId: string, call: (epoch: number) => Promise<T>): Promise<T> {
+    const until = performance.now() + HANDOFF_MS
     while (true) {
-      const epoch = await this.#ownerOf(tenant, sessionId)
+      const epoch = await this.#findOwner(tenant, sessionId)
       try {
-        return await ask(epoch)
+        return await call(epoch)
       } catch (cause) {
         const hasMoved = (await this.#deps.owners.find(tenant, sessionId)) !== epoch
         if (!hasMoved && !isDraining(cause)) throw cause
         if (performance.now() > until) throw cause
-        await sleep(HAND_OVER_STEP_MS)
+        await sleep(HANDOFF_STEP_MS)
       }
     }
   }
 
+  /** Claims the session for the worker it hashes to. A claim of a dead worker is taken over. */
   async #claim(tenant: TenantId, sessionId: string, without?: number): Promise<number> {
-    const { workers, owners, isWhole } = this.#deps
+    const { workers, owners, isRebuilt } = this.#deps
     const candidate = workers.ownerOf(`${tenant} ${sessionId}`, without)
     if (candidate === undefined) throw noWorker()
-    if (!(await isWhole())) throw rebuilding()
+    if (!(await isRebuilt())) throw rebuilding()
     const owner = await owners.claim(tenant, sessionId, candidate)
     if (owner === candidate) return candidate
     const isTaken =
@@ -74,39 +77,39 @@ export class SessionRouter {
     return candidate
   }
 
-  async #makeOrRelease<T>(
+  async #createOrRelease<T>(
     tenant: TenantId,
     sessionId: string,
-    { epoch, make }: { epoch: number; make(epoch: number): Promise<T> },
+    { epoch, create }: { epoch: number; create(epoch: number): Promise<T> },
   ): Promise<T> {
     try {
-      return await make(epoch)
+      return await create(epoch)
     } catch (cause) {
-      // The worker's own answer counts: a session that it has already is a conflict, and stays claimed.
+      // After a conflict the claim is kept: the worker does have a session of this id.
       const isConflict = cause instanceof AppError && cause.kind === 'conflict'
       if (!isConflict) await this.#deps.owners.release(tenant, sessionId, epoch)
       throw cause
     }
   }
 
-  /** A session whose worker is gone is gone with it. */
-  async #ownerOf(tenant: TenantId, sessionId: string): Promise<number> {
-    const { workers, owners, isNew, isWhole } = this.#deps
+  /** Throws `not_found` when no worker that is alive owns the session: sessions end with their worker. */
+  async #findOwner(tenant: TenantId, sessionId: string): Promise<number> {
+    const { workers, owners, discoverWorker, isRebuilt } = this.#deps
     const epoch = await owners.find(tenant, sessionId)
-    if (epoch !== undefined && (workers.isAlive(epoch) || (await isNew(epoch)))) return epoch
-    if (epoch === undefined && !(await isWhole())) throw rebuilding()
+    if (epoch !== undefined && (workers.isAlive(epoch) || (await discoverWorker(epoch)))) return epoch
+    if (epoch === undefined && !(await isRebuilt())) throw rebuilding()
     throw notFound(`no session ${sessionId}: create it with POST /sessions`)
   }
 }
 
 export const noWorker = () =>
-  new AppError('unavailable', 'no worker is there to take this; try again', { retryAfterSecs: 2 })
+  new AppError('unavailable', 'no worker is available at the moment; try again', { retryAfterSecs: 2 })
 
 const rebuilding = () =>
-  new AppError('unavailable', 'the cluster is finding its sessions again; try again', { retryAfterSecs: 2 })
+  new AppError('unavailable', 'the cluster is restoring its list of sessions; try again', { retryAfterSecs: 2 })
 
-/** Nobody answered: whether it was done is not known. */
-export const isSilent = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
+/** The worker did not answer: it is unknown whether it did what was asked. */
+export const isUnanswered = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
 
-/** It is leaving: it takes nothing new, and hands on what it has. */
+/** The worker is draining: it takes no new work and hands its sessions to others. */
 export const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'

@@ -1,85 +1,96 @@
 import type { Member } from './members.ts'
 import { Ring } from './ring.ts'
 
-/** So many deaths within so long are a crash loop: then who has not lived for as long is not given anything (reliability.md, WK row). */
+/** This many crashes within the window are a crash loop: a worker younger than the window is then given no new work. */
 const CRASHES = 3
 const CRASH_WINDOW_MS = 60_000
 
-/** The workers as one process sees them: who lives, who takes new work, and where a session belongs. */
+/** The workers as one process sees them: which are alive, which take new work, and which of those a session hashes to. */
 export class Workers {
   readonly #now: () => number
   readonly #firstSeen = new Map<number, number>()
   #all: readonly Member[] = []
-  #living: ReadonlySet<number> = new Set()
-  #takers: readonly Member[] = []
+  #alive: ReadonlySet<number> = new Set()
+  #eligible: readonly Member[] = []
   #ring = Ring.EMPTY
-  #deaths: number[] = []
-  #hasLooked = false
+  #crashes: number[] = []
+  #isFirstUpdate = true
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Those that take new work; a draining one is still asked for what it has. */
+  /** The workers that take new work. */
   get eligible(): readonly Member[] {
-    return this.#takers
+    return this.#eligible
   }
 
+  /** Epochs of all workers. Those that drain or are too young for new work still answer for the runs and sessions they have. */
   get alive(): ReadonlySet<number> {
-    return this.#living
+    return this.#alive
   }
 
   isAlive(epoch: number): boolean {
-    return this.#living.has(epoch)
+    return this.#alive.has(epoch)
   }
 
-  /** The worker that a key belongs to by consistent hashing (design §4.7), or would without that one. */
+  /** The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. */
   ownerOf(key: string, without?: number): number | undefined {
     const ring = without === undefined ? this.#ring : this.#ring.leave(without)
     return ring.ownerOf(key)
   }
 
-  /** The members have been listed anew. */
+  /** Takes over a new list of members. */
   update(members: readonly Member[]): void {
     const before = this.#all
     this.#all = members.filter(({ role }) => role === 'worker')
-    this.#living = new Set(this.#all.map(({ epoch }) => epoch))
-    this.#remember(before)
+    this.#alive = new Set(this.#all.map(({ epoch }) => epoch))
+    this.#recordChanges(before)
     const active = this.#all.filter(({ state }) => state === 'active')
     const renewed = active.filter(({ expiresInMs }) => expiresInMs > 0)
     const trusted = renewed.filter(({ epoch }) => this.#isTrusted(epoch))
-    // After a restart of most workers the old ones alone would be too few: then nobody is kept waiting.
-    const takers = trusted.length * 2 >= renewed.length ? trusted : renewed
-    this.#give(takers.length > 0 ? takers : active)
+    // When most workers are young, the old ones alone would be too few: all are eligible then.
+    const eligible = trusted.length * 2 >= renewed.length ? trusted : renewed
+    this.#setEligible(eligible.length > 0 ? eligible : active)
   }
 
-  /** Who is missing without having said that it leaves has died. */
-  #remember(before: readonly Member[]): void {
+  /** Counts crashes and notes new workers. A worker that vanished without draining has crashed. */
+  #recordChanges(before: readonly Member[]): void {
     const now = this.#now()
     for (const { epoch, state } of before) {
-      if (this.#living.has(epoch)) continue
+      if (this.#alive.has(epoch)) continue
       this.#firstSeen.delete(epoch)
-      if (state === 'active') this.#deaths.push(now)
+      if (state === 'active') this.#crashes.push(now)
     }
-    this.#deaths = this.#deaths.filter((at) => now - at < CRASH_WINDOW_MS)
-    // Who is there already when this process looks for the first time counts as old.
-    for (const epoch of this.#living) {
-      if (!this.#firstSeen.has(epoch)) this.#firstSeen.set(epoch, this.#hasLooked ? now : -Infinity)
+    this.#crashes = this.#crashes.filter((at) => now - at < CRASH_WINDOW_MS)
+    // The ages of workers in the first list are unknown: they count as old.
+    for (const epoch of this.#alive) {
+      if (!this.#firstSeen.has(epoch)) this.#firstSeen.set(epoch, this.#isFirstUpdate ? -Infinity : now)
     }
-    this.#hasLooked = true
+    this.#isFirstUpdate = false
   }
 
-  /** A process has no name that outlives it; in a crash loop it is the newcomers that cannot be trusted. */
+  /** A restarted process has a new epoch, so a worker that keeps crashing can only be recognised by being young. */
   #isTrusted(epoch: number): boolean {
-    if (this.#deaths.length < CRASHES) return true
+    if (this.#crashes.length < CRASHES) return true
     return this.#now() - (this.#firstSeen.get(epoch) ?? 0) >= CRASH_WINDOW_MS
   }
 
-  #give(takers: readonly Member[]): void {
-    const before = new Set(this.#takers.map(({ epoch }) => epoch))
-    const now = new Set(takers.map(({ epoch }) => epoch))
+  #setEligible(eligible: readonly Member[]): void {
+    const before = new Set(this.#eligible.map(({ epoch }) => epoch))
+    const now = new Set(eligible.map(({ epoch }) => epoch))
     for (const epoch of now.difference(before)) this.#ring = this.#ring.join(epoch)
     for (const epoch of before.difference(now)) this.#ring = this.#ring.leave(epoch)
-    this.#takers = takers
+    this.#eligible = eligible
   }
+}
+
+/** Of two workers drawn at random the one with fewer runs: nearly as even as comparing all, and gateways do not all pick the same one. */
+export function lessLoadedOfTwo<T extends { load: number }>(
+  workers: readonly T[],
+  random: () => number,
+): T | undefined {
+  const draw = () => workers[Math.floor(random() * workers.length)]
+  const [a, b] = [draw(), draw()]
+  return a && b && b.load < a.load ? b : a
 }

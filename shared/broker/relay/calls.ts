@@ -1,7 +1,28 @@
-import { AppError, type ErrorKind, toAppError } from '../../errors.ts'
+import { AppError, type ErrorCode, type ErrorKind, toAppError } from '../../errors.ts'
+import type { Inbox } from '../port.ts'
 
-/** A call to another process: a method's name and its arguments, as JSON. */
-export type Call = { method: string; args: unknown[] }
+type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
+
+/**
+ * What a worker does for other processes, by method name. Gateways call the methods of `Inbox`; those that open a stream take
+ * the gateway's number for the stream as their last argument, and the frames come as records. A draining worker calls
+ * `adoptSession`.
+ */
+export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod>]: Inbox[M] } & {
+  [M in StreamMethod]: (...args: [...Parameters<Inbox[M]>, stream: number]) => void
+} & { adoptSession(state: unknown): void }
+
+export type WorkerMethod = keyof WorkerMethods
+export type CallArgs<M extends WorkerMethod> = Parameters<WorkerMethods[M]>
+export type CallResult<M extends WorkerMethod> = Awaited<ReturnType<WorkerMethods[M]>>
+
+/** A call as it was received: the caller is a process of this cluster, but possibly of another release. */
+export type ReceivedCall = { method: string; args: unknown[] }
+
+export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>): string =>
+  JSON.stringify({ method, args } satisfies ReceivedCall)
+
+export const readCall = (body: Buffer): ReceivedCall => JSON.parse(body.toString()) as ReceivedCall
 
 type Answer =
   | { value: unknown }
@@ -10,19 +31,16 @@ type Answer =
         kind: ErrorKind
         message: string
         param?: string
-        code?: string
+        code?: ErrorCode
         status: number
         retryAfterSecs?: number
       }
     }
 
-export const packCall = (call: Call): string => JSON.stringify(call)
-export const readCall = (body: Buffer): Call => JSON.parse(body.toString()) as Call
-
-/** Runs what was called; a refusal is an answer like any other, and what is not one says no more than that. */
-async function answerTo(work: () => unknown): Promise<string> {
+/** Runs the called method. A refusal becomes an answer too; of a bug the caller learns only that there was one. */
+async function answerTo(run: () => unknown): Promise<string> {
   try {
-    return JSON.stringify({ value: (await work()) ?? null } satisfies Answer)
+    return JSON.stringify({ value: (await run()) ?? null } satisfies Answer)
   } catch (cause) {
     const { kind, message, param, code, status, retryAfterSecs } = toAppError(cause)
     const optional = { ...(param && { param }), ...(code && { code }), ...(retryAfterSecs && { retryAfterSecs }) }
@@ -30,7 +48,8 @@ async function answerTo(work: () => unknown): Promise<string> {
   }
 }
 
-function read(body: Buffer): unknown {
+/** Returns the answer's value, or throws the refusal it carries. */
+function readAnswer(body: Buffer): unknown {
   const answer = JSON.parse(body.toString()) as Answer
   if ('value' in answer) return answer.value
   const { kind, message, ...fields } = answer.error
@@ -38,91 +57,90 @@ function read(body: Buffer): unknown {
 }
 
 export type CallLimits = {
-  /** After this the caller gives up with `unavailable`. */
   deadlineMs: number
-  /** A call that was not answered is sent again: pub/sub may have lost it, or its answer. */
-  againMs: number
+  /** The call is sent again this often until it is answered: Redis may have lost it, or its answer. */
+  resendMs: number
 }
 
-const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, againMs: 250 }
+const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, resendMs: 250 }
 
-export type Calling = {
+export type CallRequest = {
   epoch: number
   send: (id: number) => void
-  /** Another process can be called instead, so that this one is given up as soon as nobody hears it. */
-  isMovable?: boolean
+  /** The caller can try another process: the call fails at once when a message to this one has no subscriber. */
+  hasAlternative?: boolean
   limits?: Partial<CallLimits>
 }
 
-type Waiting = {
+type PendingCall = {
   epoch: number
-  isMovable: boolean
+  hasAlternative: boolean
   resolve: (body: Buffer) => void
   reject: (error: AppError) => void
 }
 
-/** The calls of this process that wait for their answers. */
+/** The calls of this process that have no answer yet. */
 export class Calls {
-  readonly #waiting = new Map<number, Waiting>()
-  #last = 0
+  readonly #pending = new Map<number, PendingCall>()
+  #lastId = 0
 
-  /** Calls the process of this epoch. Throws what the other side refuses with, or `unavailable` when it does not answer. */
-  async make({ epoch, send, isMovable = false, limits }: Calling): Promise<unknown> {
-    const { againMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
-    const id = ++this.#last
+  /** Calls the process of this epoch. Throws its refusal, or `unavailable` (`worker_silent`) when it does not answer. */
+  async call({ epoch, send, hasAlternative = false, limits }: CallRequest): Promise<unknown> {
+    const { resendMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
+    const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-    this.#waiting.set(id, { epoch, isMovable, resolve, reject })
+    this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
     send(id)
-    const again = setInterval(() => send(id), againMs)
-    const deadline = setTimeout(() => reject(silent()), deadlineMs)
+    const resend = setInterval(() => send(id), resendMs)
+    const deadline = setTimeout(() => reject(unanswered()), deadlineMs)
     try {
-      return read(await promise)
+      return readAnswer(await promise)
     } finally {
-      clearInterval(again)
+      clearInterval(resend)
       clearTimeout(deadline)
-      this.#waiting.delete(id)
+      this.#pending.delete(id)
     }
   }
 
-  /** An answer has come. */
+  /** Settles a call with the answer that was received for it. */
   settle(id: number, body: Buffer): void {
-    this.#waiting.get(id)?.resolve(body)
+    this.#pending.get(id)?.resolve(body)
   }
 
-  /** Nobody listened when the last message to this process was sent. */
-  unheard(epoch: number): void {
-    for (const waiting of this.#waiting.values()) {
-      if (waiting.epoch === epoch && waiting.isMovable) waiting.reject(silent())
+  /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */
+  failUndelivered(epoch: number): void {
+    for (const call of this.#pending.values()) {
+      if (call.epoch === epoch && call.hasAlternative) call.reject(unanswered())
     }
   }
 
-  /** The process of this epoch is gone: nobody will answer. */
-  abandon(epoch: number): void {
-    for (const waiting of this.#waiting.values()) if (waiting.epoch === epoch) waiting.reject(silent())
+  /** The process of this epoch is no longer a member: fails all calls to it. */
+  failAll(epoch: number): void {
+    for (const call of this.#pending.values()) if (call.epoch === epoch) call.reject(unanswered())
   }
 }
 
-const silent = () =>
+const unanswered = () =>
   new AppError('unavailable', 'the worker does not answer; try again', { retryAfterSecs: 1, code: 'worker_silent' })
 
-const REMEMBER_MS = 10_000
+const KEEP_MS = 10_000
 
-/** Answers each call once, however often it is sent, and says the same again. */
+/** Runs each call once, however often it was sent, and keeps its answer for the repetitions. */
 export class AnsweredCalls {
   readonly #answers = new Map<string, { at: number; answer: Promise<string> }>()
 
-  answer(epoch: number, id: number, work: () => unknown): Promise<string> {
-    this.#forgetOld()
+  answer(epoch: number, id: number, run: () => unknown): Promise<string> {
+    this.#deleteOld()
     const key = `${epoch} ${id}`
     const known = this.#answers.get(key)
     if (known) return known.answer
-    const answer = answerTo(work)
+    const answer = answerTo(run)
     this.#answers.set(key, { at: performance.now(), answer })
     return answer
   }
 
-  #forgetOld(): void {
-    const before = performance.now() - REMEMBER_MS
+  #deleteOld(): void {
+    const before = performance.now() - KEEP_MS
     for (const [key, { at }] of this.#answers) {
       if (at > before) return
       this.#answers.delete(key)

@@ -5,71 +5,70 @@ import type { TenantId } from '../../tenant.ts'
 import { reply } from '../permissions/reply.ts'
 import type { Member } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
-import { lessLoadedOfTwo } from '../placement/ring.ts'
-import { isSilent, noWorker, SessionRouter } from '../placement/session-router.ts'
-import { Workers } from '../placement/workers.ts'
-import type { Broker, OpenedRun, PermissionStore, RunPage, RunSummary, SessionSummary } from '../port.ts'
+import { isUnanswered, noWorker, SessionRouter } from '../placement/session-router.ts'
+import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
+import type { Broker, OpenedRun, PermissionStore, RunPage } from '../port.ts'
 import { mergePages } from '../run-page.ts'
+import type { CallArgs, CallResult } from './calls.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
-import type { RedisNode } from './redis-node.ts'
+import type { RedisMembership } from './redis-membership.ts'
+import type { RedisTransport } from './redis-transport.ts'
 import { RelayedStreams } from './relayed-streams.ts'
-import { ACCEPT_MS, type Patience, WorkerCalls } from './worker-calls.ts'
+import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
-type BrokerDeps = {
-  node: () => RedisNode
+export type RedisBrokerDeps = {
+  transport: RedisTransport
+  membership: RedisMembership
   owners: Owners
-  book: PermissionStore
-  isAway: () => boolean
+  permissions: PermissionStore
+  isRedisUnreachable(): boolean
   metrics: Metrics
 }
 
-/** What opens a stream: the method and its arguments, the gateway's number for the stream as the last. */
-type Opening = (stream: number) => [method: string, args: unknown[]]
+/** A run that is being opened, by the id that the gateway has chosen for it. */
+type NewRun = { tenant: TenantId; runId: string; epoch: number }
 
 /** The gateway's end of the relay: finds the worker, calls it, and puts the frames it sends in order. */
 export class RedisBroker {
-  readonly #deps: BrokerDeps
-  readonly #calls: WorkerCalls
+  readonly #deps: RedisBrokerDeps
   readonly #workers = new Workers()
-  readonly #places: SessionRouter
+  readonly #calls: WorkerCalls
+  readonly #sessions: SessionRouter
   readonly streams: RelayedStreams
-  /** This gateway is leaving: it opens no further stream. */
-  isClosing = false
+  #isClosing = false
 
-  constructor(deps: BrokerDeps) {
+  constructor(deps: RedisBrokerDeps) {
+    const { transport, membership, owners, isRedisUnreachable, metrics } = deps
+    const send = (epoch: number, each: WireRecord) => transport.outbox('worker', epoch).send(each)
     this.#deps = deps
-    const send = (epoch: number, each: WireRecord) => deps.node().outbox('worker', epoch).send(each)
-    this.#calls = new WorkerCalls({ workers: this.#workers, send, isAway: deps.isAway })
-    this.#places = new SessionRouter({
+    this.#calls = new WorkerCalls({ workers: this.#workers, send, isRedisUnreachable })
+    this.#sessions = new SessionRouter({
       workers: this.#workers,
-      owners: deps.owners,
-      isNew: (epoch) => this.#isNew(epoch),
-      isWhole: async () => !deps.isAway() && (await deps.node().isRebuilt()),
+      owners,
+      discoverWorker: (epoch) => this.#discoverWorker(epoch),
+      isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
-    this.streams = new RelayedStreams({
-      send,
-      lives: (epoch) => this.#workers.isAlive(epoch),
-      isAway: deps.isAway,
-      metrics: deps.metrics,
-    })
+    this.streams = new RelayedStreams({ send, isAlive: (epoch) => this.#workers.isAlive(epoch), isRedisUnreachable, metrics })
+  }
+
+  /** Refuses to open further streams. */
+  close(): void {
+    this.#isClosing = true
   }
 
   onMembers(members: readonly Member[]): void {
     this.#workers.update(members)
   }
 
-  onGone(epoch: number): void {
-    this.#calls.abandon(epoch)
+  onMemberLost(epoch: number): void {
+    this.#calls.failAll(epoch)
     this.streams.fail('worker_lost', epoch)
   }
 
-  /** Nobody listens on this worker's channel: it is dead, or on its way back. */
-  onUnheard(epoch: number): void {
-    this.#calls.unheard(epoch)
-    this.#deps
-      .node()
-      .refreshMembers() // It may have left, which is on the next list.
-      .catch(() => {})
+  /** No process listens to this worker's channel: it has crashed, has left, or is reconnecting to Redis. */
+  onUndelivered(epoch: number): void {
+    this.#calls.failUndelivered(epoch)
+    this.#deps.membership.refreshMembers().catch(() => {}) // If it has left, it is missing from the next list.
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
@@ -79,39 +78,39 @@ export class RedisBroker {
 
   readonly broker: Broker = {
     createSession: (tenant, id = newId('sess')) =>
-      this.#places.create(tenant, id, {
-        make: async (epoch) => (await this.#calls.call(epoch, 'createSession', [tenant, id])) as SessionSummary,
-        undo: (epoch) => this.#calls.tell(epoch, 'deleteSession', [tenant, id]),
+      this.#sessions.create(tenant, id, {
+        create: (epoch) => this.#calls.call({ epoch }, 'createSession', [tenant, id]),
+        undo: (epoch) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id]),
       }),
     getSession: (tenant, id) =>
-      this.#places.ask(tenant, id, async (epoch) => {
-        return (await this.#calls.call(epoch, 'getSession', [tenant, id])) as SessionSummary
-      }),
+      this.#sessions.callOwner(tenant, id, (epoch) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
     deleteSession: (tenant, id) =>
-      this.#places.ask(tenant, id, async (epoch) => {
-        await this.#calls.call(epoch, 'deleteSession', [tenant, id])
+      this.#sessions.callOwner(tenant, id, async (epoch) => {
+        await this.#calls.call({ epoch }, 'deleteSession', [tenant, id])
         await this.#deps.owners.release(tenant, id, epoch)
       }),
     startRun: (tenant, request) => this.#startRun(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
-      this.#places.ask(tenant, sessionId, (epoch) => {
-        const runId = runIdOn(epoch)
-        const args = [tenant, runId, { ...message, sessionId }]
-        return this.#open(epoch, { tenant, runId }, (stream) => ['sendMessage', [...args, stream]])
+      this.#sessions.callOwner(tenant, sessionId, (epoch) => {
+        const runId = createRunId(epoch)
+        return this.#open({ tenant, runId, epoch }, (stream) =>
+          this.#calls.call({ epoch }, 'sendMessage', [tenant, runId, { ...message, sessionId }, stream]),
+        )
       }),
     listRuns: (tenant, filter) => this.#listRuns(tenant, filter),
-    getRun: async (tenant, runId) => (await this.#callRun(runId, 'getRun', [tenant, runId])) as RunSummary,
+    getRun: (tenant, runId) => this.#callRun(runId, 'getRun', [tenant, runId]),
     followRun: (tenant, runId, after) => this.#followRun(tenant, runId, after),
-    // It is acknowledged when the run has been aborted where it lives, which is nowhere else: there is nothing to lose afterwards.
-    cancelRun: async (tenant, runId) => {
-      await this.#callRun(runId, 'cancelRun', [tenant, runId])
-    },
+    // The worker answers once the run is aborted. The run exists nowhere else, so nothing about the cancellation can be lost later.
+    cancelRun: (tenant, runId) => this.#callRun(runId, 'cancelRun', [tenant, runId]),
     listPermissions: (tenant, page) =>
-      this.#deps.book.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
-    replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.book, { tenant, scopeId, id }, answer),
+      this.#deps.permissions.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
+    replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
   }
 
-  /** Tries the less loaded of two, of a customer's run the one where the line is (design §4.7), then the others, before it says that all are full. */
+  /**
+   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
+   * the customer hashes to; any other is tried on the less loaded of two.
+   */
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
     const until = performance.now() + ACCEPT_MS
     const { customer_id: customer } = request
@@ -123,25 +122,35 @@ export class RedisBroker {
       if (!worker) break
       const { epoch } = worker
       left = left.filter((other) => other.epoch !== epoch)
-      const runId = runIdOn(epoch)
+      const remainingMs = until - performance.now()
+      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
       try {
-        const opening: Opening = (stream) => ['startRun', [tenant, runId, request, stream]]
-        const remainingMs = until - performance.now()
-        const patience = { isMovable: true, deadlineMs: left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs }
-        const opened = await this.#open(epoch, { tenant, runId, patience }, opening)
+        const opened = await this.#startRunOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
         worker.load++
         return opened
       } catch (cause) {
-        const isFinal = this.isClosing || this.#deps.isAway() || performance.now() > until - LEAST_MS
-        if (isFinal || !(cause instanceof AppError) || !TRY_ANOTHER.has(cause.kind)) throw cause
+        if (!this.#canTryAnother(cause, until)) throw cause
         refusal = cause
       }
     }
     throw refusal
   }
 
+  #startRunOn(callee: Callee, tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
+    const { epoch } = callee
+    const runId = createRunId(epoch)
+    return this.#open({ tenant, runId, epoch }, (stream) =>
+      this.#calls.call(callee, 'startRun', [tenant, runId, request, stream]),
+    )
+  }
+
+  #canTryAnother(cause: unknown, until: number): boolean {
+    if (this.#isClosing || this.#deps.isRedisUnreachable() || performance.now() > until - MIN_TRY_MS) return false
+    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
+  }
+
   async #followRun(tenant: TenantId, runId: string, after: number): Promise<OpenedRun['frames']> {
-    this.#refuseWhenClosing()
+    this.#refuseIfClosing()
     const { number, stream } = this.streams.open(epochOf(runId), after)
     try {
       await this.#callRun(runId, 'followRun', [tenant, runId, after, number])
@@ -152,65 +161,66 @@ export class RedisBroker {
     }
   }
 
+  /** Merges the pages of all workers. The runs of a worker that is lost meanwhile are lost with it. */
   async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const calls = Array.from(this.#workers.alive, (epoch) =>
-      this.#calls.call(epoch, 'listRuns', [tenant, filter]).catch((cause: unknown) => {
-        if (!this.#calls.hasLeft(epoch, cause)) throw cause
+    const calls = Array.from(this.#workers.alive, async (epoch): Promise<RunPage> => {
+      try {
+        return await this.#calls.call({ epoch }, 'listRuns', [tenant, filter])
+      } catch (cause) {
+        if (!this.#calls.isWorkerLost(epoch, cause)) throw cause
         return { runs: [], next_cursor: null }
-      }),
-    )
-    return mergePages((await Promise.all(calls)) as RunPage[], filter.limit)
+      }
+    })
+    return mergePages(await Promise.all(calls), filter.limit)
   }
 
-  /** Opens a new run. One whose fate is not known is cancelled behind the call that may have started it. */
-  async #open(
-    epoch: number,
-    { tenant, runId, patience }: { tenant: TenantId; runId: string; patience?: Patience },
-    opening: Opening,
-  ): Promise<OpenedRun> {
-    this.#refuseWhenClosing()
+  /** Opens a stream and then the run. If the worker does not answer, it may have started the run: it is cancelled in the background. */
+  async #open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
+    this.#refuseIfClosing()
     const { number, stream } = this.streams.open(epoch, 0)
     try {
-      await this.#calls.call(epoch, ...opening(number), patience)
+      await start(number)
       return { runId, frames: stream }
     } catch (cause) {
       await stream.return()
-      if (isSilent(cause)) this.#calls.tell(epoch, 'cancelRun', [tenant, runId])
+      if (isUnanswered(cause)) this.#calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
       throw cause
     }
   }
 
-  async #callRun(runId: string, method: string, args: unknown[]): Promise<unknown> {
+  async #callRun<M extends RunMethod>(runId: string, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const epoch = epochOf(runId)
-    if (!this.#workers.isAlive(epoch) && !(await this.#isNew(epoch))) throw noRun(runId)
+    if (!this.#workers.isAlive(epoch) && !(await this.#discoverWorker(epoch))) throw noRun(runId)
     try {
-      return await this.#calls.call(epoch, method, args)
+      return await this.#calls.call({ epoch }, method, args)
     } catch (cause) {
-      throw this.#calls.hasLeft(epoch, cause) ? noRun(runId) : cause
+      throw this.#calls.isWorkerLost(epoch, cause) ? noRun(runId) : cause
     }
   }
 
-  async #isNew(epoch: number): Promise<boolean> {
-    await this.#deps.node().discover(epoch)
+  async #discoverWorker(epoch: number): Promise<boolean> {
+    await this.#deps.membership.discover(epoch)
     return this.#workers.isAlive(epoch)
   }
 
-  #refuseWhenClosing(): void {
-    if (!this.isClosing) return
+  #refuseIfClosing(): void {
+    if (!this.#isClosing) return
     throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
   }
 }
 
-/** How long one worker of several is waited for. */
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+
+/** How long the call to one of several workers may take. */
 const TRY_MS = 500
-/** With less time left there is no sense in asking another. */
-const LEAST_MS = 100
+/** With less time left than this no further worker is tried. */
+const MIN_TRY_MS = 100
 
 const noRun = (runId: string) => notFound(`no run ${runId}: it never was, or ended too long ago`)
 
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
 
-/** A run's id names its worker, so that any gateway finds it without a key (its first 8 digits are the epoch). */
-const runIdOn = (epoch: number): string => `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
+/** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
+const createRunId = (epoch: number): string => `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
 
 const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)

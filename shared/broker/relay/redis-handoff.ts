@@ -1,56 +1,59 @@
 import type { TenantId } from '../../tenant.ts'
 import type { Member } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
-import { isDraining, isSilent } from '../placement/session-router.ts'
+import { isDraining, isUnanswered } from '../placement/session-router.ts'
 import { Workers } from '../placement/workers.ts'
-import { type CallLimits, Calls, packCall } from './calls.ts'
+import { type CallArgs, type CallLimits, Calls, packCall, type WorkerMethod } from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
-import type { RedisNode } from './redis-node.ts'
+import type { RedisMembership } from './redis-membership.ts'
+import type { RedisTransport } from './redis-transport.ts'
 
 export type TransferableSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
 
-/** So many sessions are on their way at a time: Redis cuts off who has more than 32 MB to read. */
-const LANES = 8
-/** A session may be megabytes: sending it again and again would hinder itself. */
-const LIMITS: CallLimits = { deadlineMs: 5_000, againMs: 1_000 }
+export type HandoffDeps = {
+  transport: RedisTransport
+  membership: RedisMembership
+  owners: Owners
+}
 
-/** Passes sessions of a draining worker to the workers they belong to without it (design §4.8). */
+/** At most this many sessions are transferred at a time: Redis disconnects a subscriber with more than 32 MB unread. */
+const SLOTS = 8
+/** A session may be megabytes large, so it is not sent again as soon as other calls are. */
+const LIMITS: CallLimits = { deadlineMs: 5_000, resendMs: 1_000 }
+
+/** Transfers the sessions of a draining worker to the workers they hash to without it. */
 export class SessionHandoff {
-  readonly #node: () => RedisNode
-  readonly #owners: Owners
+  readonly #deps: HandoffDeps
   readonly #calls = new Calls()
   readonly #others = new Workers()
-  #onNews = () => {}
-  readonly #lanes: Promise<unknown>[] = []
-  #passed = 0
+  readonly #slots: Promise<unknown>[] = []
+  #transferCount = 0
+  #onMembersChanged = () => {}
 
-  constructor(node: () => RedisNode, owners: Owners) {
-    this.#node = node
-    this.#owners = owners
+  constructor(deps: HandoffDeps) {
+    this.#deps = deps
   }
 
   onMembers(members: readonly Member[]): void {
-    const mine = this.#node().epoch
-    this.#others.update(members.filter(({ epoch }) => epoch !== mine))
-    this.#onNews()
+    const { epoch: own } = this.#deps.membership
+    this.#others.update(members.filter(({ epoch }) => epoch !== own))
+    this.#onMembersChanged()
   }
 
   onRecord({ type, stream, body }: ReceivedRecord): void {
     if (type === RECORD.reply) this.#calls.settle(stream, body)
   }
 
-  onGone(epoch: number): void {
-    this.#calls.abandon(epoch)
+  onMemberLost(epoch: number): void {
+    this.#calls.failAll(epoch)
   }
 
-  /** Somebody is there to pass sessions to, or nobody comes: who takes this one's place may be still on its way. */
-  async ready(withinMs: number): Promise<void> {
-    await this.#node()
-      .refreshMembers()
-      .catch(() => {}) // Redis is away: it is looked again, as ever.
+  /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
+  async waitForSuccessor(withinMs: number): Promise<void> {
+    await this.#deps.membership.refreshMembers().catch(() => {}) // Redis is unreachable: the next tick lists them again.
     if (this.#others.eligible.length > 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#onNews = () => {
+    this.#onMembersChanged = () => {
       if (this.#others.eligible.length > 0) resolve()
     }
     const timer = setTimeout(resolve, withinMs)
@@ -59,28 +62,28 @@ export class SessionHandoff {
   }
 
   /**
-   * The new owner has the whole state before the owner key names it. Returns whether somebody has taken the session;
-   * throws `unavailable` when nobody answers.
+   * Transfers a session. The new owner has the whole state before the claim names it. Returns whether a worker has taken the
+   * session; throws `unavailable` when none answers.
    */
   transfer(session: TransferableSession): Promise<boolean> {
-    const lane = this.#passed++ % LANES
-    const before = this.#lanes[lane] ?? Promise.resolve()
-    const passed = before.then(() => this.#pass(session))
-    this.#lanes[lane] = passed.catch(() => {})
-    return passed
+    const slot = this.#transferCount++ % SLOTS
+    const before = this.#slots[slot] ?? Promise.resolve()
+    const transferred = before.then(() => this.#transferNow(session))
+    this.#slots[slot] = transferred.catch(() => {})
+    return transferred
   }
 
-  async #pass({ tenant, id, state }: TransferableSession): Promise<boolean> {
-    const node = this.#node()
-    const to = await this.#adopter(`${tenant} ${id}`, state)
+  async #transferNow({ tenant, id, state }: TransferableSession): Promise<boolean> {
+    const to = await this.#findAdopter(`${tenant} ${id}`, state)
     if (to === undefined) return false
-    if (await this.#owners.transfer(tenant, id, { from: node.epoch, to })) return true
-    await this.#call(to, 'deleteSession', [tenant, id]) // It was deleted meanwhile.
+    const { membership, owners } = this.#deps
+    if (await owners.transfer(tenant, id, { from: membership.epoch, to })) return true
+    await this.#call(to, 'deleteSession', [tenant, id]) // The session was deleted meanwhile.
     return true
   }
 
-  /** Who has taken it: the one it belongs to, or the next when that is leaving too, or dead. */
-  async #adopter(key: string, state: unknown): Promise<number | undefined> {
+  /** Returns the worker that has adopted the session: the one it hashes to, or the next if that one drains or does not answer. */
+  async #findAdopter(key: string, state: unknown): Promise<number | undefined> {
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
       if (to === undefined) return undefined
@@ -88,16 +91,16 @@ export class SessionHandoff {
         await this.#call(to, 'adoptSession', [state])
         return to
       } catch (cause) {
-        if (!isDraining(cause) && !isSilent(cause)) throw cause
+        if (!isDraining(cause) && !isUnanswered(cause)) throw cause
       }
     }
     return undefined
   }
 
-  #call(epoch: number, method: string, args: unknown[]): Promise<unknown> {
-    const body = packCall({ method, args })
-    const outbox = this.#node().outbox('worker', epoch)
+  async #call<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): Promise<void> {
+    const body = packCall(method, args)
+    const outbox = this.#deps.transport.outbox('worker', epoch)
     const send = (id: number) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body }))
-    return this.#calls.make({ epoch, send, limits: LIMITS })
+    await this.#calls.call({ epoch, send, limits: LIMITS })
   }
 }

@@ -1,25 +1,29 @@
 import { AppError } from '../../errors.ts'
-import { isSilent } from '../placement/session-router.ts'
+import { isUnanswered } from '../placement/session-router.ts'
 import type { Workers } from '../placement/workers.ts'
-import { type Calling, Calls, packCall } from './calls.ts'
+import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './calls.ts'
 import { RECORD, record, type WireRecord } from './records.ts'
 
 export type WorkerCallsDeps = {
   workers: Workers
   /** Sends to the worker of this epoch. */
   send(epoch: number, each: WireRecord): void
-  isAway(): boolean
+  isRedisUnreachable(): boolean
 }
 
-/** `isMovable`: another worker can be asked instead. */
-export type Patience = { isMovable?: boolean; deadlineMs?: number }
-export type CallArgs = [method: string, args: unknown[], patience?: Patience | undefined]
+/** The worker to call, and how to wait for its answer. */
+export type Callee = {
+  epoch: number
+  /** Another worker can be called instead: the call fails at once when no process has subscribed to this one's channel. */
+  hasAlternative?: boolean
+  deadlineMs?: number
+}
 
-/** How long a client may wait for its request to be accepted. */
+/** How long a client may wait until its request is accepted. */
 export const ACCEPT_MS = 1_000
-const TELL_MS = 10_000
+const BACKGROUND_MS = 10_000
 
-/** What a gateway calls of workers. */
+/** The calls that a gateway makes to workers. */
 export class WorkerCalls {
   readonly #deps: WorkerCallsDeps
   readonly #calls = new Calls()
@@ -28,44 +32,45 @@ export class WorkerCalls {
     this.#deps = deps
   }
 
-  /** Throws what the worker refuses with, `unavailable` when it does not answer, and that at once while Redis is away. */
-  async call(epoch: number, ...[method, args, patience]: CallArgs): Promise<unknown> {
-    if (this.#deps.isAway()) throw away()
-    const { isMovable = false, deadlineMs = ACCEPT_MS } = patience ?? {}
-    return this.#calls.make({ ...this.#calling(epoch, method, args), isMovable, limits: { deadlineMs } })
+  /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while Redis is unreachable. */
+  async call<M extends WorkerMethod>(callee: Callee, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    if (this.#deps.isRedisUnreachable()) throw redisUnreachable()
+    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS } = callee
+    const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs } }
+    return (await this.#calls.call(request)) as CallResult<M>
   }
 
-  /** Calls without waiting for what comes of it; while Redis is away, as long as it may be. */
-  tell(epoch: number, method: string, args: unknown[]): void {
-    const call = this.#calls.make({ ...this.#calling(epoch, method, args), limits: { deadlineMs: TELL_MS } })
-    call.catch(() => {}) // Nobody is there, or it has happened already.
+  /** Makes a call and ignores its outcome. While Redis is unreachable it is repeated for 10 s. */
+  callInBackground<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): void {
+    const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
+    this.#calls.call(request).catch(() => {}) // The worker is gone, or has already done it.
   }
 
-  /** The worker did not answer, for it is no more. */
-  hasLeft(epoch: number, cause: unknown): boolean {
-    return isSilent(cause) && !this.#deps.workers.isAlive(epoch)
+  /** Whether a call failed because its worker is no longer a member. */
+  isWorkerLost(epoch: number, cause: unknown): boolean {
+    return isUnanswered(cause) && !this.#deps.workers.isAlive(epoch)
   }
 
-  /** An answer has come. */
+  /** Settles a call with the answer that was received for it. */
   settle(id: number, body: Buffer): void {
     this.#calls.settle(id, body)
   }
 
-  /** Nobody listened to what was sent last. */
-  unheard(epoch: number): void {
-    this.#calls.unheard(epoch)
+  /** A message to this worker had no subscriber. */
+  failUndelivered(epoch: number): void {
+    this.#calls.failUndelivered(epoch)
   }
 
-  /** The worker is gone: it will not answer. */
-  abandon(epoch: number): void {
-    this.#calls.abandon(epoch)
+  /** The worker is no longer a member: it will not answer. */
+  failAll(epoch: number): void {
+    this.#calls.failAll(epoch)
   }
 
-  #calling(epoch: number, method: string, args: unknown[]): Calling {
-    const body = packCall({ method, args })
+  #request<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): CallRequest {
+    const body = packCall(method, args)
     return { epoch, send: (id) => this.#deps.send(epoch, record(RECORD.call, { stream: id, body })) }
   }
 }
 
-const away = () =>
+const redisUnreachable = () =>
   new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', { retryAfterSecs: 2 })

@@ -1,9 +1,9 @@
-import { createMemoryPermissionStore } from '../../../shared/broker/memory.ts'
+import { createMemoryPermissionStore } from '../../../shared/broker/permissions/memory-store.ts'
 import { permissionListContract } from '../../contract/permission-list.ts'
-import { permissionBookContract } from '../../contract/permission-store.ts'
+import { permissionStoreContract } from '../../contract/permission-store.ts'
 
-describe('permission book in memory', () => {
+describe('permission store in memory', () => {
   const open = async () => createMemoryPermissionStore()
-  permissionBookContract(open)
+  permissionStoreContract(open)
   permissionListContract(open)
 })

@@ -3,6 +3,7 @@ import type { MemberFields } from '../../../shared/broker/placement/members.ts'
 import { createRedisMembers } from '../../../shared/broker/placement/redis-members.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/broker/redis-link.ts'
 import { useRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 
 const WORKER: MemberFields = { role: 'worker', state: 'active', load: 3, pid: 1 }
 
@@ -14,7 +15,7 @@ describe('members in Redis', () => {
   })
   afterEach(() => link.close())
 
-  it('design §4.6: each process that joins gets a higher epoch, and is listed with what it tells', async () => {
+  it('each process that joins gets a higher epoch and is listed with its fields', async () => {
     const members = createRedisMembers(link)
     const [first, second] = [await members.join(WORKER), await members.join({ ...WORKER, role: 'gateway' })]
     expect(second).to.be.greaterThan(first)
@@ -24,7 +25,7 @@ describe('members in Redis', () => {
     expect(list[0]?.expiresInMs).to.be.within(3_000, 4_000)
   })
 
-  it('a member that lives cannot be judged; one whose lease is over can, and then cannot renew', async () => {
+  it('a member is expired only when its lease has run out, and cannot renew afterwards', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     expect(await members.expire(epoch)).to.equal(false)
@@ -33,27 +34,58 @@ describe('members in Redis', () => {
     const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
     await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: 0 }))
     expect(await members.expire(epoch)).to.equal(true)
-    expect(await members.renew(epoch, WORKER)).to.equal('dead')
+    expect(await members.renew(epoch, WORKER)).to.equal('evicted')
     expect(await members.list()).to.deep.equal([])
   })
 
-  it('design §4.6: after an empty restart of Redis a member enters again under the epoch it had, once', async () => {
+  it('after an empty restart of Redis a member is registered again under its old epoch, and new epochs are still higher', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await redis.connect().flushall()
-    expect(await members.renew(epoch, WORKER)).to.equal('empty')
+    expect(await members.renew(epoch, WORKER)).to.equal('redis_emptied')
     expect(await members.renew(epoch, WORKER)).to.equal('renewed')
     expect(await createRedisMembers(link).join(WORKER)).to.be.greaterThan(epoch)
   })
 
-  it('a member that leaves is gone at once', async () => {
+  it('the boot marker is current until Redis loses its keys, and again once this process has renewed', async () => {
+    const [first, second] = [createRedisMembers(link), createRedisMembers(link)]
+    const epoch = await first.join(WORKER)
+    await second.join(WORKER)
+    expect(await second.isBootMarkerCurrent()).to.equal(true)
+    await redis.connect().flushall()
+    expect(await first.isBootMarkerCurrent()).to.equal(false)
+    await first.renew(epoch, WORKER)
+    expect(await first.isBootMarkerCurrent()).to.equal(true)
+    expect(await second.isBootMarkerCurrent()).to.equal(false)
+  })
+
+  it('expiring a process that is not a member any more succeeds', async () => {
+    const members = createRedisMembers(link)
+    const epoch = await members.join(WORKER)
+    await members.leave(epoch)
+    expect(await members.expire(epoch)).to.equal(true)
+  })
+
+  it('each renewal gives the member another four seconds and publishes its new fields', async () => {
+    const members = createRedisMembers(link)
+    const epoch = await members.join(WORKER)
+    const client = redis.connect()
+    const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
+    await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: entry.until_ms - 3_000 }))
+    await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 })
+    const [member] = await members.list()
+    expect(member).to.include({ epoch, state: 'draining', load: 9 })
+    expect(member?.expiresInMs).to.be.within(3_000, 4_000)
+  })
+
+  it('a member that leaves is not listed any more', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await members.leave(epoch)
     expect(await members.list()).to.deep.equal([])
   })
 
-  it('design §4: while Redis is away a command is unavailable within a second or so, and works again afterwards', async () => {
+  it('while Redis is suspended a command is 503 within two seconds or so, and works again afterwards', async () => {
     const members = createRedisMembers(link)
     await members.join(WORKER)
     await redis.server.kill('SIGSTOP')
@@ -63,11 +95,11 @@ describe('members in Redis', () => {
     expect(performance.now() - since).to.be.lessThan(2_500)
     expect(link.awayMs()).to.be.greaterThan(0)
     await redis.server.kill('SIGCONT')
-    while ((await members.list().catch(() => [])).length === 0);
+    await until(async () => (await members.list().catch(() => [])).length > 0, { what: 'Redis to answer again' })
     expect(link.awayMs()).to.equal(0)
   })
 
-  it('a Redis that would forget keys is refused, and no connection to it is left', async () => {
+  it('a Redis that may evict keys is refused, and no connection to it stays open', async () => {
     const client = redis.connect()
     const clients = async () =>
       String(await client.client('LIST'))
@@ -78,7 +110,7 @@ describe('members in Redis', () => {
     try {
       const error = await openRedisLink(redis.url).catch((cause: unknown) => cause)
       expect(error).to.be.instanceOf(Error).with.property('message').that.includes('noeviction')
-      while ((await clients()) > before);
+      await until(async () => (await clients()) <= before, { what: 'the connections to close', lastSeen: () => before })
     } finally {
       await client.config('SET', 'maxmemory-policy', 'noeviction')
     }

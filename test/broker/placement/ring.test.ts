@@ -1,24 +1,55 @@
+import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { lessLoadedOfTwo, Ring } from '../../../shared/broker/placement/ring.ts'
+import { Ring } from '../../../shared/broker/placement/ring.ts'
 
 const KEYS = Array.from({ length: 20_000 }, (_, i) => `t_default sess_${i.toString(16)}`)
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => 1_790_000_000 + i * 7)
 const ownersIn = (ring: Ring) => KEYS.map((key) => ring.ownerOf(key))
 
-describe('placement', () => {
-  it('an empty ring has no owner, a ring of one has one', () => {
+describe('ring', () => {
+  it('an empty ring has no owner, a ring of one member has only that one', () => {
     expect(Ring.EMPTY.ownerOf('x')).to.equal(undefined)
     expect(new Set(ownersIn(Ring.of([7])))).to.deep.equal(new Set([7]))
   })
 
-  it('all gateways place alike, whatever order they learnt of the members in', () => {
+  it('the owner of a key does not depend on the order in which members joined', () => {
     const members = upTo(20)
     const built = Ring.of(members)
     const grown = members.toReversed().reduce((ring, member) => ring.join(member), Ring.EMPTY)
     expect(ownersIn(grown)).to.deep.equal(ownersIn(built))
   })
 
-  it('performance G12: a join moves only keys that become the new member’s, about one share of them', () => {
+  it('a point that two members share belongs to the lower epoch, whatever the order in which they joined', () => {
+    const [lower, higher, key] = [568, 1325, 'sess_1421'] // Both have the point 896240, the first after the key's hash.
+    for (const ring of [
+      Ring.of([lower, higher]),
+      Ring.of([higher, lower]),
+      Ring.EMPTY.join(lower).join(higher),
+      Ring.EMPTY.join(higher).join(lower),
+    ]) {
+      expect(ring.ownerOf(key)).to.equal(lower)
+      expect(ring.leave(lower).ownerOf(key)).to.equal(higher)
+    }
+  })
+
+  it('a key whose hash is exactly a point belongs to the member with that point', () => {
+    const ring = Ring.of(upTo(100))
+    expect(ring.ownerOf('sess_178330')).to.equal(1_790_000_294)
+    expect(ring.ownerOf('sess_363823')).to.equal(1_790_000_350)
+  })
+
+  it('a key whose hash is above the last point belongs to the member with the first point', () => {
+    expect(Ring.of(upTo(100)).ownerOf('sess_20748')).to.equal(1_790_000_665)
+  })
+
+  it('a key has the same owner in every release, so that the gateways of a rolling deploy agree', () => {
+    const owners = ownersIn(Ring.of(upTo(100))).join()
+    expect(createHash('sha256').update(owners).digest('hex')).to.equal(
+      '444e79b1567878f78c74f8e79f6447bd9b9e8b085fd982e0cbeee8d3936715b3',
+    )
+  })
+
+  it('a join moves only keys that the new member gets, about one share of them', () => {
     const before = Ring.of(upTo(100))
     const [old, now] = [ownersIn(before), ownersIn(before.join(42))]
     const moved = now.filter((owner, i) => owner !== old[i])
@@ -26,7 +57,7 @@ describe('placement', () => {
     expect(moved.length).to.be.lessThan((1.35 * KEYS.length) / 101)
   })
 
-  it('performance G12: a leave moves only the keys of the one that left', () => {
+  it('a leave moves only the keys of the member that left', () => {
     const before = Ring.of(upTo(100))
     const gone = upTo(100)[50] as number
     const [old, now] = [ownersIn(before), ownersIn(before.leave(gone))]
@@ -35,7 +66,7 @@ describe('placement', () => {
     expect(ownersIn(before.leave(gone).join(gone))).to.deep.equal(old)
   })
 
-  it('performance G12: at 100 workers the fullest has at most 1.35 times the mean', () => {
+  it('of 100 workers none owns more than 1.35 times the mean', () => {
     const counts = new Map<number | undefined, number>()
     const ring = Ring.of(upTo(100))
     for (let i = 0; i < 200_000; i++) {
@@ -44,12 +75,5 @@ describe('placement', () => {
     }
     expect(counts.size).to.equal(100)
     expect(Math.max(...counts.values())).to.be.at.most(1.35 * 2000)
-  })
-
-  it('design §4.7: of two workers the less loaded is taken, of none nobody', () => {
-    const workers = [{ load: 5 }, { load: 1 }]
-    const draws = [0, 0.9]
-    expect(lessLoadedOfTwo(workers, () => draws.shift() ?? 0)).to.equal(workers[1])
-    expect(lessLoadedOfTwo([], Math.random)).to.equal(undefined)
   })
 })

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import { createRedisPermissionStore } from '../permissions/redis-store.ts'
+import { Lease } from '../placement/lease.ts'
+import type { MemberFields } from '../placement/members.ts'
+import { createRedisMembers } from '../placement/redis-members.ts'
+import { createRedisOwners } from '../placement/redis-owners.ts'
+import type { Broker } from '../port.ts'
+import type { RedisLink } from '../redis-link.ts'
+import { RedisBroker } from './redis-broker.ts'
+import { RedisMembership } from './redis-membership.ts'
+import { RedisTransport } from './redis-transport.ts'
+
+/** Streams end with `relay_unavailable` when Redis has been unreachable for this long. */
+const MAX_AWAY_MS = 10_000
+const WATCH_MS = 500
+
+export type GatewayRelayDeps = { pid: number; log: Log; metrics: Metrics }
+
+/** What a load balancer may ask a process for: whether it can serve requests. */
+export type Readiness = { isRedisAway: boolean; isDraining: boolean }
+
+/** A gateway of the cluster: the broker that its routes call, over Redis. */
+export class GatewayRelay {
+  readonly #link: RedisLink
+  readonly #pid: number
+  readonly #broker: RedisBroker
+  readonly #membership: RedisMembership
+  #isDraining = false
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(link: RedisLink, { pid, log, metrics }: GatewayRelayDeps) {
+    this.#link = link
+    this.#pid = pid
+    const lease = new Lease()
+    const transport = this.#createTransport(lease, metrics)
+    this.#membership = this.#createMembership(transport, lease, log)
+    this.#broker = new RedisBroker({
+      transport,
+      membership: this.#membership,
+      owners: createRedisOwners(link),
+      permissions: createRedisPermissionStore(link),
+      isRedisUnreachable: () => link.awayMs() > 0,
+      metrics,
+    })
+  }
+
+  get broker(): Broker {
+    return this.#broker.broker
+  }
+
+  get epoch(): number {
+    return this.#membership.epoch
+  }
+
+  async join(): Promise<void> {
+    await this.#membership.start()
+    this.#watch = setInterval(() => {
+      if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.streams.fail('relay_unavailable')
+    }, WATCH_MS)
+  }
+
+  readiness(): Readiness {
+    return { isRedisAway: this.#link.awayMs() > 0, isDraining: this.#isDraining }
+  }
+
+  /**
+   * Reports not ready at once and serves on for `graceMs`, so that load balancers stop sending requests. Then refuses new
+   * streams; those still open after `streamsMs` end with `worker_draining`, while their runs continue.
+   */
+  async drain({ graceMs, streamsMs }: { graceMs: number; streamsMs: number }): Promise<void> {
+    this.#isDraining = true
+    await sleep(graceMs)
+    this.#broker.close()
+    await this.#broker.streams.ended(streamsMs)
+    this.#broker.streams.fail('worker_draining')
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#watch)
+    await this.#membership.stop()
+  }
+
+  #createTransport(lease: Lease, metrics: Metrics): RedisTransport {
+    return new RedisTransport(
+      { role: 'gateway', link: this.#link, lease, metrics },
+      {
+        onRecord: (from, received) => this.#broker.onRecord(from, received),
+        onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
+      },
+    )
+  }
+
+  #createMembership(transport: RedisTransport, lease: Lease, log: Log): RedisMembership {
+    return new RedisMembership(
+      { transport, members: createRedisMembers(this.#link), lease, log, describe: () => this.#describe() },
+      {
+        onMembers: (members) => this.#broker.onMembers(members),
+        onMemberLost: (epoch) => this.#broker.onMemberLost(epoch),
+        // The workers have closed the streams to the old epoch.
+        onEvicted: () => this.#broker.streams.fail('relay_unavailable'),
+        // A gateway has no other keys in Redis than its membership, which is restored already.
+        onRedisEmptied: () => {},
+      },
+    )
+  }
+
+  #describe(): MemberFields {
+    return {
+      role: 'gateway',
+      state: this.#isDraining ? 'draining' : 'active',
+      load: this.#broker.streams.size,
+      pid: this.#pid,
+    }
+  }
+}

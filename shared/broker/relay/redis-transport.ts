@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Metrics } from '../../metrics.ts'
+import type { Member, MemberFields } from '../placement/members.ts'
+import type { Fence } from '../port.ts'
+import type { RedisLink } from '../redis-link.ts'
+import { acknowledgedPosition, Credit } from './credit.ts'
+import { Outbox } from './outbox.ts'
+import { RECORD, type ReceivedRecord, readMessage } from './records.ts'
+
+type Role = MemberFields['role']
+
+export type TransportDeps = {
+  /** This process's role: the other role is assumed of a sender that is not on the member list yet. */
+  role: Role
+  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'>
+  lease: Pick<Fence, 'isHeld'>
+  metrics: Metrics
+}
+
+export type TransportHandlers = {
+  /** Receives every record except acknowledgements, with the epoch of the process that sent it. */
+  onRecord(from: number, received: ReceivedRecord): void
+  /** A message to this process had no subscriber. */
+  onUndelivered(epoch: number): void
+}
+
+const FLUSH_MS = 1_000
+
+/** Sends and receives this process's messages: its own channel, an outbox per receiver, and credit per sender. */
+export class RedisTransport {
+  readonly #deps: TransportDeps
+  readonly #handlers: TransportHandlers
+  readonly #outboxes = new Map<number, Outbox>()
+  readonly #credit = new Credit()
+  readonly #lost = new Set<number>()
+  readonly #roles = new Map<number, Role>()
+  #epoch = 0
+
+  constructor(deps: TransportDeps, handlers: TransportHandlers) {
+    this.#deps = deps
+    this.#handlers = handlers
+  }
+
+  /** The epoch that this process sends under and listens for; 0 before it has joined. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** Epochs of the processes that this one has an outbox for. */
+  get receivers(): number[] {
+    return [...this.#outboxes.keys()]
+  }
+
+  /** Subscribes to the channel of this epoch, and leaves the channel of the epoch before. */
+  async listen(epoch: number): Promise<void> {
+    const { link, role } = this.#deps
+    const old = this.#epoch
+    this.#epoch = epoch
+    await link.listen(channelOf(role, epoch), (message) => this.#receive(message))
+    if (old > 0) await link.unlisten(channelOf(role, old))
+  }
+
+  /** The outbox to the process of this epoch; created at the first call. */
+  outbox(role: Role, epoch: number): Outbox {
+    const known = this.#outboxes.get(epoch)
+    if (known) return known
+    const { link, lease, metrics } = this.#deps
+    const channel = channelOf(role, epoch)
+    const outbox = new Outbox({
+      epoch: this.#epoch,
+      publish: (message) => {
+        metrics.observe('relay_batch_bytes', message.length)
+        return link.publish(channel, message)
+      },
+      canSendFrames: () => lease.isHeld(),
+      onPublished: (subscribers) => {
+        if (subscribers === 0) this.#handlers.onUndelivered(epoch)
+      },
+    })
+    this.#outboxes.set(epoch, outbox)
+    return outbox
+  }
+
+  /** Sends frames that were held back while the lease was not held. */
+  resume(): void {
+    for (const outbox of this.#outboxes.values()) outbox.resume()
+  }
+
+  /** Sends a heartbeat to every receiver. */
+  sendBeat(): void {
+    for (const outbox of this.#outboxes.values()) outbox.sendBeat()
+  }
+
+  /** Takes over the roles from a new member list. */
+  setMembers(members: readonly Member[]): void {
+    this.#roles.clear()
+    for (const { epoch, role } of members) this.#roles.set(epoch, role)
+  }
+
+  /** Closes the outbox of a member that was lost. Frames that still come from it are dropped and counted. */
+  removeMember(epoch: number): void {
+    this.#lost.add(epoch)
+    this.#credit.forget(epoch)
+    this.#outboxes.get(epoch)?.close()
+    this.#outboxes.delete(epoch)
+  }
+
+  isLost(epoch: number): boolean {
+    return this.#lost.has(epoch)
+  }
+
+  /** Closes all outboxes. Under its next epoch this process is a new sender and a new receiver to all others. */
+  reset(): void {
+    for (const outbox of this.#outboxes.values()) outbox.close()
+    this.#outboxes.clear()
+    this.#credit.clear()
+  }
+
+  /** Resolves when all outboxes are idle, or after a second. */
+  async flush(): Promise<void> {
+    const until = performance.now() + FLUSH_MS
+    while (performance.now() < until && [...this.#outboxes.values()].some((outbox) => outbox.isBusy)) await sleep(5)
+  }
+
+  #receive(message: Buffer): void {
+    const records: ReceivedRecord[] = []
+    const { epoch, position } = readMessage(message, (received) => records.push(received))
+    if (this.#lost.has(epoch)) return this.#countDropped(records)
+    const isBeat = records.some(({ type }) => type === RECORD.beat)
+    const ack = this.#credit.received(epoch, { position, isBeat })
+    if (ack) this.outbox(this.#roleOf(epoch), epoch).send(ack)
+    for (const received of records) {
+      if (received.type === RECORD.ack) this.#outboxes.get(epoch)?.acknowledge(acknowledgedPosition(received))
+      else this.#handlers.onRecord(epoch, received)
+    }
+  }
+
+  #countDropped(records: readonly ReceivedRecord[]): void {
+    const frames = records.filter(({ type }) => type === RECORD.frames)
+    const count = frames.reduce((sum, each) => sum + each.count, 0)
+    this.#deps.metrics.count('stale_frames_dropped', count)
+  }
+
+  /** Workers send to workers only during a hand-off, when both are on the list: an unlisted sender has the other role. */
+  #roleOf(epoch: number): Role {
+    return this.#roles.get(epoch) ?? (this.#deps.role === 'gateway' ? 'worker' : 'gateway')
+  }
+}
+
+const channelOf = (role: Role, epoch: number): string => `ae:${role === 'gateway' ? 'gw' : 'wk'}:${epoch}`

@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import { Journal } from '../../../shared/broker/journal/journal.ts'
+import type { Member, MemberFields } from '../../../shared/broker/placement/members.ts'
+import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
+import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
+import { type CounterName, NO_METRICS } from '../../../shared/metrics.ts'
+
+const member = (epoch: number, role: MemberFields['role']): Member => ({
+  role,
+  state: 'active',
+  load: 0,
+  pid: epoch,
+  epoch,
+  expiresInMs: 4_000,
+})
+
+type Sent = { channel: string; epoch: number; type: number }
+
+/** The transport of worker 1 over a fake link; `receive` delivers a message on the channel it listens to. */
+async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields['role']; subscribers?: number } = {}) {
+  const lease = { isHolding: true, isHeld: () => lease.isHolding }
+  const sent: Sent[] = []
+  const received: [from: number, type: number][] = []
+  const undelivered: number[] = []
+  const counted = new Map<CounterName, number>()
+  let receive = (_message: Buffer) => {}
+  const transport = new RedisTransport(
+    {
+      role,
+      lease,
+      metrics: { ...NO_METRICS, count: (name, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by) },
+      link: {
+        async publish(channel, message) {
+          const records: ReceivedRecord[] = []
+          const { epoch } = readMessage(message, (each) => records.push(each))
+          for (const { type } of records) sent.push({ channel, epoch, type })
+          return subscribers
+        },
+        async listen(_channel, onMessage) {
+          receive = onMessage
+        },
+        unlisten: async () => {},
+      },
+    },
+    {
+      onRecord: (from, { type }) => received.push([from, type]),
+      onUndelivered: (epoch) => undelivered.push(epoch),
+    },
+  )
+  await transport.listen(1)
+  return { transport, lease, sent, received, undelivered, counted, receive: (message: Buffer) => receive(message) }
+}
+
+/** Lets the outboxes pack and send. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+describe('transport', () => {
+  it('frames are sent only while the lease is held, and held-back frames are sent on resume', async () => {
+    const { transport, lease, sent } = await setUp()
+    lease.isHolding = false
+    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    transport.outbox('gateway', 2).attach(1, journal.follow(0))
+    journal.append({ type: 'text_delta', text: 'hi' })
+    await turns()
+    transport.sendBeat()
+    await turns()
+    expect(sent).to.deep.equal([])
+    lease.isHolding = true
+    transport.resume()
+    await turns()
+    expect(sent).to.deep.equal([{ channel: 'ae:gw:2', epoch: 1, type: RECORD.frames }])
+    transport.sendBeat()
+    await turns()
+    expect(sent.at(-1)).to.include({ channel: 'ae:gw:2', type: RECORD.beat })
+  })
+
+  it('a message without a subscriber is reported, with the epoch it was sent to', async () => {
+    for (const [subscribers, reported] of [
+      [0, [7]],
+      [1, []],
+    ] as const) {
+      const { transport, undelivered } = await setUp({ subscribers })
+      transport.outbox('gateway', 7).send(record(RECORD.reply))
+      await turns()
+      expect(undelivered).to.deep.equal(reported)
+    }
+  })
+
+  it('frames of a process that was evicted are dropped and counted', async () => {
+    const { transport, receive, received, counted } = await setUp()
+    transport.outbox('gateway', 2)
+    transport.removeMember(2)
+    expect(transport.receivers).to.deep.equal([])
+    expect([transport.isLost(2), transport.isLost(9)]).to.deep.equal([true, false])
+    const frames = record(RECORD.frames, { stream: 1, seq: 5, count: 3, body: 'x' })
+    receive(packMessage(2, 0, [frames, record(RECORD.beat), { ...frames, count: 4 }]))
+    expect(received).to.deep.equal([])
+    receive(packMessage(9, 0, [frames]))
+    expect(received).to.deep.equal([[9, RECORD.frames]])
+    expect(counted.get('stale_frames_dropped')).to.equal(7)
+  })
+
+  it('a heartbeat is acknowledged on the channel of its sender’s role, and an unlisted sender has the other role', async () => {
+    const worker = await setUp()
+    worker.transport.setMembers([member(2, 'worker'), member(3, 'gateway')])
+    const gateway = await setUp({ role: 'gateway' })
+    for (const { receive } of [worker, gateway]) {
+      for (const epoch of [2, 3, 9]) receive(packMessage(epoch, 0, [record(RECORD.beat)]))
+    }
+    await turns()
+    expect(worker.sent.map(({ channel }) => channel)).to.have.members(['ae:wk:2', 'ae:gw:3', 'ae:gw:9'])
+    expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['ae:wk:2', 'ae:wk:3', 'ae:wk:9'])
+    expect(worker.sent.every(({ type }) => type === RECORD.ack)).to.equal(true)
+  })
+
+  it('acknowledgements are not passed on as records', async () => {
+    const { receive, received } = await setUp()
+    receive(packMessage(2, 0, [record(RECORD.ack, { seq: 10 }), record(RECORD.call, { stream: 1 })]))
+    expect(received).to.deep.equal([[2, RECORD.call]])
+  })
+
+  it('an outbox is kept per receiver until it is removed or the process gets another epoch', async () => {
+    const { transport, sent } = await setUp()
+    const first = transport.outbox('gateway', 2)
+    expect(transport.outbox('gateway', 2)).to.equal(first)
+    transport.reset()
+    await transport.listen(5)
+    expect(transport.receivers).to.deep.equal([])
+    transport.outbox('gateway', 2).send(record(RECORD.reply))
+    await turns()
+    expect(sent).to.deep.equal([{ channel: 'ae:gw:2', epoch: 5, type: RECORD.reply }])
+  })
+
+  it('flush resolves when all outboxes are idle, and after a second when one is not', async () => {
+    const { transport, sent } = await setUp()
+    transport.outbox('gateway', 2).send(record(RECORD.reply))
+    await transport.flush()
+    expect(sent).to.have.length(1)
+    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    transport.outbox('gateway', 2).attach(1, journal.follow(0))
+    const since = performance.now()
+    await transport.flush()
+    expect(performance.now() - since).to.be.within(990, 2_000)
+  })
+})
