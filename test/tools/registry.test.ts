@@ -118,7 +118,9 @@ describe('tool registry', () => {
   })
 
   it('keeps the order of the tools', () => {
-    expect(registryOf([tool('b'), tool('a')]).tools.map(({ name }) => name)).to.deep.equal(['b', 'a'])
+    const registry = registryOf([tool('b'), tool('a')])
+    expect(registry.tools.map(({ name }) => name)).to.deep.equal(['b', 'a'])
+    expect(['a', 'b', 'c'].map((name) => registry.find(name)?.name)).to.deep.equal(['a', 'b', undefined])
   })
 
   it('every built-in schema compiles and describes each of its fields', () => {
@@ -190,6 +192,22 @@ describe('tool registry', () => {
     expect(registry.problemWith('mcp__a__x', { t: [1] })).to.include('t.0 must be string')
     expect(registry.problemWith('mcp__b__x', {})).to.include('q is missing')
     expect(registry.problemWith('mcp__c__x', { child: { child: 5 } })).to.include('child.child must be object')
+  })
+
+  it('reads a schema without a draft as draft 2020-12, and compiles it once', () => {
+    let reads = 0
+    const schema = { type: 'object', properties: { pair: { type: 'array', prefixItems: [{ type: 'string' }] } } }
+    const counted: Tool = Object.defineProperty(tool('Pair'), 'inputSchema', {
+      get: () => {
+        reads += 1
+        return schema
+      },
+    })
+    const registry = registryOf([counted])
+    expect(registry.problemWith('Pair', { pair: [1] })).to.include('pair.0 must be string')
+    const readsOfFirst = reads
+    expect(registry.problemWith('Pair', { pair: ['a'] })).to.equal(undefined)
+    expect(reads).to.equal(readsOfFirst)
   })
 
   it('an input that is nested deeper than the stack is refused without an exception', () => {

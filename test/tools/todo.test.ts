@@ -3,6 +3,10 @@ import { createTodoTool } from '../../shared/tools/todo.ts'
 import { contextOf } from './setup.ts'
 
 describe('TodoWrite', () => {
+  it('says in the permission request what it does', () => {
+    expect(createTodoTool().describe({})).to.equal('Write down the list of things to do.')
+  })
+
   it('D5.1: takes {todos:[{content, status}]} and needs no permission', () => {
     const { inputSchema, defaultPolicy } = createTodoTool()
     expect([defaultPolicy, inputSchema['required']]).to.deep.equal(['allow', ['todos']])
@@ -23,7 +27,8 @@ describe('TodoWrite', () => {
   })
 
   it('accepts an empty list', async () => {
-    const outcome = await createTodoTool().run({ todos: [] }, contextOf('/nowhere'))
+    const report = () => expect.fail('it reported the progress of nothing')
+    const outcome = await createTodoTool().run({ todos: [] }, contextOf('/nowhere', { report }))
     expect(outcome).to.deep.equal({ output: 'The list is empty.', isError: false })
   })
 })

@@ -33,6 +33,11 @@ describe('Agent', () => {
     expect(tasks).to.deep.equal([input])
   })
 
+  it('names the task in the permission request', () => {
+    const [agent] = createAgentTools()
+    expect(agent?.describe(task('look'))).to.equal('Start a sub-agent: look')
+  })
+
   it('returns the refusal and starts nothing when no sub-agent may start', async () => {
     const { agents, tasks } = agentsWith({}, { refusal: () => 'not now' })
     expect(await call('Agent', task('look'), agents)).to.deep.equal({ output: 'not now', isError: true })

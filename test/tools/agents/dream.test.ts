@@ -41,6 +41,10 @@ describe('Dream', () => {
     expect(tasks[0]?.tools).to.deep.equal([])
   })
 
+  it('says in the permission request what it does', () => {
+    expect(createDreamTool().describe({})).to.equal('Distil the history into memory entries.')
+  })
+
   it('gives the sub-agent the last 60,000 characters of the history', async () => {
     const { dream, tasks } = dreamer({ history: `old${'x'.repeat(60_000)}` })
     await dream()
@@ -48,7 +52,7 @@ describe('Dream', () => {
   })
 
   it('reads lines that begin with - or *, without duplicates, and at most 20 of 500 characters', async () => {
-    const listed = dreamer(completed('Here:\n- a \n  * b\n-no\n- a\n- \n1. c'))
+    const listed = dreamer(completed('Here:\n- a \n  *  b\n-no\n- a\n- \n1. c\nnot - this'))
     await listed.dream()
     expect(listed.kept).to.deep.equal([['a', 'b']])
     const many = dreamer(completed(Array.from({ length: 21 }, (_, i) => `- ${i} ${'é'.repeat(600)}`).join('\n')))

@@ -12,6 +12,7 @@ describe('the limit of a command’s output', () => {
     for (const texts of [['abcdefgh'], ['abcd', 'efgh'], ['abc', 'def', 'gh'], 'abcdefgh'.split('')])
       expect(capOf(4, ...texts).text(), texts.join('|')).to.equal('abcdefgh')
     expect(capOf(4).text()).to.equal('')
+    expect(capOf(4, 'abcdef').text()).to.equal('abcdef')
     expect(capOf(4, 'abc').text()).to.equal('abc')
   })
 

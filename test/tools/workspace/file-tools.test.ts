@@ -144,6 +144,8 @@ describe('Read, Write and Edit', () => {
     })
 
     it('refuses more than 10 MiB and changes nothing', async () => {
+      const largest = 'é'.repeat(5 * 1024 * 1024)
+      expect((await call('Write', { path: 'a.txt', content: largest })).isError).to.equal(false)
       await put('a.txt', 'old')
       const outcome = await call('Write', { path: 'a.txt', content: 'é'.repeat(5 * 1024 * 1024 + 1) })
       expect(outcome.isError).to.equal(true)
@@ -162,6 +164,19 @@ describe('Read, Write and Edit', () => {
         { output: 'a.txt/b.txt: a part of the path is a file, not a folder.', isError: true },
       ])
     })
+  })
+
+  it('leave no file open, whether they succeed or fail', async () => {
+    const openFiles = async () => (await readdir('/proc/self/fd')).length
+    const before = await openFiles()
+    for (const text of ['text', 'bin\0ary']) {
+      await put('a.txt', text)
+      await read({})
+      await edit('text', 'new text')
+      await call('Write', { path: 'b.txt', content: text })
+      await call('Write', { path: 'a.txt/b.txt', content: text })
+    }
+    expect(await openFiles()).to.equal(before)
   })
 
   describe('Edit', () => {
@@ -202,6 +217,8 @@ describe('Read, Write and Edit', () => {
     it('refuses a binary file, an absent file, a file over 10 MiB, and a result over 10 MiB', async () => {
       await put('a.txt', Buffer.from([0x61, 0, 0x61]))
       expect((await edit('a', 'b')).output).to.include('binary')
+      await put('a.txt', Buffer.alloc(10 * 1024 * 1024, 'a').fill('b', 0, 1))
+      expect((await edit('b', 'c')).isError).to.equal(false)
       await put('a.txt', Buffer.alloc(10 * 1024 * 1024 + 1, 'a'))
       expect((await edit('a', 'b')).output).to.include('larger than')
       await put('a.txt', 'a'.repeat(1_000))

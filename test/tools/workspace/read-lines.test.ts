@@ -1,4 +1,4 @@
-import { open, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Excerpt, readLines } from '../../../shared/tools/workspace/read-lines.ts'
@@ -47,6 +47,7 @@ describe('reading lines of a file', () => {
   it('cuts a line that alone is longer than the page, between two characters', async () => {
     expect(await read('éé\nb', { maxBytes: 4 })).to.deep.equal({ lines: ['éé'], total: 0, end: 'line' })
     expect(await read('éé\nb', { maxBytes: 3 })).to.deep.equal({ lines: ['é'], total: 0, end: 'line' })
+    expect((await read('\uFFFDéé', { maxBytes: 5 })).lines).to.deep.equal(['\uFFFDé'])
     expect(await read('a\nlonger', { offset: 2, maxBytes: 3 })).to.deep.equal({ lines: ['lon'], total: 1, end: 'line' })
   })
 
@@ -61,6 +62,18 @@ describe('reading lines of a file', () => {
       const cut = await read(`${'x'.repeat(length)}\nnext`, { maxBytes: 10 })
       expect(cut, String(length)).to.deep.equal({ lines: ['x'.repeat(10)], total: 0, end: 'line' })
     }
+  })
+
+  it('stops reading within a line that is longer than the page', async () => {
+    let reads = 0
+    const fill = async (buffer: Buffer, offset: number, length: number) => {
+      reads += 1
+      buffer.fill('x', offset, offset + length)
+      return { bytesRead: reads > 100 ? 0 : length, buffer }
+    }
+    const excerpt = { path: 'a.txt', offset: 1, limit: 1, maxBytes: 2 * CHUNK - 1 }
+    const { end } = await readLines({ read: fill } as unknown as FileHandle, excerpt, new AbortController().signal)
+    expect([end, reads]).to.deep.equal(['line', 2])
   })
 
   it('reads at most 64 MiB to find the offset', async () => {

@@ -138,6 +138,10 @@ describe('the walls of a workspace', () => {
         path,
       ).to.deep.equal([true, true])
     }
+    expect((await call('Read', { path: 'fifo' })).output).to.equal(
+      'fifo: this is a device, pipe or socket, not a regular file.',
+    )
+    expect((await call('Read', { path: 'sub' })).output).to.equal('sub: this is a folder, not a file.')
     expect((await call('Grep', { pattern: '.' })).output).to.equal('sub/own.txt:1:own')
     server.close()
   })
@@ -188,6 +192,19 @@ describe('the walls of a workspace', () => {
     it('D5.2: Write replaces nothing outside when the folder is swapped before the rename', async () => {
       const { isError } = await swap('rename', 'Write', { content: 'overwritten' })
       expect(isError).to.equal(true)
+    })
+
+    it('Read does not read a pipe that takes the place of the file', async () => {
+      const pipes = join(workspace, 'pipes')
+      await mkdir(pipes)
+      execFileSync('mkfifo', [join(pipes, 'secret.txt')])
+      const { output, isError } = await swapBefore({ call: 'open', folder, target: pipes }, () =>
+        call('Read', { path: 'flip/secret.txt' }),
+      )
+      expect([isError, output]).to.deep.equal([
+        true,
+        'flip/secret.txt: this is a device, pipe or socket, not a regular file.',
+      ])
     })
 
     it('D5.2: Edit neither reads nor writes outside', async () => {
