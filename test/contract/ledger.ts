@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
-import { createMemoryEntries } from '../../shared/store/memory-entries.ts'
+import { createMemoryEntries, MEMORY_ENTRIES } from '../../shared/store/memory-entries.ts'
 import type { Store } from '../../shared/store/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { OpenStore } from './store.ts'
@@ -183,6 +183,7 @@ function memoryContract(store: () => Store): void {
     const second = await memory().add(TENANT, 'dreamer', { content: 'lives in Rome', run_id: 'run_2' })
     expect(first.id).to.match(/^mem_[0-9a-f]{32}$/)
     expect(first).to.have.keys('id', 'content', 'created_at')
+    expect(second).to.include({ content: 'lives in Rome', run_id: 'run_2' })
     expect(await memory().last(TENANT, 'dreamer', 10)).to.deep.equal([second, first])
     expect(await memory().last(TENANT, 'dreamer', 1)).to.deep.equal([second])
     expect(await memory().last(OTHER, 'dreamer', 10)).to.deep.equal([])
@@ -194,6 +195,8 @@ function memoryContract(store: () => Store): void {
     await Promise.all(Array.from({ length: 103 }, (_, n) => add(n)))
     const kept = (await entries.last(TENANT, 'elephant', 1000)).map(({ content }) => content)
     expect(kept).to.deep.equal(Array.from({ length: 100 }, (_, i) => `fact ${102 - i}`))
+    const query = { where: { customer_id: 'elephant' }, limit: 1000 }
+    expect(await store().collection(MEMORY_ENTRIES).page(TENANT, query)).to.have.length(100)
   })
 
   it('an entry that is empty or longer than 8 KiB is refused', async () => {

@@ -51,6 +51,10 @@ describe('the guard of MongoDB’s operations', () => {
     expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable', cause })
     expect(failure.message).to.not.include('10.0.0.1')
     expect(reports).to.deep.equal(['failed'])
+    const refused = new MongoServerError({ code: 50, message: 'exceeded time limit' })
+    expect(await failureOf(createMongoGuard(health, isReady)(() => Promise.reject(refused)))).to.include({
+      kind: 'unavailable',
+    })
   })
 
   it('reports no failure when only the caller’s shorter time is over', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -7,6 +7,9 @@ import { AppError } from '../../shared/errors.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createLedger, LEDGER } from '../../shared/store/ledger.ts'
 
+import type { CollectionSpec } from '../../shared/store/port.ts'
+import { SqliteCollection } from '../../shared/store/sqlite/collection.ts'
+import { createTable } from '../../shared/store/sqlite/schema.ts'
 import { createFlush, openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { Child } from '../support/child.ts'
@@ -73,6 +76,29 @@ describe('the file of the SQLite store', () => {
     expect(store.awayMs()).to.equal(0)
   })
 
+  it('is closed with its log when the store is closed', async () => {
+    const openFiles = async () => (await readdir('/proc/self/fd')).length
+    const before = await openFiles()
+    const store = await open()
+    expect(await openFiles()).to.be.above(before)
+    await store.close()
+    expect(await openFiles()).to.equal(before)
+  })
+
+  it('holds no expired document after a later insert', async () => {
+    const keys: CollectionSpec = { name: 'keys', key: ['id'], ttlSecs: 60 }
+    let clock = Date.now()
+    const store = await openSqliteStore({ file, collections: [keys], now: () => clock })
+    const collection = store.collection(keys)
+    for (const id of ['a', 'b', 'c']) await collection.insert(DEFAULT_TENANT, { id })
+    clock += 60_001
+    await collection.insert(DEFAULT_TENANT, { id: 'd' })
+    await store.close()
+    const db = new DatabaseSync(file)
+    expect(db.prepare('SELECT id FROM keys').all()).to.deep.equal([Object.assign(Object.create(null), { id: 'd' })])
+    db.close()
+  })
+
   it('is left unchanged, and the store does not open, when it is not a database', async () => {
     await (await open()).close()
     await writeFile(file, 'not a database at all, but somebody’s notes '.repeat(40))
@@ -82,6 +108,20 @@ describe('the file of the SQLite store', () => {
 })
 
 describe('the flush of the log to the disk', () => {
+  it('makes a write fail with 503 when it fails, but not a write that changed nothing', async () => {
+    const db = new DatabaseSync(':memory:')
+    createTable(db, LEDGER)
+    const flush = () => Promise.reject(new Error('EIO'))
+    const guard = <T>(operation: () => T) => operation()
+    const entries = new SqliteCollection(LEDGER, { db, guard, flush, now: Date.now })
+    const doc = { customer_id: 'anna', seq: 1, run_id: 'run_1' }
+    const failure = await entries.insert(DEFAULT_TENANT, doc).catch((cause: unknown) => cause)
+    expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable' })
+    expect(await entries.insert(DEFAULT_TENANT, doc)).to.equal(false)
+    expect(await entries.delete(DEFAULT_TENANT, { customer_id: 'anna', seq: 2 })).to.equal(false)
+    db.close()
+  })
+
   const setUp = () => {
     const syncs: PromiseWithResolvers<void>[] = []
     const flush = createFlush(() => {

@@ -20,8 +20,7 @@ async function callWith(answers: Answer[], { isReachable = true, run = new Abort
   const seen = { calls: 0, closed: 0, options: [] as RequestOptions[], reports: [] as [number, string][] }
   const client = {
     async callTool(_request: object, options: RequestOptions) {
-      const answer = answers[seen.calls] ?? expect.fail('more calls than answers')
-      seen.calls += 1
+      const answer = answers[seen.calls++] ?? expect.fail('more calls than answers')
       seen.options.push(options)
       if (answer instanceof Error) throw answer
       return { content: [], ...answer }
@@ -99,6 +98,8 @@ describe('one call of an MCP tool', () => {
     const late = await callWith([gone(SdkErrorCode.RequestTimeout)])
     expect(late.outcome.output).to.equal('The MCP server one did not answer within 300 ms.')
     expect([late.calls, late.closed]).to.deep.equal([1, 0])
+    const refused = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'secret words', { status: 500 })
+    expect((await callWith([refused])).calls).to.equal(1)
     const other = await callWith([new TypeError('secret words')])
     expect(other.outcome.output).to.equal(
       'The MCP server one could not answer the call. Try again later, or go on without it.',
