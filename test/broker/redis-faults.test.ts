@@ -5,12 +5,12 @@ import type { Broker, FrameStream } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { DEMO_MODELS } from '../support/demo-worker.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay, type Gateway } from '../support/relay.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-const NO_MODELS = { primary: undefined, fallback: undefined, priceOf: () => 0, windowOf: () => undefined }
 
 async function textOf(frames: FrameStream): Promise<string> {
   let text = ''
@@ -203,7 +203,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
   })
 
   it('D1.4: a cluster without a model refuses runs with 503 and still creates sessions', async () => {
-    await relay.worker({ deps: { models: NO_MODELS } })
+    await relay.worker({ deps: { models: { ...DEMO_MODELS, primary: undefined } } })
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
     for (const act of [

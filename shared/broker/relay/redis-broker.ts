@@ -48,7 +48,12 @@ export class RedisBroker {
       discoverWorker: (epoch) => this.#discoverWorker(epoch),
       isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
-    this.streams = new RelayedStreams({ send, isAlive: (epoch) => this.#workers.isAlive(epoch), isRedisUnreachable, metrics })
+    this.streams = new RelayedStreams({
+      send,
+      isAlive: (epoch) => this.#workers.isAlive(epoch),
+      isRedisUnreachable,
+      metrics,
+    })
   }
 
   /** Refuses to open further streams. */

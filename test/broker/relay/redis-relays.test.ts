@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { Lease } from '../../../shared/broker/placement/lease.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { useRedis } from '../../support/redis.ts'
+import { createTestRelay } from '../../support/relay.ts'
+
+const TENANT = DEFAULT_TENANT
+const DEADLINE_MS = 10_000
+
+const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+
+/** A lease that can be withheld however often it is renewed. */
+class WithheldLease extends Lease {
+  isWithheld = false
+  renewals = 0
+
+  override isHeld(): boolean {
+    return !this.isWithheld && super.isHeld()
+  }
+
+  override renewed(requestedAt: number): void {
+    this.renewals++
+    super.renewed(requestedAt)
+  }
+}
+
+async function until(what: string, isDone: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS
+  while (!(await isDone())) {
+    if (performance.now() > deadline) throw new Error(`waited ${DEADLINE_MS} ms in vain until ${what}`)
+    await sleep(5)
+  }
+}
+
+describe('relays over Redis', () => {
+  const redis = useRedis()
+  const relay = createTestRelay(() => redis.url)
+  afterEach(() => relay.close())
+
+  it('a worker sends no frame while its lease is not held, and all of them once it is held again', async () => {
+    const lease = new WithheldLease()
+    await relay.worker({ relay: { lease } })
+    const { broker } = await relay.gateway()
+    lease.isWithheld = true
+    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/say one' })
+    let text = ''
+    const reading = (async () => {
+      for await (const chunk of frames) text += Buffer.from(chunk.text)
+    })()
+    await until('the run has ended', async () => (await broker.getRun(TENANT, runId)).status === 'done')
+    const { renewals } = lease
+    await until('the lease is renewed again', () => lease.renewals > renewals + 1)
+    expect(text).to.equal('')
+    lease.isWithheld = false
+    await reading
+    expect(text).to.include('id: 1\n').and.include('event: done')
+  })
+
+  it('the claim of a session that its worker removes by itself is deleted', async () => {
+    const { worker } = await relay.worker()
+    const { broker } = await relay.gateway()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const client = redis.connect()
+    expect(await client.exists(`ae:session:${TENANT} ${id}`)).to.equal(1)
+    await worker.inbox.deleteSession(TENANT, id)
+    await until('the claim is deleted', async () => (await client.exists(`ae:session:${TENANT} ${id}`)) === 0)
+  })
+
+  it('a worker publishes that it drains at once, and reports it', async () => {
+    const draining = await relay.worker()
+    expect(draining.readiness()).to.deep.equal({ isRedisAway: false, isDraining: false })
+    const drained = draining.drain(0)
+    const entries = async () => Object.values(await redis.connect().hgetall('ae:members')).join()
+    await until('the member list shows it', async () => (await entries()).includes('draining'))
+    expect(draining.readiness().isDraining).to.equal(true)
+    await drained
+  })
+
+  it('a draining gateway is not ready at once, serves on for the grace time, and refuses streams afterwards', async () => {
+    await relay.worker()
+    const gateway = await relay.gateway()
+    const drained = gateway.drain({ graceMs: 300, streamsMs: 0 })
+    expect(gateway.readiness().isDraining).to.equal(true)
+    const { frames } = await gateway.broker.startRun(TENANT, { prompt: '/say hi' })
+    await frames[Symbol.asyncIterator]().return?.()
+    await drained
+    for (const open of [
+      () => gateway.broker.startRun(TENANT, { prompt: '/say hi' }),
+      () => gateway.broker.followRun(TENANT, 'run_0', 0),
+    ]) {
+      const cause = await open().catch((error: unknown) => error)
+      expect(cause).to.include({ kind: 'unavailable' }).and.have.property('message').that.includes('shutting down')
+    }
+  })
+
+  it('a stopped gateway or worker is not a member and leaves no timer', async () => {
+    for (const open of [() => relay.gateway(), () => relay.worker()]) {
+      const member = await open()
+      const running = timers()
+      await member.stop()
+      await until('both of its timers have ended', () => timers() <= running - 2)
+      expect(await redis.connect().hlen('ae:members')).to.equal(0)
+    }
+  })
+})
