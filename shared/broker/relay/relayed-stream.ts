@@ -102,7 +102,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     if (this.#isOver) return
     this.#failure = code
     this.#repair.stop()
-    this.#backlog.keepAll() // What is dropped now could not be requested again.
+    this.#backlog.keepAll() // Frames dropped now could not be requested again.
     this.#hooks.onFailed(code)
     this.#scheduleWake()
   }
