@@ -66,10 +66,7 @@ describe('the sub-agents of one agent', () => {
   })
 
   it('D5.3: one that fails by a bug makes room too', async () => {
-    async function* launch(): AsyncGenerator<AgentEvent> {
-      throw new Error('a bug')
-    }
-    const { agents } = setUp({ launch })
+    const { agents } = setUp({ gate: Promise.reject(new Error('a bug')) })
     for (let n = 1; n <= 9; n++) {
       expect(agents.refusal([TASK])).to.equal(undefined)
       await agents.run(TASK).catch(() => {})

@@ -1,78 +1,10 @@
 import { expect } from 'chai'
-import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
-import type { Tools } from '../../shared/engine/resources.ts'
-import { callTools, type ToolStepResources, toolUseBlocks } from '../../shared/engine/tool-step.ts'
+import type { Decision } from '../../shared/engine/permissions.ts'
+import { callTools, toolUseBlocks } from '../../shared/engine/tool-step.ts'
 import type { ToolCall } from '../../shared/engine/turn.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { AgentEvent } from '../../shared/events.ts'
-import type { ToolResultBlock } from '../../shared/providers/port.ts'
-import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
-import { NO_AGENTS } from '../tools/setup.ts'
-
-const call = (id: string, toolName: string, input = '{}'): ToolCall => ({ type: 'tool_call', id, toolName, input })
-
-const tool = (name: string, run: Tool['run'] = async () => succeed(`${name} ran`)): Tool => ({
-  name,
-  description: name,
-  inputSchema: {},
-  defaultPolicy: 'allow',
-  describe: () => `${name} wants to run`,
-  run,
-})
-
-type Setup = Partial<Tools> & {
-  tools?: Tool[]
-  policy?: Policy
-  problem?: string
-  openAsk?: OpenAsk
-  signal?: AbortSignal
-}
-
-const allowed: OpenAsk = async () => ({ id: 'perm_1', decision: Promise.resolve({ isAllowed: true, reason: '' }) })
-
-function resourcesOf({
-  tools = [],
-  policy = 'allow',
-  problem,
-  openAsk = allowed,
-  signal,
-  ...rest
-}: Setup): ToolStepResources {
-  return {
-    tools: {
-      toolBox: {
-        tools,
-        find: (name) => tools.find((candidate) => candidate.name === name),
-        policyOf: () => policy,
-        problemWith: () => problem,
-      },
-      services: {},
-      workspace: () => '/nowhere',
-      canAct: async () => true,
-      maxOutputChars: 1000,
-      onToolBug: () => {},
-      ...rest,
-    },
-    permissions: { openAsk },
-    signal: signal ?? new AbortController().signal,
-    subAgentsFor: () => NO_AGENTS,
-  }
-}
-
-async function collect(
-  calls: ToolCall[],
-  resources: ToolStepResources,
-): Promise<{ events: AgentEvent[]; results: ToolResultBlock[] }> {
-  const events: AgentEvent[] = []
-  const step = callTools(calls, resources)
-  while (true) {
-    const next = await step.next()
-    if (next.done) return { events, results: next.value.results }
-    events.push(next.value)
-  }
-}
-
-const typesOf = (events: AgentEvent[]) => events.map(({ type }) => type)
+import { succeed } from '../../shared/tools/port.ts'
+import { call, collect, resourcesOf, type Setup, tool, typesOf } from './tool-step-setup.ts'
 
 describe('tool step', () => {
   it('D4.3: a call is tool_use, its progress, then tool_result', async () => {

@@ -1,69 +1,11 @@
 import { expect } from 'chai'
-import { createPrepareCustomerRun } from '../../services/worker/prepare-customer-run.ts'
-import type { RunStart } from '../../services/worker/prepare-run.ts'
-import type { Run } from '../../services/worker/run.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
-import { LineCache } from '../../shared/customers/cache.ts'
-import { type CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type AgentEvent, errorEvent } from '../../shared/events.ts'
-import { createLog } from '../../shared/log.ts'
-import { createLedger, type FinishedRun, type Ledger } from '../../shared/store/ledger.ts'
+import { createLedger, type FinishedRun } from '../../shared/store/ledger.ts'
 import type { Collection, Store } from '../../shared/store/port.ts'
-import { DEFAULT_TENANT as tenant } from '../../shared/tenant.ts'
+import { ANSWER, fakeLedger, held, setUp } from './customer-run-setup.ts'
 import { DONE } from './events.ts'
-
-const ANSWER: AgentEvent = { type: 'text', text: 'answer' }
-
-/** A ledger that calls `append` before it stores a run. `written` lists the stored runs. */
-function fakeLedger(append = async (_run: FinishedRun) => {}) {
-  const written: string[] = []
-  const ledger: Ledger = {
-    async append(_tenant, _customer, run) {
-      await append(run)
-      return written.push(run.run_id)
-    },
-    page: async () => ({ entries: [], next_cursor: null }),
-    last: async () => [],
-  }
-  return { ledger, written }
-}
-
-type Setup = { ledger?: Ledger; lease?: Lease; events?: AgentEvent[]; maxLines?: number; hasLines?: boolean }
-
-/** A run of customer `c` whose engine yields `events`. */
-function setUp({ ledger = fakeLedger().ledger, lease = held(), events, maxLines = 1, hasLines = true }: Setup = {}) {
-  const memories = { last: async () => [], add: async () => ({ id: '', content: '', created_at: '' }) }
-  const lines = new LineCache({ maxLines, idleMs: -1 }, (customer: CustomerIdentity) => {
-    return new CustomerLine({ ledger, memories }, { entries: 1, chars: 100 }, customer)
-  })
-  const starts: RunStart[] = []
-  const prepared = {
-    prompt: 'question',
-    async *execute(_run: Run, start: RunStart) {
-      starts.push(start)
-      yield* events ?? [ANSWER, DONE]
-    },
-  }
-  const log = createLog({ level: 'error', secrets: [], write: () => {} })
-  const ending = new AbortController()
-  const prepareCustomerRun = createPrepareCustomerRun({ lines: hasLines ? lines : undefined, fence: lease, log })
-  const execute = prepareCustomerRun(prepared, { tenant, customerId: 'c', services: {} })
-  const iterator = execute({ id: 'run_1' } as Run, ending.signal)[Symbol.asyncIterator]()
-  const next = async () => ((await iterator.next()).value ?? { type: 'nothing' }) as AgentEvent
-  const all = async () => {
-    const types: string[] = []
-    for (let event = await iterator.next(); !event.done; event = await iterator.next()) types.push(event.value.type)
-    return types
-  }
-  return { next, all, ending, lines, starts, leave: () => iterator.return?.() }
-}
-
-function held(): Lease {
-  const lease = new Lease()
-  lease.renewed(performance.now())
-  return lease
-}
 
 describe('the end of a customer’s run', () => {
   it('api.md Per-customer line: done comes after the entry is stored', async () => {
@@ -186,67 +128,5 @@ describe('the lease of a worker that records a customer’s run', () => {
     ending.abort('worker_lost')
     expect(await types).to.deep.equal(['text', 'error'])
     expect(writes).to.have.length(1)
-  })
-})
-
-describe('the line of a customer’s run', () => {
-  it('is held while the run goes on, and released at a good end', async () => {
-    const { next, all, lines } = setUp({ maxLines: 0 })
-    await next()
-    expect(lines.size).to.equal(1)
-    await all()
-    expect(lines.size).to.equal(0)
-  })
-
-  it('is released after a failed run', async () => {
-    const { all, lines } = setUp({ maxLines: 0, events: [errorEvent('timeout', 'too slow')] })
-    expect(await all()).to.deep.equal(['error'])
-    expect(lines.size).to.equal(0)
-  })
-
-  it('is released after a cancelled run', async () => {
-    const { next, all, lines, ending } = setUp({ maxLines: 0, lease: new Lease() })
-    await next()
-    ending.abort('cancelled')
-    expect(await all()).to.deep.equal(['error'])
-    expect(lines.size).to.equal(0)
-  })
-
-  it('is released when the run is left before its end', async () => {
-    const { next, leave, lines } = setUp({ maxLines: 0 })
-    await next()
-    await leave()
-    expect(lines.size).to.equal(0)
-  })
-
-  it('is released after a run that could not read it', async () => {
-    const { ledger } = fakeLedger()
-    const last = () => Promise.reject(new AppError('unavailable', 'the store is away'))
-    const { all, lines, starts } = setUp({ maxLines: 0, ledger: { ...ledger, last } })
-    expect(await all()).to.deep.equal(['text', 'done'])
-    expect(starts.map(({ warnings }) => warnings.map(({ code }) => code))).to.deep.equal([['customer_scope_fallback']])
-    expect(lines.size).to.equal(0)
-  })
-})
-
-describe('the start of a customer’s run', () => {
-  it('api.md Per-customer line: has the background, and Dream reads the line', async () => {
-    const { all, starts } = setUp()
-    await all()
-    const [start] = starts
-    expect(start?.background).to.match(/first contact/)
-    expect(start?.services.memory).to.be.instanceOf(CustomerLine)
-    expect(start?.warnings).to.deep.equal([])
-  })
-
-  it('api.md Per-customer line: without a store the run is stateless, says so, and is not recorded', async () => {
-    const { ledger, written } = fakeLedger()
-    const { all, starts } = setUp({ ledger, hasLines: false })
-    expect(await all()).to.deep.equal(['text', 'done'])
-    const [start] = starts
-    expect(start?.background).to.equal(undefined)
-    expect(start?.services.memory).to.equal(undefined)
-    expect(start?.warnings[0]?.detail).to.deep.equal({ customer_id: 'c' })
-    expect(written).to.deep.equal([])
   })
 })

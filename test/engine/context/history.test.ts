@@ -85,4 +85,74 @@ describe('the compaction of a history', () => {
     expect(planCompaction(messages, { fixedChars: 5_000, targetChars: 9_000 }).older).not.to.be.empty
     expect(planCompaction(messages, { fixedChars: 1_000, targetChars: 9_000 }).older).to.be.empty
   })
+
+  const trims: [chars: number, left: number][] = [
+    [400, 400],
+    [401, 200],
+  ]
+  for (const [chars, left] of trims) {
+    it(`D5.6: of an output of ${chars} characters in an older turn ${left} are left`, () => {
+      const older = [user('go'), calls('1'), gives('1', 'o'.repeat(chars))]
+      const { kept } = planOf([...older, ...written('cc')], 30_000)
+      const [output = ''] = kept.flatMap((message) => (message.role === 'tool' ? [message.results[0]?.output] : []))
+      expect(/^o+/.exec(output)?.[0].length).to.equal(left)
+    })
+  }
+
+  it('D5.6: outputs of the last two turns are never trimmed', () => {
+    expect(planOf(written('uc'), 1).trimmedOutputs).to.equal(0)
+    expect(planOf(written('ucc'), 1).trimmedOutputs).to.equal(0)
+    expect(planOf(written('uccc'), 1).trimmedOutputs).to.equal(1)
+  })
+
+  const summaries: [targetChars: number, summaryChars: number][] = [
+    [20_000, 5_000],
+    [20_003, 5_000],
+    [32_000, 8_000],
+    [100_000, 8_000],
+  ]
+  for (const [targetChars, summaryChars] of summaries) {
+    it(`a summary in a request of ${targetChars} characters has at most ${summaryChars}`, () => {
+      expect(planOf(written('uaua'), targetChars).summaryChars).to.equal(summaryChars)
+    })
+  }
+
+  it('the older part is exactly the messages that are not kept', () => {
+    for (const [short, targetChars] of [
+      ['uauauauau', 8_000],
+      ['uauauau', 3_300],
+      ['uauau', 100],
+    ] as const) {
+      const messages = written(short)
+      const { older, kept } = planOf(messages, targetChars)
+      expect([...older, ...kept]).to.deep.equal(messages)
+    }
+  })
+
+  it('of a long run on one prompt the older part ends before the kept turns, and both hold the prompt', () => {
+    const messages = written(`u${'a'.repeat(20)}`)
+    const { older, kept } = planOf(messages, 8_000)
+    expect(kept[0]).to.equal(messages[0])
+    expect([...older, ...kept.slice(1)]).to.deep.equal(messages)
+  })
+
+  it('a part that fits to the character is kept', () => {
+    const messages = written('uauaua')
+    const room = charsOf(messages.slice(-4))
+    const target = (room * 4) / 3 // A quarter of it is for the summary.
+    expect(planOf(messages, target).kept).to.have.length(4)
+    expect(planOf(messages, target - 2).kept).to.have.length(3)
+  })
+
+  it('the fixed parts of a request leave less room for the kept part', () => {
+    const messages = written('uauauaua')
+    const keptWith = (fixedChars: number) => planCompaction(messages, { fixedChars, targetChars: 7_900 }).kept.length
+    expect([keptWith(100), keptWith(2_000), keptWith(3_000)]).to.deep.equal([4, 3, 2])
+  })
+
+  it('a summary that saves a tenth of the request is worth it, one that saves less is not', () => {
+    const [older, last] = [user('o'.repeat(1_000)), user('l'.repeat(9_000))]
+    expect(planOf([older, last], 9_999).older).to.deep.equal([older])
+    expect(planOf([user('o'.repeat(999)), last], 9_000).older).to.deep.equal([])
+  })
 })

@@ -42,6 +42,21 @@ describe('the transcript for a summary', () => {
   })
 })
 
+describe('the request for a summary', () => {
+  it('asks for a word for every eight characters, rounded up', () => {
+    expect(summaryRequest('', 800).system).to.match(/at most 100 words\.$/)
+    expect(summaryRequest('', 801).system).to.match(/at most 101 words\.$/)
+  })
+
+  it('has a transcript that fits to the character', () => {
+    const messages = [user('x'.repeat(300))]
+    const chars = 'User: '.length + 300
+    expect(transcriptWithin(messages, chars)).to.have.length(chars)
+    expect(transcriptWithin(messages, chars - 1)).to.have.length('User: '.length + 251)
+    expect(transcriptWithin(messages, 256)).to.equal(undefined)
+  })
+})
+
 describe('the digest that replaces a summary', () => {
   it('holds the first 200 characters of each older prompt', () => {
     const lines = digestOf(talk(3), 10_000).split('\n')
@@ -62,5 +77,23 @@ describe('the digest that replaces a summary', () => {
   it('keeps an earlier summary as far as there is room', () => {
     expect(digestOf([summaryMessage('gold was found'), ...talk(2)], 1_000)).to.match(/^gold was found\nThe user asked/)
     expect(digestOf([summaryMessage('g'.repeat(5_000)), ...talk(2)], 1_000).length).to.be.at.most(1_000)
+  })
+
+  it('holds an earlier summary once, apart from the prompts', () => {
+    const digest = digestOf([summaryMessage('gold was found'), user('dig deeper')], 1_000)
+    expect(digest).to.equal('gold was found\nThe user asked, each prompt cut to 200 characters:\n- dig deeper')
+  })
+
+  it('gives an earlier summary half of its characters at most', () => {
+    const digest = digestOf([summaryMessage('g'.repeat(5_000)), user('dig deeper')], 1_001)
+    expect(/^g+/.exec(digest)?.[0].length).to.equal(500)
+    expect(digest).to.include('- dig deeper')
+  })
+
+  it('has room for a prompt that fits to the character, and not for a longer one', () => {
+    const prompt = 'p'.repeat(100)
+    const whole = digestOf([user(prompt)], 1_000)
+    expect(digestOf([user(prompt)], whole.length)).to.equal(whole)
+    expect(digestOf([user(prompt)], whole.length - 1)).not.to.include('p'.repeat(10))
   })
 })

@@ -1,0 +1,70 @@
+import { createPrepareCustomerRun } from '../../services/worker/prepare-customer-run.ts'
+import type { RunStart } from '../../services/worker/prepare-run.ts'
+import type { Run } from '../../services/worker/run.ts'
+import { Lease } from '../../shared/broker/placement/lease.ts'
+import { LineCache } from '../../shared/customers/cache.ts'
+import { type CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'
+import type { AgentEvent } from '../../shared/events.ts'
+import { createLog } from '../../shared/log.ts'
+import type { FinishedRun, Ledger } from '../../shared/store/ledger.ts'
+import { DEFAULT_TENANT as tenant } from '../../shared/tenant.ts'
+import { DONE } from './events.ts'
+
+export const ANSWER: AgentEvent = { type: 'text', text: 'answer' }
+
+/** A ledger that calls `append` before it stores a run. `written` lists the stored runs. */
+export function fakeLedger(append = async (_run: FinishedRun) => {}) {
+  const written: string[] = []
+  const ledger: Ledger = {
+    async append(_tenant, _customer, run) {
+      await append(run)
+      return written.push(run.run_id)
+    },
+    page: async () => ({ entries: [], next_cursor: null }),
+    last: async () => [],
+  }
+  return { ledger, written }
+}
+
+type Setup = { ledger?: Ledger; lease?: Lease; events?: AgentEvent[]; maxLines?: number; hasLines?: boolean }
+
+/** A run of customer `c` whose engine yields `events`. */
+export function setUp({
+  ledger = fakeLedger().ledger,
+  lease = held(),
+  events,
+  maxLines = 1,
+  hasLines = true,
+}: Setup = {}) {
+  const memories = { last: async () => [], add: async () => ({ id: '', content: '', created_at: '' }) }
+  const lines = new LineCache({ maxLines, idleMs: -1 }, (customer: CustomerIdentity) => {
+    return new CustomerLine({ ledger, memories }, { entries: 1, chars: 100 }, customer)
+  })
+  const starts: RunStart[] = []
+  const prepared = {
+    prompt: 'question',
+    async *execute(_run: Run, start: RunStart) {
+      starts.push(start)
+      yield* events ?? [ANSWER, DONE]
+    },
+  }
+  const log = createLog({ level: 'error', secrets: [], write: () => {} })
+  const ending = new AbortController()
+  const prepareCustomerRun = createPrepareCustomerRun({ lines: hasLines ? lines : undefined, fence: lease, log })
+  const execute = prepareCustomerRun(prepared, { tenant, customerId: 'c', services: {} })
+  const iterator = execute({ id: 'run_1' } as Run, ending.signal)[Symbol.asyncIterator]()
+  const next = async () => ((await iterator.next()).value ?? { type: 'nothing' }) as AgentEvent
+  const all = async () => {
+    const types: string[] = []
+    for (let event = await iterator.next(); !event.done; event = await iterator.next()) types.push(event.value.type)
+    return types
+  }
+  return { next, all, ending, lines, starts, leave: () => iterator.return?.() }
+}
+
+/** A lease that has just been renewed. */
+export function held(): Lease {
+  const lease = new Lease()
+  lease.renewed(performance.now())
+  return lease
+}
