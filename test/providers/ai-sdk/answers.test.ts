@@ -6,11 +6,11 @@ import { ask, connect, DIALECTS, type Dialect, partsOf, textOf } from './setup.t
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, cacheWrite: 10, reasoning: 5 }
 
-/** What a format cannot say. */
+/** Dialects that do not report written cache tokens. */
 const NO_CACHE_WRITE: Dialect[] = ['google']
 
 for (const dialect of DIALECTS) {
-  describe(`an answer by way of ${dialect}`, () => {
+  describe(`an answer over ${dialect}`, () => {
     let server: ModelServer
     let provider: ModelProvider
 
@@ -21,7 +21,7 @@ for (const dialect of DIALECTS) {
 
     afterEach(() => server.close())
 
-    it('D4.3: a block of text is its deltas, then its end; the last part is finish', async () => {
+    it('D4.3: a text block is its deltas and then its end, and the last part is finish', async () => {
       server.answer('one two three')
       const parts = await ask(provider)
       expect(parts.map(({ type }) => type)).to.deep.equal([
@@ -35,7 +35,7 @@ for (const dialect of DIALECTS) {
       expect(parts.at(-1)).to.include({ reason: 'end_turn' })
     })
 
-    it('D4.3: thinking is a block of its own before the text', async () => {
+    it('D4.3: thinking is a block of its own before the text block', async () => {
       server.answer([{ thinking: 'let me see' }, { text: 'ok' }])
       const parts = await ask(provider)
       expect(textOf(parts, 'thinking_delta')).to.equal('let me see')
@@ -43,7 +43,7 @@ for (const dialect of DIALECTS) {
       expect(order).to.deep.equal(['thinking_end', 'text_delta', 'text_end', 'finish'])
     })
 
-    it('parallel tool calls come whole, in order, with their input as JSON text', async () => {
+    it('parallel tool calls are yielded as a whole, in order, with their input as JSON text', async () => {
       server.answer([
         { text: 'so' },
         { tool: 'Read', input: { path: 'a.txt', limit: 3 }, chunks: 4 },
@@ -60,32 +60,32 @@ for (const dialect of DIALECTS) {
       expect(parts.at(-1)).to.include({ reason: 'tool_use' })
     })
 
-    it('input that is not JSON is handed on as the model wrote it', async () => {
-      if (dialect === 'google') return // Google sends objects, and reports what is none as its own failure.
+    it('tool input that is not JSON is yielded as the model wrote it', async () => {
+      if (dialect === 'google') return // Google sends objects, and reports malformed input as a failure.
       server.answer([{ tool: 'Read', input: '{"path": ' }])
       expect(partsOf(await ask(provider), 'tool_call')[0]?.input).to.equal('{"path": ')
     })
 
-    it("design §6: usage tells the cache's tokens apart, and `input` holds them", async () => {
+    it("usage counts the cache's tokens apart, and `input` includes them", async () => {
       server.answer({ steps: [{ thinking: 'hm' }, { text: 'ok' }], usage: USAGE })
       const [finish] = partsOf(await ask(provider), 'finish')
       const cacheWrite = NO_CACHE_WRITE.includes(dialect) ? 0 : 10
       expect(finish?.usage).to.deep.equal({ input: 100, cacheRead: 40, cacheWrite, output: 20 })
     })
 
-    it('an answer cut at its greatest length is `max_tokens`', async () => {
+    it('an answer that reached its maximum length ends with `max_tokens`', async () => {
       server.answer({ steps: [{ text: 'so on and' }], finish: 'length' })
       expect((await ask(provider)).at(-1)).to.include({ type: 'finish', reason: 'max_tokens' })
     })
 
-    it('an empty answer is a good one', async () => {
+    it('an empty answer ends regularly', async () => {
       server.answer([])
       const [only, ...others] = await ask(provider)
       expect(only).to.include({ type: 'finish', reason: 'end_turn' })
       expect(others).to.be.empty
     })
 
-    it('turns that follow one another share connections', async () => {
+    it('consecutive turns share connections', async () => {
       let connected = 0
       const count = () => (connected += 1)
       subscribe('net.client.socket', count)
@@ -96,15 +96,15 @@ for (const dialect of DIALECTS) {
   })
 }
 
-describe('an answer by way of anthropic', () => {
-  it('D4.11: a stop sequence that the provider found is `stop_sequence`', async () => {
+describe('an answer over anthropic', () => {
+  it('D4.11: an answer that the provider ended at a stop sequence ends with `stop_sequence`', async () => {
     const server = await startModelServer()
     server.answer({ steps: [{ text: 'so far' }], stopSequence: 'END' })
     expect((await ask(await connect('anthropic', server))).at(-1)).to.include({ reason: 'stop_sequence' })
     await server.close()
   })
 
-  it('an event that the package does not know yet is skipped', async () => {
+  it('an event that the package does not know is skipped', async () => {
     const server = await startModelServer()
     server.answer([{ text: 'a' }, { raw: 'event: tide\ndata: {"type":"tide","height":3}\n\n' }, { text: 'b' }])
     const parts = await ask(await connect('anthropic', server))

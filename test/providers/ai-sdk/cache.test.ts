@@ -18,25 +18,25 @@ const gives = (...ids: string[]): Message => ({
 
 const ROUND = [user('one'), calls('a', 'b'), gives('a', 'b')]
 
-/** A request, and the parts of it that end with a cache point, in their order. */
+/** A request, and its parts that end with a cache point, in order. */
 const ROWS: [what: string, asked: Partial<ModelRequest>, points: string[]][] = [
   [
-    'the system prompt, which stands behind the tools, and the first message',
+    'the system prompt, which covers the tools, and the first message',
     { system: 'be brief', tools: [tool('Read'), tool('Glob')], messages: [user('one')] },
     ['be brief', 'one'],
   ],
   ['the last tool where there is no system prompt', { tools: [tool('Read'), tool('Glob')] }, ['Glob', 'hi']],
   [
-    "the last request's end and this one's, in the middle of a run",
+    'the end of the last request and the end of this one, in the middle of a run',
     { system: 'be brief', tools: [tool('Read')], messages: ROUND },
     ['be brief', 'one', 'of b'],
   ],
   [
-    "the last request's end when a run goes on a conversation",
+    'the end of the last request when a run continues a conversation',
     { system: 'be brief', messages: [...ROUND, says('done'), user('two')] },
     ['be brief', 'of b', 'two'],
   ],
-  ['nothing twice: the one message of a request without more', {}, ['hi']],
+  ['the only message of a request, once', {}, ['hi']],
 ]
 
 describe('prompt caching', () => {
@@ -49,26 +49,26 @@ describe('prompt caching', () => {
   afterEach(() => server.close())
 
   for (const [what, asked, points] of ROWS) {
-    it(`Anthropic is given cache points behind ${what}`, async () => {
+    it(`requests to Anthropic have cache points after ${what}`, async () => {
       await ask(await connect('anthropic', server), request(asked))
       expect(pointsIn(server.requests[0]?.body)).to.deep.equal(points)
     })
   }
 
-  it('of a request with a long history Anthropic is given at most four cache points', async () => {
+  it('a request to Anthropic with a long history has at most four cache points', async () => {
     const messages = [...Array.from({ length: 30 }, () => ROUND).flat(), user('two')]
     await ask(await connect('anthropic', server), request({ system: 'be brief', tools: [tool('Read')], messages }))
     expect(pointsIn(server.requests[0]?.body)).to.have.length.within(1, 4)
   })
 
-  it('the others cache by themselves and are sent no cache points', async () => {
+  it('requests to the other providers, which cache without marks, have no cache points', async () => {
     for (const dialect of DIALECTS.filter((name) => name !== 'anthropic')) {
       await ask(await connect(dialect, server), request({ system: 'be brief', messages: ROUND, tools: [tool('Read')] }))
       expect(JSON.stringify(server.requests.at(-1)?.body), dialect).not.to.match(/cache_?control/i)
     }
   })
 
-  it('the end of one request is a cache point of the next, so that a run reads its own prefix', async () => {
+  it('the end of one request is a cache point of the next, so that a run reads its own prefix from the cache', async () => {
     const provider = await connect('anthropic', server)
     let messages: Message[] = [user('one')]
     for (let turn = 0; turn < 4; turn++) {
@@ -79,7 +79,7 @@ describe('prompt caching', () => {
     for (const [index, [before]] of points.slice(1).entries()) expect(before).to.equal(points[index]?.at(-1))
   })
 
-  it("what the cache gave and took is told apart in the answer's usage", async () => {
+  it('the usage of an answer counts tokens read from the cache and written to it', async () => {
     server.answer({ steps: [{ text: 'ok' }], usage: { input: 3_000, cacheRead: 2_000, cacheWrite: 500 } })
     const [finish] = partsOf(await ask(await connect('anthropic', server)), 'finish')
     expect(finish?.usage).to.include({ input: 3_000, cacheRead: 2_000, cacheWrite: 500 })
@@ -88,7 +88,7 @@ describe('prompt caching', () => {
 
 type Json = { [key: string]: unknown }
 
-/** The words of the parts that carry `cache_control`, in the order in which Anthropic reads them. */
+/** The texts of the parts with `cache_control`, in the order in which Anthropic reads them. */
 function pointsIn(body: Json = {}): unknown[] {
   const found: unknown[] = []
   const visit = (value: unknown): void => {

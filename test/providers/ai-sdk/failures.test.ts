@@ -47,7 +47,7 @@ const REFUSALS: Row[] = [
   ],
 ]
 
-/** What goes wrong once text has been streamed. */
+/** Failures after text was streamed. */
 const BREAKS: Row[] = [
   ['a reset', [{ text: 'so far' }, { reset: true }], { code: 'provider_unavailable', reason: 'connection_reset' }],
   [
@@ -65,7 +65,7 @@ const BREAKS: Row[] = [
 ]
 
 for (const dialect of DIALECTS) {
-  describe(`a failure by way of ${dialect}`, () => {
+  describe(`a failure over ${dialect}`, () => {
     let server: ModelServer
     let provider: ModelProvider
 
@@ -87,7 +87,7 @@ for (const dialect of DIALECTS) {
     }
 
     for (const [what, answer, expected] of BREAKS) {
-      it(`${what} behind text ends the turn: ${expected.code ?? expected.reason}`, async () => {
+      it(`${what} after text ends the turn with ${expected.code ?? expected.reason}`, async () => {
         server.answer(answer)
         const parts = await ask(provider)
         expect(textOf(parts)).to.equal('so far')
@@ -98,14 +98,14 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    it('a failed turn leaves no request open', async () => {
+    it('a failed turn closes its request', async () => {
       server.answer([{ text: 'so far' }, { raw: 'data: {"broken\n\n' }, { hang: true }])
       const asked = server.nextRequest()
       await failureOf(provider)
       await (await asked).closedByClient
     })
 
-    it('500, then an answer: the next request is served', async () => {
+    it('the request after a 500 is served', async () => {
       server.answer({ status: 500 }, 'well')
       await failureOf(provider)
       expect(textOf(await ask(provider))).to.equal('well')
@@ -127,7 +127,7 @@ describe('a failure', () => {
     return failureOf(await connect(dialect, server))
   }
 
-  it('D4.8: says what to do, and repeats of a rejected request only what is not private', async () => {
+  it('D4.8: the message of a rejected request quotes the provider without anything private', async () => {
     const message = `Unsupported value "x" for key ${KEY} (org-4f8Ah2) at https://gw.corp.internal:8443/v1, 10.1.2.3:99; ask ops@corp.example`
     const failure = await fail({ status: 400, message })
     expect(failure.message).to.include('rejected the request (HTTP 400). It says: Unsupported value "x" for key')
@@ -135,17 +135,17 @@ describe('a failure', () => {
     expect((await fail({ status: 400, message: 'long '.repeat(400) })).message.length).to.be.below(400)
   })
 
-  it('names the model that is unknown, and the variable of the key', async () => {
+  it('the message names an unknown model, and the variable of a refused key', async () => {
     expect((await fail({ status: 404 })).message).to.include('does not know the model test-model')
     expect((await fail({ status: 401 }, 'anthropic')).message).to.include('ANTHROPIC_API_KEY')
   })
 
-  it('429 without quota is out of credit, as OpenAI says it', async () => {
+  it('a 429 with insufficient_quota, as OpenAI sends it, means out of credit', async () => {
     const failure = await fail({ status: 429, code: 'insufficient_quota' }, 'openai')
     expect(failure).to.include({ reason: 'out_of_credit', isRetryable: false, isFailover: true })
   })
 
-  it('400 with a low balance is out of credit, as Anthropic says it', async () => {
+  it('a 400 about a low balance, as Anthropic sends it, means out of credit', async () => {
     const failure = await fail(
       { status: 400, message: 'Your credit balance is too low to access the Anthropic API.' },
       'anthropic',
@@ -153,7 +153,7 @@ describe('a failure', () => {
     expect(failure).to.include({ reason: 'out_of_credit', isFailover: true })
   })
 
-  it('400 with API_KEY_INVALID is a refused key, as Google says it', async () => {
+  it('a 400 with API_KEY_INVALID, as Google sends it, means a refused key', async () => {
     const error = {
       code: 400,
       message: 'API key not valid.',
@@ -163,12 +163,12 @@ describe('a failure', () => {
     expect(await fail({ status: 400, body: { error } }, 'google')).to.include({ code: 'provider_auth' })
   })
 
-  it('a call that Google could not put into JSON may be tried again', async () => {
+  it('a tool call that Google reports as malformed is retryable', async () => {
     const failure = await fail([{ tool: 'Read', input: '{"path": ' }], 'google')
     expect(failure).to.include({ code: 'provider_unavailable', reason: 'malformed_function_call', ...PASSING })
   })
 
-  it("Google's RetryInfo counts where there is no Retry-After", async () => {
+  it("Google's RetryInfo is used when there is no Retry-After", async () => {
     const error = { code: 429, message: 'Wait.', status: 'RESOURCE_EXHAUSTED', details: [{ retryDelay: '3.5s' }] }
     expect(await fail({ status: 429, body: { error } }, 'google')).to.include({ retryAfterMs: 3_500 })
   })
@@ -198,29 +198,29 @@ describe('a failure', () => {
     })
   }
 
-  it('D5.6: a rate limit that counts tokens is no context that is too long', async () => {
+  it('D5.6: a rate limit that counts tokens is not context_too_long', async () => {
     const message = 'Too many tokens per minute, please wait before trying again.'
     expect(await fail({ status: 429, message })).to.include({ code: 'provider_rate_limited' })
   })
 
-  it("D5.6: OpenAI's codes are context_too_long whatever the words", async () => {
+  it("D5.6: OpenAI's codes mean context_too_long whatever the message", async () => {
     for (const code of ['context_length_exceeded', 'string_above_max_length']) {
       expect(await fail({ status: 400, code, message: 'no' })).to.include({ code: 'context_too_long' })
     }
   })
 
-  it('an error told as a bare string in the stream fails the turn', async () => {
+  it('an error that is a plain string in the stream fails the turn', async () => {
     expect(await fail([{ raw: 'data: {"error":"model runner has crashed"}\n\n' }])).to.include({
       code: 'provider_unavailable',
     })
   })
 
-  it('a web page instead of a stream points at the address', async () => {
+  it('a web page instead of a stream is a failure that points at the address', async () => {
     const failure = await fail({ status: 200, body: '<html></html>', headers: { 'content-type': 'text/html' } })
     expect(failure).to.include({ code: 'provider_rejected', reason: 'web_page', ...FINAL })
   })
 
-  it('D1.3: a missing key says which variable to set, and no request is made', async () => {
+  it('D1.3: the message of a missing key names the variable to set, and no request is made', async () => {
     for (const type of ['openai', 'anthropic', 'google'] as const) {
       const failure = await failureOf(await openProvider({ type }))
       expect(failure).to.include({ code: 'provider_auth', reason: 'missing_api_key', ...FINAL })
@@ -228,7 +228,7 @@ describe('a failure', () => {
     }
   })
 
-  it('a key that is no header value is refused without being told', async () => {
+  it('a key that is no header value is refused, and no message contains it', async () => {
     const provider = await openProvider({ type: 'openai-compatible', baseUrl: server.url, apiKey: 'sk-1\nsk-2' })
     const failure = await failureOf(provider)
     expect(failure).to.include({ code: 'provider_auth', reason: 'malformed_api_key' })
@@ -245,14 +245,14 @@ describe('a failure', () => {
     expect(unknown.message).not.to.include('model.invalid')
   })
 
-  it("the egress guard's refusal is told in its own words", async () => {
+  it('a refusal of the egress guard keeps its message', async () => {
     const refusal = invalidRequest('This address may not be reached.')
     const provider = await openProvider({ type: 'ollama', send: () => Promise.reject(refusal) })
     const failure = await failureOf(provider, request())
     expect(failure).to.include({ code: 'provider_rejected', message: 'This address may not be reached.', ...FINAL })
   })
 
-  it('a certificate that is not accepted is not tried again', async () => {
+  it('a rejected certificate is not retryable', async () => {
     const cause = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
     const provider = await openProvider({
       type: 'ollama',

@@ -48,7 +48,7 @@ const LIMITS: Row[] = [
 ]
 
 for (const dialect of DIALECTS) {
-  describe(`the limits of a call by way of ${dialect}`, () => {
+  describe(`the limits of a call over ${dialect}`, () => {
     let server: ModelServer
 
     beforeEach(async () => {
@@ -58,8 +58,8 @@ for (const dialect of DIALECTS) {
     afterEach(() => server.close())
 
     for (const [limit, limits, answer, expected] of LIMITS) {
-      it(`reliability.md 2.2: past the limit for ${limit} it is ${expected.code}, and the connection is closed`, async () => {
-        // Google's and OpenAI's own formats begin with the first word: with headers alone, nothing has been sent.
+      it(`exceeding the limit for ${limit} ends the call with ${expected.code} and closes the connection`, async () => {
+        // In the other dialects the model server sends an opening event with the headers.
         if (limit === 'headers alone' && dialect !== 'google') return
         const provider = await connect(dialect, server, limits)
         server.answer(answer)
@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
       ['before the answer', { hangBeforeHeaders: true }],
       ['in mid-stream', [{ text: 'so' }, { hang: true }]],
     ] as [string, Answer][]) {
-      it(`design §4.10: aborting ${when} ends the iteration without a word, and closes the connection`, async () => {
+      it(`aborting ${when} ends the iteration without a last part and closes the connection`, async () => {
         const provider = await connect(dialect, server)
         const caller = new AbortController()
         server.answer(answer)
@@ -86,7 +86,7 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    it('many small events are no large one', async () => {
+    it('the limit for an event is not a limit for many small events', async () => {
       server.answer([{ tokens: 300 }])
       const parts = await ask(await connect(dialect, server, { maxEventBytes: 3_000 }))
       expect(parts.at(-1)).to.include({ type: 'finish' })
@@ -105,7 +105,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-/** What is made of a body that comes in these chunks. */
+/** The parts of an answer whose body arrives in these chunks. */
 async function askOf(chunks: Buffer[]) {
   const send = () => Promise.resolve({ status: 200, headers: {}, body: ReadableStream.from(chunks) })
   return ask(await openProvider({ type: 'ollama', send }))
@@ -125,7 +125,7 @@ describe('the limits of a call', () => {
     expect(server.requests).to.be.empty
   })
 
-  it('a reader that takes its time is not the silence of the provider', async () => {
+  it('the idle limit does not count while the reader is slow', async () => {
     const provider = await connect('openai-compatible', server, { idleMs: 40 })
     server.answer({ steps: [{ tokens: 5_000 }] })
     let said = ''
@@ -137,7 +137,7 @@ describe('the limits of a call', () => {
     expect(said).to.match(/^1 2 .* 4999 5000 $/)
   })
 
-  it('bytes that are not UTF-8 are provider_unavailable, and a character cut in two is not', async () => {
+  it('bytes that are not UTF-8 fail the call, and a character cut in two does not', async () => {
     const chunk = Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"😀"}}]}\n\n`)
     const end = Buffer.from('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n')
     const middle = chunk.indexOf('😀') + 2
@@ -147,7 +147,7 @@ describe('the limits of a call', () => {
     expect(torn.at(-1)).to.have.nested.property('failure.reason', 'not_utf8')
   })
 
-  it('a response that ends a little after its last word keeps its connection', async () => {
+  it('a response that ends shortly after its last event keeps its connection', async () => {
     const ended = Promise.withResolvers<boolean>()
     const answer = `event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":1,"output_tokens":1}}}\n\nevent: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n`
     const provider = await openProvider({
@@ -170,7 +170,7 @@ describe('the limits of a call', () => {
     expect(await ended.promise).to.equal(true)
   })
 
-  it('a host that accepts and never shakes hands is a timeout', async () => {
+  it('a host that accepts the connection and never completes the TLS handshake is a timeout', async () => {
     const mute = createServer().listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }
@@ -183,7 +183,7 @@ describe('the limits of a call', () => {
     mute.close()
   })
 
-  it('a provider that does not speak HTTP is provider_unavailable', async () => {
+  it('a host that does not speak HTTP is provider_unavailable', async () => {
     const shell = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')).listen(0, '127.0.0.1')
     await once(shell, 'listening')
     const { port } = shell.address() as { port: number }
@@ -192,7 +192,7 @@ describe('the limits of a call', () => {
     shell.close()
   })
 
-  it('reliability.md 2.1: a pause of our own process is not the silence of the provider', async () => {
+  it('the idle limit does not count while this process is paused', async () => {
     const provider = await connect('openai-compatible', server, { idleMs: 100 })
     const held = Promise.withResolvers<void>()
     server.answer([{ text: 'before' }, { hold: held.promise }, { text: ' after' }])
@@ -206,7 +206,7 @@ describe('the limits of a call', () => {
   })
 })
 
-/** Does nothing else for a while, as a process that was stopped. */
+/** Blocks the process, as if it were stopped, and then calls `then`. */
 function block(ms: number, then: () => void): void {
   const end = performance.now() + ms
   while (performance.now() < end);

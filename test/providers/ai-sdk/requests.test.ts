@@ -10,7 +10,7 @@ const READ = {
   inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
 }
 
-/** The history a tool round trip leads to, as the engine keeps it. */
+/** The history after a tool round trip, as the engine keeps it. */
 async function afterTools(provider: ModelProvider, asked: ModelRequest, output = 'it says so'): Promise<Message[]> {
   const parts = await ask(provider, asked)
   const calls = partsOf(parts, 'tool_call')
@@ -31,7 +31,7 @@ async function afterTools(provider: ModelProvider, asked: ModelRequest, output =
   ]
 }
 
-describe('what a provider is sent', () => {
+describe('the request to a provider', () => {
   let server: ModelServer
 
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describe('what a provider is sent', () => {
 
   afterEach(() => server.close())
 
-  /** The body of the second request: the one that carries a tool round trip. */
+  /** The body of the second request, which contains a tool round trip. */
   async function roundTrip(dialect: Dialect): Promise<string> {
     const provider = await connect(dialect, server)
     server.answer([{ thinking: 'let me see' }, { tool: 'Read', input: { path: 'a' } }])
@@ -50,14 +50,14 @@ describe('what a provider is sent', () => {
   }
 
   for (const dialect of DIALECTS) {
-    it(`a tool's result comes back with its call, by way of ${dialect}`, async () => {
+    it(`contains a tool's result with its call, over ${dialect}`, async () => {
       await roundTrip(dialect)
       expect(server.requests[0]?.streamed).to.equal(true)
       expect(JSON.stringify(server.requests[0]?.body)).to.include('"Reads a file."')
       expect(server.requests[1]?.results.map(({ text }) => text).join()).to.include('it says so')
     })
 
-    it(`D1.3: the key goes to ${dialect} as this provider wants it`, async () => {
+    it(`D1.3: carries the key in the header of ${dialect}`, async () => {
       await ask(await connect(dialect, server))
       const { authorization, 'x-api-key': anthropic, 'x-goog-api-key': google } = server.requests[0]?.headers ?? {}
       const own = { anthropic, google }[dialect as 'google'] ?? authorization
@@ -65,23 +65,23 @@ describe('what a provider is sent', () => {
     })
   }
 
-  it("design §6: Anthropic's signed thinking survives a tool round trip", async () => {
+  it("contains Anthropic's signed thinking after a tool round trip", async () => {
     const body = await roundTrip('anthropic')
     expect(body).to.match(/\{"type":"thinking","thinking":"let me see","signature":"Er[0-9a-f]+"\}/)
   })
 
-  it("design §6: Google's thought signatures survive a tool round trip", async () => {
+  it("contains Google's thought signatures after a tool round trip", async () => {
     expect(await roundTrip('google')).to.include('"thoughtSignature":"EpEgCo4gAb4="')
   })
 
-  it("design §6: OpenAI's reasoning comes back as the item it was, and OpenAI is told to store nothing", async () => {
+  it("contains OpenAI's reasoning as the item it was, and asks OpenAI to store nothing", async () => {
     const body = await roundTrip('openai')
     expect(server.requests.map(({ format }) => format)).to.deep.equal(['openai-responses', 'openai-responses'])
     expect(body).to.include('"type":"reasoning"').and.to.include('let me see')
     expect(server.requests[0]?.body).to.include({ store: false })
   })
 
-  it('`reasoning_content` goes back to a server that sends it, until the next message of the user', async () => {
+  it('contains `reasoning_content` for a server that sent it, until the next message of the user', async () => {
     expect(await roundTrip('openai-compatible')).to.include('"reasoning_content":"let me see"')
     const provider = await connect('openai-compatible', server)
     server.answer([{ thinking: 'hm' }, { tool: 'Read' }])
@@ -90,7 +90,7 @@ describe('what a provider is sent', () => {
     expect(JSON.stringify(server.requests.at(-1)?.body)).not.to.include('reasoning_content')
   })
 
-  it('nothing that another provider signed is sent, and its tool ids are made acceptable', async () => {
+  it('contains nothing that another provider signed, and tool ids of other providers in an accepted form', async () => {
     const meta = { google: { thoughtSignature: 'foreign' } }
     const messages: Message[] = [
       { role: 'user', text: 'hi' },
@@ -114,7 +114,7 @@ describe('what a provider is sent', () => {
     expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"is_error":true')
   })
 
-  describe('D4.11: as many stop sequences as the provider takes', () => {
+  describe('D4.11: contains as many stop sequences as the provider accepts', () => {
     const stopSequences = ['a', ' ', 'b', 'c', 'd', 'e', 'f']
     const sent: [Dialect, string, (body: Received['body']) => unknown, string[] | undefined][] = [
       ['openai-compatible', 'test-model', (body) => body['stop'], ['a', 'b', 'c', 'd']],
@@ -132,7 +132,7 @@ describe('what a provider is sent', () => {
     }
   })
 
-  it('the system prompt and the whole history go along', async () => {
+  it('contains the system prompt and the whole history', async () => {
     const messages: Message[] = [
       { role: 'user', text: 'one' },
       { role: 'assistant', blocks: [{ type: 'text', text: 'two' }] },
@@ -148,19 +148,19 @@ describe('what a provider is sent', () => {
     }
   })
 
-  it("ollama's base URL may leave out /v1", async () => {
+  it("goes to /v1 when Ollama's base URL names a host only", async () => {
     const provider = await openProvider({ type: 'ollama', baseUrl: new URL(server.url).origin })
     expect(textOf(await ask(provider))).to.equal('ok')
     expect(server.requests[0]).to.include({ path: '/v1/chat/completions' })
     expect(server.requests[0]?.headers).not.to.have.property('authorization')
   })
 
-  it("a model's id cannot lead Google's path elsewhere", async () => {
+  it("to Google keeps its path whatever the model's id contains", async () => {
     await ask(await connect('google', server), request({ model: 'x/../../files?a=' }))
     expect(server.requests[0]?.path).to.equal('/v1beta/models/x%2F..%2F..%2Ffiles%3Fa%3D:streamGenerateContent')
   })
 
-  it('usage is asked for where the format leaves it out otherwise', async () => {
+  it('asks for usage where the format omits it by default', async () => {
     await ask(await connect('openai-compatible', server))
     expect(server.requests[0]?.body['stream_options']).to.deep.equal({ include_usage: true })
   })

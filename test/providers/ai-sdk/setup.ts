@@ -3,7 +3,7 @@ import type { ModelLimits } from '../../../shared/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../shared/providers/port.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 
-/** Each wire format by the name of the configuration that leads to it. */
+/** Every wire format, by the configuration that selects it. */
 export const DIALECTS = [
   'openai-compatible',
   'ollama',
@@ -14,7 +14,7 @@ export const DIALECTS = [
 ] as const
 export type Dialect = (typeof DIALECTS)[number]
 
-/** OpenAI at its own address, whose requests are led to the server. */
+/** A `fetch` that sends requests for OpenAI's own address to the server. */
 const redirected =
   (server: ModelServer): typeof globalThis.fetch =>
   (input, init) =>
@@ -42,14 +42,14 @@ export const request = (fields: Partial<ModelRequest> = {}): ModelRequest => ({
 
 export const never = () => new AbortController().signal
 
-/** The whole answer. */
+/** All parts of an answer. */
 export async function ask(provider: ModelProvider, asked = request(), signal = never()): Promise<ModelPart[]> {
   const parts: ModelPart[] = []
   for await (const part of provider.stream(asked, signal)) parts.push(part)
   return parts
 }
 
-/** The failure an answer ended with. */
+/** The failure with which an answer ended. */
 export async function failureOf(provider: ModelProvider, asked = request()): Promise<Failure> {
   const last = (await ask(provider, asked)).at(-1)
   if (last?.type !== 'failure') throw new Error(`no failure but ${JSON.stringify(last)}`)

@@ -10,7 +10,7 @@ const chunk = (delta: object, fields: object = {}) => ({ id: 'c', choices: [{ in
 const say = (content: string) => chunk({ content })
 const call = (piece: object) => chunk({ tool_calls: [piece] })
 
-/** So many that what surrounds them is known. */
+/** Enough texts for the template of a chunk to be learnt. */
 const MANY = Array.from({ length: 12 }, (_, i) => `${i} `)
 
 const streamOf = (...chunks: object[]) =>
@@ -25,7 +25,7 @@ const answering = (bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Sen
 
 const provider = (send: Send) => openProvider({ type: 'openai-compatible', baseUrl: 'http://model.test/v1', send })
 
-/** What is made of a stream that comes in pieces of `size` bytes. */
+/** The parts of an answer whose stream arrives in pieces of `size` bytes. */
 async function read(text: string, size = 64 * 1024): Promise<ModelPart[]> {
   const bytes = Buffer.from(text)
   const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -37,21 +37,21 @@ async function read(text: string, size = 64 * 1024): Promise<ModelPart[]> {
 const reasonOf = async (text: string) => partsOf(await read(text), 'failure')[0]?.failure.reason
 
 describe('a streamed chat completion', () => {
-  it('reads the same however it is cut into pieces', async () => {
+  it('is read alike in pieces of every size', async () => {
     const text = `: hello\r\n\r\n${streamOf(say('a "quoted" \\ 😀'), say('é'), say('\n'), FINISH).replaceAll('\n\n', '\r\n\r\n')}`
     const whole = await read(text)
     expect(textOf(whole)).to.equal('a "quoted" \\ 😀é\n')
     for (const size of [1, 2, 3, 7, 50]) expect(await read(text, size), `${size} bytes each`).to.deep.equal(whole)
   })
 
-  it('an event may have its data on several lines, and fields beside it', async () => {
+  it('may have events with several data fields, and with other fields', async () => {
     const parts = await read(
       `event: x\nid: 1\ndata: {"choices":[{"delta":\ndata:{"content":"so"}}]}\n\n${streamOf(FINISH)}`,
     )
     expect(textOf(parts)).to.equal('so')
   })
 
-  it('texts between equal surroundings are read as they are, and chunks that differ elsewhere too', async () => {
+  it('keeps every text, in chunks that differ in their text only and in others', async () => {
     const texts = [...MANY, '","role":"tool', '\\"', '{"content": "x"}', '\u2028 😀', '']
     const odd = chunk({ content: 'odd', reasoning_content: 'why' })
     const parts = await read(streamOf(...texts.map(say), odd, say('end'), chunk({ content: 'last' }, { x: 1 }), FINISH))
@@ -59,13 +59,13 @@ describe('a streamed chat completion', () => {
     expect(textOf(parts, 'thinking_delta')).to.equal('why')
   })
 
-  it('a text that is none fails the turn even between known surroundings', async () => {
+  it('fails at a content that is no string, even in a chunk that is otherwise equal to the others', async () => {
     const bad = JSON.stringify(say('@')).replace('"@"', '12')
     const text = `${streamOf(...MANY.map(say)).replace('data: [DONE]\n\n', '')}data: ${bad}\n\n`
     expect(await reasonOf(text)).to.equal('bad_chunk')
   })
 
-  it('content in parts is thinking and text, as Mistral sends it', async () => {
+  it('may have content in parts of thinking and text, as Mistral sends it', async () => {
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }
     const parts = await read(streamOf(chunk({ content: [thinking, { type: 'text', text: 'ok' }] }), FINISH))
     expect(parts.map(({ type }) => type)).to.deep.equal([
@@ -77,12 +77,12 @@ describe('a streamed chat completion', () => {
     ])
   })
 
-  it('`reasoning` is thinking that the server does not want back', async () => {
+  it('may have thinking in `reasoning`, which is not sent back', async () => {
     const [end] = partsOf(await read(streamOf(chunk({ reasoning: 'hm' }), say('ok'), FINISH)), 'thinking_end')
     expect(end).to.deep.equal({ type: 'thinking_end' })
   })
 
-  it('D4.8: a refusal is content_filtered behind its words', async () => {
+  it('D4.8: ends with content_filtered after the text of a refusal', async () => {
     const parts = await read(streamOf(chunk({ refusal: 'I will not.' }), FINISH))
     expect(textOf(parts)).to.equal('I will not.')
     expect(parts.at(-1)).to.have.nested.property('failure.code', 'content_filtered')
@@ -99,10 +99,10 @@ describe('a streamed chat completion', () => {
     ['a call without a name', streamOf(call({ index: 0, function: { arguments: '{}' } }), FINISH), 'bad_answer'],
   ]
   for (const [what, text, reason] of BROKEN) {
-    it(`D4.8: ${what} is ${reason}`, async () => expect(await reasonOf(text)).to.equal(reason))
+    it(`D4.8: fails with ${reason} for ${what}`, async () => expect(await reasonOf(text)).to.equal(reason))
   }
 
-  it('an `error` of null is none, and a reason without `[DONE]` is an end', async () => {
+  it('ends regularly with an `error` of null, and without `[DONE]`', async () => {
     const parts = await read(`data: ${JSON.stringify({ ...say('ok'), error: null, ...FINISH })}\n\n`)
     expect(parts.at(-1)).to.include({ type: 'finish' })
   })
@@ -116,7 +116,7 @@ describe('tool calls of a streamed chat completion', () => {
       input,
     ])
 
-  it('are put together by index, in the order of the index, and the name may come late', async () => {
+  it('are assembled by index, in the order of the index, also when the name comes late', async () => {
     const calls = await callsOf(
       { index: 1, id: 'b', function: { name: 'Glob', arguments: '{' } },
       { index: 0, id: 'a', function: { arguments: '{"x"' } },
@@ -135,7 +135,7 @@ describe('tool calls of a streamed chat completion', () => {
     expect(await callsOf(...pieces)).to.deep.equal([['a', 'Read', '{"x":1}']])
   })
 
-  it('that all come under one index, or under none, are told apart', async () => {
+  it('are distinguished when all have the same index, or none', async () => {
     for (const index of [0, undefined]) {
       const pieces = ['a', 'b'].map((id) => ({ index, id, function: { name: 'Read', arguments: `{"x":"${id}"}` } }))
       expect(await callsOf(...pieces)).to.deep.equal([
@@ -145,7 +145,7 @@ describe('tool calls of a streamed chat completion', () => {
     }
   })
 
-  it('without an id, or with one that was used, get their own', async () => {
+  it('get an id of their own when theirs is missing or used already', async () => {
     const named = { name: 'Read', arguments: '{}' }
     const calls = await callsOf({ index: 0, id: 'a', function: named }, { index: 1, id: 'a', function: named })
     const [first, second] = calls.map(([id]) => id)
@@ -153,7 +153,7 @@ describe('tool calls of a streamed chat completion', () => {
     expect(second).to.match(/^call_\w{32}$/)
   })
 
-  it("go back with Google's signature", async () => {
+  it("are sent back with Google's signature", async () => {
     const extra_content = { google: { thought_signature: 'EpEg' } }
     const [made] = partsOf(
       await read(streamOf(call({ index: 0, id: 'a', function: { name: 'Read', arguments: '{}' }, extra_content }))),
@@ -178,7 +178,7 @@ describe('tool calls of a streamed chat completion', () => {
 })
 
 describe('the connection of a chat completion', () => {
-  it('design §4.4: is asked for bytes only when the parts of those before have been taken', async () => {
+  it('is read only when all parts of the bytes before have been taken', async () => {
     let pulls = 0
     const endless = {
       [Symbol.asyncIterator]: () => ({
@@ -197,7 +197,7 @@ describe('the connection of a chat completion', () => {
     await parts.return?.()
   })
 
-  it('is kept when the response ends a little after `[DONE]`, and closed when it does not', async () => {
+  it('is kept when the response ends shortly after `[DONE]`, and closed when it does not', async () => {
     for (const isEnding of [true, false]) {
       const closed = Promise.withResolvers<boolean>()
       const send: Send = (_url, { signal }) => {
@@ -216,7 +216,7 @@ describe('the connection of a chat completion', () => {
     }
   })
 
-  it('the query of a base URL stays behind the path', async () => {
+  it('keeps the query of the base URL', async () => {
     let asked = ''
     const send: Send = (url) => {
       asked = url

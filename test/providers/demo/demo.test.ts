@@ -11,7 +11,7 @@ const answer = (messages: Message[]) => ask(demo, request({ messages }))
 
 const usageOf = async (prompt: string) => partsOf(await answer(asking(prompt)), 'finish')[0]?.usage
 
-/** The blocks of text, whole. */
+/** The texts of the text blocks. */
 function blocks(parts: ModelPart[]): string[] {
   const said = ['']
   for (const part of parts) {
@@ -21,7 +21,7 @@ function blocks(parts: ModelPart[]): string[] {
   return said.slice(0, -1)
 }
 
-/** Plays a run: the demo calls tools, and each gives `output`. */
+/** Plays a run in which every tool that the demo calls returns `output`. */
 async function run(prompt: string, output = 'forty-two') {
   const messages = asking(prompt)
   const turns: ModelPart[][] = []
@@ -39,13 +39,13 @@ async function run(prompt: string, output = 'forty-two') {
 }
 
 describe('the demo model', () => {
-  it('D1.4: says in its first text that it is a demo, and echoes the prompt', async () => {
+  it('D1.4: states in its first text that it is a demo, and echoes the prompt', async () => {
     const [first, second] = blocks(await answer(asking('hello there\nfriend')))
     expect(first).to.include('demo model')
     expect(second).to.equal('You wrote: hello there\nfriend')
   })
 
-  it('D1.4: says so once in a conversation', async () => {
+  it('D1.4: introduces itself once in a conversation', async () => {
     const said: Message = { role: 'assistant', blocks: [{ type: 'text', text: 'well' }] }
     const parts = await answer([...asking('one'), said, ...asking('two')])
     expect(blocks(parts)).to.deep.equal(['You wrote: two'])
@@ -56,7 +56,7 @@ describe('the demo model', () => {
     expect(await answer(messages)).to.deep.equal(await answer(messages))
   })
 
-  it('says and thinks word by word, one block a line', async () => {
+  it('streams text and thinking word by word, one block for each directive', async () => {
     const parts = await answer(asking('/think let me see\n/say one two\n/say three'))
     expect(partsOf(parts, 'thinking_delta').map(({ text }) => text)).to.deep.equal(['let', ' me', ' see'])
     expect(parts[3]).to.deep.equal({ type: 'thinking_end' })
@@ -64,7 +64,7 @@ describe('the demo model', () => {
     expect(parts.at(-1)).to.include({ type: 'finish', reason: 'end_turn' })
   })
 
-  it('D1.4: each turn takes the lines up to the first tool call, and the last one tells the results', async () => {
+  it('D1.4: ends each turn at its tool call, and reports the results in the last one', async () => {
     const turns = await run('/say a\n/tool Read {"path":"x"}\n/say b\n/tool Glob\n/say c')
     expect(
       turns.map((parts) => partsOf(parts, 'tool_call').map(({ toolName, input }) => [toolName, input])),
@@ -85,7 +85,7 @@ describe('the demo model', () => {
     )
   })
 
-  it('D5.4: /plan calls ExitPlanMode', async () => {
+  it('D5.4: calls ExitPlanMode for /plan', async () => {
     const [first = []] = await run('/plan {"steps":[{"id":"s1","prompt":"do"}]}')
     expect(partsOf(first, 'tool_call')[0]).to.include({
       toolName: 'ExitPlanMode',
@@ -93,7 +93,7 @@ describe('the demo model', () => {
     })
   })
 
-  it('/fail fails with its code before anything has been seen, and ends the answer', async () => {
+  it('fails with the code of /fail, without an introduction before it, and ends the answer there', async () => {
     const parts = await answer(asking('/fail provider_unavailable\n/say never'))
     expect(parts).to.have.length(1)
     expect(parts[0]).to.have.nested.include({ 'failure.code': 'provider_unavailable', 'failure.isRetryable': true })
@@ -113,21 +113,21 @@ describe('the demo model', () => {
     '/sleep soon',
     '/say',
   ]) {
-    it(`"${line}" is answered by an explanation of the directives, not by a failure`, async () => {
+    it(`explains the directives for "${line}" instead of failing`, async () => {
       const parts = await answer(asking(line))
       expect(textOf(parts)).to.match(/Not understood: .*\/tool NAME \{json\}/)
       expect(parts.at(-1)).to.include({ type: 'finish', reason: 'end_turn' })
     })
   }
 
-  it('/sleep ends when the run is aborted', async () => {
+  it('ends /sleep when the run is aborted', async () => {
     const caller = new AbortController()
     const asleep = ask(demo, request({ messages: asking('/sleep 60000\n/say never') }), caller.signal)
     setImmediate(() => caller.abort())
     expect(await asleep).to.be.empty
   })
 
-  it('an aborted answer stops in the middle of a block', async () => {
+  it('ends an aborted answer in the middle of a block', async () => {
     const caller = new AbortController()
     const seen: string[] = []
     for await (const part of demo.stream(request({ messages: asking(`/say ${'word '.repeat(500)}`) }), caller.signal)) {
@@ -137,7 +137,7 @@ describe('the demo model', () => {
     expect(seen).to.have.length(40)
   })
 
-  it('costs about a token for four characters', async () => {
+  it('counts a token for four characters', async () => {
     const [short, long] = [await usageOf('/say a'), await usageOf(`/say ${'a'.repeat(401)}`)]
     expect((long?.input ?? 0) - (short?.input ?? 0)).to.equal(100)
     expect((long?.output ?? 0) - (short?.output ?? 0)).to.equal(100)

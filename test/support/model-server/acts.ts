@@ -1,19 +1,19 @@
 import type { Finish, ScriptedAnswer, Step } from './script.ts'
 
-/** A tool call whose input is cut into the pieces it is sent in. */
+/** A tool call with its input cut into pieces. */
 export type ToolCall = { id: string | undefined; name: string; pieces: string[] }
 
-/** A step with everything decided that needs no clock and no socket. */
+/** A step with its text cut into pieces, ready to be performed. */
 export type Act =
   | { say: 'text' | 'thinking'; pieces: string[]; everyMs: number }
   | { tokens: number; everyMs: number }
   | { call: ToolCall }
   | Exclude<Step, { text: unknown } | { thinking: unknown } | { tokens: unknown } | { tool: unknown }>
 
-export type Plan = { acts: Act[]; finish: Finish; stopSequence: string | undefined }
+type Plan = { acts: Act[]; finish: Finish; stopSequence: string | undefined }
 
-/** Decides what an answer does: its texts in pieces, cut at the first of `stops` when the answer honours them. */
-export function plan(answer: ScriptedAnswer, stops: string[]): Plan {
+/** Converts an answer into acts. Its text is cut at the first of `stops` when the answer honours them. */
+export function planAnswer(answer: ScriptedAnswer, stops: string[]): Plan {
   const acts = answer.steps.map(toAct)
   const cut = answer.honourStop === true ? findStop(acts, stops) : undefined
   if (cut) return { acts: cutAt(acts, cut.at), finish: 'stop', stopSequence: cut.stop }
@@ -32,7 +32,7 @@ function toAct(step: Step): Act {
   return { call: { id: step.id, name: step.tool, pieces: split(json, step.chunks ?? 3) } }
 }
 
-/** Words keep the blanks before them, as real tokens do. A count cuts between characters, never inside one. */
+/** Cuts a text into words, each with the blanks before it, or into `chunks` pieces, never inside a character. */
 function split(text: string | string[], chunks?: number): string[] {
   if (typeof text !== 'string') return text
   if (chunks === undefined) return text.match(/\s*\S+(?:\s+$)?|^\s+$/g) ?? []
@@ -42,14 +42,14 @@ function split(text: string | string[], chunks?: number): string[] {
   return pieces.filter((piece) => piece !== '')
 }
 
-/** Where the earliest stop sequence begins in all the text said. */
+/** Finds the earliest stop sequence in the text of all acts. */
 function findStop(acts: Act[], stops: string[]): { at: number; stop: string } | undefined {
   const said = acts.flatMap((act) => ('say' in act && act.say === 'text' ? act.pieces : [])).join('')
   const found = stops.map((stop) => ({ at: said.indexOf(stop), stop })).filter(({ at }) => at >= 0)
   return found.toSorted((a, b) => a.at - b.at)[0]
 }
 
-/** The acts up to the `at`th character of text. */
+/** Returns the acts up to the `at`th character of text. */
 function cutAt(acts: Act[], at: number): Act[] {
   const kept: Act[] = []
   let left = at

@@ -3,7 +3,7 @@ import { anthropicError } from './anthropic-errors.ts'
 import type { Failure, Finish, Usage } from './script.ts'
 import { type Block, type Call, type Encoder, type Ending, event, inputOf, type Wire } from './wire.ts'
 
-/** Anthropic's messages. */
+/** Anthropic's messages API. */
 export const anthropic: Wire = {
   format: 'anthropic',
   requestIdHeader: 'request-id',
@@ -14,7 +14,7 @@ export const anthropic: Wire = {
   opensBeforeFailing: false,
 }
 
-/** Blocks are numbered and never overlap: one closes before the next opens. */
+/** Encodes a stream of numbered blocks, of which one is open at a time. */
 class AnthropicStream implements Encoder {
   readonly #call: Call
   #index = -1
@@ -68,7 +68,7 @@ class AnthropicStream implements Encoder {
     return ended + this.#start(block)
   }
 
-  /** The first block is followed by a ping, as it is in life. */
+  /** The first block is followed by a ping, as Anthropic sends it. */
   #start(block: unknown): string {
     this.#index += 1
     const start = event('content_block_start', {
@@ -83,7 +83,7 @@ class AnthropicStream implements Encoder {
     return event('content_block_delta', { type: 'content_block_delta', index: this.#index, delta })
   }
 
-  /** A thought is signed before its block closes. */
+  /** A thinking block is signed before it closes. */
   #end(): string {
     if (!this.#open) return ''
     const signature = `Er${this.#call.id}${this.#index}`
@@ -128,7 +128,7 @@ const STOP_REASON: Record<Finish, string> = {
 const stopReason = (finish: Finish, stopSequence: string | undefined) =>
   stopSequence === undefined ? STOP_REASON[finish] : 'stop_sequence'
 
-/** `input_tokens` leaves out what the cache held: the three numbers are disjoint here. */
+/** In this format `input_tokens` excludes cached tokens: the three counts are disjoint. */
 const inputUsage = ({ input, cacheRead, cacheWrite }: Usage) => ({
   input_tokens: input - cacheRead - cacheWrite,
   cache_creation_input_tokens: cacheWrite,

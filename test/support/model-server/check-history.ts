@@ -1,10 +1,10 @@
-import type { Mark } from './history.ts'
+import type { HistoryEntry } from './history.ts'
 import type { Failure } from './script.ts'
 import type { Format, Json } from './wire.ts'
 
-type Complaints = { unanswered(ids: string[], message: number): string; orphan(id: string, message: number): string }
+type Messages = { unanswered(ids: string[], message: number): string; orphan(id: string, message: number): string }
 
-const COMPLAINTS: Record<Format, Complaints> = {
+const MESSAGES: Record<Format, Messages> = {
   'openai-chat': {
     unanswered: (ids) =>
       `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${ids.join(', ')}`,
@@ -29,38 +29,38 @@ const COMPLAINTS: Record<Format, Complaints> = {
 }
 
 /**
- * What a provider would say of a conversation it cannot accept: one without messages, a tool call without its result
- * before anyone speaks again, a result nobody asked for.
+ * Returns the error with which a provider refuses an invalid conversation: one without messages, a tool call without a result
+ * before the next message, or a result without a call.
  */
-export function checkHistory(format: Format, body: Json, history: Mark[]): Failure | undefined {
+export function checkHistory(format: Format, body: Json, history: HistoryEntry[]): Failure | undefined {
   if (refersBack(body)) return undefined
   if (isEmpty(body)) return { status: 400 }
-  const complain = COMPLAINTS[format]
-  const open: Mark[] = []
-  for (const mark of history) {
-    const call = open.findIndex(({ id }) => id === mark.id)
-    if (mark.kind === 'call') open.push(mark)
-    else if (mark.kind !== 'result' && speaksTooSoon(format, mark, open[0])) break
-    else if (mark.kind === 'result' && call < 0) return refusal(complain.orphan(mark.id, mark.message))
-    else if (mark.kind === 'result') open.splice(call, 1)
+  const messages = MESSAGES[format]
+  const open: HistoryEntry[] = []
+  for (const entry of history) {
+    const call = open.findIndex(({ id }) => id === entry.id)
+    if (entry.kind === 'call') open.push(entry)
+    else if (entry.kind !== 'result' && isTooEarly(format, entry, open[0])) break
+    else if (entry.kind === 'result' && call < 0) return refusal(messages.orphan(entry.id, entry.message))
+    else if (entry.kind === 'result') open.splice(call, 1)
   }
   const [first] = open
   const ids = open.map(({ id }) => id)
-  return first && refusal(complain.unanswered(ids, first.message))
+  return first && refusal(messages.unanswered(ids, first.message))
 }
 
 const refusal = (message: string): Failure => ({ status: 400, message })
 
-/** The responses API alone lets the assistant speak between its calls and their results: each is an item of its own. */
-const speaksTooSoon = (format: Format, mark: Mark, call: Mark | undefined) =>
-  call !== undefined && mark.message !== call.message && (mark.kind === 'user' || format !== 'openai-responses')
+/** Only the responses API allows assistant messages between calls and their results: each is an item of its own. */
+const isTooEarly = (format: Format, entry: HistoryEntry, call: HistoryEntry | undefined) =>
+  call !== undefined && entry.message !== call.message && (entry.kind === 'user' || format !== 'openai-responses')
 
 function isEmpty(body: Json): boolean {
   const conversation = body['messages'] ?? body['contents'] ?? body['input'] ?? []
   return Array.isArray(conversation) && conversation.length === 0
 }
 
-/** The responses API keeps earlier items itself; what it keeps cannot be checked here. */
+/** The responses API can store earlier items; a conversation that refers to them cannot be checked here. */
 function refersBack(body: Json): boolean {
   const { input } = body
   if (typeof body['previous_response_id'] === 'string') return true

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { obey } from './directives.ts'
+import { answerDirectives } from './directives.ts'
 import { bodyOf } from './drive.ts'
 import type { Answer } from './model-server.ts'
 
-const asked = (prompt: string) => obey({ prompt, results: [] })
+const asked = (prompt: string) => answerDirectives({ prompt, results: [] })
 
-describe('the model that does as its prompt says', () => {
+describe('the model that follows directives in its prompt', () => {
   const cases: [prompt: string, answer: Answer][] = [
     ['hello', { steps: [{ text: 'hello' }], honourStop: true }],
     ['please\n/say one two', { steps: [{ text: 'one two' }], honourStop: true }],
@@ -33,11 +33,11 @@ describe('the model that does as its prompt says', () => {
     it(`answers ${JSON.stringify(prompt)}`, () => expect(asked(prompt)).to.deep.equal(answer))
   }
 
-  it('tells what its tools said', () => {
-    expect(obey({ prompt: '', results: [{ id: 'c', text: '42' }] })).to.equal('The tool said: 42')
+  it('repeats the results of its tools', () => {
+    expect(answerDirectives({ prompt: '', results: [{ id: 'c', text: '42' }] })).to.equal('The tool said: 42')
   })
 
-  it('runs as a process that says where it listens and stops when it is told to', async () => {
+  it('runs as a process that prints its address and stops at SIGTERM', async () => {
     const main = fileURLToPath(new URL('main.ts', import.meta.url))
     const child = spawn(process.execPath, [main], {
       env: { ...process.env, PORT: '0' },

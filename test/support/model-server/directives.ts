@@ -2,8 +2,8 @@ import type { Received } from './received.ts'
 import type { Answer, ScriptedAnswer, Step } from './script.ts'
 
 export const DIRECTIVES = `
-/say TEXT              says it
-/think TEXT            thinks it
+/say TEXT              sends the text
+/think TEXT            sends the text as thinking
 /tokens COUNT [MS]     that many one-token texts, one each MS milliseconds (default: as fast as they are read)
 /tool NAME [JSON]      calls a tool
 /wait MS               pauses
@@ -36,10 +36,10 @@ const STEPS: Record<string, (rest: string) => Step> = {
 }
 
 /**
- * Answers as the last user message says, one directive a line; other lines beside directives are ignored. Without a
- * directive the message is echoed, and tool results are told.
+ * Answers as the directives in the last user message say, one on each text line; other text beside directives is ignored. A
+ * message without directives is echoed, and tool results are repeated.
  */
-export function obey({ prompt, results }: Pick<Received, 'prompt' | 'results'>): Answer {
+export function answerDirectives({ prompt, results }: Pick<Received, 'prompt' | 'results'>): Answer {
   if (results.length > 0) return `The tool said: ${results.map(({ text }) => text).join('\n')}`
   const lines = [...prompt.matchAll(/^\/(\w+)[ \t]*(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
   if (lines.some(({ name }) => name === 'toolong')) return { contextTooLong: true }

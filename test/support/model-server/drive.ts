@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type ModelServer, startModelServer } from './model-server.ts'
 
-/** The clients that real products use, pointed at a model server. */
+/** The AI SDK's clients, connected to a model server. */
 const CLIENTS = {
   'openai-compatible': ({ url }: ModelServer): LanguageModelV4 =>
     createOpenAICompatible({ name: 'test', baseURL: url, apiKey: 'k', includeUsage: true }).chatModel('m'),
@@ -22,12 +22,12 @@ export const HI = {
   prompt: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
 } satisfies LanguageModelV4CallOptions
 
-/** A stream that is read part by part, or to its end. */
+/** Opens a stream that can be read part by part. */
 export async function open(model: LanguageModelV4, options: Partial<LanguageModelV4CallOptions> = {}) {
   const { stream } = await model.doStream({ ...HI, ...options })
   const reader = stream.getReader()
   return {
-    /** Reads on to the next part of a type. */
+    /** Reads up to the next part of a type. */
     async next(type: LanguageModelV4StreamPart['type']) {
       for (;;) {
         const { done, value } = await reader.read()
@@ -46,7 +46,7 @@ export async function open(model: LanguageModelV4, options: Partial<LanguageMode
   }
 }
 
-/** Everything a model answers. */
+/** All parts of an answer. */
 export const drain = async (model: LanguageModelV4, options: Partial<LanguageModelV4CallOptions> = {}) =>
   (await open(model, options)).rest()
 
@@ -58,21 +58,21 @@ export const deltas = (
   type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta',
 ) => partsOf(parts, type).map(({ delta }) => delta)
 
-/** A JSON body, whatever it holds. */
+/** Reads a JSON body. */
 export const bodyOf = async (res: Response | Promise<Response>) => JSON.parse(await (await res).text())
 
-/** What a promise rejects with. */
+/** Resolves with the reason with which a promise rejects. */
 export const failure = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => {
-      throw new Error('it did not fail')
+      throw new Error('the promise did not reject')
     },
     (cause: unknown) => cause,
   )
 
 type Use = () => { server: ModelServer; model: LanguageModelV4 }
 
-/** The same tests for each client, each test with a server of its own, which ends with nothing left open. */
+/** Runs the same tests for each client. Each test has a server of its own, which must have no open request at its end. */
 export function eachClient(title: string, tests: (name: ClientName, use: Use) => void) {
   for (const name of Object.keys(CLIENTS) as ClientName[]) {
     describe(`${title}, read by the ${name} client`, () => {
@@ -82,7 +82,8 @@ export function eachClient(title: string, tests: (name: ClientName, use: Use) =>
       })
       afterEach(async () => {
         await server.close()
-        if (server.openRequests() + server.openConnections() > 0) throw new Error('something is left open')
+        if (server.openRequests() + server.openConnections() > 0)
+          throw new Error('a request or a connection is left open')
       })
       tests(name, () => ({ server, model: CLIENTS[name](server) }))
     })

@@ -14,7 +14,7 @@ eachClient('the failing provider', (name, use) => {
     expect(await failure(drain(model))).to.include({ statusCode: 401, isRetryable: false })
   })
 
-  it('finds the input too long', async () => {
+  it('reports that the input is too long', async () => {
     const { server, model } = use()
     server.answer({ contextTooLong: true }, { contextTooLong: true })
     for (const attempt of [() => drain(model), async () => model.doGenerate(HI)]) {
@@ -59,14 +59,14 @@ eachClient('the failing provider', (name, use) => {
     expect(partsOf(parts, 'error')).to.have.length(1)
   })
 
-  it('answers with a page that is no answer', async () => {
+  it('answers with a web page', async () => {
     const { server, model } = use()
     server.answer({ status: 502, body: '<html>bad gateway</html>', headers: { 'content-type': 'text/html' } })
     const refused = await failure(drain(model))
     expect(refused).to.include({ statusCode: 502, isRetryable: true, responseBody: '<html>bad gateway</html>' })
   })
 
-  it('resets the connection before it has answered', async () => {
+  it('resets the connection before the headers', async () => {
     const { server, model } = use()
     server.answer({ resetBeforeHeaders: true })
     const cut = await failure(drain(model))
@@ -74,7 +74,7 @@ eachClient('the failing provider', (name, use) => {
     expect(server.requests[0]?.closed, 'it was not the client').to.equal(false)
   })
 
-  it('resets the connection once the reader has seen so much', async () => {
+  it('resets the connection after the client has read a part of the answer', async () => {
     const { server, model } = use()
     const seen = Promise.withResolvers<void>()
     server.answer([{ text: ['one', 'two'] }, { hold: seen.promise }, { reset: true }])
@@ -89,7 +89,7 @@ eachClient('the failing provider', (name, use) => {
     expect(server.requests[0]?.closed, 'it was not the client').to.equal(false)
   })
 
-  it('sees a client leave that has waited long enough', async () => {
+  it('notices a client that leaves in mid-stream', async () => {
     const { server, model } = use()
     server.answer([{ text: 'so far' }, { hang: true }])
     const reader = new AbortController()
@@ -104,7 +104,7 @@ eachClient('the failing provider', (name, use) => {
     expect(server.openRequests()).to.equal(0)
   })
 
-  it('sees a client leave that has not had a single header', async () => {
+  it('notices a client that leaves before the headers', async () => {
     const { server, model } = use()
     server.answer({ hangBeforeHeaders: true })
     const reader = new AbortController()
@@ -115,7 +115,7 @@ eachClient('the failing provider', (name, use) => {
     expect(await failed).to.have.property('name', 'AbortError')
   })
 
-  it('is down until it listens again, at the same address', async () => {
+  it('is unreachable after close, until it listens again at the same address', async () => {
     const { server, model } = use()
     await drain(model)
     await server.close()

@@ -2,7 +2,7 @@ import type { ToolCall } from './acts.ts'
 import type { Failure, Finish, Usage } from './script.ts'
 import { type Block, type Call, type Encoder, inputOf, type Json, type Wire } from './wire.ts'
 
-/** Google's generateContent, its stream as `?alt=sse` gives it. */
+/** Google's generateContent API, streamed with `?alt=sse`. */
 export const google: Wire = {
   format: 'google',
   requestIdHeader: 'x-goog-request-id',
@@ -19,7 +19,7 @@ export const google: Wire = {
   opensBeforeFailing: false,
 }
 
-/** Calls come whole, and one that is not JSON never comes: the end reports it instead. */
+/** Tool calls are sent as a whole. One that is not JSON is not sent; the finish reason reports it. */
 function stream(call: Call): Encoder {
   const send = (part: Json) => frame(chunk(call, { parts: [part], usage: call.usage }))
   let malformed = false
@@ -70,7 +70,7 @@ const FINISH: Record<Finish, string> = {
 
 const finishReason = (finish: Finish, malformed: boolean) => (malformed ? 'MALFORMED_FUNCTION_CALL' : FINISH[finish])
 
-/** Thoughts are counted beside the answer, not within it. */
+/** In this format the candidates' tokens exclude thinking. */
 const usageOf = ({ input, output, cacheRead, reasoning }: Usage) => ({
   promptTokenCount: input,
   candidatesTokenCount: output - reasoning,

@@ -1,38 +1,38 @@
 import type { Format, Json } from './wire.ts'
 
-/** What one part of one message is, in order: everything this server needs to know of a conversation. */
-export type Mark = { message: number; kind: 'user' | 'assistant' | 'call' | 'result'; id: string; text: string }
+/** One part of one message of a conversation. `message` is the index of the message. */
+export type HistoryEntry = { message: number; kind: 'user' | 'assistant' | 'call' | 'result'; id: string; text: string }
 
-/** The conversation of a request, whatever its format. System prompts are left out. */
-export function historyOf(format: Format, body: Json): Mark[] {
+/** Reads the conversation of a request in any format, without system prompts. */
+export function historyOf(format: Format, body: Json): HistoryEntry[] {
   if (format === 'openai-responses' && typeof body['input'] === 'string') {
     return [{ message: 0, kind: 'user', id: '', text: body['input'] }]
   }
   const [list, read] = READERS[format]
-  return objects(body[list]).flatMap((entry, message) => read(entry).map((mark) => ({ ...mark, message })))
+  return objects(body[list]).flatMap((entry, message) => read(entry).map((entry) => ({ ...entry, message })))
 }
 
-/** The text of the last message, if a user wrote it. */
-export function promptOf(history: Mark[]): string {
+/** The text of the last message if it is the user's, else empty. */
+export function promptOf(history: HistoryEntry[]): string {
   const last = history.at(-1)
   if (last?.kind !== 'user') return ''
   return history
-    .flatMap((mark) => (mark.kind === 'user' && mark.message === last.message ? [mark.text] : []))
+    .flatMap((entry) => (entry.kind === 'user' && entry.message === last.message ? [entry.text] : []))
     .join('\n')
 }
 
-/** The tool results the conversation ends with, in order. */
-export const resultsOf = (history: Mark[]): Mark[] =>
-  history.slice(history.findLastIndex((mark) => mark.kind !== 'result') + 1)
+/** The tool results at the end of the conversation, in order. */
+export const resultsOf = (history: HistoryEntry[]): HistoryEntry[] =>
+  history.slice(history.findLastIndex((entry) => entry.kind !== 'result') + 1)
 
-/** The stop sequences a request names. */
+/** The stop sequences of a request. */
 export function stopsOf(body: Json): string[] {
   const generation = objects([body['generationConfig']])[0]
   const stops = body['stop'] ?? body['stop_sequences'] ?? generation?.['stopSequences'] ?? []
   return [stops].flat().filter((stop) => typeof stop === 'string')
 }
 
-type Part = Omit<Mark, 'message'>
+type Part = Omit<HistoryEntry, 'message'>
 
 const READERS: Record<Format, [list: string, read: (entry: Json) => Part[]]> = {
   'openai-chat': ['messages', readChat],
@@ -61,7 +61,7 @@ function readAnthropic(entry: Json): Part[] {
   })
 }
 
-/** Google pairs calls and results by name where it gives no ids. */
+/** Google pairs calls and results by name when they have no ids. */
 function readGoogle({ role, parts }: Json): Part[] {
   return objects(parts).flatMap((each) => {
     const call = objects([each['functionCall']])[0]
@@ -77,13 +77,13 @@ function spoken({ role, content }: Json): Part[] {
   return textOf(content) === '' ? [] : [part(role, content)]
 }
 
-const part = (kind: Mark['kind'], content: unknown, id?: unknown): Part => ({
+const part = (kind: HistoryEntry['kind'], content: unknown, id?: unknown): Part => ({
   kind,
   id: typeof id === 'string' ? id : '',
   text: textOf(content),
 })
 
-/** The text of a content that is a string or a list of parts. */
+/** The text of content that is a string or a list of parts. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   return objects(content)

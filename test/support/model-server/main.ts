@@ -1,9 +1,9 @@
-import { DIRECTIVES, obey } from './directives.ts'
+import { answerDirectives, DIRECTIVES } from './directives.ts'
 import { startModelServer } from './model-server.ts'
 
-/** The model server as a process of its own: listens on PORT, any free one by default, and does what prompts say. */
+/** The model server as a process: listens on PORT (default: any free port) and follows the directives in prompts. */
 const server = await startModelServer({ port: Number(process.env['PORT'] ?? 0), record: false })
-server.otherwise(obey)
+server.otherwise(answerDirectives)
 process.stdout.write(`listening ${server.url}\n`)
 if (process.stdout.isTTY) process.stdout.write(`Google's format: ${server.googleUrl}\n${DIRECTIVES}`)
 

@@ -4,14 +4,14 @@ import type { Finish } from './model-server.ts'
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, cacheWrite: 10, reasoning: 5 }
 
-/** What a format or its client cannot say. */
+/** Clients whose format, or the client itself, lacks a feature. */
 const NO_THINKING: ClientName[] = ['openai chat']
 const NO_PIECES: ClientName[] = ['google']
 const NO_CACHE_WRITE: ClientName[] = ['openai-compatible', 'google']
 const NO_STOP: ClientName[] = ['openai responses']
 
 eachClient('the scripted model', (name, use) => {
-  it('says a text word by word', async () => {
+  it('streams a text word by word', async () => {
     const { server, model } = use()
     server.answer('one two  three')
     const parts = await drain(model)
@@ -28,7 +28,7 @@ eachClient('the scripted model', (name, use) => {
     expect(partsOf(parts, 'text-end')).to.have.length(1)
   })
 
-  it('thinks before it speaks', async () => {
+  it('streams thinking before text', async () => {
     const { server, model } = use()
     server.answer([{ thinking: 'let me see' }, { text: 'ok' }])
     const parts = await drain(model)
@@ -36,7 +36,7 @@ eachClient('the scripted model', (name, use) => {
     expect(deltas(parts, 'text-delta').join('')).to.equal('ok')
   })
 
-  it('calls tools with their input in pieces', async () => {
+  it('calls tools with the input in pieces', async () => {
     const { server, model } = use()
     const input = { path: 'a.txt', limit: 3 }
     server.answer([{ text: 'so' }, { tool: 'Read', input, chunks: 4 }, { tool: 'Glob', id: 'given' }])
@@ -50,7 +50,7 @@ eachClient('the scripted model', (name, use) => {
     expect(partsOf(parts, 'finish')[0]?.finishReason.unified).to.equal('tool-calls')
   })
 
-  it('sends malformed tool input as it is, unless the provider would notice', async () => {
+  it('sends malformed tool input unchanged, unless the provider would reject it', async () => {
     const { server, model } = use()
     server.answer([{ tool: 'Read', input: '{"path":' }])
     const parts = await drain(model)
@@ -60,7 +60,7 @@ eachClient('the scripted model', (name, use) => {
     expect(partsOf(parts, 'finish')[0]?.finishReason.unified).to.equal(unified)
   })
 
-  it('reports what was read, cached, written and thought', async () => {
+  it('reports the tokens of input, cache, output and thinking', async () => {
     const { server, model } = use()
     server.answer({ steps: [{ text: 'ok' }], usage: USAGE })
     const usage = partsOf(await drain(model), 'finish')[0]?.usage
@@ -76,7 +76,7 @@ eachClient('the scripted model', (name, use) => {
     ['content_filter', 'content-filter'],
   ]
   for (const [finish, unified] of ends) {
-    it(`ends with ${finish} when told to`, async () => {
+    it(`ends with ${finish} when the script says so`, async () => {
       const { server, model } = use()
       server.answer({ steps: [{ text: 'ok' }], finish })
       expect(partsOf(await drain(model), 'finish')[0]?.finishReason.unified).to.equal(unified)
@@ -95,7 +95,7 @@ eachClient('the scripted model', (name, use) => {
     })
   }
 
-  it('gives the same answer without a stream', async () => {
+  it('sends the same answer without a stream', async () => {
     const { server, model } = use()
     const steps = [{ thinking: 'hm' }, { text: 'so it is' }, { tool: 'Read', input: { path: 'a' } }]
     server.answer({ steps, usage: USAGE })
@@ -108,7 +108,7 @@ eachClient('the scripted model', (name, use) => {
     expect(server.requests[0]).to.include({ streamed: false, prompt: 'hi' })
   })
 
-  it('reads the results of its tools', async () => {
+  it('receives the results of its tools', async () => {
     const { server, model } = use()
     server.answer([{ tool: 'Read', input: { path: 'a' } }])
     server.otherwise(({ results }) => `it says ${results.map(({ text }) => text).join()}`)

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { checkHistory } from './check-history.ts'
-import { give, sendError } from './exchange.ts'
-import { Life } from './life.ts'
+import { Connection } from './connection.ts'
+import { sendAnswer, sendError } from './exchange.ts'
 import { listModels } from './model-list.ts'
 import { type Received, type Route, read, routeOf } from './received.ts'
 import type { Answer, Refusal } from './script.ts'
@@ -14,21 +14,21 @@ export type { Answer, Finish } from './script.ts'
 export type Fallback = (request: Received, index: number) => Answer | Promise<Answer>
 
 export type ModelServerOptions = {
-  /** Default: any free one. */
+  /** Default: any free port. */
   port?: number
-  /** False for a server that runs for long: nothing is kept in `requests`. */
+  /** False for a server that runs for a long time: `requests` stays empty. */
   record?: boolean
 }
 
-/** A model provider that does as it is told, on the real wire formats of OpenAI, Anthropic and Google. */
+/** A scripted model provider that speaks the real wire formats of OpenAI, Anthropic and Google. */
 export class ModelServer {
   /** Every request, in order. */
   readonly requests: Received[] = []
-  /** What `GET …/models` lists, or how it is refused. */
+  /** The models that `GET …/models` lists, or the error with which it fails. */
   models: string[] | Refusal = ['test-model']
   readonly #http = createServer((req, res) => void this.#handle(req, res))
   readonly #record: boolean
-  readonly #lives = new Set<Life>()
+  readonly #connections = new Set<Connection>()
   readonly #sockets = new Set<Socket>()
   readonly #queue: Answer[] = []
   readonly #waiting: ((request: Received) => void)[] = []
@@ -56,44 +56,44 @@ export class ModelServer {
     return `http://127.0.0.1:${this.#port}/v1beta`
   }
 
-  /** Queues what the next requests get, one each. */
+  /** Queues the answers of the next requests. */
   answer(...answers: Answer[]): void {
     this.#queue.push(...answers)
   }
 
-  /** Decides what a request gets when nothing is queued (default: `ok`). `index` counts requests to models from 0. */
+  /** Sets the answer of requests for which none is queued (default: `ok`). `index` counts the requests to models from 0. */
   otherwise(fallback: Fallback): void {
     this.#fallback = fallback
   }
 
-  /** The earliest request that this has not returned before, awaited if it is still to come. */
+  /** Resolves with the earliest request that was not returned before. */
   nextRequest(): Promise<Received> {
     const request = this.requests[this.#handedOut++]
     if (request) return Promise.resolve(request)
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** Sockets, those that clients keep for later included. */
+  /** Counts open sockets, including idle ones in the clients' pools. */
   openConnections(): number {
     return this.#sockets.size
   }
 
-  /** Requests that have not had their whole answer. */
+  /** Counts the requests whose answers are not complete. */
   openRequests(): number {
-    return this.#lives.size
+    return this.#connections.size
   }
 
-  /** Breaks off everything and refuses connections, as a provider that is down, until `listen`. */
+  /** Closes every connection and refuses new ones, as a provider that is down, until `listen` is called. */
   async close(): Promise<void> {
     if (!this.#http.listening) return
-    for (const life of this.#lives) life.claimEnd()
+    for (const connection of this.#connections) connection.endsHere()
     const closed = [this.#http, ...this.#sockets].map((each) => new Promise((resolve) => each.once('close', resolve)))
     this.#http.close()
     this.#http.closeAllConnections()
     await Promise.all(closed)
   }
 
-  /** Accepts connections: again, after `close`, at the port it had. */
+  /** Accepts connections; after `close` at the same port. */
   async listen(port = this.#port): Promise<void> {
     this.#http.listen({ port, host: '127.0.0.1', backlog: 4096 })
     await once(this.#http, 'listening')
@@ -112,15 +112,15 @@ export class ModelServer {
   }
 
   async #serve(req: IncomingMessage, res: ServerResponse, route: Route): Promise<void> {
-    const life = new Life(res)
-    this.#lives.add(life)
-    life.signal.addEventListener('abort', () => this.#lives.delete(life))
+    const connection = new Connection(res)
+    this.#connections.add(connection)
+    connection.signal.addEventListener('abort', () => this.#connections.delete(connection))
     const { call, history, facts } = await read(req, route)
     const received: Received = {
       ...facts,
-      closedByClient: life.closedByClient,
+      closedByClient: connection.closedByClient,
       get closed() {
-        return life.closed
+        return connection.closed
       },
     }
     this.#note(received)
@@ -128,7 +128,7 @@ export class ModelServer {
     const refusal = route.listsModels ? undefined : checkHistory(wire.format, call.body, history)
     const answer = route.listsModels ? listModels(wire.format, this.models) : (refusal ?? (await this.#next(received)))
     res.setHeader(wire.requestIdHeader, `req_${call.id}`)
-    await give(answer, { wire, call, streamed: facts.streamed, res, life })
+    await sendAnswer(answer, { wire, call, streamed: facts.streamed, res, connection })
   }
 
   #note(received: Received): void {
@@ -142,7 +142,7 @@ export class ModelServer {
   }
 }
 
-/** A model server that listens. */
+/** Starts a model server. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
   const server = new ModelServer(options)
   await server.listen(options.port ?? 0)

@@ -3,7 +3,7 @@ import { openaiError } from './openai-errors.ts'
 import type { Usage } from './script.ts'
 import type { Block, Call, Encoder, Ending, Wire } from './wire.ts'
 
-/** OpenAI's chat completions, with the `reasoning_content` that DeepSeek, vLLM and others add to them. */
+/** OpenAI's chat completions API, with the `reasoning_content` that DeepSeek, vLLM and others add. */
 export const openaiChat: Wire = {
   format: 'openai-chat',
   requestIdHeader: 'x-request-id',
@@ -63,7 +63,7 @@ const envelope = ({ id, createdSecs, model }: Call, object: string) => ({
 
 const toolId = (call: Call, tool: ToolCall, index: number) => tool.id ?? `call_${call.id}${index}`
 
-/** A call is announced with empty arguments; they follow piece by piece, told apart by the index alone. */
+/** A call starts with empty arguments. Their pieces follow and name the index only. */
 function toolDeltas(call: Call, tool: ToolCall, index: number) {
   const start = { id: toolId(call, tool, index), type: 'function', function: { name: tool.name, arguments: '' } }
   return [{ index, ...start }, ...tool.pieces.map((piece) => ({ index, function: { arguments: piece } }))]

@@ -40,7 +40,7 @@ const SERVER: Known = {
   code: null,
 }
 
-/** The `error` object both of OpenAI's formats share; they differ in what they call the input. */
+/** The `error` object of both OpenAI formats, which differ in the name of the input. */
 export function openaiError({ status, message, code }: Failure, input: 'messages' | 'input') {
   const known = KNOWN[status] ?? (status < 500 ? CLIENT : SERVER)
   const param = code === 'context_length_exceeded' ? input : null

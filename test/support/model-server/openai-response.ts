@@ -5,11 +5,11 @@ import type { Call, Ending, Json } from './wire.ts'
 export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 export type Item = Json & { id: string }
 
-/** Cut short or filtered is `incomplete`; a tool call is an ordinary completion. */
+/** A cut or filtered answer is `incomplete`; one with tool calls is `completed`. */
 export const statusOf = (finish: Finish): Status =>
   finish === 'length' || finish === 'content_filter' ? 'incomplete' : 'completed'
 
-/** A message before its text is known is in progress and empty. */
+/** Without a text the message is in progress and empty. */
 export const messageItem = (call: Call, index: number, text?: string): Item => ({
   id: `msg_${call.id}${index}`,
   type: 'message',
@@ -41,7 +41,7 @@ type State = {
   error?: { code: string | null; message: string }
 }
 
-/** The response object: what was asked, repeated, and what has come of it so far. */
+/** The response object: the request's parameters and the output so far. */
 export function responseOf({ id, createdSecs, model, body }: Call, { status, output, ending, error }: State): Json {
   return {
     id: `resp_${id}`,

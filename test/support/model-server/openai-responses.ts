@@ -12,7 +12,7 @@ import {
 import type { Failure } from './script.ts'
 import { type Block, type Call, type Encoder, type Ending, event, type Wire } from './wire.ts'
 
-/** OpenAI's responses: what `@ai-sdk/openai` speaks unless it is told otherwise. */
+/** OpenAI's responses API, which `@ai-sdk/openai` uses by default. */
 export const openaiResponses: Wire = {
   format: 'openai-responses',
   requestIdHeader: 'x-request-id',
@@ -35,7 +35,7 @@ function wholeItem(call: Call, block: Block, index: number): Item {
   return block.kind === 'text' ? messageItem(call, index, block.text) : reasoningItem(call, index, block.text)
 }
 
-/** Every event is numbered; every item is added, filled, done, and repeated in the response that ends the stream. */
+/** Encodes numbered events. Each item is added, filled and done, and is repeated in the response that ends the stream. */
 class ResponseStream implements Encoder {
   readonly #call: Call
   readonly #output: Item[] = []
@@ -107,7 +107,7 @@ class ResponseStream implements Encoder {
     return ended + this.#done(full(this.#call, this.#output.length, text))
   }
 
-  /** An event about the open item's only part. */
+  /** Encodes an event about the only part of the open item. */
   #part(name: string, data: object): string {
     if (!this.#open) return ''
     const text = this.#open.kind === 'text'

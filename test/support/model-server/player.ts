@@ -2,31 +2,31 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Act, ToolCall } from './acts.ts'
-import type { Life } from './life.ts'
+import type { Connection } from './connection.ts'
 import type { Failure } from './script.ts'
 import type { Encoder } from './wire.ts'
 
 type Deps = {
   res: ServerResponse
   encoder: Encoder
-  life: Life
-  /** Fails an answer of which nothing has been sent yet. */
+  connection: Connection
+  /** Sends an HTTP error; used while nothing of the answer has been sent. */
   fail: (failure: Failure) => void
 }
 
 type StoppingAct = Extract<Act, { error: unknown } | { reset: unknown } | { truncate: unknown } | { hang: unknown }>
 
-/** Performs the acts of one answer at the reader's pace. */
+/** Performs the acts of one answer as fast as the client reads. */
 export class Player {
   readonly #deps: Deps
-  /** The pieces sent so far: what counts as tokens written. */
+  /** Pieces sent so far, which are counted as output tokens. */
   sent = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** True when the model came to its end, which is then still to be told; false when the answer is over without one. */
+  /** Returns true when all acts were performed and the end of the answer is still to be sent; false when an act ended it. */
   async play(acts: Act[]): Promise<boolean> {
     for (const act of acts) {
       if (!(await this.#perform(act))) return false
@@ -35,23 +35,23 @@ export class Player {
   }
 
   async #perform(act: Act): Promise<boolean> {
-    const { encoder, life } = this.#deps
+    const { encoder, connection } = this.#deps
     if ('say' in act) await this.#send(act.pieces.length, act.everyMs, (i) => encoder[act.say](act.pieces[i] ?? ''))
     else if ('tokens' in act) await this.#send(act.tokens, act.everyMs, (i) => encoder.text(`${i + 1} `))
     else if ('call' in act) await this.#call(act.call)
     else if ('raw' in act) await this.write(act.raw)
-    else if ('wait' in act) await sleep(act.wait, undefined, { signal: life.signal })
-    else if ('hold' in act) await Promise.race([act.hold, once(life.signal, 'abort')])
+    else if ('wait' in act) await sleep(act.wait, undefined, { signal: connection.signal })
+    else if ('hold' in act) await Promise.race([act.hold, once(connection.signal, 'abort')])
     else return await this.#stop(act)
-    return !life.signal.aborted
+    return !connection.signal.aborted
   }
 
-  /** The acts after which nothing follows. */
+  /** Performs an act that ends the answer. */
   async #stop(act: StoppingAct): Promise<false> {
-    const { res, encoder, life, fail } = this.#deps
+    const { res, encoder, connection, fail } = this.#deps
     if ('truncate' in act) res.end()
-    else if ('reset' in act) await life.reset()
-    else if ('hang' in act) await once(life.signal, 'abort')
+    else if ('reset' in act) await connection.reset()
+    else if ('hang' in act) await once(connection.signal, 'abort')
     else if (res.headersSent) res.end(encoder.error(act.error))
     else fail(act.error)
     return false
@@ -73,10 +73,10 @@ export class Player {
     this.sent += count
   }
 
-  /** Sends what is due by the clock, so the rate holds when a timer is late; while the reader is slow, nothing. */
+  /** Sends the pieces that are due by the clock, so that a late timer does not lower the rate. Waits while the client is slow. */
   #pace(count: number, everyMs: number, bytes: (i: number) => string): Promise<void> {
-    const { res, life } = this.#deps
-    const { signal } = life
+    const { res, connection } = this.#deps
+    const { signal } = connection
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const start = performance.now()
     let next = 0
@@ -98,10 +98,10 @@ export class Player {
     })
   }
 
-  /** Undefined when there is room for more. */
+  /** Returns a promise for the drain when the client is slow, else undefined. */
   write(bytes: string): Promise<unknown> | undefined {
-    const { res, life } = this.#deps
+    const { res, connection } = this.#deps
     if (bytes === '' || res.write(bytes)) return undefined
-    return once(res, 'drain', { signal: life.signal })
+    return once(res, 'drain', { signal: connection.signal })
   }
 }

@@ -3,15 +3,15 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { anthropic } from './anthropic.ts'
 import { google } from './google.ts'
-import { historyOf, type Mark, promptOf, resultsOf } from './history.ts'
+import { type HistoryEntry, historyOf, promptOf, resultsOf } from './history.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import type { Call, Format, Json, Wire } from './wire.ts'
 
-/** A request as it came. */
+/** A request as it was received. */
 export type Received = {
   format: Format
-  /** The list of models was asked for: no model runs, so no answer is taken for it. */
+  /** The request is for the list of models, which takes no answer from the queue. */
   listsModels: boolean
   path: string
   method: string
@@ -19,15 +19,15 @@ export type Received = {
   body: Json
   model: string
   streamed: boolean
-  /** The text of the last message when a user wrote it, else empty. */
+  /** The text of the last message if it is the user's, else empty. */
   prompt: string
-  /** The tool results the conversation ends with. */
+  /** The tool results at the end of the conversation. */
   results: { id: string; text: string }[]
-  /** `performance.now()` at its arrival. */
+  /** `performance.now()` at the arrival. */
   at: number
   /** The client closed the connection before it had the whole answer. */
   readonly closed: boolean
-  /** Resolves when `closed` becomes true: never for an answer that was delivered or that this server broke off. */
+  /** Resolves when `closed` becomes true. Never resolves for an answer that was delivered, or that this server broke off. */
   closedByClient: Promise<void>
 }
 
@@ -40,7 +40,7 @@ const MODELS: [path: RegExp, wire: Wire][] = [
   [/\/models\/[^/]+:(?:streamG|g)enerateContent$/, google],
 ]
 
-/** The wire format a request is written in, by the last words of its path: base URLs differ. */
+/** Finds the wire format of a request by the end of its path, because base URLs differ. */
 export function routeOf({ url = '/', method, headers }: IncomingMessage): Route | undefined {
   const path = new URL(url, 'http://model').pathname
   const model = MODELS.find(([pattern]) => pattern.test(path))
@@ -50,7 +50,7 @@ export function routeOf({ url = '/', method, headers }: IncomingMessage): Route 
   return { path, wire: path.endsWith('/v1beta/models') ? google : openaiChat, listsModels: true }
 }
 
-export type Incoming = { call: Call; history: Mark[]; facts: Omit<Received, 'closed' | 'closedByClient'> }
+export type Incoming = { call: Call; history: HistoryEntry[]; facts: Omit<Received, 'closed' | 'closedByClient'> }
 
 /** Reads a request to its end. Throws a `SyntaxError` when its body is not JSON. */
 export async function read(req: IncomingMessage, { path, wire, listsModels }: Route): Promise<Incoming> {

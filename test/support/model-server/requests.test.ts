@@ -7,7 +7,7 @@ const USER = { role: 'user', content: 'hi' }
 const list = (url: string, headers = {}) => bodyOf(fetch(`${url}/models`, { headers }))
 const ids = (each: { id?: string; name?: string }[]) => each.map(({ id, name }) => id ?? name)
 
-describe('the requests of the model server', () => {
+describe('the requests to the model server', () => {
   let server: ModelServer
   beforeEach(async () => {
     server = await startModelServer()
@@ -20,13 +20,13 @@ describe('the requests of the model server', () => {
   const said = async (...messages: object[]) => (await chat(...messages)).choices[0].message.content
   const complaint = async (...messages: object[]) => (await chat(...messages)).error?.message
 
-  it('get what is queued, one each, then what the test decides', async () => {
+  it('get the queued answers in order, and then those that the test decides', async () => {
     server.answer('first', 'second')
     server.otherwise(({ prompt }, index) => `${index}: ${prompt}`)
     expect([await said(USER), await said(USER), await said(USER)]).to.deep.equal(['first', 'second', '2: hi'])
   })
 
-  it('are handed out once, in order, those that come later too', async () => {
+  it('are returned by nextRequest once and in order, also those that arrive later', async () => {
     await chat({ ...USER, content: 'one' })
     const waiting = [server.nextRequest(), server.nextRequest(), server.nextRequest()]
     await chat({ ...USER, content: 'two' })
@@ -35,7 +35,7 @@ describe('the requests of the model server', () => {
     expect(server.requests.map(({ path }) => path)).to.deep.equal(Array(3).fill('/v1/chat/completions'))
   })
 
-  it('that a provider would not accept are not accepted', async () => {
+  it('with an invalid conversation are refused as a provider refuses them', async () => {
     const call = { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: {} }] }
     const result = { role: 'tool', tool_call_id: 'c1', content: '42' }
     expect(await complaint(USER, call, result)).to.equal(undefined)
@@ -45,7 +45,7 @@ describe('the requests of the model server', () => {
     expect(await complaint()).to.equal('Invalid request.')
   })
 
-  it('pair calls and results in each format', async () => {
+  it('need a result for each tool call in every format', async () => {
     const anthropic = [USER, { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'R', input: {} }] }]
     const refused = await bodyOf(post('/messages', { messages: anthropic }))
     expect(refused.error.message).to.match(/^messages.1: `tool_use` ids were found without/)
@@ -57,19 +57,19 @@ describe('the requests of the model server', () => {
     expect(google.error).to.include({ status: 'INVALID_ARGUMENT' })
   })
 
-  it('to nowhere, and those that are no JSON, are told so', async () => {
+  it('to an unknown path are a 404, and those that are not JSON a 400', async () => {
     expect((await post('/nowhere', {})).status).to.equal(404)
     expect((await post('/chat/completions', '{')).status).to.equal(400)
   })
 
-  it('whose answer the test fails to decide say why', async () => {
+  it('get the error that the test throws while it decides the answer', async () => {
     server.otherwise(() => {
       throw new Error('not thought of')
     })
     expect((await chat(USER)).error.message).to.match(/not thought of/)
   })
 
-  it('for the list of models take nothing from the queue', async () => {
+  it('for the list of models take no answer from the queue', async () => {
     server.answer('queued')
     server.models = ['a', 'b']
     expect(ids((await list(server.url)).data)).to.deep.equal(['a', 'b'])
@@ -80,7 +80,7 @@ describe('the requests of the model server', () => {
     expect(await said(USER)).to.equal('queued')
   })
 
-  it('stream tokens as fast as they are read, or by the clock', async () => {
+  it('get tokens as fast as they are read, or by the clock', async () => {
     server.answer([{ tokens: 20_000 }], [{ tokens: 6, everyMs: 4 }])
     const body = { model: 'm', stream: true, messages: [USER] }
     const contents = async () => {
@@ -93,7 +93,7 @@ describe('the requests of the model server', () => {
     expect(performance.now() - start).to.be.at.least(20)
   })
 
-  it('without a stream get everything at once, after the pauses', async () => {
+  it('without a stream get the whole answer at once, after its pauses', async () => {
     server.answer(
       [{ text: 'a b', everyMs: 2 }, { wait: 1 }, { tokens: 2, everyMs: 1 }],
       [{ text: 'a', everyMs: 1 }, { error: { status: 503 } }],
@@ -102,7 +102,7 @@ describe('the requests of the model server', () => {
     expect((await post('/chat/completions', { model: 'm', messages: [USER] })).status).to.equal(503)
   })
 
-  it('that hang when the server closes were not left by their clients', async () => {
+  it('that are open when the server closes do not count as closed by the client', async () => {
     server.answer({ hangBeforeHeaders: true })
     const lost = chat(USER).catch((cause: unknown) => cause)
     const request = await server.nextRequest()

@@ -1,57 +1,57 @@
-/** How the pieces of a text go out: in how many, and one each `everyMs` (default: as fast as the reader takes them). */
+/** The number of pieces of a text, and the time between two of them (default: as fast as the client reads). */
 type Pace = { chunks?: number; everyMs?: number }
 
 /**
- * What the model does, in order, within one answer. Texts that follow one another continue one block, whatever pauses
- * lie between them; so do thoughts. A list of texts is sent as those pieces, a single text word by word.
+ * One step of an answer. Adjacent texts continue one block, also with pauses between them; so does adjacent thinking. A list of
+ * texts is sent as these pieces, a single text word by word.
  */
 export type Step =
   | ({ text: string | string[] } & Pace)
   | ({ thinking: string | string[] } & Pace)
-  /** Numbered one-token texts, `1 2 3 …`, the first of them at once. */
+  /** Numbered one-token texts, `1 2 3 …`. The first is sent at once. */
   | { tokens: number; everyMs?: number }
-  /** Calls a tool. A string is sent as it is, as the JSON text of the input: it may be malformed. */
+  /** Calls a tool. A string is sent as the JSON text of the input, even when it is malformed. */
   | { tool: string; input?: unknown; id?: string; chunks?: number }
   | { wait: number }
   | { hold: Promise<unknown> }
-  /** Ends the answer with the provider's own error inside the stream: its first event, when no step is before it. */
+  /** Ends the answer with the provider's error as an event of the stream; as its first event when no step is before it. */
   | { error: Failure }
-  /** Bytes for the stream as they are: a broken chunk, a comment, an endless line. */
+  /** Sends these bytes unchanged: a broken chunk, a comment, an endless text line. */
   | { raw: string }
-  /** Resets the connection, after everything before it has been handed to the network. */
+  /** Resets the connection after everything before it was handed to the network. */
   | { reset: true }
-  /** Ends the HTTP response cleanly, without the model's end. */
+  /** Ends the HTTP response regularly, without the model's last event. */
   | { truncate: true }
-  /** Never sends another byte. */
+  /** Sends nothing more and leaves the response open. */
   | { hang: true }
 
 export type Finish = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
 /**
- * What the answer costs. `input` holds everything that was read, the two cache numbers included, and `output`
- * everything written, `reasoning` included: each format makes its own sums of it.
+ * The token counts of an answer. `input` includes the two cache counts, `output` includes `reasoning`; each format derives its
+ * own fields from them.
  */
 export type Usage = { input: number; output: number; cacheRead: number; cacheWrite: number; reasoning: number }
 
-/** A provider's error. Without a message or code it is the one this format's provider gives for the status. */
+/** A provider's error. Default message and code: those of the format's provider for the status. */
 export type Failure = { status: number; message?: string; code?: string }
 
 export type ScriptedAnswer = {
   steps: Step[]
   /** Default: `tool_calls` when a tool is called, else `stop`. */
   finish?: Finish
-  /** Default: a quarter of the request's length for the input, the number of pieces for the output, nothing cached. */
+  /** Default: a quarter of the request's length as input, the number of pieces as output, nothing cached. */
   usage?: Partial<Usage>
-  /** Cuts the texts where one of the request's stop sequences begins, as providers do, and ends there. */
+  /** Ends the answer where one of the request's stop sequences begins, as providers do. */
   honourStop?: boolean
-  /** The stop sequence reported, by Anthropic's format alone, without cutting anything. */
+  /** The stop sequence that Anthropic's format reports. Nothing is cut. */
   stopSequence?: string
 }
 
-/** An answer without a model. Its body is the format's error for the status, or the one given, a string as it is. */
+/** An HTTP error. Default body: the format's error for the status. A string body is sent unchanged. */
 export type StatusAnswer = Failure & { body?: unknown; headers?: Record<string, string>; retryAfter?: number | string }
 
 export type Refusal = StatusAnswer | { resetBeforeHeaders: true } | { hangBeforeHeaders: true }
 
-/** What one request gets. A bare string is that text, a bare list those steps. */
+/** The answer to one request. A string is short for one text, a list for its steps. */
 export type Answer = string | Step[] | ScriptedAnswer | { contextTooLong: true } | Refusal

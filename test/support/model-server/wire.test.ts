@@ -25,7 +25,7 @@ describe('the bytes of the model server', () => {
     return events
   }
 
-  it("chat completions are OpenAI's, to the letter", async () => {
+  it("chat completions have OpenAI's exact format", async () => {
     server.answer({ steps: ALL, usage: { input: 9, output: 4, cacheRead: 3 } })
     const events = await stream('/chat/completions', { ...MESSAGES, stream_options: { include_usage: true } })
     expect(events.pop()?.data).to.equal('[DONE]')
@@ -51,12 +51,12 @@ describe('the bytes of the model server', () => {
     ])
   })
 
-  it('chat completions tell no usage unless they are asked to', async () => {
+  it('chat completions report usage only when the request asks for it', async () => {
     const events = await stream('/chat/completions', MESSAGES)
     expect(events.filter(({ data }) => data.includes('usage'))).to.deep.equal([])
   })
 
-  it("messages are Anthropic's: every event named, every block opened and closed in its turn", async () => {
+  it("messages have Anthropic's format: every event is named, and every block opens and closes before the next", async () => {
     server.answer({ steps: ALL, usage: { input: 9, output: 4, cacheRead: 3, cacheWrite: 2 } })
     const events = await stream('/messages', MESSAGES)
     const parsed = events.map(({ data }) => JSON.parse(data))
@@ -89,7 +89,7 @@ describe('the bytes of the model server', () => {
     expect(parsed.at(-2).usage).to.deep.equal({ input_tokens: 4, output_tokens: 4, ...cache })
   })
 
-  it("responses are OpenAI's: every event named and numbered, and the last holds the whole output", async () => {
+  it("responses have OpenAI's format: every event is named and numbered, and the last contains the whole output", async () => {
     server.answer(ALL)
     const events = await stream('/responses', { model: 'm', input: 'hi' })
     const parsed = events.map(({ data }) => JSON.parse(data))
@@ -101,7 +101,7 @@ describe('the bytes of the model server', () => {
     expect(done.map(({ type }) => type)).to.deep.equal(['reasoning', 'message', 'function_call'])
   })
 
-  it("generateContent is Google's: whole calls, lines ended by CR LF, the end in the last event", async () => {
+  it("generateContent has Google's format: calls as a whole, events that end with CR LF, the finish reason in the last event", async () => {
     server.answer(ALL)
     const url = `${server.googleUrl}/models/gem:streamGenerateContent?alt=sse`
     const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })
@@ -116,7 +116,7 @@ describe('the bytes of the model server', () => {
     expect(server.requests[0]).to.include({ model: 'gem', prompt: 'hi' })
   })
 
-  it('a status has the body of its format', async () => {
+  it('an HTTP error has the body of its format', async () => {
     server.answer(
       { status: 529 },
       { status: 400, code: 'content_policy_violation', message: 'no' },

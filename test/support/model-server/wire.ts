@@ -1,3 +1,4 @@
+import { parseJson } from '../../../shared/json.ts'
 import type { ToolCall } from './acts.ts'
 import type { Failure, Finish, Usage } from './script.ts'
 
@@ -5,15 +6,15 @@ export type Json = { [key: string]: unknown }
 
 export type Format = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
 
-/** One request, as far as its answer depends on it. */
+/** The properties of a request on which its answer depends. */
 export type Call = {
-  /** Random hexadecimal digits: every id of the answer is made of them. */
+  /** Random hexadecimal digits, from which every id of the answer is built. */
   id: string
   model: string
   createdSecs: number
   body: Json
   usage: Usage
-  /** What the model does first, which some openings depend on. */
+  /** The kind of the first block; in some formats the opening depends on it. */
   opensWith: 'text' | 'thinking' | 'tool'
 }
 
@@ -25,8 +26,8 @@ export type Block =
   | { kind: 'tool'; call: ToolCall }
 
 /**
- * Turns what the model does into the bytes of one answer. It knows which block is open, so its methods are called in
- * the order of the stream. What `tool` returns is one write each.
+ * Encodes one answer in a wire format. It tracks the open block, so its methods must be called in the order of the stream. Each
+ * item that `tool` returns is one write.
  */
 export interface Encoder {
   open(): string
@@ -41,21 +42,21 @@ export interface Encoder {
 export type Wire = {
   format: Format
   requestIdHeader: string
-  /** A streamed answer. */
+  /** Creates the encoder of a streamed answer. */
   stream(call: Call): Encoder
-  /** The body of an answer that is not streamed. */
+  /** Builds the body of an answer that is not streamed. */
   whole(call: Call, blocks: Block[], ending: Ending): unknown
-  /** The body of an HTTP error. */
+  /** Builds the body of an HTTP error. */
   errorBody(failure: Failure, id: string, retryAfter?: number | string): unknown
   contextTooLong: Failure
-  /** The provider opens the stream before it looks at the request: its errors come in the stream, after the opening. */
+  /** The provider opens the stream before it checks the request, so its errors are events after the opening. */
   opensBeforeFailing: boolean
 }
 
-/** One server-sent event. */
+/** Encodes one server-sent event. */
 export const event = (name: string, data: unknown) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** The encoder of an answer that is not streamed: it says nothing before its end. */
+/** Creates the encoder of an answer that is not streamed: it returns everything at the end. */
 export function wholeEncoder(wire: Wire, call: Call): Encoder {
   const blocks: Block[] = []
   const add = (kind: 'text' | 'thinking', piece: string) => {
@@ -77,12 +78,9 @@ export function wholeEncoder(wire: Wire, call: Call): Encoder {
   }
 }
 
-/** The input of a call as JSON; no input is an empty one, and what is malformed stays the text it is. */
+/** Parses the input of a call. A missing input is an empty object; malformed JSON is returned as text. */
 export function inputOf({ pieces }: ToolCall): unknown {
   const text = pieces.join('') || '{}'
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const input = parseJson(text)
+  return input === undefined ? text : input
 }

@@ -1,4 +1,4 @@
-import { obey } from '../../../support/model-server/directives.ts'
+import { answerDirectives } from '../../../support/model-server/directives.ts'
 import { startModelServer } from '../../../support/model-server/model-server.ts'
 import type { Step } from '../../../support/model-server/script.ts'
 import { Chain } from './chain.ts'
@@ -10,7 +10,7 @@ import { Chain } from './chain.ts'
 const server = await startModelServer({ record: false })
 server.otherwise((request) => {
   const [, name = '', count, pieces, ms] = /^\/chain (\S+) (\d+) (\d+) (\d+)$/.exec(request.prompt) ?? []
-  if (count === undefined) return obey(request)
+  if (count === undefined) return answerDirectives(request)
   return chainSteps(new Chain(name), { count: Number(count), pieces: Number(pieces), ms: Number(ms) })
 })
 process.stdout.write(`listening ${server.url}\n`)
