@@ -95,5 +95,11 @@ const RETRYABLE_CODES: ReadonlySet<FailureCode> = new Set(['provider_rate_limite
 
 function failureOf(code: FailureCode): Failure {
   const isRetryable = RETRYABLE_CODES.has(code)
-  return { code, message: 'the demo model was told to fail', reason: 'demo', isRetryable, isFailover: isRetryable }
+  return {
+    code,
+    message: 'the demo model fails, because the prompt contains /fail',
+    reason: 'demo',
+    isRetryable,
+    isFailover: isRetryable,
+  }
 }

@@ -23,7 +23,7 @@ const FAILURE_CODES: Record<FailureCode, true> = {
 const MAX_SLEEP_MS = 600_000
 
 const DIRECTIVES =
-  'The demo model knows, one a line: /tool NAME {json}, /think TEXT, /say TEXT, /plan {json}, /sleep MS, ' +
+  'The demo model has these directives, each on a text line of its own: /tool NAME {json}, /think TEXT, /say TEXT, /plan {json}, /sleep MS, ' +
   `/fail CODE (${Object.keys(FAILURE_CODES).join(', ')}).`
 
 /**
@@ -48,9 +48,9 @@ function actsOf(prompt: string): Act[] {
     if (text !== '') acts.push({ do: 'say', text: `You wrote: ${text}` })
     plain = []
   }
-  for (const line of prompt.split(/\r?\n/)) {
-    const [, name, rest = ''] = /^\/([A-Za-z]+)(?:\s+(.*))?$/.exec(line.trim()) ?? []
-    if (name === undefined) plain.push(line)
+  for (const textLine of prompt.split(/\r?\n/)) {
+    const [, name, rest = ''] = /^\/([A-Za-z]+)(?:\s+(.*))?$/.exec(textLine.trim()) ?? []
+    if (name === undefined) plain.push(textLine)
     else {
       echo()
       acts.push(actOf(name, rest))
@@ -64,17 +64,17 @@ function actOf(name: string, rest: string): Act {
   switch (name) {
     case 'say':
     case 'think':
-      return rest === '' ? misunderstood(`/${name} wants a text`) : { do: name, text: rest }
+      return rest === '' ? notUnderstood(`/${name} needs a text`) : { do: name, text: rest }
     case 'tool':
       return toolCall(rest)
     case 'plan':
       return call('ExitPlanMode', rest)
     case 'fail':
-      return isFailureCode(rest) ? { do: 'fail', code: rest } : misunderstood(`/fail does not know the code "${rest}"`)
+      return isFailureCode(rest) ? { do: 'fail', code: rest } : notUnderstood(`"${rest}" is not a failure code`)
     case 'sleep':
       return sleep(rest)
     default:
-      return misunderstood(`there is no directive /${name}`)
+      return notUnderstood(`there is no directive /${name}`)
   }
 }
 
@@ -82,14 +82,14 @@ const isFailureCode = (code: string): code is FailureCode => Object.hasOwn(FAILU
 
 function toolCall(rest: string): Act {
   const [, toolName, json = ''] = /^(\S+)\s*(.*)$/.exec(rest) ?? []
-  return toolName === undefined ? misunderstood('/tool wants the name of a tool') : call(toolName, json)
+  return toolName === undefined ? notUnderstood('/tool needs the name of a tool') : call(toolName, json)
 }
 
 function call(toolName: string, json: string): Act {
   const input = json === '' ? '{}' : json
   return isObject(input)
     ? { do: 'call', toolName, input }
-    : misunderstood(`the input for ${toolName} is not a JSON object`)
+    : notUnderstood(`the input for ${toolName} is not a JSON object`)
 }
 
 function isObject(json: string): boolean {
@@ -101,7 +101,7 @@ function sleep(rest: string): Act {
   const ms = rest === '' ? Number.NaN : Number(rest)
   return ms >= 0 && ms <= MAX_SLEEP_MS
     ? { do: 'sleep', ms }
-    : misunderstood(`/sleep wants milliseconds from 0 to ${MAX_SLEEP_MS}`)
+    : notUnderstood(`/sleep needs milliseconds from 0 to ${MAX_SLEEP_MS}`)
 }
 
-const misunderstood = (problem: string): Act => ({ do: 'say', text: `Not understood: ${problem}. ${DIRECTIVES}` })
+const notUnderstood = (problem: string): Act => ({ do: 'say', text: `Not understood: ${problem}. ${DIRECTIVES}` })

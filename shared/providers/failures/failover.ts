@@ -12,7 +12,7 @@ import {
 
 export type ModelCall = {
   primary: ModelRoute
-  fallback?: ModelRoute | undefined
+  fallback: ModelRoute | undefined
   request: Omit<ModelRequest, 'model'>
   signal: AbortSignal
   retry?: Partial<RetryPolicy> | undefined

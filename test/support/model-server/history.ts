@@ -9,7 +9,7 @@ export function historyOf(format: Format, body: Json): HistoryEntry[] {
     return [{ message: 0, kind: 'user', id: '', text: body['input'] }]
   }
   const [list, read] = READERS[format]
-  return objects(body[list]).flatMap((entry, message) => read(entry).map((entry) => ({ ...entry, message })))
+  return objects(body[list]).flatMap((item, message) => read(item).map((entry) => ({ ...entry, message })))
 }
 
 /** The text of the last message if it is the user's, else empty. */
