@@ -84,7 +84,8 @@ export class StdioGroupTransport implements Transport {
       this.#messages.append(chunk)
     } catch (cause) {
       this.#reportError(cause)
-      this.close().catch((failure: unknown) => this.#reportError(failure)) // The message is over 10 MB, so the rest of the output cannot be parsed.
+      // The message is over 10 MB, so the rest of the output cannot be parsed.
+      this.close().catch((failure: unknown) => this.#reportError(failure))
     }
     while (this.#readOne());
   }

@@ -99,7 +99,7 @@ const ENTITIES = new Map<string, string>([
   ...pairs(
     'amp & lt < gt > quot " apos \' copy © reg ® trade ™ hellip … ndash – mdash — lsquo ‘ rsquo ’ ldquo “ rdquo ”',
   ),
-  ...pairs('laquo « raquo » bull • middot · times × deg ° euro € pound £ sect § larr ← rarr →'),
+  ...pairs('laquo « raquo » bull • middot · times × deg ° euro € pound £ sect \u00a7 larr ← rarr →'),
 ])
 
 function pairs(text: string): [string, string][] {
