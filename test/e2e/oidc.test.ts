@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../support/issuer/signer.ts'
 import { inBothForms, type Product, type Reply, type StartProduct } from '../support/product.ts'
+import { until } from '../support/until.ts'
 
 const WRITE = { tool: 'Write', input: { path: 'a.txt', content: 'hello' } }
 
@@ -163,9 +164,8 @@ inBothForms('OIDC, soft mode', (startProduct) => {
     const stream = await product.run({ prompt: 'hi' })
     await stream.all()
     // The log of a separate process may arrive after its answer.
-    while (!product.log.some((line) => /"warn".*requests without a token are deprecated/.test(line))) {
-      await product.call('GET', '/health')
-    }
+    const isLogged = () => product.log.some((line) => /"warn".*requests without a token are deprecated/.test(line))
+    await until(isLogged, { what: 'the deprecation log', lastSeen: () => product.log.slice(-5) })
     const read = (headers: Record<string, string>) => product.call('GET', `/runs/${stream.runId}`, undefined, headers)
     expect((await read({})).status).to.equal(200)
     expect((await read(await as('acme'))).status).to.equal(404)
@@ -190,8 +190,11 @@ inBothForms('OIDC without its issuer', (startProduct) => {
     expect((await product.call('GET', '/tools')).status).to.equal(401)
     expect((await product.call('GET', '/health')).status).to.equal(200)
     await issuer.up()
-    let status = 503
-    while (status === 503) ({ status } = await product.call('GET', '/tools', undefined, headers))
+    const settled = async () => {
+      const { status: answered } = await product.call('GET', '/tools', undefined, headers)
+      return answered !== 503 && answered
+    }
+    const status = await until(settled, { what: 'the token to be verified', withinMs: 10_000, everyMs: 20 })
     expect(status).to.equal(200)
   })
 })

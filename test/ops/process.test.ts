@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { useRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 import { parsePage } from './prometheus-text.ts'
 
 type Form = 'standalone' | 'gateway' | 'worker'
@@ -15,14 +15,14 @@ const mainOf = (form: Form) => new URL(`../../services/${form}/main.ts`, import.
 
 const DEADLINE_MS = 10_000
 
-/** Polls until the answer has this status. */
+/** Requests the URL until the answer has this status, and resolves with its body. */
 async function answerWith(status: number, url: string): Promise<unknown> {
-  for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline; await sleep(20)) {
+  const request = async () => {
     const response = await fetch(url)
     const body: unknown = await response.json()
-    if (response.status === status) return body
+    return response.status === status && { body }
   }
-  throw new Error(`${url} was not ${status} within ${DEADLINE_MS} ms`)
+  return (await until(request, { what: `${url} to be ${status}`, withinMs: DEADLINE_MS, everyMs: 20 })).body
 }
 
 const runOn = (url: string, prompt: string) =>
