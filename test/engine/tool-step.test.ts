@@ -77,10 +77,15 @@ describe('tool step', () => {
       ran = true
       return succeed('')
     })
-    const bugs: string[] = []
+    const bugs: unknown[] = []
     for (const cause of [new AppError('unavailable', 'Redis is away'), new Error('a bug')]) {
       const openAsk = () => Promise.reject(cause)
-      const resources = resourcesOf({ tools: [write], policy: 'ask', openAsk, onToolBug: (name) => bugs.push(name) })
+      const resources = resourcesOf({
+        tools: [write],
+        policy: 'ask',
+        openAsk,
+        onToolBug: (_name, bug) => bugs.push(bug),
+      })
       const { events, results } = await collect([call('c1', 'Write')], resources)
       expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
       expect(results[0]).to.include({
@@ -89,7 +94,7 @@ describe('tool step', () => {
       })
     }
     expect(ran).to.equal(false)
-    expect(bugs).to.deep.equal(['Write'])
+    expect(bugs.map(String)).to.deep.equal(['Error: a bug'])
   })
 
   it('a tool that is allowed starts only when this process may act for the run', async () => {
