@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { CallWatch } from '../call-watch.ts'
-import { type FailedCall, isWellFormedKey, malformedKey, missingKey } from '../failures/failures.ts'
+import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure, ModelPart, ModelProvider } from '../port.ts'
 import { createTransport, createWatchedFetch, type Fetch } from './transport.ts'
@@ -23,29 +23,23 @@ const MAX_MODELS = 64
 
 /** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
 export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
-  const { type, dialect, apiKey = '', limits } = settings
+  const { type, dialect, baseUrl, apiKey = '', limits } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
   const transport = settings.fetch ?? (await createTransport(limits))
   // Always given: without a base URL, the package would read one from the environment.
-  const baseURL = settings.baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
+  const baseURL = baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
   const vendor = await openVendor(dialect, { baseURL, apiKey, fetch: createWatchedFetch(transport, watches) })
   const models = new Map<string, LanguageModelV4>()
-  const configFailure = keyFailureFor(settings)
+  const configFailure = keyFailure({ type, apiKey }, baseUrl)
   return {
     type,
     stream(request, signal) {
+      if (configFailure) return failWith(configFailure)
       const call: FailedCall = { type, model: request.model, apiKey }
-      if (configFailure) return failWith(configFailure(call))
       const model = modelFor(request.model, models, vendor)
       return streamTurn({ request, signal, call, model, vendor, limits, watches })
     },
   }
-}
-
-/** A missing key matters only at the provider's own address: a gateway may add the key itself. */
-function keyFailureFor({ type, apiKey = '', baseUrl }: AiSdkSettings): typeof missingKey | undefined {
-  if (apiKey === '' && baseUrl === undefined && PROVIDER_TYPES[type].isKeyRequired) return missingKey
-  return isWellFormedKey(apiKey) ? undefined : malformedKey
 }
 
 async function* failWith(failure: Failure): AsyncGenerator<ModelPart, void, undefined> {

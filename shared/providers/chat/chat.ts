@@ -1,5 +1,5 @@
 import type { ProviderType } from '../../provider-types.ts'
-import { type FailedCall, isWellFormedKey, malformedKey } from '../failures/failures.ts'
+import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { ModelProvider } from '../port.ts'
 import type { ServerQuirks } from './answer.ts'
@@ -31,11 +31,11 @@ export function createChatProvider({ type, baseUrl, apiKey = '', limits, send }:
   }
   const quirks: ServerQuirks = { sendsReasoning: false }
   const toBody = createChatBody(type)
+  const configFailure = keyFailure({ type, apiKey }, baseUrl)
   return {
     type,
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey }
-      const configFailure = isWellFormedKey(apiKey) ? undefined : malformedKey(call)
       return {
         [Symbol.asyncIterator]: () => new ChatTurn({ endpoint, quirks, toBody, call, request, signal, configFailure }),
       }

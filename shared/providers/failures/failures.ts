@@ -16,23 +16,30 @@ export function failure(code: FailureCode, reason: string, message: string, fiel
 export const RETRYABLE = { isRetryable: true }
 
 /** The variables that may hold the provider's key, as text for a message. */
-export function keyVariablesText({ type }: FailedCall): string {
+export function keyVariablesText({ type }: Pick<FailedCall, 'type'>): string {
   const [usual] = PROVIDER_TYPES[type].keyVariables
   return usual === undefined ? 'MODEL_API_KEY' : `MODEL_API_KEY or ${usual}`
 }
 
-export const missingKey = (call: FailedCall): Failure =>
-  failure('provider_auth', 'missing_api_key', `${call.type} needs an API key: set ${keyVariablesText(call)}`)
+/**
+ * The failure of every call of a provider with this key; `undefined` when the key is usable. A missing key matters only at the
+ * provider's own address, so without `baseUrl`: a gateway may add the key itself.
+ */
+export function keyFailure(
+  call: Pick<FailedCall, 'type' | 'apiKey'>,
+  baseUrl: string | undefined,
+): Failure | undefined {
+  const { type, apiKey } = call
+  if (apiKey === '' && baseUrl === undefined && PROVIDER_TYPES[type].isKeyRequired) {
+    return failure('provider_auth', 'missing_api_key', `${type} needs an API key: set ${keyVariablesText(call)}`)
+  }
+  if (isHeaderValue(apiKey)) return undefined
+  const message = `the API key for ${type} contains characters that no key has: check ${keyVariablesText(call)}`
+  return failure('provider_auth', 'malformed_api_key', message)
+}
 
-export const malformedKey = (call: FailedCall): Failure =>
-  failure(
-    'provider_auth',
-    'malformed_api_key',
-    `the API key for ${call.type} contains characters that no key has: check ${keyVariablesText(call)}`,
-  )
-
-/** A key must fit into a header: a malformed one would appear in the error of the HTTP client. */
-export const isWellFormedKey = (apiKey: string): boolean => /^[\x21-\x7e]*$/.test(apiKey)
+/** Any other key would make the HTTP client throw an error that contains the key. */
+const isHeaderValue = (apiKey: string): boolean => /^[\x21-\x7e]*$/.test(apiKey)
 
 /** The stream ended before the model's last event. */
 export const truncatedAnswer = ({ type }: FailedCall): Failure =>

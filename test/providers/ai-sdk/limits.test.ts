@@ -171,7 +171,7 @@ describe('the limits of a call', () => {
   })
 
   it('a host that accepts the connection and never completes the TLS handshake is a timeout', async () => {
-    const mute = createServer().listen(0, '127.0.0.1')
+    const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }
     const settings = {
@@ -184,7 +184,7 @@ describe('the limits of a call', () => {
   })
 
   it('a host that does not speak HTTP is provider_unavailable', async () => {
-    const shell = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')).listen(0, '127.0.0.1')
+    const shell = createServer((socket) => socket.resume().end('SSH-2.0-OpenSSH_9.2\r\n')).listen(0, '127.0.0.1')
     await once(shell, 'listening')
     const { port } = shell.address() as { port: number }
     const failure = await failureOf(await openProvider({ type: 'ollama', baseUrl: `http://127.0.0.1:${port}/v1` }))

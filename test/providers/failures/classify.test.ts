@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { AppError, invalidRequest } from '../../../shared/errors.ts'
+import { PROVIDER_NAMES } from '../../../shared/provider-types.ts'
 import { classifyFailure, connectionFailure } from '../../../shared/providers/failures/classify.ts'
 import {
   abortedAnswer,
   breachFailure,
   type FailedCall,
   failure,
-  isWellFormedKey,
+  keyFailure,
 } from '../../../shared/providers/failures/failures.ts'
 import { MODEL_LIMITS } from '../../../shared/providers/limits.ts'
 import type { Failure } from '../../../shared/providers/port.ts'
@@ -258,9 +259,19 @@ describe('the failures of the adapters', () => {
       expect(reasonOf(raw)).to.equal('empty_answer')
   })
 
-  it('a key that is no header value is malformed', () => {
-    for (const key of ['', 'sk-1', '!~']) expect(isWellFormedKey(key), key).to.equal(true)
-    for (const key of ['a b', 'a\n', 'ä', '\u007f']) expect(isWellFormedKey(key), key).to.equal(false)
+  it('a key that is no header value is malformed, at every address', () => {
+    const reasonOf = (apiKey: string) => keyFailure({ type: 'openai', apiKey }, 'http://gw.test')?.reason
+    for (const key of ['', 'sk-1', '!~']) expect(reasonOf(key), key).to.equal(undefined)
+    for (const key of ['a b', 'a\n', '\na', 'ä', '\u007f']) expect(reasonOf(key), key).to.equal('malformed_api_key')
+  })
+
+  it("D1.3: a missing key is a failure where the provider requires one, at the provider's own address only", () => {
+    for (const type of PROVIDER_NAMES) {
+      const isRequired = ['openai', 'anthropic', 'google'].includes(type)
+      const failed = keyFailure({ type, apiKey: '' }, undefined)
+      expect(failed?.reason, type).to.equal(isRequired ? 'missing_api_key' : undefined)
+      expect(keyFailure({ type, apiKey: '' }, 'http://gw.test')).to.equal(undefined)
+    }
   })
 
   const BREACHES = [
