@@ -95,6 +95,13 @@ describe('calls', () => {
     expect(timers()).to.equal(before)
   })
 
+  it('an answered call leaves no timer', async () => {
+    await new Promise(setImmediate) // From here on the count includes the timeout of this test.
+    const before = timers()
+    await callOnce(() => 1)
+    expect(timers()).to.equal(before)
+  })
+
   it('a message without a subscriber fails only the calls to that process that can be made elsewhere', async () => {
     const calls = new Calls()
     const outcomes: string[] = []

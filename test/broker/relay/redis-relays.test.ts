@@ -1,12 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { useRedis } from '../../support/redis.ts'
 import { createTestRelay } from '../../support/relay.ts'
+import { until } from '../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-const DEADLINE_MS = 10_000
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
@@ -25,14 +24,6 @@ class WithheldLease extends Lease {
   }
 }
 
-async function until(what: string, isDone: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS
-  while (!(await isDone())) {
-    if (performance.now() > deadline) throw new Error(`waited ${DEADLINE_MS} ms in vain until ${what}`)
-    await sleep(5)
-  }
-}
-
 describe('relays over Redis', () => {
   const redis = useRedis()
   const relay = createTestRelay(() => redis.url)
@@ -48,9 +39,9 @@ describe('relays over Redis', () => {
     const reading = (async () => {
       for await (const chunk of frames) text += Buffer.from(chunk.text)
     })()
-    await until('the run has ended', async () => (await broker.getRun(TENANT, runId)).status === 'done')
+    await until(async () => (await broker.getRun(TENANT, runId)).status === 'done', { what: 'the run to end' })
     const { renewals } = lease
-    await until('the lease is renewed again', () => lease.renewals > renewals + 1)
+    await until(() => lease.renewals > renewals + 1, { what: 'two renewals of the lease' })
     expect(text).to.equal('')
     lease.isWithheld = false
     await reading
@@ -64,7 +55,7 @@ describe('relays over Redis', () => {
     const client = redis.connect()
     expect(await client.exists(`ae:session:${TENANT} ${id}`)).to.equal(1)
     await worker.inbox.deleteSession(TENANT, id)
-    await until('the claim is deleted', async () => (await client.exists(`ae:session:${TENANT} ${id}`)) === 0)
+    await until(async () => !(await client.exists(`ae:session:${TENANT} ${id}`)), { what: 'the claim to be deleted' })
   })
 
   it('a worker publishes that it drains at once, and reports it', async () => {
@@ -72,7 +63,7 @@ describe('relays over Redis', () => {
     expect(draining.readiness()).to.deep.equal({ isRedisAway: false, isDraining: false })
     const drained = draining.drain(0)
     const entries = async () => Object.values(await redis.connect().hgetall('ae:members')).join()
-    await until('the member list shows it', async () => (await entries()).includes('draining'))
+    await until(async () => (await entries()).includes('draining'), { what: 'the member list to show it' })
     expect(draining.readiness().isDraining).to.equal(true)
     await drained
   })
@@ -99,7 +90,7 @@ describe('relays over Redis', () => {
       const member = await open()
       const running = timers()
       await member.stop()
-      await until('both of its timers have ended', () => timers() <= running - 2)
+      await until(() => timers() <= running - 2, { what: 'both of its timers to end' })
       expect(await redis.connect().hlen('ae:members')).to.equal(0)
     }
   })

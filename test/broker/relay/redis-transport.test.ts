@@ -121,6 +121,21 @@ describe('transport', () => {
     expect(received).to.deep.equal([[2, RECORD.call]])
   })
 
+  it('an acknowledgement lets the outbox to its sender go on when its credit was used up', async () => {
+    const { transport, sent, receive } = await setUp()
+    const journal = new Journal({ bytes: 0, maxBytes: 1e9 })
+    transport.outbox('gateway', 2).attach(1, journal.follow(0))
+    for (let i = 0; i < 100; i++) {
+      journal.append({ type: 'text_delta', text: 'x'.repeat(64 * 1024) })
+      await turns()
+    }
+    const before = sent.length
+    expect(before).to.be.within(60, 70) // 4 MiB in frames of 64 KiB.
+    receive(packMessage(2, 0, [record(RECORD.ack, { seq: 4 * 1024 * 1024 })]))
+    await turns()
+    expect(sent.length).to.be.above(before)
+  })
+
   it('an outbox is kept per receiver until it is removed or the process gets another epoch', async () => {
     const { transport, sent } = await setUp()
     const first = transport.outbox('gateway', 2)
