@@ -1,59 +1,7 @@
 import { expect } from 'chai'
-import {
-  AgentTree,
-  createSubAgents,
-  type Lineage,
-  narrow,
-  type SubAgentOptions,
-} from '../../shared/engine/sub-agents.ts'
-import { type AgentEvent, errorEvent, type RunErrorCode } from '../../shared/events.ts'
-import type { AgentTask, Tool, ToolBox } from '../../shared/tools/port.ts'
-import { succeed } from '../../shared/tools/port.ts'
-import { DONE } from '../worker/events.ts'
-
-const tool = (name: string): Tool => ({
-  name,
-  description: name,
-  inputSchema: {},
-  defaultPolicy: 'allow',
-  describe: () => name,
-  run: async () => succeed(''),
-})
-
-const boxOf = (...names: string[]): ToolBox => {
-  const tools = names.map(tool)
-  return {
-    tools,
-    find: (name) => tools.find((candidate) => candidate.name === name),
-    policyOf: () => 'allow',
-    problemWith: () => undefined,
-  }
-}
-
-const TASK: AgentTask = { description: 'task', prompt: 'do it' }
-const ANSWER: AgentEvent[] = [{ type: 'text', text: 'answer' }, DONE]
-
-/** Sub-agents that each yield `events` after `gate` has opened. `emitted` is what reaches the root's stream. */
-function setUp({ events = ANSWER, gate = Promise.resolve(), ...rest }: Partial<Setup> = {}) {
-  const emitted: AgentEvent[] = []
-  const options: SubAgentOptions = {
-    tree: new AgentTree(),
-    caller: undefined,
-    emit: async (event) => void emitted.push(event),
-    toolBox: boxOf('Read'),
-    model: 'm',
-    async *launch() {
-      await gate
-      yield* events
-    },
-    ...rest,
-  }
-  return { agents: createSubAgents(options), tree: options.tree, emitted }
-}
-
-type Setup = SubAgentOptions & { events: AgentEvent[]; gate: Promise<void> }
-
-const lineageOf = (tree: AgentTree, depth: number): Lineage => ({ tree, depth, id: 'sub_1', emit: async () => {} })
+import { AgentTree, narrow } from '../../shared/engine/sub-agents.ts'
+import type { ToolBox } from '../../shared/tools/port.ts'
+import { boxOf, lineageOf, setUp, TASK } from './sub-agents-setup.ts'
 
 describe('the sub-agents of one agent', () => {
   it('D5.3: nine run one after another, since each one that has ended makes room', async () => {
@@ -107,101 +55,12 @@ describe('the sub-agents of one agent', () => {
 
   it('a task that names an unknown tool is refused with the names of the tools', () => {
     const { agents } = setUp({ toolBox: boxOf('Read', 'Glob') })
+    expect(agents.refusal([{ ...TASK, tools: ['Raed', 'Golb'] }])).to.match(/^There is no tool Raed, Golb\./)
     expect(agents.refusal([{ ...TASK, tools: ['Read', 'Raed'] }])).to.equal(
       'There is no tool Raed. The tools are: Read, Glob.',
     )
     expect(agents.refusal([{ ...TASK, tools: ['Read'] }])).to.equal(undefined)
   })
-})
-
-describe('the events and the report of a sub-agent', () => {
-  it('D4.13: start, wrapped events and end carry its id, and that of a calling sub-agent', async () => {
-    const tree = new AgentTree()
-    const { agents, emitted } = setUp({ tree, caller: lineageOf(tree, 1) })
-    await agents.run(TASK)
-    expect(emitted.map(({ type }) => type)).to.deep.equal([
-      'subagent_start',
-      'subagent_event',
-      'subagent_event',
-      'subagent_end',
-    ])
-    const ids = new Set(emitted.map((event) => 'subagent_id' in event && event.subagent_id))
-    expect(ids.size).to.equal(1)
-    for (const event of emitted) expect(event).to.include({ parent_subagent_id: 'sub_1' })
-    expect(emitted[0]).to.include({ description: 'task', model: 'm' })
-    expect(emitted[1]).to.include({ event_type: 'text', text: 'answer' })
-    expect(emitted[3]).to.include({ status: 'completed', result: 'answer' }).and.not.have.property('error')
-  })
-
-  it('D4.13: a permission request follows its wrapped form at once, before the next event', async () => {
-    const request: AgentEvent = {
-      type: 'permission_request',
-      id: 'perm_1',
-      tool_name: 'Write',
-      input: {},
-      message: '?',
-    }
-    const { agents, emitted } = setUp({ events: [request, ...ANSWER] })
-    await agents.run(TASK)
-    expect(emitted[1]).to.include({ type: 'subagent_event', event_type: 'permission_request', id: 'perm_1' })
-    expect(emitted[2]).to.equal(request)
-  })
-
-  it('the result is the text of the last turn', async () => {
-    const turn = (turn_number: number): AgentEvent => ({ type: 'turn_start', turn_number, model: 'm' })
-    const text = (value: string): AgentEvent => ({ type: 'text', text: value })
-    const { agents } = setUp({ events: [turn(1), text('first'), turn(2), text('a'), text('b'), DONE] })
-    expect(await agents.run(TASK)).to.deep.equal({ status: 'completed', result: 'a\nb' })
-  })
-
-  const ends: [RunErrorCode, string][] = [
-    ['cancelled', 'cancelled'],
-    ['session_deleted', 'cancelled'],
-    ['worker_draining', 'cancelled'],
-    ['worker_lost', 'cancelled'],
-    ['timeout', 'failed'],
-    ['max_turns_exceeded', 'failed'],
-  ]
-  for (const [code, status] of ends) {
-    it(`a sub-agent that ends with ${code} is reported as ${status}, with the error`, async () => {
-      const { agents, emitted } = setUp({ events: [errorEvent(code, 'why')] })
-      expect(await agents.run(TASK)).to.deep.equal({ status, error: 'why', result: '' })
-      expect(emitted.at(-1)).to.include({ type: 'subagent_end', status, error: 'why' })
-    })
-  }
-
-  it('a sub-agent without a terminal event is reported as failed', async () => {
-    expect(await setUp({ events: [] }).agents.run(TASK)).to.include({ status: 'failed' })
-  })
-
-  it('D5.7: the tokens and costs of its turns are added to the tree', async () => {
-    const turnEnd: AgentEvent = {
-      type: 'turn_end',
-      turn_number: 1,
-      input_tokens: 10,
-      output_tokens: 2,
-      cost_usd: 0.5,
-      cache_read_tokens: 4,
-      cache_write_tokens: 3,
-    }
-    const { agents, tree } = setUp({ events: [turnEnd, { ...turnEnd, cache_read_tokens: 0 }, DONE] })
-    await agents.run(TASK)
-    expect(tree.spent.usage).to.deep.equal({ input: 20, output: 4, cacheRead: 4, cacheWrite: 6 })
-    expect(tree.spent).to.include({ costUsd: 1, turns: 0 })
-  })
-
-  const results: [what: string, result: string, told: string][] = [
-    ['2,048 bytes is whole', 'x'.repeat(2_048), 'x'.repeat(2_048)],
-    ['2,049 bytes is cut', 'x'.repeat(2_049), `${'x'.repeat(2_048)}...`],
-    ['characters of two bytes is cut between two of them', `x${'é'.repeat(1_100)}`, `x${'é'.repeat(1_023)}...`],
-  ]
-  for (const [what, result, told] of results) {
-    it(`api.md Limits: a result of ${what} in the event, and whole in the report`, async () => {
-      const { agents, emitted } = setUp({ events: [{ type: 'text', text: result }, DONE] })
-      expect(await agents.run(TASK)).to.include({ result })
-      expect(emitted.at(-1)).to.include({ result: told })
-    })
-  }
 })
 
 describe('the tools of a sub-agent', () => {

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { createPrepareOneShot } from '../../services/worker/prepare-one-shot.ts'
+import { createPrepareRun, type EngineOptions, type RunStart } from '../../services/worker/prepare-run.ts'
+import type { Run } from '../../services/worker/run.ts'
+import type { RunRequest } from '../../shared/broker/port.ts'
+import { Conversation } from '../../shared/engine/conversation.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { AgentEvent } from '../../shared/events.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { succeed, type Tool, type ToolContext } from '../../shared/tools/port.ts'
+import { digs, says200, scripted } from '../engine/context/setup.ts'
+
+/** A worker's engine whose one tool, `Dig`, records its context. */
+function setUp(options: Partial<EngineOptions> = {}) {
+  const provider = scripted(digs('1'), says200('ok'))
+  const contexts: ToolContext[] = []
+  const dig: Tool = {
+    name: 'Dig',
+    description: 'digs',
+    inputSchema: {},
+    defaultPolicy: 'allow',
+    describe: () => 'Dig wants to run',
+    async run(_input, context) {
+      contexts.push(context)
+      return succeed('gold')
+    },
+  }
+  const prepareRun = createPrepareRun({
+    models: {
+      primary: { provider, model: 'm' },
+      fallback: undefined,
+      priceOf: () => 0,
+      windowOf: () => undefined,
+    },
+    tools: {
+      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
+      canAct: async () => true,
+      maxOutputChars: 3,
+    },
+    openAskFor: () => () => Promise.reject(new Error('no tool of this test asks')),
+    workspaceOf: ({ id }) => `/folders/${id}`,
+    onToolBug: () => {},
+    maxTurns: 2,
+    ...options,
+  })
+  const run = { id: 'run_1', signal: new AbortController().signal } as Run
+  const play = async (request: RunRequest, start: Partial<RunStart> = {}) => {
+    const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
+    const events: AgentEvent[] = []
+    for await (const event of prepareRun(request).execute(run, { ...defaults, ...start })) events.push(event)
+    return events
+  }
+  return { provider, contexts, prepareRun, run, play }
+}
+
+describe('a prepared run', () => {
+  it('D1.4: is refused with unavailable when the server has no model', () => {
+    const models = { primary: undefined, fallback: undefined, priceOf: () => 0, windowOf: () => undefined }
+    const { prepareRun } = setUp({ models })
+    expect(() => prepareRun({ prompt: 'hi' }))
+      .to.throw(AppError, /no model is configured/)
+      .with.property('retryAfterSecs', 30)
+  })
+
+  it('api.md RunRequest: sends system prompt, stop sequences and model of its request', async () => {
+    const { provider, play } = setUp()
+    await play({ prompt: 'dig', system_prompt: 'be brief', stop_sequences: ['END'], model: 'other' })
+    expect(provider.requests[0]).to.deep.include({ model: 'other', system: 'be brief', stopSequences: ['END'] })
+  })
+
+  it('api.md RunRequest: uses the server’s model without system prompt and stop sequences by default', async () => {
+    const { provider, play } = setUp()
+    await play({ prompt: 'dig' })
+    expect(provider.requests[0]).to.deep.include({ model: 'm', system: undefined, stopSequences: [] })
+    expect(provider.requests[0]?.messages).to.deep.equal([{ role: 'user', text: 'dig' }])
+  })
+
+  it('api.md RunRequest: max_turns of the request replaces that of the server', async () => {
+    expect((await setUp().play({ prompt: 'dig' })).at(-1)).to.include({ type: 'done' })
+    const events = await setUp().play({ prompt: 'dig', max_turns: 1 })
+    expect(events.at(-1)).to.include({ type: 'error', code: 'max_turns_exceeded' })
+  })
+
+  it('starts from the conversation, the background and the warnings that it is given', async () => {
+    const { provider, play } = setUp()
+    const conversation = new Conversation({ messages: [{ role: 'user', text: 'before' }] })
+    const warnings = [{ type: 'warning', code: 'customer_scope_fallback', message: 'm', detail: {} }] as const
+    const events = await play({ prompt: 'dig' }, { conversation, background: 'known', warnings })
+    const texts = provider.requests[0]?.messages.map((message) => message.role === 'user' && message.text)
+    expect(texts).to.deep.equal(['known', 'before', 'dig'])
+    expect(events.slice(0, 2).map(({ type }) => type)).to.deep.equal(['turn_start', 'warning'])
+    expect(conversation.messageCount).to.equal(4)
+  })
+
+  it('gives its tools the services, the run’s folder and the run’s signal, and cuts their output', async () => {
+    const { contexts, run, play } = setUp()
+    const memory = { history: async () => '', keep: async () => {} }
+    const events = await play({ prompt: 'dig' }, { services: { memory } })
+    expect(contexts[0]).to.include({ workspace: '/folders/run_1', memory, signal: run.signal })
+    expect(events.find(({ type }) => type === 'tool_result'))
+      .to.have.property('output')
+      .that.matches(/^gol\n\[truncated/)
+  })
+})
+
+describe('a prepared one-shot run', () => {
+  function prepare(request: RunRequest) {
+    const { prepareRun, run, contexts } = setUp()
+    const customers: string[] = []
+    const prepareOneShot = createPrepareOneShot({
+      prepareRun,
+      prepareCustomerRun(prepared, { customerId, services }) {
+        customers.push(customerId)
+        return (of) =>
+          prepared.execute(of, { conversation: new Conversation(), background: undefined, services, warnings: [] })
+      },
+      planQueue: (tenant) => async () => ({ note: tenant }),
+    })
+    const execute = prepareOneShot(DEFAULT_TENANT, request)
+    const play = async () => {
+      for await (const _ of execute(run, run.signal));
+      return contexts[0]
+    }
+    return { customers, play }
+  }
+
+  it('is on the customer’s line when the request names a customer, and else it is not', async () => {
+    expect(prepare({ prompt: 'dig', customer_id: 'c' }).customers).to.deep.equal(['c'])
+    expect(prepare({ prompt: 'dig', customer_id: '' }).customers).to.deep.equal([])
+    expect(prepare({ prompt: 'dig' }).customers).to.deep.equal([])
+  })
+
+  it('api.md RunRequest: has the tenant’s plan queue only with auto_queue_plan', async () => {
+    for (const customer of [{}, { customer_id: 'c' }]) {
+      const queued = await prepare({ prompt: 'dig', auto_queue_plan: true, ...customer }).play()
+      expect(await queued?.queuePlan?.({ steps: [] })).to.deep.equal({ note: DEFAULT_TENANT })
+      expect(await prepare({ prompt: 'dig', ...customer }).play()).not.to.have.property('queuePlan')
+    }
+  })
+
+  it('has no memory for Dream without a customer', async () => {
+    expect(await prepare({ prompt: 'dig' }).play()).not.to.have.property('memory')
+  })
+})
