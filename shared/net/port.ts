@@ -20,12 +20,13 @@ export type EgressResponse = {
 }
 
 /**
- * Sends HTTP requests to addresses that tenants or models supply, and refuses those that are not on the public internet.
+ * Sends HTTP requests to addresses that tenants or models supply.
  *
- * - Only http and https, without a user in the URL; at most 8,192 characters. Ports below 1024 other than 80 and 443 are refused.
- * - The address that is checked is the address that is connected to, so a second DNS answer has no effect (DNS rebinding).
+ * - Unless ALLOW_PRIVATE_URLS is set (D1.3), only addresses of the public internet are reached, on the ports 80, 443 and from
+ *   1024 on. The address that is checked is the one that is connected to, so a second DNS answer has no effect (DNS rebinding).
+ * - Only http and https URLs of at most 8,192 characters, without a user, are accepted.
  * - Redirects are returned, never followed. The proxy variables of the environment are ignored.
- * - A compressed response is refused, so that a small body cannot inflate. Headers are limited to 16 KiB.
+ * - A compressed response is refused, so that a small body cannot inflate. Response headers are limited to 16 KiB.
  *
  * Failures are `AppError`s whose messages never contain the address that a name resolved to: `invalid_request` with code
  * `egress_refused`, or `upstream` with code `egress_unreachable`, `egress_timeout` or `egress_too_large`. When the caller's

@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import type { ModelProvider } from '../../../shared/providers/port.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
-import { ask, connect, DIALECTS, type Dialect, partsOf, textOf } from './setup.ts'
+import { until } from '../../support/until.ts'
+import { ask, connect, DIALECTS, type Dialect, partsOf, request, textOf } from './setup.ts'
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, cacheWrite: 10, reasoning: 5 }
 
@@ -83,6 +85,14 @@ for (const dialect of DIALECTS) {
       const [only, ...others] = await ask(provider)
       expect(only).to.include({ type: 'finish', reason: 'end_turn' })
       expect(others).to.be.empty
+    })
+
+    it('a turn leaves no listener on the signal of its caller, after an answer and after a failure', async () => {
+      const { signal } = new AbortController()
+      server.answer('one two', { status: 401 })
+      await ask(provider, request(), signal)
+      await ask(provider, request(), signal)
+      await until(() => getEventListeners(signal, 'abort').length === 0, { what: 'the listeners to be removed' })
     })
 
     it('consecutive turns share connections', async () => {
