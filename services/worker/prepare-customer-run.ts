@@ -94,7 +94,7 @@ async function record(
     } catch (cause) {
       if (mayWriteMs() === 0) continue
       log.warn('a run could not be recorded', { run_id: run.id, cause })
-      return errorEvent('storage_unavailable', 'the run could not be recorded: the store is away')
+      return errorEvent('storage_unavailable', 'the run could not be recorded: the store is unreachable')
     }
   }
 }

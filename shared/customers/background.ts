@@ -1,7 +1,7 @@
 import { renderMemories, renderRuns } from '../engine/transcript.ts'
 import { countChars, truncateStart } from '../text.ts'
 
-/** A past run of the customer, cut to the part that later runs can be told. */
+/** A past run of the customer, cut to the part that the background needs. */
 export type PastRun = { seq: number; timestamp: string; input: string; output: string }
 
 /** The customer's past runs and memory entries, both oldest first. */
@@ -30,7 +30,7 @@ const wrap = (text: string) => `<${TAG}>\n${text.replaceAll(`</${TAG}`, `< /${TA
 
 /**
  * Cuts runs, oldest first, to the part that a background of `maxChars` characters can hold: the ends of the newest texts. The
- * newest run stays in any case, since its number tells which entries are new.
+ * newest run stays in any case, since entries are new when their number is higher than its own.
  */
 export function keepNewest(runs: readonly PastRun[], maxChars: number): PastRun[] {
   const kept: PastRun[] = []

@@ -53,9 +53,9 @@ inBothForms('sub-agents', (startProduct) => {
   it('api.md Limits: a result over 2 KB is cut in the event, and the caller reads all of it', async () => {
     const long = 'é'.repeat(3_000)
     const frames = await framesOf(tool('Agent', task('long', `/say ${long}`)), '/say bye')
-    const told = String(dataOf(frames, 'subagent_end')[0]?.['result'])
-    expect(told.endsWith('é...')).to.equal(true)
-    expect(Buffer.byteLength(told)).to.be.within(2_047 + 3, 2_048 + 3)
+    const result = String(dataOf(frames, 'subagent_end')[0]?.['result'])
+    expect(result.endsWith('é...')).to.equal(true)
+    expect(Buffer.byteLength(result)).to.be.within(2_047 + 3, 2_048 + 3)
     expect(dataOf(frames, 'tool_result')[0]?.['output']).to.satisfy((output: string) => output.endsWith(long))
   })
 

@@ -62,7 +62,7 @@ describe('the event queue of a tool step', () => {
     expect(items).to.deep.equal([1, 2, 4])
   })
 
-  it('lets a sender go on at once while there is room', async () => {
+  it('a sender continues at once while there is room', async () => {
     const queue = new EventQueue<number>(3)
     expect(await isSettled(queue.send(1))).to.equal(true)
     expect(await isSettled(queue.send(2))).to.equal(true)
@@ -70,7 +70,7 @@ describe('the event queue of a tool step', () => {
     queue.close()
   })
 
-  it('holds a sender at the limit until the reader has caught up', async () => {
+  it('a sender at the limit waits until the reader has caught up', async () => {
     const queue = new EventQueue<number>(1)
     const [first, second] = [queue.send(1), queue.send(2)]
     expect(await isSettled(Promise.race([first, second]))).to.equal(false)
@@ -81,7 +81,7 @@ describe('the event queue of a tool step', () => {
     await reading
   })
 
-  it('lets the senders go on when it is closed without a reader', async () => {
+  it('waiting senders continue when it is closed without a reader', async () => {
     const queue = new EventQueue<number>(1)
     const sent = queue.send(1)
     queue.close()

@@ -126,16 +126,16 @@ describe('the events and the report of a sub-agent', () => {
     expect(tree.spent).to.include({ costUsd: 1, turns: 0 })
   })
 
-  const results: [what: string, result: string, told: string][] = [
+  const results: [what: string, result: string, inEvent: string][] = [
     ['2,048 bytes is whole', 'x'.repeat(2_048), 'x'.repeat(2_048)],
     ['2,049 bytes is cut', 'x'.repeat(2_049), `${'x'.repeat(2_048)}...`],
     ['characters of two bytes is cut between two of them', `x${'é'.repeat(1_100)}`, `x${'é'.repeat(1_023)}...`],
   ]
-  for (const [what, result, told] of results) {
+  for (const [what, result, inEvent] of results) {
     it(`api.md Limits: a result of ${what} in the event, and whole in the report`, async () => {
       const { agents, emitted } = setUp({ events: [{ type: 'text', text: result }, DONE] })
       expect(await agents.run(TASK)).to.include({ result })
-      expect(emitted.at(-1)).to.include({ result: told })
+      expect(emitted.at(-1)).to.include({ result: inEvent })
     })
   }
 })

@@ -78,7 +78,7 @@ describe('tool step', () => {
       return succeed('')
     })
     const bugs: unknown[] = []
-    for (const cause of [new AppError('unavailable', 'Redis is away'), new Error('a bug')]) {
+    for (const cause of [new AppError('unavailable', 'Redis is unreachable'), new Error('a bug')]) {
       const openAsk = () => Promise.reject(cause)
       const resources = resourcesOf({
         tools: [write],

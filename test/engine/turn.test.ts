@@ -132,5 +132,7 @@ describe('the answer of a model', () => {
     const pieces = Array.from({ length: 600 }, (_, i) => `${i} `)
     const { answer } = await play([...pieces.map(text), FINISH])
     expect(answer.blocks).to.deep.equal([{ type: 'text', text: pieces.join('') }])
+    const two = await play([...pieces.map(text), { type: 'text_end' }, text('second'), FINISH])
+    expect(two.answer.blocks[1]).to.deep.equal({ type: 'text', text: 'second' })
   })
 })

@@ -37,7 +37,7 @@ describe('the line of a customer’s run', () => {
 
   it('is released after a run that could not read it', async () => {
     const { ledger } = fakeLedger()
-    const last = () => Promise.reject(new AppError('unavailable', 'the store is away'))
+    const last = () => Promise.reject(new AppError('unavailable', 'the store is unreachable'))
     const { all, lines, starts } = setUp({ maxLines: 0, ledger: { ...ledger, last } })
     expect(await all()).to.deep.equal(['text', 'done'])
     expect(starts.map(({ warnings }) => warnings.map(({ code }) => code))).to.deep.equal([['customer_scope_fallback']])

@@ -92,7 +92,7 @@ function flaky(real: PermissionStore) {
       decide: async (...args: Parameters<PermissionStore['decide']>) => {
         if (!state.isAway) return real.decide(...args)
         refused.resolve()
-        throw new AppError('unavailable', 'Redis is away')
+        throw new AppError('unavailable', 'Redis is unreachable')
       },
     },
   }

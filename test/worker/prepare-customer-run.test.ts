@@ -120,7 +120,7 @@ describe('the lease of a worker that records a customer’s run', () => {
     const { store, writes } = fakeStore(async () => {
       lease.renewed(-Infinity) // It has expired.
       tried.resolve()
-      throw new AppError('unavailable', 'the store is away')
+      throw new AppError('unavailable', 'the store is unreachable')
     })
     const { all, ending } = setUp({ ledger: createLedger(store), lease })
     const types = all()

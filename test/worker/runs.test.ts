@@ -182,7 +182,7 @@ describe('runs', () => {
     expect(await readAll(run.follow(0))).to.include('"code":"worker_draining"')
   })
 
-  it('a model that answers without a pause lets everything else in the process run', async () => {
+  it('a model that answers without a pause does not block the event loop', async () => {
     const run = setUp().open()
     const running = run.execute(sayMuchUntilCancelled)
     for (let turn = 0; turn < 3; turn++) await nextLoopTurn()
