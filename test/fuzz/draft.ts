@@ -21,23 +21,23 @@ export type Victims = { session: string; run: string; asking: string; permission
 type Plain = { method: string; path: string; query?: Draft['query']; headers?: Headers; body?: unknown }
 
 const PROMPT = '/say a'
+const ALL_FIELDS = {
+  prompt: PROMPT,
+  model: 'm',
+  system_prompt: 's',
+  max_turns: 2,
+  stop_sequences: ['END'],
+  stream: true,
+  tools: ['Read'],
+  customer_id: 'c',
+  auto_queue_plan: false,
+}
 
 /** One valid request for every route of the API, with all its fields. */
 function plainRequests({ session, run, asking, permission }: Victims): readonly Plain[] {
-  const everything = {
-    prompt: PROMPT,
-    model: 'm',
-    system_prompt: 's',
-    max_turns: 2,
-    stop_sequences: ['END'],
-    stream: true,
-    tools: ['Read'],
-    customer_id: 'c',
-    auto_queue_plan: false,
-  }
   return [
     { method: 'GET', path: 'v1/health' },
-    { method: 'POST', path: 'v1/agent/run', body: everything },
+    { method: 'POST', path: 'v1/agent/run', body: ALL_FIELDS },
     { method: 'POST', path: 'v1/agent/run', body: { prompt: PROMPT } },
     { method: 'POST', path: 'v1/sessions', body: { session_id: `s-${session}` } },
     { method: 'POST', path: 'v1/sessions' },

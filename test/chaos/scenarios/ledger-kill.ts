@@ -81,12 +81,13 @@ const openerOf = (world: World): RunOpener => ({
 
 /** Calls `kill` `times` times, evenly distributed over the load. */
 async function killDuring(load: CustomerLoad, times: number, kill: () => Promise<void>): Promise<void> {
-  const running = load.run()
-  for (let n = 1; n <= times; n++) {
-    await load.reached(n / (times + 1))
-    await kill()
+  const killing = async () => {
+    for (let n = 1; n <= times; n++) {
+      await load.reached(n / (times + 1))
+      await kill()
+    }
   }
-  await running
+  await Promise.all([load.run(), killing()])
 }
 
 async function replace(world: World, random: Random): Promise<void> {

@@ -26,6 +26,7 @@ const LOADS = {
   edges: { atOnce: 60, spreadMs: 1_000 },
   unnotified: { atOnce: 16, spreadMs: 500 },
 }
+/** PERMISSION_TIMEOUT_SECS of the cluster. */
 const TIMEOUT_SECS = 1
 /** The part of the races at the timeout that each side must win, so that they really were races. */
 const EDGE_SHARE = 0.1
@@ -54,14 +55,14 @@ async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
 type Load = { races: number; atOnce: number; spreadMs: number; random: Random }
 
 async function raceAll(world: World, kind: RaceKind, { races, atOnce, spreadMs, random }: Load): Promise<RaceResult[]> {
-  const raced: RaceResult[] = []
+  const results: RaceResult[] = []
   const queue = Array.from({ length: races }, (_, i) => random.fork(`race ${i}`)).values()
   const worker = async (_: unknown, i: number) => {
     await sleep((i * spreadMs) / atOnce)
-    for (const own of queue) raced.push(await kind(world, own).catch(failed))
+    for (const fork of queue) results.push(await kind(world, fork).catch(failed))
   }
   await Promise.all(Array.from({ length: atOnce }, worker))
-  return raced
+  return results
 }
 
 /** A race that threw counts as a broken promise. */
@@ -69,10 +70,10 @@ const failed = (cause: unknown): RaceResult => ({ resumedInMs: 0, wasReplied: fa
 
 /** Returns a function that makes the proxies drop the notification of one request's decision, so that the worker must poll. */
 async function dropNotifications(world: World): Promise<(request: string) => void> {
-  const muted = new Set<string>()
-  const drop = ({ channel, payload }: SeenMessage) => channel.startsWith('ae:bell:') && muted.has(payload.toString())
+  const dropped = new Set<string>()
+  const drop = ({ channel, payload }: SeenMessage) => channel.startsWith('ae:bell:') && dropped.has(payload.toString())
   await Promise.all(world.workers.map(async ({ proxy }) => proxy?.mode({ drop })))
-  return (request) => void muted.add(request)
+  return (request) => void dropped.add(request)
 }
 
 const droppedIn = ({ workers }: World): number =>

@@ -64,8 +64,8 @@ describe('a chaos client', () => {
   it('reports a refusal by its status, and a refused connection as no answer; neither is recorded as a stream', async () => {
     const refused = await read((res) => res.writeHead(503).end())
     expect([describeEnd(refused.end), refused.history]).to.deep.equal(['status 503', []])
-    const nobody = new StreamClient({ url: 'http://127.0.0.1:1', gateway: 'gw1', path: '/' }, { record: () => {} })
-    expect([describeEnd(await nobody.ended), nobody.isRefused]).to.deep.equal(['no answer', true])
+    const unreachable = new StreamClient({ url: 'http://127.0.0.1:1', gateway: 'gw1', path: '/' }, { record: () => {} })
+    expect([describeEnd(await unreachable.ended), unreachable.isRefused]).to.deep.equal(['no answer', true])
   })
 
   it('records malformed frames as a stream without an end instead of throwing', async () => {

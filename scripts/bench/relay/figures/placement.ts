@@ -18,10 +18,7 @@ const WRITERS = 500
 
 /** Placement of sessions on 1,000 workers: cost of a lookup, keys moved by a change, and evenness (G12). */
 export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
-  const keys = Array.from(
-    { length: KEYS },
-    (_, i) => `t_default sess_${(i * 2_654_435_761).toString(16).padStart(16, '0')}`,
-  )
+  const keys = Array.from({ length: KEYS }, (_, i) => keyOf(i))
   const members = Array.from({ length: WORKERS }, (_, i) => 1_700_000_000 + i)
   const ring = Ring.of(members)
   const us = lookupUs(ring, keys)
@@ -58,6 +55,8 @@ export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
     { goal: 'G12', what: 'max / mean load, 100 workers', value: even, bound: { atMost: 1.35 }, unit: 'x', detail: '' },
   ]
 }
+
+const keyOf = (i: number): string => `t_default sess_${(i * 2_654_435_761).toString(16).padStart(16, '0')}`
 
 function lookupUs(ring: Ring, keys: readonly string[]): number {
   const rounds = Array.from({ length: LOOKUP_ROUNDS }, () => {

@@ -22,6 +22,7 @@ export type LoadSize = {
 export type CustomerRun = { customer: string; prompt: string; stream: StreamClient; ended: Ended }
 
 const RETRY_MS = 50
+const ALL_WITHIN_MS = 300_000
 
 /** Keeps a number of customers' runs in progress, also while processes are killed. */
 export class CustomerLoad {
@@ -53,9 +54,10 @@ export class CustomerLoad {
     return this.#stateless.has(stream.run)
   }
 
-  /** Resolves when all runs have ended. */
+  /** Resolves when all runs have ended. Throws when that takes longer than five minutes. */
   async run(): Promise<void> {
-    await Promise.all(Array.from({ length: this.#size.atOnce }, () => this.#runSome()))
+    const deadline = performance.now() + ALL_WITHIN_MS
+    await Promise.all(Array.from({ length: this.#size.atOnce }, () => this.#runSome(deadline)))
   }
 
   /** Resolves when this part of the runs has ended. */
@@ -65,8 +67,11 @@ export class CustomerLoad {
     }
   }
 
-  async #runSome(): Promise<void> {
+  async #runSome(deadline: number): Promise<void> {
     while (this.#recorded < this.#size.runs) {
+      if (performance.now() > deadline) {
+        throw new Error(`${this.name}: ${this.#recorded} of ${this.#size.runs} runs within ${ALL_WITHIN_MS} ms`)
+      }
       const n = this.#sent++
       const customer = this.#random.pick(this.customers)
       const prompt = `/sleep ${this.#random.between(0, this.#size.maxMs)}\n/say answer ${this.name} ${n}`
