@@ -71,6 +71,14 @@ describe('the watch over a model call', () => {
     expect(watch.breach).to.equal('idle')
   })
 
+  it('the idle limit counts at once when it is shorter than the limit for the first byte', () => {
+    open({ firstByteMs: 900 })
+    watch.accept(BYTES, true)
+    watch.beginRead()
+    pass(120)
+    expect(watch.breach).to.equal('idle')
+  })
+
   it('each chunk ends the wait of its read', () => {
     for (let i = 0; i < 8; i++) {
       watch.beginRead()
@@ -78,6 +86,7 @@ describe('the watch over a model call', () => {
       expect(watch.accept(BYTES, true)).to.equal(true)
     }
     expect(watch.breach).to.equal(undefined)
+    expect(watch.signal.aborted).to.equal(false)
   })
 
   it('no limit but that of the turn counts while no read is pending', () => {
@@ -131,6 +140,14 @@ describe('the watch over a model call', () => {
     expect(watch.breach).to.equal('turn')
   })
 
+  it('the time to end counts at once when every other limit is longer', () => {
+    open({ firstByteMs: 900, idleMs: 900, turnMs: 2_000 })
+    watch.accept(BYTES, true)
+    watch.expectEnd()
+    pass(250)
+    expect(watch.breach).to.equal('turn')
+  })
+
   it('the time to end is no longer than what is left of the turn', () => {
     open({ turnMs: 150 })
     watch.accept(BYTES, true)
@@ -147,6 +164,8 @@ describe('the watch over a model call', () => {
     expect(watch.accept(Buffer.from('ab'), false)).to.equal(false)
     expect(watch.breach).to.equal('event_bytes')
   })
+
+  it('no request counts as sent before the adapter says so', () => expect(watch.isSent).to.equal(false))
 
   it('the first breach is kept', () => {
     watch.end('web_page')

@@ -31,6 +31,11 @@ describe('the meter of a streamed response', () => {
     ['their sum counts before the last of them ends', ['01234\n', '56789a'], 'event_bytes'],
     ['a text line may be in several chunks', ['01234', '56789\n'], OK],
     ['a text line in several chunks counts as a whole', ['01234', '56789a\n'], 'event_bytes'],
+    [
+      'a text line of 11 bytes does not fit although its event ends in the same chunk',
+      ['0123456789a\n\n'],
+      'event_bytes',
+    ],
     ['an empty text line ends an event', ['0123456789\n\n0123456789\n\n'], OK],
     ['an empty text line with a carriage return ends an event', ['01234567\r\n\r\n01234567\r\n\r\n'], OK],
     ['a text line of two bytes ends no event', ['01234\nab\n0123'], 'event_bytes'],
@@ -48,7 +53,7 @@ describe('the meter of a streamed response', () => {
     expect(meter.addErrorBody(Buffer.from('a'))).to.equal('event_bytes')
   })
 
-  for (const character of ['é', '€', '😀']) {
+  for (const character of ['é', '€', '\u0800', '😀', '\u{10000}']) {
     const bytes = [...Buffer.from(character)]
     for (let cut = 1; cut < bytes.length; cut++) {
       it(`"${character}" may be cut after ${cut} of its ${bytes.length} bytes`, () => {

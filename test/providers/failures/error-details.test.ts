@@ -100,6 +100,8 @@ describe('the details of an error', () => {
     ['a network code is found in the fifth cause', causedBy('ECONNRESET', 5), { networkCode: 'ECONNRESET' }],
     ['a network code is not searched for in the sixth cause', causedBy('ECONNRESET', 6), { networkCode: undefined }],
     ['a code in lower case is no network code', causedBy('econnreset', 0), { networkCode: undefined }],
+    ['a code that continues in lower case is no network code', causedBy('ECONNreset', 0), { networkCode: undefined }],
+    ['a numeric `status` in the body counts', { error: { status: 503 } }, { status: 503 }],
     ['a code with blanks is no network code', causedBy('E RESET', 0), { networkCode: undefined }],
     ['a code of one letter is no network code', causedBy('E', 0), { networkCode: undefined }],
     [

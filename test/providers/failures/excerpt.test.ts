@@ -30,12 +30,52 @@ describe("the excerpt of a provider's message", () => {
     })
   }
 
+  /** Each is replaced as a whole. */
+  const WHOLE = [
+    'sk-a1b2c3',
+    'sk-a*****',
+    'hf_abcdef123456',
+    'AIzaSyA1234567890abcdef',
+    'bearer   abcdef',
+    'https://10.0.0.7:8000/v1/models',
+    '192.168.1.20',
+    '192.168.1.20:8000',
+    'fd00:1:2::3',
+    'fd00:1:2:abcd',
+    '[fd00:1:2::3]',
+    '[fd00::1:2:3]:8443',
+    'fe80:::80',
+    'localhost:11434/v1',
+    'a.b.gateway.corp.internal:8080',
+    'first.last@mail.example.community',
+    '/srv/app/x.js',
+    'abcdefghijklmnopqrstuvwxyz1',
+    '1abcdefghijklmnopqrstuvwxyz',
+    '0123456789012345678901234a',
+  ]
+  for (const secret of WHOLE) {
+    it(`replaces "${secret}" as a whole`, () => {
+      expect(excerpt(`before ${secret} after`, '')).to.equal('before … after')
+    })
+  }
+
   for (const plain of [
     'claude-sonnet-4-20250514',
     'meta-llama/Llama-3.1-70B',
     'messages.3.content.0.text',
     '200251 tokens > 200000',
     'gpt-4o-2024-08-06',
+    'api-version',
+    'key-value-store',
+    'sk-a1b2',
+    'AIzaSy',
+    'a:b and c: d',
+    '12:30',
+    'abcdefghijklmnopqrstuvwxyzabcdef',
+    '012345678901234567890123456789',
+    'abcdefghij0123456789abc',
+    'either/or',
+    'version 1.2.3',
   ]) {
     it(`keeps "${plain}"`, () => expect(excerpt(plain, 'k')).to.equal(plain))
   }

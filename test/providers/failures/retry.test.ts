@@ -144,6 +144,28 @@ describe('the retry of a model call', () => {
     expect(log).to.deep.equal(['openai 1 opens', 'openai 1 closes'])
   })
 
+  it('a provider whose iterator has no `return` is retried, and can be left', async () => {
+    let count = 0
+    const stream = () => {
+      const parts = (count++ === 0 ? DOWN : OK)[Symbol.iterator]()
+      const next = async (): Promise<IteratorResult<ModelPart>> => parts.next()
+      return { [Symbol.asyncIterator]: () => ({ next }) }
+    }
+    const types: string[] = []
+    for await (const { type } of start({ type: 'openai', stream })) {
+      types.push(type)
+      if (type === 'text_delta') break
+    }
+    expect(types).to.deep.equal(['warning', 'text_delta'])
+  })
+
+  it('the iteration is over after its `return`', async () => {
+    const parts = start(scripted('openai'))
+    await parts.next()
+    expect(await parts.return?.()).to.deep.equal({ done: true, value: undefined })
+    expect(await parts.next()).to.deep.equal({ done: true, value: undefined })
+  })
+
   it('an answer without any part, as after an abort, ends the call', async () => {
     const provider = scripted('openai', [])
     expect((await call(provider, { fallback: spare(scripted('anthropic')) })).types).to.be.empty
