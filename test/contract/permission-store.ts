@@ -93,6 +93,13 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await statusOf(reply(store, gone, { allow: true }))).to.equal(404)
   })
 
+  it('the decision of a forgotten or unknown request is that it was withdrawn', async () => {
+    const pending = await opened()
+    await store.forget(DEFAULT_TENANT, pending.scopeId)
+    expect(await store.decision(pending)).to.deep.equal({ state: 'withdrawn' })
+    expect(await store.decision(newRequest())).to.deep.equal({ state: 'withdrawn' })
+  })
+
   it('D4.12: replies to requests of a deleted session are 404', async () => {
     const pending = await opened()
     await reply(store, pending, { allow: true })

@@ -8,6 +8,8 @@ import { permissionStoreContract } from '../../contract/permission-store.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
+const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+
 describe('permission store in Redis', () => {
   const redis = useRedis()
   const links: RedisLink[] = []
@@ -39,6 +41,49 @@ describe('permission store in Redis', () => {
     const client = redis.connect()
     expect(await client.zcard(`ae:pending:${DEFAULT_TENANT}`)).to.equal(1)
     expect(await client.hlen(`ae:asks:${DEFAULT_TENANT}`)).to.equal(1)
+  })
+
+  it('a decision is announced: the worker does not wait for its next poll', async () => {
+    const [worker, other] = [await open(), await open()]
+    const since = performance.now()
+    for (let i = 0; i < 5; i++) {
+      const request = newRequest()
+      await worker.open(request)
+      const decision = worker.decision(request)
+      await other.decide(request, { state: 'allowed' })
+      expect(await decision).to.deep.equal({ state: 'allowed' })
+    }
+    expect(performance.now() - since).to.be.lessThan(1_500) // Polls alone would take 2.5 s.
+  })
+
+  it('a decision whose announcement is lost is found by the next poll', async () => {
+    const worker = await open()
+    const request = newRequest()
+    await worker.open(request)
+    const decision = worker.decision(request)
+    const [channel] = (await redis.connect().pubsub('CHANNELS', 'ae:bell:*')) as [string]
+    await links[0]?.unlisten(channel)
+    await (await open()).decide(request, { state: 'denied', reason: 'no' })
+    expect(await decision).to.deep.equal({ state: 'denied', reason: 'no' })
+  })
+
+  it('a decided request leaves no timer', async () => {
+    const store = await open()
+    const request = newRequest()
+    await store.open(request)
+    const before = timers()
+    const decision = store.decision(request)
+    await store.decide(request, { state: 'allowed' })
+    await decision
+    expect(timers()).to.equal(before)
+  })
+
+  it('keys of requests that are never forgotten expire a day after the requests', async () => {
+    const store = await open()
+    await store.open(newRequest({ scopeId: 's' }, { waitsMs: 100_000 }))
+    const client = redis.connect()
+    for (const key of await client.keys('*')) expect(await client.ttl(key), key).to.be.within(86_400, 86_500)
+    expect(await client.keys('*')).to.have.length(3)
   })
 
   it('leaves no key in Redis when all requests are decided and forgotten', async () => {

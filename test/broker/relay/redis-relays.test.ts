@@ -1,6 +1,8 @@
 import { expect } from 'chai'
+import { openWorkerPermissionStore } from '../../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { newRequest } from '../../contract/pending-permission.ts'
 import { useRedis } from '../../support/redis.ts'
 import { createTestRelay } from '../../support/relay.ts'
 import { until } from '../../support/until.ts'
@@ -65,6 +67,17 @@ describe('relays over Redis', () => {
     const entries = await redis.connect().hvals('ae:members')
     expect(entries.join()).to.include('draining')
     expect(draining.readiness().isDraining).to.equal(true)
+  })
+
+  it('the requests of a worker that is not alive are not listed', async () => {
+    const worker = await relay.worker()
+    const { broker, link } = await relay.gateway()
+    const store = await openWorkerPermissionStore(link, 1)
+    const runOf = (epoch: number) => `run_${epoch.toString(16).padStart(8, '0')}${'0'.repeat(24)}`
+    const alive = newRequest({ runId: runOf(worker.epoch) })
+    for (const request of [newRequest({ runId: runOf(worker.epoch + 1) }), alive]) await store.open(request)
+    const { permissions } = await broker.listPermissions(TENANT, { limit: 10 })
+    expect(permissions.map(({ id }) => id)).to.deep.equal([alive.id])
   })
 
   it('a draining gateway is not ready at once, serves on for the grace time, and refuses streams afterwards', async () => {
