@@ -221,7 +221,7 @@ const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
 
-const noRun = (runId: string) => notFound(`no run ${runId}: it never was, or ended too long ago`)
+const noRun = (runId: string) => notFound(`no run ${runId}: it never existed, or it ended too long ago`)
 
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
 

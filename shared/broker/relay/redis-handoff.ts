@@ -11,8 +11,8 @@ import type { RedisTransport } from './redis-transport.ts'
 export type TransferableSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
 
 export type HandoffDeps = {
-  transport: RedisTransport
-  membership: RedisMembership
+  transport: Pick<RedisTransport, 'outbox'>
+  membership: Pick<RedisMembership, 'epoch' | 'refreshMembers'>
   owners: Owners
 }
 

@@ -1,0 +1,192 @@
+import { expect } from 'chai'
+import type { Member } from '../../../shared/broker/placement/members.ts'
+import type { Owners } from '../../../shared/broker/placement/owners.ts'
+import { readCall } from '../../../shared/broker/relay/calls.ts'
+import { Outbox } from '../../../shared/broker/relay/outbox.ts'
+import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/broker/relay/records.ts'
+import { SessionHandoff } from '../../../shared/broker/relay/redis-handoff.ts'
+import { AppError, toAppError } from '../../../shared/errors.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { until } from '../../support/until.ts'
+
+const OWN = 1
+const session = (id = 's1') => ({ tenant: DEFAULT_TENANT, id, state: { id } })
+
+const worker = (epoch: number, fields: Partial<Member> = {}): Member => ({
+  role: 'worker',
+  state: 'active',
+  load: 0,
+  pid: epoch,
+  epoch,
+  expiresInMs: 4_000,
+  ...fields,
+})
+
+const refusal = (code: 'worker_draining' | undefined, kind: 'unavailable' | 'internal' = 'unavailable') =>
+  new AppError(kind, 'refused', { ...(code && { code }) })
+
+type Answer = (epoch: number, method: string) => unknown
+
+/** The hand-off of worker 1; `answer` is how the other workers answer its calls, and may throw a refusal. */
+function setUp({ answer = () => null, transfer = true }: { answer?: Answer; transfer?: boolean } = {}) {
+  const calls: string[] = []
+  const outboxes = new Map<number, Outbox>()
+  const outboxOf = (epoch: number) =>
+    new Outbox({
+      epoch: OWN,
+      canSendFrames: () => true,
+      onPublished: () => {},
+      async publish(message) {
+        readMessage(message, ({ type, stream, flags, body }) => {
+          const { method, args } = readCall(body)
+          calls.push(`${epoch} ${method} ${JSON.stringify(args)}`)
+          expect([type, flags]).to.deep.equal([RECORD.call, BY_WORKER])
+          void reply(stream, epoch, method)
+        })
+        return 1
+      },
+    })
+  const reply = async (id: number, epoch: number, method: string) => {
+    let body: unknown
+    try {
+      body = { value: (await answer(epoch, method)) ?? null }
+    } catch (cause) {
+      const { kind, message, code, status } = toAppError(cause)
+      body = { error: { kind, message, status, ...(code && { code }) } }
+    }
+    const message = packMessage(epoch, 0, [record(RECORD.reply, { stream: id, body: JSON.stringify(body) })])
+    readMessage(message, (received) => handoff.onRecord(received))
+  }
+  const owners: Owners = {
+    claim: async () => OWN,
+    find: async () => OWN,
+    async transfer(_tenant, id, { from, to }) {
+      calls.push(`transfer ${id} from ${from} to ${to}`)
+      return transfer
+    },
+    release: async () => {},
+  }
+  let refreshes = 0
+  const handoff = new SessionHandoff({
+    owners,
+    membership: {
+      epoch: OWN,
+      async refreshMembers() {
+        refreshes++
+      },
+    },
+    transport: {
+      outbox(role, epoch) {
+        expect(role).to.equal('worker')
+        const outbox = outboxes.get(epoch) ?? outboxOf(epoch)
+        outboxes.set(epoch, outbox)
+        return outbox
+      },
+    },
+  })
+  return { handoff, calls, refreshes: () => refreshes }
+}
+
+describe('session hand-off', () => {
+  it('the new owner has the state before the claim names it', async () => {
+    const { handoff, calls } = setUp()
+    handoff.onMembers([worker(OWN), worker(2)])
+    expect(await handoff.transfer(session())).to.equal(true)
+    expect(calls).to.deep.equal(['2 adoptSession [{"id":"s1"}]', 'transfer s1 from 1 to 2'])
+  })
+
+  it('a session is never handed to the process itself, to a gateway or to a draining worker', async () => {
+    const { handoff, calls } = setUp()
+    handoff.onMembers([worker(OWN), worker(2, { role: 'gateway' }), worker(3, { state: 'draining' })])
+    expect(await handoff.transfer(session())).to.equal(false)
+    expect(calls).to.deep.equal([])
+  })
+
+  it('when the first worker drains, the next one is asked; when that one drains too, none has taken the session', async () => {
+    const draining: number[] = []
+    const { handoff, calls } = setUp({
+      answer(epoch) {
+        if (draining.includes(epoch) || draining.length === 0) {
+          draining.push(epoch)
+          throw refusal('worker_draining')
+        }
+      },
+    })
+    handoff.onMembers([worker(OWN), worker(2), worker(3)])
+    expect(await handoff.transfer(session())).to.equal(true)
+    expect(calls).to.have.length(3)
+    expect(calls[2]).to.equal(`transfer s1 from 1 to ${draining[0] === 2 ? 3 : 2}`)
+    draining.push(2, 3)
+    calls.splice(0)
+    expect(await handoff.transfer(session())).to.equal(false)
+    expect(calls).to.have.length(2)
+  })
+
+  it('a worker that is lost during the call is passed over', async () => {
+    const called: number[] = []
+    const { handoff } = setUp({
+      answer(epoch) {
+        called.push(epoch)
+        return called.length === 1 ? new Promise(() => {}) : null
+      },
+    })
+    handoff.onMembers([worker(OWN), worker(2), worker(3)])
+    const transferred = handoff.transfer(session())
+    await until(() => called[0], { what: 'the first call' })
+    handoff.onMemberLost(called[0] ?? 0)
+    expect(await transferred).to.equal(true)
+    expect(new Set(called)).to.deep.equal(new Set([2, 3]))
+  })
+
+  it('any other refusal fails the transfer, and the transfers after it go on', async () => {
+    let isFirst = true
+    const { handoff, calls } = setUp({
+      answer() {
+        if (!isFirst) return
+        isFirst = false
+        throw refusal(undefined, 'internal')
+      },
+    })
+    handoff.onMembers([worker(OWN), worker(2)])
+    const transfers = Array.from({ length: 9 }, (_, i) => handoff.transfer(session(`s${i}`))) // The ninth waits for the first.
+    const outcomes = await Promise.allSettled(transfers)
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', ...Array(8).fill('fulfilled')])
+    expect(calls.filter((call) => call.startsWith('transfer'))).to.have.length(8)
+  })
+
+  it('at most eight sessions are transferred at a time', async () => {
+    const waiting: (() => void)[] = []
+    const { handoff } = setUp({ answer: () => new Promise<void>((resolve) => waiting.push(resolve)) })
+    handoff.onMembers([worker(OWN), worker(2)])
+    const transfers = Array.from({ length: 10 }, (_, i) => handoff.transfer(session(`s${i}`)))
+    await until(() => waiting.length >= 8, { what: 'eight calls' })
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+    expect(waiting).to.have.length(8)
+    for (const answered of waiting.splice(0)) answered()
+    await until(() => waiting.length === 2, { what: 'the last two calls' })
+    for (const answered of waiting) answered()
+    expect(await Promise.all(transfers)).to.deep.equal(Array(10).fill(true))
+  })
+
+  it('a session that was deleted during its transfer is deleted at the new owner', async () => {
+    const { handoff, calls } = setUp({ transfer: false })
+    handoff.onMembers([worker(OWN), worker(2)])
+    expect(await handoff.transfer(session())).to.equal(true)
+    expect(calls.at(-1)).to.equal(`2 deleteSession ["${DEFAULT_TENANT}","s1"]`)
+  })
+
+  it('waits for a successor until another worker takes new work, or until the time is over', async () => {
+    const { handoff, refreshes } = setUp()
+    handoff.onMembers([worker(OWN), worker(2, { state: 'draining' })])
+    const since = performance.now()
+    await handoff.waitForSuccessor(50)
+    expect(performance.now() - since).to.be.at.least(45)
+    expect(refreshes()).to.equal(1)
+    const waiting = handoff.waitForSuccessor(60_000)
+    await new Promise(setImmediate)
+    handoff.onMembers([worker(OWN), worker(2, { state: 'draining' })])
+    handoff.onMembers([worker(OWN), worker(3)])
+    await waiting
+    await handoff.waitForSuccessor(60_000)
+  })
+})
