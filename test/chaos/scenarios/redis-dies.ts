@@ -50,20 +50,20 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
   return [...outageGuarantees(outages), ...brokenConnectionGuarantees(broken), noViolations(world.check())]
 }
 
-type Fault = { what: string; forMs: number; take(): Promise<void>; give(): Promise<void> }
+type Fault = { what: string; forMs: number; inject(): Promise<void>; heal(): Promise<void> }
 
 const death = (world: World): Fault => ({
   what: `Redis killed for ${AWAY_MS} ms`,
   forMs: AWAY_MS,
-  take: () => world.killRedis(),
-  give: () => world.redis.restart(),
+  inject: () => world.killRedis(),
+  heal: () => world.redis.restart(),
 })
 
 const freeze = (world: World): Fault => ({
   what: `Redis frozen for ${FROZEN_MS} ms`,
   forMs: FROZEN_MS,
-  take: () => world.redis.kill('SIGSTOP'),
-  give: () => world.redis.kill('SIGCONT'),
+  inject: () => world.redis.kill('SIGSTOP'),
+  heal: () => world.redis.kill('SIGCONT'),
 })
 
 type OutageResult = {
@@ -73,16 +73,16 @@ type OutageResult = {
   sessions: { found: number; of: number }
 }
 
-async function measureOutage(world: World, size: Size, { forMs, take, give }: Fault): Promise<OutageResult> {
+async function measureOutage(world: World, size: Size, { forMs, inject, heal }: Fault): Promise<OutageResult> {
   const count = Math.ceil((forMs + OUTLAST_MS) / 100)
   const streams = await openRuns(world, size.streams, () => paced({ count, everyMs: 100 }))
   const sessions = await createSessions(world, size.sessions)
   const prober = new SessionProber(world)
   await sleep(300)
   const from = now()
-  await take()
+  await inject()
   await sleep(forMs)
-  await give()
+  await heal()
   const outage = { from, to: now() }
   await sleep(NORMAL_MS)
   const found = await countSessions(world, sessions)
