@@ -10,6 +10,8 @@ export type RunsLimits = {
   /** How long a run continues without a reader, and how long an ended one stays known (D4.5). */
   resumeMs: number
   maxJournalBytes: number
+  /** How many ended runs are kept; 20,000 by default. */
+  maxEnded?: number
   journal?: JournalLimits
 }
 
@@ -18,7 +20,7 @@ export type RunsHooks = RunHooks & {
   onForgotten(run: Run): void
 }
 
-const MAX_KNOWN = 20_000
+const MAX_ENDED = 20_000
 const BUSY_RETRY_SECS = 1
 
 /** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5). */
@@ -116,8 +118,9 @@ export class Runs {
       if (this.#budget.bytes <= this.#budget.maxBytes) break
       if (run.journal.readerCount === 0) this.#dropFrames(run)
     }
+    const { maxEnded = MAX_ENDED } = this.#limits
     for (const run of this.#known.values()) {
-      if (this.#known.size - this.#live.size <= MAX_KNOWN) break
+      if (this.#known.size - this.#live.size <= maxEnded) break
       if (run.isEnded && run.journal.readerCount === 0) this.#forget(run)
     }
   }

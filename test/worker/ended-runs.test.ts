@@ -74,6 +74,30 @@ describe('ended runs', () => {
     expect(await readAll(unread.follow(0))).to.include('stream_gap')
     reader.close()
   })
+
+  it('above their limit the oldest ended runs are forgotten, never live ones or those with a reader', async () => {
+    const { runs, open } = setUp({ maxEnded: 2 })
+    const [live, read, first, second, third] = [open(), open(), open(), open(), open()]
+    const reader = read.follow(0)
+    for (const run of [read, first]) await run.execute(say)
+    expect(runs.countByStatus()).to.deep.equal({ running: 0, waiting: 3, done: 2, failed: 0, cancelled: 0 })
+    for (const run of [second, third]) await run.execute(say)
+    await nextLoopTurn()
+    const known = runs.list(live.tenant, { limit: 10 }).runs.map(({ run_id }) => run_id)
+    expect(known).to.have.members([live.id, read.id, third.id])
+    reader.close()
+  })
+
+  it('a run that is forgotten early is not forgotten again when its time is over', async () => {
+    const forgotten: string[] = []
+    const { runs, open } = setUp({ maxEnded: 0, resumeMs: 1 }, ({ id }) => forgotten.push(id))
+    const run = open()
+    await run.execute(say)
+    await timersOf(1)
+    await nextLoopTurn()
+    expect(forgotten).to.deep.equal([run.id])
+    expect(runs.countByStatus().done).to.equal(0)
+  })
 })
 
 /** Resolves after all timers of this length that were started before: Node runs them in their order. */

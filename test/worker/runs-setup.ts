@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { CancelCode, Run, RunExecutor } from '../../services/worker/run.ts'
-import { Runs } from '../../services/worker/runs.ts'
+import { Runs, type RunsLimits } from '../../services/worker/runs.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import type { FrameCursor } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -23,12 +23,19 @@ export const untilCancelled: RunExecutor = async function* (_run, signal) {
 }
 
 /** The runs of a process. `forgotten` resolves with the first run that is forgotten. */
-export function setUp(limits: Partial<ConstructorParameters<typeof Runs>[0]> = {}) {
+export function setUp(limits: Partial<RunsLimits> = {}, onForgotten: (run: Run) => void = () => {}) {
   const forgotten = Promise.withResolvers<Run>()
   const bugs: unknown[] = []
   const runs = new Runs(
     { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1e6, ...limits },
-    { onBug: (_run, cause) => bugs.push(cause), onEvent: () => {}, onForgotten: forgotten.resolve },
+    {
+      onBug: (_run, cause) => bugs.push(cause),
+      onEvent: () => {},
+      onForgotten(run) {
+        onForgotten(run)
+        forgotten.resolve(run)
+      },
+    },
   )
   const open = (tenant: TenantId = DEFAULT_TENANT) => runs.open({ id: newId('run'), tenant, sessionId: undefined })
   return { runs, open, bugs, forgotten: forgotten.promise }

@@ -1,34 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Run, RunExecutor } from '../../services/worker/run.ts'
-import { Runs } from '../../services/worker/runs.ts'
-import type { Session } from '../../services/worker/session.ts'
-import { Sessions } from '../../services/worker/sessions.ts'
+import type { RunExecutor } from '../../services/worker/run.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
-import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { DONE } from './events.ts'
-
-const runs = () =>
-  new Runs(
-    { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
-    { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
-  )
-
-function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
-  const removed = Promise.withResolvers<Session>()
-  const sessions = new Sessions(limits, removed.resolve)
-  const known = runs()
-  const post = (session: Session, execute: RunExecutor): Run => {
-    session.checkRoom()
-    const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
-    session.post(run, execute)
-    return run
-  }
-  return { sessions, post, removed: removed.promise }
-}
-
-const identity = { id: 's1', tenant: DEFAULT_TENANT }
+import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
 
 describe('sessions', () => {
   it('api.md Session: a session exists from its creation to its deletion', async () => {
@@ -59,6 +34,39 @@ describe('sessions', () => {
     expect(() => sessions.create({ ...identity, id: 's2' }))
       .to.throw()
       .with.property('retryAfterSecs', 60)
+  })
+
+  it('api.md Session responses: the summary holds the creation time', () => {
+    const { sessions } = setUp()
+    const createdAt = '2026-01-02T03:04:05.006Z'
+    const session = sessions.adopt({ ...identity, createdAt, messages: [] })
+    expect(session.summary).to.deep.equal({ session_id: 's1', created_at: createdAt, message_count: 0 })
+  })
+
+  it('D1.3 SESSION_IDLE_SECS: a session is not removed before the time', async () => {
+    const { sessions, removed } = setUp({ maxSessions: 1, idleMs: 60_000 })
+    sessions.create(identity)
+    await timersOf(1)
+    expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
+  })
+
+  it('D4.7: a deleted session has no idle timer, even when its run ends late', async () => {
+    const { sessions, post } = setUp({ maxSessions: 1, idleMs: 1 })
+    const first = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    post(first, waitFor(gate.promise))
+    await new Promise(setImmediate)
+    const removing = sessions.remove(DEFAULT_TENANT, 's1')
+    const again = sessions.create(identity)
+    const held = Promise.withResolvers<void>()
+    const run = post(again, waitFor(held.promise))
+    gate.resolve()
+    await removing
+    await timersOf(1)
+    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(again)
+    again.retire()
+    held.resolve()
+    await run.ended
   })
 
   it('D1.3 SESSION_IDLE_SECS: a session without messages is removed after the time', async () => {
@@ -162,69 +170,3 @@ describe('sessions', () => {
     expect(await removed).to.equal(session)
   })
 })
-
-describe('a session that was handed over', () => {
-  it('outlives its old idle timer when it is adopted again', async () => {
-    const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
-    const first = sessions.create(identity)
-    sessions.release(first)
-    const again = sessions.adopt(first.state)
-    const gate = Promise.withResolvers<void>()
-    const run = post(again, waitFor(gate.promise)) // While it runs it has no idle timer of its own.
-    await timersOf(1)
-    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(again)
-    again.retire()
-    gate.resolve()
-    await run.ended
-  })
-
-  it('has no idle timer after a run that ends later', async () => {
-    for (const forget of ['release', 'releaseAll'] as const) {
-      const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
-      const first = sessions.create(identity)
-      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-      const late = post(first, waitFor(gates[0].promise))
-      sessions[forget](first)
-      const again = sessions.adopt(first.state)
-      const run = post(again, waitFor(gates[1].promise))
-      gates[0].resolve()
-      await late.ended
-      await timersOf(1)
-      expect(sessions.get(DEFAULT_TENANT, 's1'), forget).to.equal(again)
-      again.retire()
-      gates[1].resolve()
-      await run.ended
-    }
-  })
-
-  it('is unknown here, and is not reported as removed', async () => {
-    const { sessions, removed } = setUp({ maxSessions: 10, idleMs: 1 })
-    const session = sessions.create(identity)
-    sessions.release(session)
-    expect(sessions.count).to.equal(0)
-    expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
-    await timersOf(1)
-    expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
-  })
-
-  it('D5.7: keeps its history, its creation time and its memory entries', async () => {
-    const { sessions } = setUp()
-    const session = sessions.create(identity)
-    session.conversation.append({ role: 'user', text: 'my boat is called Argo' })
-    await session.start().services.memory?.keep(['The boat is called Argo.'])
-    const other = setUp().sessions.adopt(JSON.parse(JSON.stringify(session.state)))
-    expect(other.summary).to.deep.equal(session.summary)
-    expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
-    expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')
-    for (const each of [session, other]) each.retire()
-  })
-})
-
-const waitFor = (gate: Promise<void>): RunExecutor =>
-  async function* () {
-    await gate
-    yield DONE
-  }
-
-/** Resolves after all timers of this length that were started before: Node runs them in their order. */
-const timersOf = (ms: number): Promise<void> => sleep(ms)

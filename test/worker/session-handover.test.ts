@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
+
+describe('a session that was handed over', () => {
+  it('outlives its old idle timer when it is adopted again', async () => {
+    const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
+    const first = sessions.create(identity)
+    sessions.release(first)
+    const again = sessions.adopt(first.state)
+    const gate = Promise.withResolvers<void>()
+    const run = post(again, waitFor(gate.promise)) // While it runs it has no idle timer of its own.
+    await timersOf(1)
+    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(again)
+    again.retire()
+    gate.resolve()
+    await run.ended
+  })
+
+  it('has no idle timer after a run that ends later', async () => {
+    for (const forget of ['release', 'releaseAll'] as const) {
+      const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
+      const first = sessions.create(identity)
+      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+      const late = post(first, waitFor(gates[0].promise))
+      sessions[forget](first)
+      expect(sessions.count, forget).to.equal(0)
+      const again = sessions.adopt(first.state)
+      const run = post(again, waitFor(gates[1].promise))
+      gates[0].resolve()
+      await late.ended
+      await timersOf(1)
+      expect(sessions.get(DEFAULT_TENANT, 's1'), forget).to.equal(again)
+      again.retire()
+      gates[1].resolve()
+      await run.ended
+    }
+  })
+
+  it('is unknown here, and is not reported as removed', async () => {
+    const { sessions, removed } = setUp({ maxSessions: 10, idleMs: 1 })
+    const session = sessions.create(identity)
+    sessions.release(session)
+    expect(sessions.count).to.equal(0)
+    expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
+    await timersOf(1)
+    expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
+  })
+
+  it('D5.7: keeps its history, its creation time and its memory entries', async () => {
+    const { sessions } = setUp()
+    const session = sessions.create(identity)
+    session.conversation.append({ role: 'user', text: 'my boat is called Argo' })
+    await session.start().services.memory?.keep(['The boat is called Argo.'])
+    const other = setUp().sessions.adopt(JSON.parse(JSON.stringify(session.state)))
+    expect(other.summary).to.deep.equal(session.summary)
+    expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
+    expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')
+    for (const each of [session, other]) each.retire()
+  })
+})

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { Run, RunExecutor } from '../../services/worker/run.ts'
+import { Runs } from '../../services/worker/runs.ts'
+import type { Session } from '../../services/worker/session.ts'
+import { Sessions } from '../../services/worker/sessions.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { DONE } from './events.ts'
+
+const runs = () =>
+  new Runs(
+    { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
+    { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
+  )
+
+export function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
+  const removed = Promise.withResolvers<Session>()
+  const sessions = new Sessions(limits, removed.resolve)
+  const known = runs()
+  const post = (session: Session, execute: RunExecutor): Run => {
+    session.checkRoom()
+    const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
+    session.post(run, execute)
+    return run
+  }
+  return { sessions, post, removed: removed.promise }
+}
+
+export const identity = { id: 's1', tenant: DEFAULT_TENANT }
+
+/** Runs until `gate` resolves. */
+export const waitFor = (gate: Promise<void>): RunExecutor =>
+  async function* () {
+    await gate
+    yield DONE
+  }
+
+/** Resolves after all timers of this length that were started before: Node runs them in their order. */
+export const timersOf = (ms: number): Promise<void> => sleep(ms)
