@@ -17,8 +17,8 @@ import { RelayedStreams } from './relayed-streams.ts'
 import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
 export type RedisBrokerDeps = {
-  transport: RedisTransport
-  membership: RedisMembership
+  transport: Pick<RedisTransport, 'outbox'>
+  membership: Pick<RedisMembership, 'discover' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
   permissions: PermissionStore
   isRedisUnreachable(): boolean
