@@ -46,7 +46,10 @@ export type ErrorFields = {
   cause?: unknown
 }
 
-/** An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the text of another error. */
+/**
+ * An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the
+ * text of another error.
+ */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly status: number

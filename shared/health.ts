@@ -1,4 +1,7 @@
-/** Tracks whether a server is reachable. It counts as away from the first failure until the next answer; `awayMs` is 0 while it is reachable. */
+/**
+ * Tracks whether a server is reachable. It counts as away from the first failure until the next answer; `awayMs` is 0 while it
+ * is reachable.
+ */
 export type Health = { answered(): void; failed(): void; awayMs(): number }
 
 export function createHealth(): Health {

@@ -12,13 +12,19 @@ export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) =>
 
 export type LogOptions = {
   level: LogLevel
-  /** Values that are replaced by `[redacted]` wherever they occur. Shorter ones than 4 characters are left: they would hide ordinary text. */
+  /**
+   * Values that are replaced by `[redacted]` wherever they occur. Shorter ones than 4 characters are left: they would hide
+   * ordinary text.
+   */
   secrets?: readonly string[]
   /** Receives each line with its line feed. Default: standard output. */
   write?: (line: string) => void
 }
 
-/** Creates the log. Logging never throws, and never blocks the event loop for long: values are truncated before they are rendered. */
+/**
+ * Creates the log. Logging never throws, and never blocks the event loop for long: values are truncated before they are
+ * rendered.
+ */
 export function createLog({ level, secrets = [], write }: LogOptions): Log {
   const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
   const logger = winston.createLogger({

@@ -15,7 +15,10 @@ export type ShutdownOptions = {
 }
 
 export type Shutdown = {
-  /** Handles SIGTERM and SIGINT. The first closes everything and exits 0, or 1 when a closer failed. The second exits 1 immediately. */
+  /**
+   * Handles SIGTERM and SIGINT. The first closes everything and exits 0, or 1 when a closer failed. The second exits 1
+   * immediately.
+   */
   signal(name: string): void
   /** Handles `uncaughtException`, after which no state can be trusted: logs it, runs the closers, exits 1. */
   crash(cause: unknown): void

@@ -5,7 +5,10 @@ export type Counts = { gateways: number; workers: number }
 /** The first port of each kind; 0 takes any free ports. */
 export type FirstPorts = { port: number; opsPort: number }
 
-/** Lays out the slots of a cluster. Public ports are consecutive, and so are ops ports: first the gateways', then the workers' (D1.3). */
+/**
+ * Lays out the slots of a cluster. Public ports are consecutive, and so are ops ports: first the gateways', then the workers'
+ * (D1.3).
+ */
 export async function slotsOf({ gateways, workers }: Counts, { port, opsPort }: FirstPorts): Promise<Slot[]> {
   const ports = await portsFrom(port, gateways)
   const opsPorts = await portsFrom(opsPort, gateways + workers)

@@ -19,7 +19,10 @@ export type SupervisorOptions<Member> = {
   delays?: Delays
 }
 
-/** The delay between an exit and the next start. It doubles with each exit, and is `firstMs` again after a process ran for `steadyMs`. */
+/**
+ * The delay between an exit and the next start. It doubles with each exit, and is `firstMs` again after a process ran for
+ * `steadyMs`.
+ */
 export type Delays = { firstMs: number; maxMs: number; steadyMs: number }
 
 const DELAYS: Delays = { firstMs: 500, maxMs: 10_000, steadyMs: 60_000 }

@@ -65,8 +65,8 @@ export function createApp(deps: AppDeps): Express {
   app.use(checkHost(deps.allowedHosts))
   app.use(cors(deps.cors)) // Answers every OPTIONS request.
 
-  const open = { '/health': { get: health }, ...(deps.hasExplorer && explorerRoutes(basePath)) }
-  app.use(basePath, createRoutes(open, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
+  const publicRoutes = { '/health': { get: health }, ...(deps.hasExplorer && explorerRoutes(basePath)) }
+  app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))

@@ -11,7 +11,10 @@ export type BodyLimits = {
 
 const DEFAULT_LIMITS: BodyLimits = { maxBytes: 10_485_760, timeoutMs: 60_000, maxHeldBytes: 128 * 1024 * 1024 }
 
-/** Reads and checks the body of a request. Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies are being read. */
+/**
+ * Reads and checks the body of a request. Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies
+ * are being read.
+ */
 export type ReadBody = <N extends BodyName>(req: Request, res: Response, name: N) => Promise<BodyTypes[N]>
 
 export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBody {

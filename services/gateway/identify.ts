@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Identify, Identity } from '../../shared/auth/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { bearerOf, createTokenCheck } from '../http/token.ts'
 
 const ANONYMOUS: Identity = { tenant: DEFAULT_TENANT, subject: 'anonymous' }
 
@@ -12,14 +12,10 @@ export function createOpenIdentify(): Identify {
 
 /** Requires the one token of the standalone form (api.md "Authentication" 7). No token is 401, another token is 403. */
 export function createTokenIdentify(token: string): Identify {
-  const expected = digest(token)
+  const isToken = createTokenCheck(token)
   return async (authorization) => {
     if (!authorization) throw new AppError('authentication', 'send a token: Authorization: Bearer <ACCESS_TOKEN>')
-    const given = /^bearer +(\S+) *$/i.exec(authorization)?.[1]
-    if (given !== undefined && timingSafeEqual(digest(given), expected)) return ANONYMOUS
+    if (isToken(bearerOf(authorization))) return ANONYMOUS
     throw new AppError('permission', 'this is not the API_TOKEN that the server was started with; send that one')
   }
 }
-
-/** A fixed-length digest, so that the comparison takes the same time for every input. */
-const digest = (token: string): Buffer => createHash('sha256').update(token).digest()

@@ -7,7 +7,7 @@ import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { hostNames } from '../http/host.ts'
-import { createServer } from '../http/server.ts'
+import { createServer, urlOf } from '../http/server.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
@@ -52,10 +52,9 @@ export async function openHttp(
     metrics,
   })
   const server = createServer(app)
-  const { address, family, port } = await server.listen(config.port, config.host)
-  const host = family === 'IPv6' ? `[${address}]` : address
+  const address = await server.listen(config.port, config.host)
   return {
-    url: `http://${host}:${port}${basePath}`,
+    url: `${urlOf(address)}${basePath}`,
     drain: () => server.drain(),
     async close(deadlineMs) {
       await server.close(deadlineMs)

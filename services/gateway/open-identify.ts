@@ -17,7 +17,10 @@ export async function openIdentify(config: Config, log: Log): Promise<OpenedIden
 
 type Oidc = { issuer: string; audience: string; log: Log }
 
-/** Loads both modules only when an issuer is configured, because they load slowly. The operator chose the issuer, so its address may be private. */
+/**
+ * Loads both modules only when an issuer is configured, because they load slowly. The operator chose the issuer, so its address
+ * may be private.
+ */
 async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oidc): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([
     import('../../shared/auth/oidc.ts'),

@@ -13,7 +13,10 @@ type LimiterParts = {
 
 export type OpenedLimiter = { limiter: RateLimiter | undefined; close(): Promise<void> }
 
-/** Creates the limiter that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened for it. */
+/**
+ * Creates the limiter that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened
+ * for it.
+ */
 export async function openRateLimiter(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiter> {
   const { rateLimitRpm: perMinute, rateLimitStore, redisUrl = '' } = config
   if (perMinute === 0) return { limiter: undefined, close: async () => {} }

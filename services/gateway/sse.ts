@@ -27,7 +27,10 @@ export type StreamedRun = {
   after?: number
 }
 
-/** Sends the frames of a run to one reader until the frames end or the reader leaves, no faster than the reader reads. Never throws. */
+/**
+ * Sends the frames of a run to one reader until the frames end or the reader leaves, no faster than the reader reads. Never
+ * throws.
+ */
 export type Relay = (run: StreamedRun, res: Response) => void
 
 export function createRelay(
@@ -79,7 +82,10 @@ type StreamOptions = { stallMs: number; closeGraceMs: number; onSlow: () => void
 
 type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; options: StreamOptions }
 
-/** One open response. open -> ended (no more frames) | cut (the reader stalled, or reading frames failed) | left (the client disconnected). */
+/**
+ * One open response. open -> ended (no more frames) | cut (the reader stalled, or reading frames failed) | left (the client
+ * disconnected).
+ */
 class Stream implements KeepaliveTarget {
   readonly #res: ServerResponse
   readonly #frames: AsyncIterator<Frames>
@@ -123,7 +129,10 @@ class Stream implements KeepaliveTarget {
     this.#stopReading()
   }
 
-  /** Ends the stream with an error frame while the run may continue. Destroys the connection when the client does not read it in time. */
+  /**
+   * Ends the stream with an error frame while the run may continue. Destroys the connection when the client does not read it in
+   * time.
+   */
   #cut(code: 'slow_consumer' | 'internal'): void {
     if (code === 'slow_consumer') this.#options.onSlow()
     this.#stopReading()

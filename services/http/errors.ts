@@ -10,7 +10,10 @@ export function notFound(hint: string): RequestHandler {
   }
 }
 
-/** Answers with the JSON error envelope (api.md "Errors"). An unexpected error becomes a 500 whose message reveals nothing, and is logged. */
+/**
+ * Answers with the JSON error envelope (api.md "Errors"). An unexpected error becomes a 500 whose message reveals nothing, and
+ * is logged.
+ */
 export function recover(log: Log): ErrorRequestHandler {
   return (cause: unknown, req, res, _next) => {
     const error = frameworkRefusal(cause) ?? toAppError(cause)

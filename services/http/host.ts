@@ -18,7 +18,10 @@ export function hostNames({ host, isStandalone, allowedHosts }: HostRules): read
   return allowedHosts.length > 0 ? allowedHosts : undefined
 }
 
-/** Refuses requests whose `Host` is not in the list: a web page could reach this server under its own name (DNS rebinding, D2.10). */
+/**
+ * Refuses requests whose `Host` is not in the list: a web page could reach this server under its own name (DNS rebinding,
+ * D2.10).
+ */
 export function checkHost(names: readonly string[] | undefined): RequestHandler {
   const allowed = names && new Set(names.map((name) => name.toLowerCase()))
   return (req, _res, next) => {

@@ -43,7 +43,14 @@ export interface HttpServer {
   close(deadlineMs: number): Promise<void>
 }
 
-/** Runs an app on Node's HTTP server with explicit limits. Requests that Node refuses before the app get the JSON error envelope too. */
+/** The base URL of a listener. */
+export const urlOf = ({ address, family, port }: AddressInfo): string =>
+  `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+
+/**
+ * Runs an app on Node's HTTP server with explicit limits. Requests that Node refuses before the app get the JSON error envelope
+ * too.
+ */
 export function createServer(app: RequestListener, limits: Partial<ServerLimits> = {}): HttpServer {
   return new NodeServer(app, { ...LIMITS, ...limits })
 }
@@ -99,7 +106,10 @@ class NodeServer implements HttpServer {
     clearTimeout(timer)
   }
 
-  /** `closeIdleConnections` leaves out connections with no request or an incomplete one, so these are closed once no response is open. */
+  /**
+   * `closeIdleConnections` leaves out connections with no request or an incomplete one, so these are closed once no response is
+   * open.
+   */
   #closeUnused(): void {
     if (this.#running.size > 0) this.#server.closeIdleConnections()
     else this.#server.closeAllConnections()
@@ -117,7 +127,10 @@ class NodeServer implements HttpServer {
     this.#app(req, res)
   }
 
-  /** Answers requests that the HTTP parser refused or that timed out. When a response has already begun, it only closes the connection. */
+  /**
+   * Answers requests that the HTTP parser refused or that timed out. When a response has already begun, it only closes the
+   * connection.
+   */
   readonly #refuse = (cause: NodeJS.ErrnoException, socket: Duplex): void => {
     if (socket.writableEnded) return // The connection already has its refusal; this is more of the same malformed input.
     const current = [...this.#running].find((res) => res.socket === socket)
@@ -127,7 +140,10 @@ class NodeServer implements HttpServer {
   }
 }
 
-/** Counts how many more requests a connection accepts. Node's own limit would answer pipelined requests with a 503 without envelope. */
+/**
+ * Counts how many more requests a connection accepts. Node's own limit would answer pipelined requests with a 503 without
+ * envelope.
+ */
 function createRequestCount(max: number): (socket: Duplex) => number {
   const counts = new WeakMap<Duplex, number>()
   return (socket) => {

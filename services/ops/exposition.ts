@@ -63,7 +63,10 @@ type Head = { name: string; help: string; type: 'counter' | 'gauge' | 'histogram
 /** One value of a metric. Without `metricName` it has the name of the metric. */
 type Sample = { metricName?: string; labels: Record<string, string>; value: number }
 
-/** Wraps a read function as a metric. A registry only uses `get` and the name; prom-client's classes, which count by themselves, are not needed. */
+/**
+ * Wraps a read function as a metric. A registry only uses `get` and the name; prom-client's classes, which count by themselves,
+ * are not needed.
+ */
 function toMetric(head: Head, read: () => Sample[]): Metric {
   const get = async () => ({ ...head, aggregator: 'sum', values: read() })
   return { ...head, get } as unknown as Metric

@@ -6,7 +6,7 @@ import type { Metrics } from '../../shared/metrics.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { checkHost, hostNames } from '../http/host.ts'
 import { logRequests } from '../http/request-log.ts'
-import { createServer, type ServerLimits } from '../http/server.ts'
+import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
 
@@ -27,7 +27,10 @@ export type Ops = {
   close: Closer
 }
 
-/** Opens the ops listener on HOST and OPS_PORT (D1.3). It accepts requests when this resolves; `/readyz` is 503 until `ready` is called. */
+/**
+ * Opens the ops listener on HOST and OPS_PORT (D1.3). It accepts requests when this resolves; `/readyz` is 503 until `ready` is
+ * called.
+ */
 export async function openOps(config: OpsConfig, { form, log }: { form: Form; log: Log }): Promise<Ops> {
   const { host, opsPort, opsToken, allowedHosts } = config
   const isStandalone = form === 'standalone'
@@ -46,13 +49,13 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
     })
   }
   const server = createServer(createLazyListener(openApp, log), LIMITS)
-  const { address, family, port } = await server.listen(opsPort, host).catch((cause: unknown) => {
+  const address = await server.listen(opsPort, host).catch((cause: unknown) => {
     throw isTaken(cause)
-      ? new Error(`${host}:${opsPort} is taken: set OPS_PORT to a free port, or to 0 for any`)
+      ? new Error(`${host}:${opsPort} is in use: set OPS_PORT to a free port, or to 0 for any`)
       : cause
   })
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    url: urlOf(address),
     metrics,
     ready: readiness.start,
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },

@@ -8,7 +8,10 @@ import {
   type Metrics,
 } from '../../shared/metrics.ts'
 
-/** `counts[i]` is the number of values up to `bounds[i]` and above the bound before it. The last one counts the values above all bounds. */
+/**
+ * `counts[i]` is the number of values up to `bounds[i]` and above the bound before it. The last one counts the values above all
+ * bounds.
+ */
 export type HistogramReading = { bounds: readonly number[]; counts: readonly number[]; sum: number }
 
 /** Holds the numbers of a process. They are rendered only when `/metrics` is requested. */

@@ -1,21 +1,23 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import { AppError } from '../../shared/errors.ts'
+import { bearerOf, createTokenCheck } from '../http/token.ts'
 
-/** Requires OPS_TOKEN as a bearer token or as the password of any basic-auth user (D1.3). Requires nothing when no token is configured. */
+/**
+ * Requires OPS_TOKEN as a bearer token or as the password of any basic-auth user (D1.3). Requires nothing when no token is
+ * configured.
+ */
 export function requireToken(token: string | undefined): RequestHandler {
   if (token === undefined) return (_req, _res, next) => next()
-  const expected = digest(token)
+  const isToken = createTokenCheck(token)
   return (req, res, next) => {
-    const given = tokenOf(req.headers.authorization)
-    if (given !== undefined && timingSafeEqual(digest(given), expected)) return next()
+    if (isToken(tokenOf(req.headers.authorization))) return next()
     res.setHeader('WWW-Authenticate', ['Bearer realm="ops"', 'Basic realm="ops", charset="UTF-8"'])
     throw new AppError('authentication', 'send OPS_TOKEN as a bearer token, or as the password of basic auth')
   }
 }
 
 function tokenOf(authorization = ''): string | undefined {
-  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1]
+  const bearer = bearerOf(authorization)
   if (bearer !== undefined) return bearer
   const basic = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
   if (basic === undefined) return undefined
@@ -23,6 +25,3 @@ function tokenOf(authorization = ''): string | undefined {
   const colon = credentials.indexOf(':')
   return colon < 0 ? undefined : credentials.slice(colon + 1)
 }
-
-/** A fixed-length digest, so that the comparison takes the same time for every input. */
-const digest = (token: string): Buffer => createHash('sha256').update(token).digest()

@@ -15,7 +15,10 @@ const CLOSE_MS = 5_000
 
 export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 
-/** Opens a gateway and a worker in one process, connected by the in-process broker. Both listeners accept requests when it resolves. */
+/**
+ * Opens a gateway and a worker in one process, connected by the in-process broker. Both listeners accept requests when it
+ * resolves.
+ */
 export async function openStandalone(config: Config, log: Log): Promise<Standalone> {
   const ops = await openOps(config, { form: 'standalone', log })
   const { metrics } = ops

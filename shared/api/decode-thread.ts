@@ -62,7 +62,6 @@ export class DecodeThread {
       workerData: this.#schemas,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
-    worker.unref()
     // A message of a thread that was already replaced is ignored.
     worker.on('message', (decoded: Decoded) => {
       if (worker === this.#worker) this.#settle((job) => job.resolve(decoded))
@@ -72,6 +71,7 @@ export class DecodeThread {
       this.#worker = undefined
       this.#settle((job) => job.reject(toAppError(cause)))
     })
+    worker.unref() // Last: a listener of 'message' takes a reference.
     return worker
   }
 

@@ -12,7 +12,10 @@ export type SchemaCheck = {
   refusalOf(body: JsonObject): Refusal | undefined
 }
 
-/** Compiles one schema. Fields with `x-ignored` are not read; fields with `x-refused` must be absent, and its value is the message. */
+/**
+ * Compiles one schema. Fields with `x-ignored` are not read; fields with `x-refused` must be absent, and its value is the
+ * message.
+ */
 export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const properties = Object.entries(schemas[name]?.properties ?? {})
   const validate = compile(schemas, name)

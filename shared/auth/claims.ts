@@ -12,7 +12,10 @@ export type ClaimRules = {
 /** The accepted difference between the issuer's clock and ours (D3.1). */
 const SKEW_SECS = 60
 
-/** Checks the claims of a verified token and reads the identity (D3.1, D3.2, D3.5). `claims` has no prototype. Throws `authentication`. */
+/**
+ * Checks the claims of a verified token and reads the identity (D3.1, D3.2, D3.5). `claims` has no prototype. Throws
+ * `authentication`.
+ */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
   { issuer, audience, tenantClaim }: ClaimRules,

@@ -36,7 +36,10 @@ async function signingKeys(client: JwksClient) {
   }
 }
 
-/** Selects keys that are meant for signatures (jwks-rsa checks `use` itself), and drops oversized numbers before any computation with them. */
+/**
+ * Selects keys that are meant for signatures (jwks-rsa checks `use` itself), and drops oversized numbers before any computation
+ * with them.
+ */
 function isForSignatures({ key_ops: ops, alg, n, e, kid }: Jwk): boolean {
   if (ops !== undefined && !(Array.isArray(ops) && ops.includes('verify'))) return false
   if (alg !== undefined && !isAlgorithm(alg)) return false

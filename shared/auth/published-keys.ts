@@ -21,7 +21,10 @@ const MAX_KEYS = 100
 const DISCOVERY_MS = 600_000
 const MAX_SKEW_MS = 60_000
 
-/** Creates the function that fetches the issuer's keys: one request, or two when the discovery document has to be read. Throws `upstream`. */
+/**
+ * Creates the function that fetches the issuer's keys: one request, or two when the discovery document has to be read. Throws
+ * `upstream`.
+ */
 export function createReadKeys(options: IssuerOptions): () => Promise<Jwk[]> {
   const { jwksUri, clock } = options
   let found: { uri: string; atMs: number } | undefined
@@ -81,7 +84,10 @@ function keysOf({ keys }: Record<string, unknown>): Jwk[] {
   return keys.filter((key): key is Jwk => typeof key === 'object' && key !== null)
 }
 
-/** Logs a difference between the clocks: this machine's clock decides whether a token has expired, so a wrong one refuses valid tokens. */
+/**
+ * Logs a difference between the clocks: this machine's clock decides whether a token has expired, so a wrong one refuses valid
+ * tokens.
+ */
 function checkClock({ headers }: HttpAnswer, { clock, log }: IssuerOptions): void {
   const sentMs = Date.parse(String(headers['date'])) + Number(headers['age'] ?? 0) * 1000
   const skewMs = clock.epochMs() - sentMs

@@ -75,7 +75,10 @@ export const httpUrl: Parse<string> = (raw) => {
   return isPlain ? raw : new InvalidValue('an http:// or https:// address without a user name')
 }
 
-/** Must equal the `iss` of tokens character by character, so it is not normalized (OpenID Connect Discovery 1.0: no query, no fragment). */
+/**
+ * Must equal the `iss` of tokens character by character, so it is not normalized (OpenID Connect Discovery 1.0: no query, no
+ * fragment).
+ */
 export const issuer: Parse<string> = (raw) =>
   httpUrl(raw) === raw && !/[?#]/.test(raw)
     ? raw

@@ -5,7 +5,10 @@ export type MemoryRateLimits = { perMinute: number; maxClients?: number }
 
 const MAX_CLIENTS = 10_000
 
-/** Counts in the memory of this process, with an exact sliding window. It keeps the request times of the `maxClients` most recent clients. */
+/**
+ * Counts in the memory of this process, with an exact sliding window. It keeps the request times of the `maxClients` most
+ * recent clients.
+ */
 export function createMemoryRateLimiter(
   { perMinute, maxClients = MAX_CLIENTS }: MemoryRateLimits,
   now: () => number = () => performance.now(),

@@ -15,7 +15,10 @@ export type RedisRateLimiterDeps = {
   windowMs?: number
 }
 
-/** Keeps a list of the times of a client's counted requests, oldest first, by Redis's clock. Expired times are removed, the rest is counted. */
+/**
+ * Keeps a list of the times of a client's counted requests, oldest first, by Redis's clock. Expired times are removed, the rest
+ * is counted.
+ */
 const TAKE: Script = {
   name: 'aeTake',
   keys: 1,

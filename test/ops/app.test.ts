@@ -120,6 +120,6 @@ describe('the ops listener', () => {
   it('the error for an OPS_PORT in use names the variable and says what to do', async () => {
     const { port } = new URL((await open()).url)
     const failure = await open({ opsPort: Number(port) }).catch(String)
-    expect(failure).to.include(`127.0.0.1:${port} is taken`).and.include('OPS_PORT')
+    expect(failure).to.include(`127.0.0.1:${port} is in use`).and.include('OPS_PORT')
   })
 })

@@ -93,7 +93,7 @@ describe('scripts/run-cluster.ts', () => {
     const child = start(['--gateways', '1', '--workers', '1'], { OPS_PORT: String(port) })
     expect(await child.exited).to.equal(1)
     holder.close()
-    expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is taken`)
+    expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is in use`)
   })
 
   it('an unknown option and a wrong number print the usage and exit with 2', async () => {

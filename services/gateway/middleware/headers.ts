@@ -1,7 +1,10 @@
 import type { RequestHandler } from 'express'
 import type { CorsRules } from './cors.ts'
 
-/** Sets the headers that are equal on every response: the constant ones of api.md "CORS headers set", and security headers for browsers. */
+/**
+ * Sets the headers that are equal on every response: the constant ones of api.md "CORS headers set", and security headers for
+ * browsers.
+ */
 export function constantHeaders({ allowHeaders, exposeHeaders }: CorsRules): RequestHandler {
   const headers = Object.entries({
     'Access-Control-Allow-Methods': 'GET, POST, PUT, DELETE, OPTIONS',

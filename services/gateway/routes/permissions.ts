@@ -7,7 +7,10 @@ import { PERMISSION, pageOf, pathId, SESSION } from '../params.ts'
 type Deps = { broker: Broker; readBody: ReadBody }
 type PermissionRoutes = Record<'list' | 'reply', RequestHandler>
 
-/** Lists and answers pending permission requests. The first id in the path of a reply is a session's or a one-shot run's (D4.1, D4.12). */
+/**
+ * Lists and answers pending permission requests. The first id in the path of a reply is a session's or a one-shot run's (D4.1,
+ * D4.12).
+ */
 export function permissionRoutes({ broker, readBody }: Deps): PermissionRoutes {
   return {
     async list(req, res) {
