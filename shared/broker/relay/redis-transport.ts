@@ -56,6 +56,7 @@ export class RedisTransport {
     const { link, role } = this.#deps
     const old = this.#epoch
     this.#epoch = epoch
+    if (old > 0) this.reset() // Outboxes that were created since the eviction send under the old epoch.
     await link.listen(channelOf(role, epoch), (message) => this.#receive(message))
     if (old > 0) await link.unlisten(channelOf(role, old))
   }

@@ -97,6 +97,42 @@ describe('relays over Redis', () => {
     }
   })
 
+  it('the streams of an evicted gateway end with relay_unavailable, and calls that it makes at once are answered under its new epoch', async () => {
+    await relay.worker()
+    const gateway = await relay.gateway()
+    const { runId, frames } = await gateway.broker.startRun(TENANT, { prompt: '/sleep 60000' })
+    await redis.connect().hdel('ae:members', String(gateway.epoch))
+    let text = ''
+    for await (const chunk of frames) text += Buffer.from(chunk.text)
+    expect(text).to.include('"code":"relay_unavailable"')
+    await gateway.broker.cancelRun(TENANT, runId)
+  })
+
+  it('after an empty restart of Redis a worker drops a session that another worker has claimed meanwhile', async () => {
+    const { worker } = await relay.worker()
+    const { broker } = await relay.gateway()
+    const [{ session_id: kept }, { session_id: taken }] = [
+      await broker.createSession(TENANT),
+      await broker.createSession(TENANT),
+    ]
+    await redis.connect().multi().flushall().set(`ae:session:${TENANT} ${taken}`, '1').exec()
+    const idsOf = () => Array.from(worker.sessions(), ({ id }) => id)
+    await until(() => idsOf().length < 2, { what: 'the worker to drop the session', lastSeen: idsOf })
+    expect(idsOf()).to.deep.equal([kept])
+  })
+
+  it('a worker that drains refuses a session, even if the worker that hands it over does not know yet', async () => {
+    const [leaving, draining, staying] = [await relay.worker(), await relay.worker(), await relay.worker()]
+    draining.worker.isDraining = () => true
+    for (let i = 0; i < 8; i++) {
+      leaving.worker.inbox.createSession(TENANT, `s${i}`)
+      await redis.connect().set(`ae:session:${TENANT} s${i}`, String(leaving.epoch))
+    }
+    await leaving.drain(0)
+    expect([...draining.worker.sessions()]).to.deep.equal([])
+    expect([...staying.worker.sessions()]).to.have.length(8)
+  })
+
   it('a stopped gateway or worker is not a member and leaves no timer', async () => {
     for (const open of [() => relay.gateway(), () => relay.worker()]) {
       const member = await open()

@@ -148,6 +148,17 @@ describe('transport', () => {
     expect(sent).to.deep.equal([{ channel: 'ae:gw:2', epoch: 5, type: RECORD.reply }])
   })
 
+  it('an outbox that was created between an eviction and the new epoch does not keep the old epoch', async () => {
+    const { transport, sent } = await setUp()
+    transport.reset()
+    const early = transport.outbox('gateway', 2)
+    await transport.listen(5)
+    expect(transport.outbox('gateway', 2)).not.to.equal(early)
+    transport.outbox('gateway', 2).send(record(RECORD.reply))
+    await turns()
+    expect(sent.map(({ epoch }) => epoch)).to.deep.equal([5])
+  })
+
   it('flush resolves when all outboxes are idle, and after a second when one is not', async () => {
     const { transport, sent } = await setUp()
     transport.outbox('gateway', 2).send(record(RECORD.reply))
