@@ -46,6 +46,13 @@ describe('the request log', () => {
     }
   })
 
+  it('a path is logged without its query and with at most 512 characters', async () => {
+    const { get, line } = await start()
+    await get(`/${'a'.repeat(600)}?token=secret`)
+    const { path } = await line(({ msg }) => msg === 'request')
+    expect(path).to.equal(`/v1/${'a'.repeat(508)}`)
+  })
+
   it('the line of a stream names its run and is written when the stream has ended', async () => {
     const feed = new Feed()
     const { post, line, lines } = await start({ methods: { startRun: async () => ({ runId: RUN_ID, frames: feed }) } })

@@ -47,6 +47,13 @@ describe('the ops listener', () => {
     expect((await answerOf(ops))[0]).to.equal(503)
   })
 
+  it('/readyz names the failing checks beside the phase, so that a drain does not hide an outage', async () => {
+    const ops = await open()
+    ops.ready({ redis: () => false, store: () => true })
+    await ops.drain.close()
+    expect(await answerOf(ops)).to.deep.equal([503, { status: 'unavailable', failing: ['draining', 'redis'] }])
+  })
+
   const passes = [`Bearer ${TOKEN}`, `bearer  ${TOKEN}`, basic(`:${TOKEN}`), basic(`prometheus:${TOKEN}`)]
   for (const authorization of passes) {
     it(`D1.3: OPS_TOKEN opens /metrics as ${authorization}`, async () => {
