@@ -5,26 +5,47 @@ export type Import = Edge & { line: number }
 export type Export = { name: string; line: number; isType: boolean }
 export type Mention = { name: string; line: number }
 
+/** A function with a block as its body, and how many lines it has from its first to its last. */
+export type FunctionFacts = { name: string; line: number; lineCount: number }
+
 export type FileFacts = {
+  text: string
   imports: Import[]
   exports: Export[]
-  /** `export * from` */
+  functions: FunctionFacts[]
+  /** The lines with `export * from`. */
   barrels: number[]
-  /** Identifiers used as values or types that are no property names; a type's `typeof x` uses nothing. */
+  /** Identifiers used as values or types, except property names and the operand of `typeof` in a type. */
   mentions: Mention[]
-  /** Names the file itself binds, in whatever scope. */
+  /** Names that the file declares, in any scope. */
   bound: Set<string>
 }
 
-/** Reads from a parsed file what the import table asks about. */
+/** Reads the facts that the checks need from a parsed file. */
 export function readFile(file: ts.SourceFile): FileFacts {
-  const facts: FileFacts = { imports: [], exports: [], barrels: [], mentions: [], bound: new Set() }
-  const lineOf = (node: ts.Node) => file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1
+  const { text } = file
+  const facts: FileFacts = {
+    text,
+    imports: [],
+    exports: [],
+    functions: [],
+    barrels: [],
+    mentions: [],
+    bound: new Set(),
+  }
+  const lineAt = (position: number) => file.getLineAndCharacterOfPosition(position).line + 1
+  const lineOf = (node: ts.Node) => lineAt(node.getStart(file))
   const visit = (node: ts.Node, parent: ts.Node) => {
     if (ts.isTypeQueryNode(node)) return
     if (ts.isIdentifier(node)) readIdentifier(node, parent, lineOf(node), facts)
     const edge = edgeOf(node)
     if (edge) facts.imports.push({ ...edge, line: lineOf(node) })
+    if (hasBlock(node))
+      facts.functions.push({
+        name: nameOf(node, parent),
+        line: lineOf(node),
+        lineCount: lineAt(node.end) - lineOf(node) + 1,
+      })
     node.forEachChild((child) => visit(child, node))
   }
   for (const statement of file.statements) {
@@ -34,7 +55,20 @@ export function readFile(file: ts.SourceFile): FileFacts {
   return facts
 }
 
-/** What an export statement, or a declaration with `export`, offers. */
+const hasBlock = (node: ts.Node) =>
+  'body' in node && node.body !== undefined && ts.isFunctionLikeDeclaration(node) && ts.isBlock(node.body)
+
+/** The name of a function, or of the variable or property that it is the value of. */
+function nameOf(node: ts.Node, parent: ts.Node): string {
+  for (const named of [node, parent])
+    if ('name' in named && named.name !== undefined) {
+      const name = named.name as ts.Node
+      if (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)) return name.text
+    }
+  return ts.isConstructorDeclaration(node) ? 'constructor' : 'a function'
+}
+
+/** Notes what an export statement, or a declaration with `export`, exports. */
 function readExport(statement: ts.Statement, line: number, { exports, barrels }: FileFacts): void {
   if (ts.isExportAssignment(statement)) exports.push({ name: 'default', line, isType: false })
   if (ts.isExportDeclaration(statement)) {
@@ -93,7 +127,7 @@ const BINDERS = [
 
 const hasBody = (node: ts.Node) => ts.isFunctionDeclaration(node) || ts.isFunctionExpression(node)
 
-/** `x.name`, `{ name: x }`, `name(): void` and the like: said by the property, not by a variable of that name. */
+/** Whether the identifier is the name of a property (`x.name`, `{ name: x }`, `name(): void`) rather than of a variable. */
 function isPropertyName(node: ts.Identifier, parent: ts.Node): boolean {
   if (ts.isShorthandPropertyAssignment(parent)) return false
   if ('propertyName' in parent && parent.propertyName === node) return true

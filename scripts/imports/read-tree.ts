@@ -2,7 +2,7 @@ import { join, posix, relative, sep } from 'node:path'
 import { API } from 'typescript/unstable/sync'
 import { type FileFacts, readFile } from './read-file.ts'
 
-/** A file's facts by its path from the project's folder. */
+/** The facts of each file, by its path from the project's folder. */
 export type Tree = ReadonlyMap<string, FileFacts>
 
 /** Parses every file that `tsconfig.json` in `root` includes. */
@@ -22,7 +22,7 @@ export function readTree(root: string): Tree {
   }
 }
 
-/** What a specifier means: a path of the tree, `node:x`, a package's bare name, or itself for a file that is no code. */
+/** Resolves a specifier to a path of the tree, `node:x` or a package's name. A file that is not TypeScript stays as it is. */
 export function targetOf(from: string, specifier: string): string {
   if (/^\.{1,2}\//.test(specifier)) return isFile(specifier) ? posix.join(posix.dirname(from), specifier) : specifier
   if (specifier.startsWith('node:')) return specifier

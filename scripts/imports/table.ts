@@ -1,10 +1,15 @@
-/** Who may import whom (style.md 2.1), as globs over the project's paths. */
+/** The import table: which file may import which, as globs over paths from the project's folder. */
 
+/**
+ * What a file is for. `kernel`: small things without a subject. `port`: the interface of a subject. `domain`: a subject's own logic.
+ * `adapter`: a port over one technology. `http`: what the listeners of gateway and ops share, so that neither imports the other.
+ * `service`: one process's code. `root`: where adapters are chosen and put together.
+ */
 export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'http' | 'service' | 'root' | 'script' | 'test'
 
-/** The first line that matches a file is its layer. */
+/** The first row that matches a file is its layer. */
 export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
-  ['root', ['services/*/{main,open-*,standalone}.{ts,mts}', 'services/wiring/*.ts']],
+  ['root', ['services/*/{main,open-*,standalone}.ts', 'services/wiring/*.ts']],
   ['http', ['services/http/**']],
   ['service', ['services/**']],
   ['port', ['shared/*/port.ts']],
@@ -25,34 +30,45 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
 ]
 
 /**
- * Besides these, a domain or a service file may import its own folder (SIDEWAYS tells the domain which others), and an
- * adapter the other files of the same adapter and its folder's domain files: what is written once for all adapters.
+ * The layers that a layer may import. In addition, files of one subject (the folder below services/ or shared/) may import each
+ * other within `domain` and within `service`; an adapter may import its own other files and the domain files of its subject.
  */
 export const MAY_IMPORT: Record<Layer, readonly Layer[]> = {
   kernel: ['kernel'],
   port: ['kernel'],
   domain: ['kernel', 'port'],
   adapter: ['kernel', 'port'],
-  http: ['kernel', 'port', 'domain'],
+  http: ['kernel', 'port', 'domain', 'http'],
   service: ['kernel', 'port', 'domain', 'http'],
   root: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root'],
   script: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root', 'script'],
   test: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root', 'script', 'test'],
 }
 
-/** Domain folders that stand on other domain folders: flows, plans -> engine -> store, providers; never back. */
+/** The adapters of a subject, by the beginning of their file's or folder's name. One adapter does not import another. */
+export const ADAPTERS: readonly string[] = [
+  'memory',
+  'redis',
+  'mongo',
+  'sqlite',
+  'ai-sdk',
+  'chat',
+  'demo',
+  'mcp',
+  'egress',
+]
+
+/** Domain subjects that may import other domain subjects. There is no way back. */
 export const SIDEWAYS: Record<string, readonly string[]> = {
-  flows: ['engine', 'store', 'providers'],
-  plans: ['engine', 'store', 'providers'],
   engine: ['store', 'providers'],
-  customers: ['store'],
+  customers: ['store', 'engine'],
 }
 
 /**
- * Packages and Node modules that not every file may import. A package that is missing here is imported by nobody in
- * `shared` and `services`; a Node module that is missing is open to all.
+ * The files that may import a package or a Node module. A package without a row is for nobody in `shared` and `services`; a Node
+ * module without a row is for all.
  */
-export const FENCES: Record<string, readonly string[]> = {
+export const PACKAGES: Record<string, readonly string[]> = {
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
   winston: ['shared/log.ts'],
@@ -61,45 +77,52 @@ export const FENCES: Record<string, readonly string[]> = {
   '@ai-sdk/*': ['shared/providers/ai-sdk/**'],
   '@modelcontextprotocol/client': ['shared/tools/mcp/**'],
   '@pydantic/genai-prices': ['shared/providers/prices{,-*}.ts'],
-  ajv: ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
-  'ajv-formats': ['shared/api/**', 'shared/tools/registry.ts', 'shared/flows/**'],
-  yaml: ['shared/api/**', 'shared/tools/agents/load-skills.ts'],
-  re2js: ['shared/tools/**', 'shared/flows/**'],
+  ajv: ['shared/api/**', 'shared/tools/registry.ts'],
+  'ajv-formats': ['shared/api/**', 'shared/tools/registry.ts'],
+  yaml: ['shared/api/**', 'shared/tools/agents/**'],
+  re2js: ['shared/tools/**'],
   picomatch: ['shared/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/broker/redis-link.ts'],
   'jwks-rsa': ['shared/auth/**'],
   jsonwebtoken: ['shared/auth/**'],
-  bullmq: ['shared/queue/bullmq{,-*}.ts'],
   mongodb: ['shared/store/mongo/**'],
   'node:sqlite': ['shared/store/sqlite/**'],
   'node:process': ['services/*/main.ts'],
   'node:child_process': ['shared/tools/**'],
 }
 
-/** Globals with a fence. `fetch` follows redirects and resolves names unguarded: the way out is net/egress. */
+/** The files that may use a global. */
 export const GLOBALS: Record<string, readonly string[]> = {
-  // Of the others process-group.ts alone: nothing but `process.kill` ends a process group.
+  // Only `process.kill` can end a process group, so the tools' process-group.ts needs it.
   process: ['services/*/main.ts', 'services/wiring/process.ts', 'shared/tools/process/process-group.ts'],
+  // `fetch` follows redirects to any address; net/egress checks each address.
   fetch: ['shared/net/egress{,-*}.ts'],
 }
 
-/** Dynamic imports hide an edge, so each is here for a reason: what costs memory or time and is seldom needed. */
+/** Imports at run time, each for what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
-  ['services/standalone/main.ts', 'services/standalone/standalone.mts'], // an older Node cannot read it
   ['services/{gateway,worker,wiring}/*.ts', 'shared/{auth,net,providers,store,tools}/**'],
-  ['services/gateway/open-rate-limit.ts', 'shared/broker/redis-link.ts'], // the standalone form wants it for a shared rate limit alone
+  ['services/gateway/open-rate-limit.ts', 'shared/broker/redis-link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/providers/**', '@ai-sdk/*'],
   ['shared/providers/**', 'undici'],
   ['shared/providers/**', '@pydantic/genai-prices'],
   ['shared/tools/**', '@modelcontextprotocol/client'],
   ['shared/tools/**', 'picomatch'],
   ['shared/tools/**', 're2js'],
-  ['services/ops/open-ops.ts', 'services/ops/**'], // express in a worker, and a few ms of every start
-  ['services/ops/**', 'prom-client'], // most processes are never scraped
+  ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
+  ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/api/**', 'yaml'],
-  ['shared/api/**', 'shared/api/decode.ts'], // ajv behind it
+  ['shared/api/**', 'shared/api/decode.ts'], // It loads ajv.
 ]
 
-/** Entry points: their exports are for whoever runs them (Node, mocha, tests). */
-export const ENTRIES: readonly string[] = ['services/*/main.ts', 'scripts/*', 'test/*/main.ts', 'test/**/*.test.ts']
+/** Entry points. Node, mocha or a shell script uses their exports. */
+export const ENTRIES: readonly string[] = [
+  'services/*/main.ts',
+  'scripts/*',
+  'scripts/mutate/mocha-runner.ts',
+  'scripts/testing/{main,group-reporter}.ts',
+  'test/*/main.ts',
+  'test/hooks.ts',
+  'test/**/*.test.ts',
+]

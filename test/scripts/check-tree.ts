@@ -1,5 +1,5 @@
 import { readTree } from '../../scripts/imports/read-tree.ts'
-import { findViolations } from '../../scripts/imports/rules.ts'
+import { findViolations } from '../../scripts/imports/violations.ts'
 import { makeTree } from './temp-tree.ts'
 
 export type Files = Record<string, string>
@@ -12,7 +12,7 @@ export const TSCONFIG = JSON.stringify({
 /** The violations of a tree as `file:line rule`. */
 export async function check(files: Files): Promise<string[]> {
   await using tree = await makeTree({ 'tsconfig.json': TSCONFIG, ...files })
-  return findViolations(readTree(tree.root)).map(({ file, line, rule }) => `${file}:${line} ${rule}`)
+  return findViolations(readTree(tree.root), tree.root).map(({ file, line, rule }) => `${file}:${line} ${rule}`)
 }
 
 /** A file that exports `x`. */
