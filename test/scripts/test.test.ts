@@ -1,4 +1,8 @@
+import { watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
+import { TSCONFIG } from './check-tree.ts'
 import { isGone, makeProject } from './project.ts'
 
 const GOOD = `it('one', () => {})\nit('two', () => {})`
@@ -7,7 +11,7 @@ const BAD = `it('good', () => {})\nit('bad', () => { throw new Error('no') })`
 const lastLine = (text: string) => text.trimEnd().split('\n').at(-1)
 
 describe('scripts/test (D1.1)', () => {
-  it('checks, runs every test and closes with the count', async () => {
+  it('runs the check and every test, and prints the counts in its last line', async () => {
     await using project = await makeProject({ 'test/a.test.ts': GOOD, 'test/deep/b.test.ts': GOOD })
     const { code, stdout } = await project.start('scripts/test').ended
     expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '4 passed, 0 failed' })
@@ -27,33 +31,144 @@ describe('scripts/test (D1.1)', () => {
     expect(stderr).to.include('npm run check failed')
   })
 
-  it('no test at all is a failure', async () => {
+  it('fails without any test', async () => {
     await using project = await makeProject({ 'test/a.test.ts': '' })
     const { code, stdout } = await project.start('scripts/test').ended
     expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '0 passed, 0 failed' })
   })
 
-  it('arguments go to mocha, and only what they name runs', async () => {
+  it('passes arguments to mocha, which runs only the tests they name', async () => {
     await using project = await makeProject({ 'test/a.test.ts': BAD, 'test/b.test.ts': GOOD })
     const { code, stdout } = await project.start('scripts/test', ['test/b.test.ts', '--grep', 'one']).ended
     expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '1 passed, 0 failed' })
     expect(await project.npmCalls()).to.have.length(1)
   })
 
-  it('skipped tests are counted where they are allowed', async () => {
+  it('counts skipped tests where they are allowed', async () => {
     await using project = await makeProject({ 'test/a.test.ts': `${GOOD}\nit.skip('three', () => {})` })
     const { stdout } = await project.start('scripts/test', ['--no-config', 'test/a.test.ts']).ended
     expect(lastLine(stdout)).to.equal('2 passed, 0 failed, 1 skipped')
   })
 
-  it('SIGTERM stops the tests and what they have started', async () => {
+  it('adds up the tests of several processes and lists the failed ones at the end', async () => {
+    await using project = await makeProject({
+      'test/a/a.test.ts': BAD,
+      'test/b/b.test.ts': GOOD,
+      'test/c/c.test.ts': `describe('c', () => { it('worse', () => { throw new Error('never') }) })`,
+    })
+    const { code, stdout } = await project.start('scripts/test').ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '3 passed, 2 failed' })
+    const list = stdout.slice(stdout.lastIndexOf('Failed:')).split('\n').slice(1, 3).toSorted()
+    expect(list).to.deep.equal(['  bad', '  c: worse'])
+    expect(stdout).to.include('Error: never')
+  })
+
+  for (const [what, text, problem] of [
+    ['ends itself', `it('one', () => process.exit(0))`, 'ended with 0 before its report'],
+    ['is killed', `it('one', () => { process.kill(process.pid, 'SIGKILL') })`, 'ended with SIGKILL before its report'],
+    ['cannot load a file', `import './missing.ts'`, 'ended with 1 before its report'],
+  ] as const)
+    it(`a process that ${what} is one failed test, and the other processes go on`, async () => {
+      await using project = await makeProject({ 'test/a/a.test.ts': text, 'test/b/b.test.ts': GOOD })
+      const { code, stdout } = await project.start('scripts/test').ended
+      expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '2 passed, 1 failed' })
+      expect(stdout).to.include(`test/a ${problem}`)
+    })
+
+  for (const [what, text] of [
+    ['it.only', `it.only('one', () => {})`],
+    ['it.skip', `${GOOD}\nit.skip('three', () => {})`],
+  ] as const)
+    it(`${what} makes the exit code 1`, async () => {
+      await using project = await makeProject({ 'test/a/a.test.ts': text, 'test/b/b.test.ts': GOOD })
+      expect((await project.start('scripts/test').ended).code).to.equal(1)
+    })
+
+  it('a suite that leaves something open fails once, and the failure names what is open', async function () {
+    this.timeout(60_000)
+    const leaks = {
+      server: ['1 TCPServerWrap', `createServer().listen(0)`, 'close()'],
+      timer: ['1 Timeout', `setInterval(() => {}, 60_000)`, 'unref()'],
+      child: ['1 ProcessWrap', `spawn('sleep', ['60'])`, 'kill()'],
+      listener: [`1 process.on('SIGTERM')`, `process.on('SIGTERM', () => {})`, `removeAllListeners('SIGTERM')`],
+    } as const
+    const files = Object.entries(leaks).map(([name, [, open, close]]) => [
+      `test/${name}/a.test.ts`,
+      `import { createServer } from 'node:net'
+      import { spawn } from 'node:child_process'
+      let left
+      describe('leaky ${name}', () => { it('opens', () => { left = ${open} }) })
+      describe('later', () => { it('one', () => {}) })
+      after(() => { left.${close} })`,
+    ])
+    await using project = await makeProject(Object.fromEntries(files))
+    const { code, stdout } = await project.start('scripts/test').ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '8 passed, 4 failed' })
+    for (const [name, [found]] of Object.entries(leaks))
+      expect(stdout).to.include(`left open after "leaky ${name}": ${found};`)
+  })
+
+  it('what closes after the last test, and timers without a reference, are not left open', async () => {
+    const text = `import { createServer } from 'node:net'
+      describe('tidy', () => {
+        it('closes', () => {
+          const server = createServer().listen(0)
+          setTimeout(() => server.close(), 200)
+          setInterval(() => {}, 60_000).unref()
+        })
+      })`
+    await using project = await makeProject({ 'test/a/a.test.ts': text })
+    const { code, stdout } = await project.start('scripts/test').ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '1 passed, 0 failed' })
+  })
+
+  const UNIT = {
+    'tsconfig.json': TSCONFIG,
+    'shared/run.ts': `import 'node:child_process'\nimport 'ioredis'`,
+    'test/a/unit.test.ts': `import type { Redis } from 'ioredis'\nimport '../support/light.ts'\nconst run: Redis = () => import('../../shared/run.ts')\n${GOOD}\nrun`,
+    'test/support/light.ts': `import './other.ts'`,
+    'test/support/other.ts': '',
+    'test/support/redis.ts': `import '../../scripts/local-services/redis.ts'`,
+    'scripts/local-services/redis.ts': '',
+    'test/b/redis.test.ts': `import '../support/redis.ts'\n${BAD}`,
+    'test/b/process.test.ts': `import 'node:child_process'\n${BAD}`,
+    'test/b/browser.test.ts': `import 'playwright-core'\n${BAD}`,
+    'test/b/mongo.test.ts': `import 'mongodb'\n${BAD}`,
+  }
+
+  it('--unit runs only files that reach no server, browser or process, without the check and the services', async () => {
+    await using project = await makeProject({ ...UNIT, 'scripts/local-services.ts': 'process.exit(7)' })
+    const { code, stdout } = await project.start('scripts/test', ['--unit']).ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '2 passed, 0 failed' })
+    expect(await project.npmCalls()).to.have.length(1)
+  })
+
+  it('--unit fails a test that starts a server all the same', async () => {
+    const text = `const { spawn } = process.getBuiltinModule('node:child_process')
+      it('starts', (done) => void spawn('redis-server', ['--version']).once('error', () => done()).once('close', () => done()))`
+    await using project = await makeProject({ ...UNIT, 'test/a/sly.test.ts': text })
+    const { code, stdout } = await project.start('scripts/test', ['--unit']).ended
+    expect(code).to.equal(1)
+    expect(stdout).to.include('a unit test may not start redis-server')
+  })
+
+  it('SIGTERM stops the tests and the processes that they have started', async () => {
     const hanging = `import { spawn } from 'node:child_process'
-      it('hangs', () => { console.log('pids', process.pid, spawn('sleep', ['60']).pid); return new Promise(() => {}) })`
+      import { writeFileSync } from 'node:fs'
+      it('hangs', () => {
+        writeFileSync('pids', [process.pid, process.ppid, spawn('sleep', ['60']).pid].join(' '))
+        return new Promise(() => {})
+      })`
     await using project = await makeProject({ 'test/a.test.ts': hanging })
+    const written = Promise.withResolvers<void>()
+    const watcher = watch(project.root, (_event, name) => name === 'pids' && written.resolve())
     const running = project.start('scripts/test')
-    const pids = (await running.says(/pids (\d+ \d+)\n/)).split(' ')
+    await Promise.race([written.promise, running.ended])
+    watcher.close()
+    const pids = (await readFile(join(project.root, 'pids'), 'utf8')).split(' ')
     running.kill('SIGTERM')
     expect((await running.ended).code).to.equal(143)
+    expect(pids).to.have.length(3)
     for (const pid of pids) expect(await isGone(pid)).to.equal(true)
   })
 })

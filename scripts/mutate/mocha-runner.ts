@@ -1,0 +1,133 @@
+import { globSync } from 'node:fs'
+import { INSTRUMENTER_CONSTANTS, type InstrumenterContext, type StrykerOptions } from '@stryker-mutator/api/core'
+import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin'
+import {
+  type DryRunOptions,
+  type DryRunResult,
+  DryRunStatus,
+  determineHitLimitReached,
+  type MutantRunOptions,
+  type MutantRunResult,
+  type TestResult,
+  type TestRunner,
+  TestStatus,
+  toMutantRunResult,
+} from '@stryker-mutator/api/test-runner'
+import Mocha from 'mocha'
+
+/** A test that waits for something that a mutant prevents fails after this time. Endless loops end by Stryker's own time limit. */
+const TIMEOUT_MS = 2_000
+
+/**
+ * Runs mocha for StrykerJS, whose own mocha runner does not load with mocha 12. Node strips the types of the mutated files itself.
+ * Each process loads the test files once, since Node cannot load an ES module a second time.
+ */
+class NodeMochaRunner implements TestRunner {
+  static readonly inject = tokens(commonTokens.options)
+  readonly #files: readonly string[]
+  readonly #every: RegExp
+  readonly #context: InstrumenterContext
+  #mocha: Mocha | undefined
+  #currentTest: ((test: string) => void) | undefined
+
+  constructor(options: StrykerOptions) {
+    const [excluded = [], included = []] = partition(options['testFiles'] ?? [])
+    this.#files = globSync(included, { exclude: excluded.map((glob) => glob.slice(1)) }).toSorted()
+    this.#every = new RegExp(`^(?!.*(${String(options['skippedTests'])}))`)
+    const scope = globalThis as unknown as Record<string, InstrumenterContext>
+    this.#context = scope[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {}
+  }
+
+  capabilities() {
+    return { reloadEnvironment: false }
+  }
+
+  async dryRun({ disableBail }: DryRunOptions): Promise<DryRunResult> {
+    this.#currentTest = (test) => (this.#context.currentTestId = test)
+    const result = await this.#run(disableBail, undefined, undefined)
+    this.#currentTest = undefined
+    if (result.status !== DryRunStatus.Complete || this.#context.mutantCoverage === undefined) return result
+    return { ...result, mutantCoverage: this.#context.mutantCoverage }
+  }
+
+  async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
+    const { activeMutant, disableBail, hitLimit, mutantActivation, testFilter } = options
+    Object.assign(this.#context, { hitLimit, hitCount: hitLimit ? 0 : undefined })
+    const loadedWith = mutantActivation === 'static' ? activeMutant.id : undefined
+    return toMutantRunResult(await this.#run(disableBail, activeMutant.id, loadedWith, testFilter))
+  }
+
+  async #run(
+    disableBail: boolean,
+    mutant: string | undefined,
+    loadedWith: string | undefined,
+    only?: string[],
+  ): Promise<DryRunResult> {
+    try {
+      const mocha = (this.#mocha ??= await this.#load(loadedWith))
+      Object.assign(this.#context, { activeMutant: mutant })
+      setBail(mocha.suite, !disableBail)
+      mocha.grep(only ? new RegExp(only.map((title) => `^${escapeRegExp(title)}$`).join('|')) : this.#every)
+      const tests: TestResult[] = []
+      await new Promise<void>((resolve) => {
+        const runner = mocha.run(() => resolve())
+        runner.on('pass', (test) => void tests.push(passed(test)))
+        runner.on('fail', (test, error) => void tests.push(failed(test, error)))
+      })
+      return (
+        determineHitLimitReached(this.#context.hitCount, this.#context.hitLimit) ?? {
+          status: DryRunStatus.Complete,
+          tests,
+        }
+      )
+    } catch (error) {
+      return { status: DryRunStatus.Error, errorMessage: String(error) }
+    }
+  }
+
+  async #load(mutant: string | undefined): Promise<Mocha> {
+    const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: Mocha.reporters.Base as never })
+    mocha.cleanReferencesAfterRun(false)
+    for (const file of this.#files) mocha.addFile(file)
+    const report = (title: string) => this.#currentTest?.(title)
+    mocha.suite.beforeEach(function () {
+      report(this.currentTest?.fullTitle() ?? '')
+    })
+    Object.assign(this.#context, { activeMutant: mutant })
+    await mocha.loadFilesAsync()
+    return mocha
+  }
+}
+
+/** The globs that begin with `!`, and the others. */
+const partition = (globs: readonly string[]) => [
+  globs.filter((glob) => glob.startsWith('!')),
+  globs.filter((glob) => !glob.startsWith('!')),
+]
+
+function setBail(suite: Mocha.Suite, bail: boolean): void {
+  suite.bail(bail)
+  for (const child of suite.suites) setBail(child, bail)
+}
+
+function passed(test: Mocha.Test): TestResult {
+  const title = test.fullTitle()
+  return { id: title, name: title, status: TestStatus.Success, timeSpentMs: test.duration ?? 0 }
+}
+
+function failed(test: Mocha.Test, error: Error): TestResult {
+  const title = test.ctx?.currentTest?.fullTitle() ?? test.fullTitle()
+  return {
+    id: title,
+    name: title,
+    status: TestStatus.Failed,
+    timeSpentMs: test.duration ?? 0,
+    failureMessage: error.message,
+  }
+}
+
+const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'node-mocha', NodeMochaRunner)]
+
+export const strykerValidationSchema = { properties: { skippedTests: { type: 'string' } } }

@@ -1,0 +1,19 @@
+/** The result of one mocha process, as its reporter sends it. */
+export type Report = { passed: number; failed: number; skipped: number; failures: string[] }
+
+/** Adds up reports, in their order. */
+export function addReports(reports: readonly Report[]): Report {
+  const sum: Report = { passed: 0, failed: 0, skipped: 0, failures: [] }
+  for (const { passed, failed, skipped, failures } of reports) {
+    sum.passed += passed
+    sum.failed += failed
+    sum.skipped += skipped
+    sum.failures.push(...failures)
+  }
+  return sum
+}
+
+/** The last line of scripts/test (D1.1). */
+export function countLine({ passed, failed, skipped }: Omit<Report, 'failures'>): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}

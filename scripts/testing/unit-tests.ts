@@ -1,0 +1,21 @@
+import { resolve } from 'node:path'
+import { readTree, type Tree, targetOf } from '../imports/read-tree.ts'
+
+/** What a unit test does not reach through the imports of test/ and scripts/: servers, browsers and processes. */
+const HEAVY = /^(ioredis|mongodb|playwright-core|node:child_process|scripts\/local-services\/.*)$/
+
+/** The test files, in order, that need no Redis, MongoDB or Chromium and start no process. Imports of the product do not count. */
+export function findUnitTests(root: string): string[] {
+  const tree = readTree(resolve(root))
+  return [...tree.keys()].filter((file) => file.endsWith('.test.ts') && !isHeavy(tree, file, new Set())).toSorted()
+}
+
+function isHeavy(tree: Tree, file: string, seen: Set<string>): boolean {
+  if (seen.has(file)) return false
+  seen.add(file)
+  return (tree.get(file)?.imports ?? []).some(({ specifier, kind }) => {
+    if (kind === 'type') return false
+    const target = targetOf(file, specifier)
+    return HEAVY.test(target) || (/^(test|scripts)\//.test(target) && isHeavy(tree, target, seen))
+  })
+}
