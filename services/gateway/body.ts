@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Bodies, BodyName, BodyTypes } from '../../shared/api/bodies.ts'
+import type { Bodies } from '../../shared/api/bodies.ts'
 import { AppError, invalidRequest } from '../../shared/errors.ts'
 
 export type BodyLimits = {
@@ -12,21 +12,21 @@ export type BodyLimits = {
 const DEFAULT_LIMITS: BodyLimits = { maxBytes: 10_485_760, timeoutMs: 60_000, maxHeldBytes: 128 * 1024 * 1024 }
 
 /**
- * Reads and checks the body of a request. Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies
- * are being read.
+ * Reads the body of a request and checks it against a schema of `openapi.yaml`, which describes the type `Body`. Throws
+ * `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies are being read.
  */
-export type ReadBody = <N extends BodyName>(req: Request, res: Response, name: N) => Promise<BodyTypes[N]>
+export type ReadBody = <Body extends object>(req: Request, res: Response, schema: string) => Promise<Body>
 
 export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBody {
   const held: Held = { bytes: 0 }
-  return async (req, res, name) => {
+  return async <Body extends object>(req: Request, res: Response, schema: string) => {
     const declared = declaredLength(req)
-    if (declared === 0) return bodies.decode(name, new Uint8Array(0))
+    if (declared === 0) return (await bodies.decode(schema, new Uint8Array(0))) as Body
     const body = new IncomingBody(req, limits, held)
     try {
       checkHeaders(req, declared, limits)
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
-      return await bodies.decode(name, await body.read())
+      return (await bodies.decode(schema, await body.read())) as Body
     } catch (cause) {
       if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
       throw cause

@@ -1,30 +1,15 @@
-import type { MessageRequest, PermissionReply, RunRequest } from '../broker/port.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Decode, Decoded } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
-import { readSchemas, type Schemas } from './document.ts'
-
-/** The types of the request bodies, by the names of their schemas in `openapi.yaml`. */
-export type BodyTypes = {
-  RunRequest: RunRequest
-  SendMessageRequest: MessageRequest
-  CreateSessionRequest: { session_id?: string }
-  PermissionReplyRequest: PermissionReply
-}
-
-export type BodyName = keyof BodyTypes
+import { readBodySchemas, type Schemas } from './document.ts'
 
 export interface Bodies {
-  /** Decodes and checks a body. The caller must not use `bytes` afterwards. Throws `invalid_request` that names the wrong field. */
-  decode<N extends BodyName>(name: N, bytes: Uint8Array<ArrayBuffer>): Promise<BodyTypes[N]>
+  /**
+   * Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. Throws
+   * `invalid_request` that names the wrong field.
+   */
+  decode(schema: string, bytes: Uint8Array<ArrayBuffer>): Promise<unknown>
 }
-
-export const BODY_NAMES: readonly BodyName[] = [
-  'RunRequest',
-  'SendMessageRequest',
-  'CreateSessionRequest',
-  'PermissionReplyRequest',
-]
 
 /** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
 const INLINE_MAX_BYTES = 128 * 1024
@@ -33,14 +18,14 @@ const THREAD_LIMITS: DecodeThreadLimits = { deadlineMs: 10_000, maxWaiting: 32, 
 
 /** Creates the decoder. It reads the schemas and compiles the checks once, on first use. */
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
-  const schemas = once(() => readSchemas(BODY_NAMES))
+  const schemas = once(readBodySchemas)
   const decode = once(async () => loadDecode(await schemas()))
   const thread = once(async () => new DecodeThread(await schemas(), threadLimits))
   return {
-    async decode<N extends BodyName>(name: N, bytes: Uint8Array<ArrayBuffer>) {
+    async decode(name, bytes) {
       const isSmall = bytes.length <= INLINE_MAX_BYTES
       const decoded = isSmall ? (await decode())(name, bytes) : await (await thread()).decode({ name, bytes })
-      return accept(decoded) as BodyTypes[N] // The schema of this name has checked it.
+      return accept(decoded)
     },
   }
 }

@@ -17,10 +17,12 @@ export type SchemaCheck = {
  * message.
  */
 export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
-  const properties = Object.entries(schemas[name]?.properties ?? {})
+  const schema = schemas[name]
+  if (!schema) throw new Error(`openapi.yaml has no schema ${name}`)
+  const properties = Object.entries(schema.properties ?? {})
   const validate = compile(schemas, name)
   return {
-    fields: properties.filter(([, schema]) => schema['x-ignored'] !== true).map(([field]) => field),
+    fields: properties.filter(([, property]) => property['x-ignored'] !== true).map(([field]) => field),
     refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { type BodyName, createBodies } from '../../shared/api/bodies.ts'
+import { createBodies } from '../../shared/api/bodies.ts'
 import type { AppError } from '../../shared/errors.ts'
 
 const bodies = createBodies()
 
-const decode = (name: BodyName, text: string | Uint8Array<ArrayBuffer>) =>
+const decode = (name: string, text: string | Uint8Array<ArrayBuffer>) =>
   bodies.decode(name, typeof text === 'string' ? new TextEncoder().encode(text) : text)
 
 const run = (fields: object) => decode('RunRequest', JSON.stringify({ prompt: 'hi', ...fields }))
@@ -45,7 +45,7 @@ describe('request bodies', () => {
     expect({ message, param }).to.deep.equal({ message: 'prompt is required', param: '/prompt' })
   })
 
-  const wrongTypes: [BodyName, object, string, string][] = [
+  const wrongTypes: [string, object, string, string][] = [
     ['RunRequest', { prompt: 1 }, '/prompt', 'prompt must be a string of 1 to 100000 characters'],
     ['RunRequest', { prompt: null }, '/prompt', 'prompt must be a string'],
     ['RunRequest', { prompt: '' }, '/prompt', 'prompt must be a string of 1 to 100000 characters'],

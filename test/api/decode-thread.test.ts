@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
-import { BODY_NAMES } from '../../shared/api/bodies.ts'
 import { DecodeThread } from '../../shared/api/decode-thread.ts'
-import { readSchemas } from '../../shared/api/document.ts'
+import { readBodySchemas } from '../../shared/api/document.ts'
 import type { AppError } from '../../shared/errors.ts'
 
 const LIMITS = { deadlineMs: 20_000, maxWaiting: 8, idleMs: 60_000 }
@@ -11,7 +10,7 @@ const LIMITS = { deadlineMs: 20_000, maxWaiting: 8, idleMs: 60_000 }
 const task = (text: string) => ({ name: 'RunRequest', bytes: new TextEncoder().encode(text) })
 
 async function createThread(limits: Partial<typeof LIMITS> = {}): Promise<DecodeThread> {
-  return new DecodeThread(await readSchemas(BODY_NAMES), { ...LIMITS, ...limits })
+  return new DecodeThread(await readBodySchemas(), { ...LIMITS, ...limits })
 }
 
 /** Resolves with the next thread that starts. */
@@ -52,7 +51,7 @@ describe('the decoding thread', () => {
 
   it('a body past its deadline is 503, its thread is ended, and the next body is decoded nevertheless', async () => {
     const limits = { ...LIMITS, deadlineMs: 1 }
-    const thread = new DecodeThread(await readSchemas(BODY_NAMES), limits)
+    const thread = new DecodeThread(await readBodySchemas(), limits)
     const started = nextThread()
     const late = thread.decode(task('{"prompt":"a"}')).catch((error: AppError) => error)
     const ended = once(await started, 'exit')
@@ -64,7 +63,7 @@ describe('the decoding thread', () => {
 
   it('a body that waits past its deadline is 503, and the one before it is decoded', async () => {
     const limits = { ...LIMITS }
-    const thread = new DecodeThread(await readSchemas(BODY_NAMES), limits)
+    const thread = new DecodeThread(await readBodySchemas(), limits)
     const first = thread.decode(task('{"prompt":"a"}'))
     limits.deadlineMs = 1
     const second = await thread.decode(task('{"prompt":"b"}')).catch((error: AppError) => error)

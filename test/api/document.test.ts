@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { BODY_NAMES } from '../../shared/api/bodies.ts'
-import { readDocument, readSchemas } from '../../shared/api/document.ts'
+import { createBodies } from '../../shared/api/bodies.ts'
+import { readBodySchemas, readDocument } from '../../shared/api/document.ts'
 import { RUN_STATUSES } from '../../shared/broker/port.ts'
 import { createContract, examplesOf, referencesOf } from './contract.ts'
 
@@ -51,11 +51,24 @@ describe('the API description', () => {
 
   it('a schema that is read alone equals the one in the whole document', async () => {
     const { components } = await readDocument('/v1')
-    const schemas = await readSchemas(BODY_NAMES)
-    expect(Object.keys(schemas)).to.include.members([...BODY_NAMES, 'Prompt', 'SessionId'])
+    const schemas = await readBodySchemas()
+    const bodies = Object.keys(components.schemas).filter((name) => name.endsWith('Request'))
+    expect(bodies).to.include('RunRequest')
+    expect(Object.keys(schemas)).to.include.members([...bodies, 'Prompt', 'SessionId'])
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema, name).to.deep.equal(components.schemas[name])
     }
+  })
+
+  it('the schema of each JSON body has a name that ends in Request, by which the body checks find it', async () => {
+    const { paths } = await readDocument('/v1')
+    const references = referencesOf(
+      Object.values(paths).flatMap((operations) =>
+        Object.values(operations).map((operation) => (operation as Record<string, unknown>)['requestBody']),
+      ),
+    )
+    expect(references).not.to.be.empty
+    for (const reference of references) expect(reference).to.match(/^#\/components\/schemas\/\w+(Request|Form)$/)
   })
 
   it('D4.5: lists the run states of the broker port', async () => {
@@ -63,8 +76,10 @@ describe('the API description', () => {
     expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
   })
 
-  it('reading an unknown schema throws an error that names it', async () => {
-    const failure = await readSchemas(['Nothing']).catch((cause: Error) => cause.message)
+  it('checking a body against an unknown schema throws an error that names it', async () => {
+    const failure = await createBodies()
+      .decode('Nothing', new Uint8Array(0))
+      .catch((cause: Error) => cause.message)
     expect(failure).to.equal('openapi.yaml has no schema Nothing')
   })
 })
