@@ -133,6 +133,18 @@ describe('relays over Redis', () => {
     expect([...staying.worker.sessions()]).to.have.length(8)
   })
 
+  it('a session with a live run is handed over when the run has ended, with its messages', async () => {
+    const leaving = await relay.worker()
+    const { broker } = await relay.gateway()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const { frames } = await broker.sendMessage(TENANT, id, { prompt: '/sleep 300\n/say one' })
+    const staying = await relay.worker()
+    const drained = leaving.drain(60_000)
+    for await (const _ of frames);
+    await drained
+    expect(Array.from(staying.worker.sessions(), (session) => session.summary.message_count)).to.deep.equal([2])
+  })
+
   it('a stopped gateway or worker is not a member and leaves no timer', async () => {
     for (const open of [() => relay.gateway(), () => relay.worker()]) {
       const member = await open()
