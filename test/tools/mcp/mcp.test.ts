@@ -123,7 +123,7 @@ describe('MCP servers', () => {
   })
 
   it('a server that does not answer is left out after the connect timeout, and its process is ended', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
+    const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const pidFile = join(await makeFolder(), 'pid')
     const mute = { command: '/bin/sh', args: ['-c', `echo $$ > ${pidFile}; exec sleep 1000`] }
