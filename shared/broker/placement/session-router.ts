@@ -73,7 +73,8 @@ export class SessionRouter {
     if (owner === candidate) return candidate
     const isTaken =
       workers.isAlive(owner) || !(await owners.transfer(tenant, sessionId, { from: owner, to: candidate }))
-    if (isTaken) throw conflict(`session ${sessionId} exists already; choose another session_id, or send messages to it`)
+    if (isTaken)
+      throw conflict(`session ${sessionId} exists already; choose another session_id, or send messages to it`)
     return candidate
   }
 
