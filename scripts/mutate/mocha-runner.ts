@@ -16,7 +16,7 @@ import {
 import Mocha from 'mocha'
 
 /** A test that waits for something that a mutant prevents fails after this time. Endless loops end by Stryker's own time limit. */
-const TIMEOUT_MS = 2_000
+const TIMEOUT_MS = 3_000
 
 /**
  * Runs mocha for StrykerJS, whose own mocha runner does not load with mocha 12. Node strips the types of the mutated files itself.
@@ -31,8 +31,7 @@ class NodeMochaRunner implements TestRunner {
   #currentTest: ((test: string) => void) | undefined
 
   constructor(options: StrykerOptions) {
-    const [excluded = [], included = []] = partition(options['testFiles'] ?? [])
-    this.#files = globSync(included, { exclude: excluded.map((glob) => glob.slice(1)) }).toSorted()
+    this.#files = globSync(options['testFiles'] ?? []).toSorted()
     this.#every = new RegExp(`^(?!.*(${String(options['skippedTests'])}))`)
     const scope = globalThis as unknown as Record<string, InstrumenterContext>
     this.#context = scope[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {}
@@ -98,12 +97,6 @@ class NodeMochaRunner implements TestRunner {
     return mocha
   }
 }
-
-/** The globs that begin with `!`, and the others. */
-const partition = (globs: readonly string[]) => [
-  globs.filter((glob) => glob.startsWith('!')),
-  globs.filter((glob) => !glob.startsWith('!')),
-]
 
 function setBail(suite: Mocha.Suite, bail: boolean): void {
   suite.bail(bail)
