@@ -102,7 +102,7 @@ describe('the choice of the Redis (D1.2)', () => {
   })
 
   it('is an error without the password when REDIS_URL does not answer', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
+    const silent = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1') // Reads, so that it notices the end.
     await once(silent, 'listening')
     const { port } = silent.address() as { port: number }
     const failure = await checkRedis(`redis://u:secret@127.0.0.1:${port}`, 50).catch(String)
