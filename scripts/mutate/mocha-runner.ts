@@ -17,6 +17,7 @@ import Mocha from 'mocha'
 
 /** A test that waits for something that a mutant prevents fails after this time. Endless loops end by Stryker's own time limit. */
 const TIMEOUT_MS = 3_000
+const UNCHANGED_MS = 20_000
 
 /**
  * Runs mocha for StrykerJS, whose own mocha runner does not load with mocha 12. Node strips the types of the mutated files itself.
@@ -65,7 +66,7 @@ class NodeMochaRunner implements TestRunner {
     try {
       const mocha = (this.#mocha ??= await this.#load(loadedWith))
       Object.assign(this.#context, { activeMutant: mutant })
-      setBail(mocha.suite, !disableBail)
+      configure(mocha.suite, { bail: !disableBail, timeoutMs: mutant === undefined ? UNCHANGED_MS : TIMEOUT_MS })
       mocha.grep(only ? new RegExp(only.map((title) => `^${escapeRegExp(title)}$`).join('|')) : this.#every)
       const tests: TestResult[] = []
       await new Promise<void>((resolve) => {
@@ -85,22 +86,24 @@ class NodeMochaRunner implements TestRunner {
   }
 
   async #load(mutant: string | undefined): Promise<Mocha> {
-    const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: Mocha.reporters.Base as never })
+    const mocha = new Mocha({ reporter: Mocha.reporters.Base as never })
     mocha.cleanReferencesAfterRun(false)
     for (const file of this.#files) mocha.addFile(file)
     const report = (title: string) => this.#currentTest?.(title)
     mocha.suite.beforeEach(function () {
       report(this.currentTest?.fullTitle() ?? '')
     })
+    process.on('uncaughtException', () => {}) // A test that ran into its time limit may still fail when its run is over.
     Object.assign(this.#context, { activeMutant: mutant })
     await mocha.loadFilesAsync()
     return mocha
   }
 }
 
-function setBail(suite: Mocha.Suite, bail: boolean): void {
+function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; timeoutMs: number }): void {
   suite.bail(bail)
-  for (const child of suite.suites) setBail(child, bail)
+  for (const test of suite.tests) test.timeout(timeoutMs)
+  for (const child of suite.suites) configure(child, { bail, timeoutMs })
 }
 
 function passed(test: Mocha.Test): TestResult {
