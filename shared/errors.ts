@@ -27,12 +27,16 @@ const STATUS: Record<ErrorKind, number> = {
 
 /** The `code` of an error, where its kind is not precise enough. The codes of events are in `events.ts` (D4.8, D4.9). */
 export type ErrorCode =
+  | 'config_disabled'
   | 'egress_refused'
   | 'egress_timeout'
   | 'egress_too_large'
   | 'egress_unreachable'
   | 'fenced'
   | 'invalid_token'
+  | 'master_key_missing'
+  | 'secret_missing'
+  | 'secret_unreadable'
   | 'worker_draining'
   | 'worker_silent'
 

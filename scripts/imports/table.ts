@@ -62,6 +62,7 @@ export const ADAPTERS: readonly string[] = [
 export const SIDEWAYS: Record<string, readonly string[]> = {
   engine: ['store', 'providers'],
   customers: ['store', 'engine'],
+  'tenant-config': ['net', 'providers', 'secrets', 'store'],
 }
 
 /**
@@ -69,6 +70,8 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
  * module without a row is for all.
  */
 export const PACKAGES: Record<string, readonly string[]> = {
+  multer: ['services/gateway/upload.ts'],
+  'form-data': ['shared/transcription/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
   winston: ['shared/log.ts'],

@@ -16,6 +16,7 @@ import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
 import { limitRate } from './middleware/rate-limit.ts'
+import { type ConfigSurface, configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { health } from './routes/health.ts'
@@ -25,6 +26,7 @@ import { startRun } from './routes/run.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { listTools } from './routes/tools.ts'
+import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { createRelay, type RelayLimits } from './sse.ts'
 
 /** `cors` answers these above the routes, on every path. */
@@ -37,6 +39,10 @@ export type AppDeps = {
   tools: readonly ToolDefinition[]
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
+  /** `undefined`: runtime configuration is disabled. */
+  config: ConfigSurface | undefined
+  /** `undefined` with it. */
+  transcription: TranscriptionDeps | undefined
   identify: Identify
   /** `undefined` for no rate limit. */
   limiter: RateLimiter | undefined
@@ -79,7 +85,7 @@ export function createApp(deps: AppDeps): Express {
 }
 
 /** The routes that require a token and count against the rate limit. */
-function guardedRoutes({ broker, log, metrics, tools, ledger, ...deps }: AppDeps): RouteTable {
+function guardedRoutes({ broker, log, metrics, tools, ledger, config, ...deps }: AppDeps): RouteTable {
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
   const sessions = sessionRoutes({ broker, readBody })
@@ -97,5 +103,7 @@ function guardedRoutes({ broker, log, metrics, tools, ledger, ...deps }: AppDeps
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
+    ...configRoutes({ config, readBody }),
+    '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
   }
 }

@@ -1,8 +1,10 @@
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
 import { openOps } from '../ops/open-ops.ts'
+import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openTools } from '../wiring/tools.ts'
 import { drainGateway } from './drain.ts'
 import { openHttp } from './open-http.ts'
@@ -19,11 +21,13 @@ await runProcess('cluster', async (config, log) => {
   await relay.join()
   const { toolBox, close: closeTools } = await openTools(config, log)
   const store = await openStore(config, 'cluster', log)
+  const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
   const http = await openHttp(config, {
     form: 'cluster',
     broker: relay.broker,
     tools: toolBox.tools,
     ledger: store?.ledger,
+    tenantConfig,
     link,
     log,
     metrics,
@@ -40,6 +44,7 @@ await runProcess('cluster', async (config, log) => {
       },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
+      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
       { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
       { name: 'redis', deadlineMs: CLOSE_MS, close: link.close },
       ops.close,

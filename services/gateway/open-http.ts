@@ -4,14 +4,17 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import { providerSpecs } from '../../shared/providers/catalogue.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { hostNames } from '../http/host.ts'
 import { createServer, urlOf } from '../http/server.ts'
+import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiter } from './open-rate-limit.ts'
+import { openTranscription } from './open-transcription.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
@@ -21,6 +24,8 @@ type HttpParts = {
   broker: Broker
   tools: readonly ToolDefinition[]
   ledger: Ledger | undefined
+  /** `undefined`: runtime configuration is disabled. */
+  tenantConfig: OpenedTenantConfig | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   log: Log
@@ -30,17 +35,20 @@ type HttpParts = {
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, broker, tools, ledger, link, log, metrics }: HttpParts,
+  { form, broker, tools, ledger, tenantConfig, link, log, metrics }: HttpParts,
 ): Promise<{ url: string; drain(): void; close(deadlineMs: number): Promise<void> }> {
   const basePath = BASE_PATH[form]
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
   const { identify, close: closeIdentify } = await openIdentify(config, log)
   const { limiter, close: closeLimiter } = await openRateLimiter(config, { link, log })
+  const transcription = await openTranscription(config, tenantConfig)
   const app = createApp({
     basePath,
     broker,
     tools,
     ledger,
+    config: tenantConfig && { ...tenantConfig, providers: providerSpecs },
+    transcription: transcription.deps,
     identify,
     limiter,
     cors: corsOf(config),
@@ -58,7 +66,7 @@ export async function openHttp(
     drain: () => server.drain(),
     async close(deadlineMs) {
       await server.close(deadlineMs)
-      await Promise.all([closeIdentify(), closeLimiter()])
+      await Promise.all([closeIdentify(), closeLimiter(), transcription.close()])
     },
   }
 }

@@ -10,6 +10,8 @@ export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,1
 export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
+/** Names of instances and secrets (D2.11). */
+export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }
 
 /** Returns an id from the path. An id of the wrong form is `not_found`, like one that does not exist (D2.11). */
 export function pathId(req: Request, name: string, { noun, pattern }: IdForm): string {

@@ -6,12 +6,17 @@ import type { Log } from '../../shared/log.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import { openOps } from '../ops/open-ops.ts'
+import { SILENT_BELL } from '../wiring/config-bell.ts'
 import { openStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
 const CLOSE_MS = 5_000
+
+/** No other process can take this worker's sessions or claim them. */
+const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined }
 
 export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 
@@ -24,7 +29,8 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const { metrics } = ops
   const permissions = createMemoryPermissionStore()
   const store = await openStore(config, 'standalone', log)
-  const parts = { permissions, fence: ALWAYS_HELD, lineStore: store, onSessionRemoved: undefined, metrics }
+  const tenantConfig = await openTenantConfig(config, { store, bell: SILENT_BELL, log })
+  const parts = { permissions, lineStore: store, metrics, tenantConfig, ...ALONE }
   const { worker, toolBox, close: closeTools } = await openWorker(config, log, parts)
   const broker = createMemoryBroker(worker.inbox, permissions)
   const http = await openHttp(config, {
@@ -32,6 +38,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
     broker,
     tools: toolBox.tools,
     ledger: store?.ledger,
+    tenantConfig,
     link: undefined,
     log,
     metrics,
@@ -50,6 +57,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
       ops.drain,
       { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
       { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
+      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
       { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
       ops.close,
     ],

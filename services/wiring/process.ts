@@ -7,6 +7,18 @@ import { type Closer, createShutdown } from '../../shared/shutdown.ts'
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24
 
+/** This process, and how it finds out about others on its machine. */
+export const ownProcess = {
+  pid: process.pid,
+  isAlive(pid: number): boolean {
+    try {
+      return process.kill(pid, 0)
+    } catch (cause) {
+      return cause instanceof Error && 'code' in cause && cause.code === 'EPERM'
+    }
+  },
+}
+
 const EXIT_FAILURE = 1
 const EXIT_CONFIG = 78
 /** Time for the closers beyond DRAIN_SECS, for all of them together. */

@@ -3,15 +3,23 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { Log } from '../../shared/log.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { type CapabilityStore, createCapabilityStore } from '../../shared/store/instance-capabilities.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memory-entries.ts'
 import type { Store } from '../../shared/store/port.ts'
+import { createTenantConfigStore, type TenantConfigStore } from '../../shared/store/tenant-configs.ts'
 
-const FILE = 'agent-engine.db'
+export const SQLITE_FILE = 'agent-engine.db'
 
 type StoreConfig = Pick<Config, 'dataDir' | 'mongodbUrl' | 'mongodbDb'>
 
-export type OpenedStore = { ledger: Ledger; memories: MemoryEntries; close(): Promise<void> }
+export type OpenedStore = {
+  ledger: Ledger
+  memories: MemoryEntries
+  tenantConfigs: TenantConfigStore
+  capabilities: CapabilityStore
+  close(): Promise<void>
+}
 
 /** Opens the store: a SQLite file in DATA_DIR, or MongoDB in the cluster. A cluster without MONGODB_URL has none. */
 export async function openStore(config: StoreConfig, form: Form, log: Log): Promise<OpenedStore | undefined> {
@@ -20,13 +28,15 @@ export async function openStore(config: StoreConfig, form: Form, log: Log): Prom
   return {
     ledger: createLedger(store),
     memories: createMemoryEntries(store),
+    tenantConfigs: createTenantConfigStore(store),
+    capabilities: createCapabilityStore(store),
     close: () => store.close(),
   }
 }
 
 async function openFile({ dataDir }: StoreConfig): Promise<Store> {
   const { openSqliteStore } = await import('../../shared/store/sqlite/sqlite.ts')
-  return openSqliteStore({ file: join(dataDir, FILE), collections: COLLECTIONS })
+  return openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
 }
 
 async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Promise<Store | undefined> {

@@ -1,5 +1,7 @@
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
+import { LoadingRuns } from './loading-runs.ts'
+import type { ModelSource } from './models.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import type { Runs } from './runs.ts'
@@ -8,6 +10,7 @@ import type { Sessions } from './sessions.ts'
 export type InboxOptions = {
   runs: Runs
   sessions: Sessions
+  models: Pick<ModelSource, 'load'>
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
   isDraining: () => boolean
@@ -16,39 +19,59 @@ export type InboxOptions = {
 const DRAIN_RETRY_SECS = 5
 
 /** Carries out each command on its session or run. A refused command has no effect. */
-export function createInbox({ runs, sessions, prepareRun, prepareOneShot, isDraining }: InboxOptions): Inbox {
-  const refuseWhileDraining = () => {
-    if (!isDraining()) return
-    throw new AppError('unavailable', 'this server is shutting down; send the request again', {
-      retryAfterSecs: DRAIN_RETRY_SECS,
-      code: 'worker_draining',
-    })
-  }
-
+export function createInbox(options: InboxOptions): Inbox {
+  const { runs, sessions, isDraining } = options
   return {
     createSession(tenant, sessionId) {
-      refuseWhileDraining()
+      refuseIf(isDraining())
       return sessions.create({ id: sessionId, tenant }).summary
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     deleteSession: (tenant, sessionId) => sessions.remove(tenant, sessionId),
 
-    startRun(tenant, runId, request) {
-      refuseWhileDraining()
-      const execute = prepareOneShot(tenant, request)
-      void runs.open({ id: runId, tenant, sessionId: undefined }).execute(execute)
-    },
-    sendMessage(tenant, runId, { sessionId, ...message }) {
-      const session = sessions.get(tenant, sessionId)
-      refuseWhileDraining()
-      session.checkRoom()
-      const prepared = prepareRun(message)
-      session.post(runs.open({ id: runId, tenant, sessionId }), (run) => prepared.execute(run, session.start()))
-    },
-
+    ...createRunCommands(options),
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     getRun: (tenant, runId) => runs.get(tenant, runId).summary,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
-    cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
   }
+}
+
+/** The commands that start a run wait for the tenant's models, which can be cancelled like the run itself. */
+function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
+  const { runs, sessions, models, prepareRun, prepareOneShot, isDraining } = options
+  const loadingRuns = new LoadingRuns()
+  return {
+    startRun(tenant, runId, request) {
+      refuseIf(isDraining())
+      const open = () => {
+        refuseIf(isDraining())
+        const execute = prepareOneShot(tenant, request)
+        void runs.open({ id: runId, tenant, sessionId: undefined }).execute(execute)
+      }
+      return loadingRuns.open(tenant, runId, { loading: models.load(tenant), open })
+    },
+    sendMessage(tenant, runId, { sessionId, ...message }) {
+      sessions.get(tenant, sessionId)
+      refuseIf(isDraining())
+      const open = () => {
+        const session = sessions.get(tenant, sessionId)
+        refuseIf(isDraining())
+        session.checkRoom()
+        const prepared = prepareRun(tenant, message)
+        session.post(runs.open({ id: runId, tenant, sessionId }), (run) => prepared.execute(run, session.start()))
+      }
+      return loadingRuns.open(tenant, runId, { loading: models.load(tenant), open })
+    },
+    cancelRun(tenant, runId) {
+      if (!loadingRuns.cancel(tenant, runId)) runs.get(tenant, runId).cancel('cancelled')
+    },
+  }
+}
+
+function refuseIf(isDraining: boolean): void {
+  if (!isDraining) return
+  throw new AppError('unavailable', 'this server is shutting down; send the request again', {
+    retryAfterSecs: DRAIN_RETRY_SECS,
+    code: 'worker_draining',
+  })
 }

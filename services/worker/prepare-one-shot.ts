@@ -17,7 +17,7 @@ export type PrepareOneShot = (tenant: TenantId, request: RunRequest) => RunExecu
 export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue }: OneShotOptions): PrepareOneShot {
   return (tenant, request) => {
     const services: ToolServices = request.auto_queue_plan ? { queuePlan: planQueue(tenant) } : {}
-    const prepared = prepareRun(request)
+    const prepared = prepareRun(tenant, request)
     const { customer_id: customerId } = request
     if (customerId) return prepareCustomerRun(prepared, { tenant, customerId, services })
     const start = { conversation: new Conversation(), background: undefined, services, warnings: [] }

@@ -3,17 +3,15 @@ import type { Conversation } from '../../shared/engine/conversation.ts'
 import type { OpenAsk } from '../../shared/engine/permissions.ts'
 import type { Models, RunResources, Tools } from '../../shared/engine/resources.ts'
 import { run as runEngine } from '../../shared/engine/run.ts'
-import { AppError } from '../../shared/errors.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/events.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolServices } from '../../shared/tools/port.ts'
+import type { ModelSource } from './models.ts'
 import type { Run } from './run.ts'
-
-/** The server's models. The cluster form may have none of its own (D1.4). */
-export type ServerModels = Omit<Models, 'primary'> & { primary: Models['primary'] | undefined }
 
 /** What all runs of a worker share. */
 export type EngineOptions = {
-  models: ServerModels
+  models: ModelSource
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
@@ -37,13 +35,13 @@ export type PreparedRun = {
   execute(run: Run, start: RunStart): AsyncIterable<AgentEvent>
 }
 
-/** Prepares a request. Throws `unavailable` when there is no model for it. */
-export type PrepareRun = (request: RunRequest) => PreparedRun
+/** Prepares a request of a tenant whose models are loaded. Throws `unavailable` when there is no model for it. */
+export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
 
 /** One engine for one-shot runs and sessions: they differ only in the state they start from (D5.7). */
 export function createPrepareRun(options: EngineOptions): PrepareRun {
-  return (request) => {
-    const models = modelsFor(request, options.models)
+  return (tenant, request) => {
+    const models = options.models.modelsFor(tenant, request.model)
     const { prompt } = request
     const settings = {
       prompt,
@@ -57,11 +55,6 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         runEngine({ ...settings, ...start }, resourcesOf(run, { models, services }, options)),
     }
   }
-}
-
-function modelsFor({ model }: RunRequest, { primary, ...models }: ServerModels): Models {
-  if (!primary) throw noModel()
-  return { ...models, primary: model === undefined ? primary : { ...primary, model } }
 }
 
 function resourcesOf(
@@ -81,10 +74,3 @@ function resourcesOf(
     signal: run.signal,
   }
 }
-
-const NO_MODEL_RETRY_SECS = 30
-
-const noModel = () =>
-  new AppError('unavailable', 'no model is configured for this run: set MODEL and MODEL_PROVIDER', {
-    retryAfterSecs: NO_MODEL_RETRY_SECS,
-  })

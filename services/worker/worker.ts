@@ -5,10 +5,11 @@ import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { createInbox } from './inbox.ts'
+import type { ModelSource } from './models.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
-import { createPrepareRun, type PrepareRun, type ServerModels } from './prepare-run.ts'
+import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
@@ -29,7 +30,7 @@ export type WorkerLimits = {
 }
 
 export type WorkerDeps = {
-  models: ServerModels
+  models: ModelSource
   toolBox: ToolBox
   permissions: PermissionStore
   /** `undefined`: this server has no store, so it keeps no customers' lines. */
@@ -72,7 +73,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const prepareRun = createPrepare(deps, workspaces)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   return {
-    inbox: createInbox({ runs, sessions, prepareRun, prepareOneShot, isDraining }),
+    inbox: createInbox({ runs, sessions, models: deps.models, prepareRun, prepareOneShot, isDraining }),
     async drain(graceMs) {
       hasBegunDraining = true
       await endAll(runs, graceMs)

@@ -11,12 +11,12 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore): 
     deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
     async startRun(tenant, request) {
       const runId = newId('run')
-      inbox.startRun(tenant, runId, request)
+      await inbox.startRun(tenant, runId, request)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     async sendMessage(tenant, sessionId, message) {
       const runId = newId('run')
-      inbox.sendMessage(tenant, runId, { ...message, sessionId })
+      await inbox.sendMessage(tenant, runId, { ...message, sessionId })
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     listRuns: async (tenant, filter) => inbox.listRuns(tenant, filter),

@@ -186,8 +186,8 @@ export interface Inbox {
   createSession(tenant: TenantId, sessionId: string): SessionSummary
   getSession(tenant: TenantId, sessionId: string): SessionSummary
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>
-  startRun(tenant: TenantId, runId: string, request: RunRequest): void
-  sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void
+  startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
+  sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor

@@ -1,6 +1,7 @@
 import { unescape } from 'node:querystring'
+import { parseJson } from '../json.ts'
 import { PROVIDER_NAMES } from '../provider-types.ts'
-import { modelPrices, toolPolicies } from './json-values.ts'
+import { modelOptions, modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
   flag,
@@ -188,6 +189,11 @@ export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
       secret(token),
       `Key of ${provider} provider; its usual variable, such as OPENAI_API_KEY, works too.`,
     ),
+    options: field(
+      `${prefix}_OPTIONS`,
+      secret(modelOptions, headerValues),
+      `How the ${model} is called, as JSON: max_output_tokens, temperature, reasoning_effort, context_window, headers, timeout_secs, parallel_tool_calls.`,
+    ),
   }
 }
 
@@ -208,6 +214,13 @@ function optional<T>(parse: Parse<T>): Reading<T | undefined> {
 
 function secret<T>(parse: Parse<T>, secrets = (raw: string) => [raw]): Reading<T | undefined> {
   return { parse, secrets }
+}
+
+/** Extra headers may hold keys. */
+function headerValues(raw: string): string[] {
+  const { headers } = (parseJson(raw) ?? {}) as { headers?: unknown }
+  if (typeof headers !== 'object' || headers === null) return []
+  return Object.values(headers).filter((value): value is string => typeof value === 'string' && value !== '')
 }
 
 /** The password of `scheme://user:password@host`, percent-encoded and decoded. */

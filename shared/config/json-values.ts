@@ -1,4 +1,5 @@
 import { parseJson } from '../json.ts'
+import { findOptionsProblem, type ModelOptions } from '../model-options.ts'
 import { InvalidValue, type Parse } from './values.ts'
 
 /** US dollars per million tokens (D1.3). */
@@ -10,6 +11,15 @@ export const modelPrices = jsonMap(
 )
 
 export const toolPolicies = jsonMap(isPolicy, 'a JSON object: tool -> "allow", "ask" or "deny"')
+
+/** Options of a model, checked like those of a tenant's instance. */
+export const modelOptions: Parse<ModelOptions> = (raw) => {
+  const value = parseJson(raw)
+  const problem = findOptionsProblem(value)
+  if (!problem) return Object.freeze(value as ModelOptions)
+  const where = problem.pointer === '' ? 'a JSON object of options' : `${problem.pointer} to be ${problem.expected}`
+  return new InvalidValue(where)
+}
 
 /** Parses a JSON object into a map. A map has no prototype: a model that is called `constructor` is not found by accident. */
 function jsonMap<T>(isValid: (value: unknown) => value is T, wanted: string): Parse<ReadonlyMap<string, T>> {

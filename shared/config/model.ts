@@ -1,3 +1,4 @@
+import type { ModelOptions } from '../model-options.ts'
 import { PROVIDER_NAMES, PROVIDER_TYPES, type ProviderType } from '../provider-types.ts'
 
 /** The environment as `process.env` holds it. */
@@ -7,7 +8,13 @@ export type Env = Readonly<Record<string, string | undefined>>
 export type IsSet = (name: string) => boolean
 
 /** A model that the operator configured, and how to reach it. Without `baseUrl` the provider's own address is used. */
-export type ModelTarget = Readonly<{ provider: ProviderType; model: string; baseUrl?: string; apiKey?: string }>
+export type ModelTarget = Readonly<{
+  provider: ProviderType
+  model: string
+  baseUrl?: string
+  apiKey?: string
+  options?: ModelOptions
+}>
 
 /** The values of the variables `MODEL*` or `FALLBACK_MODEL*`. */
 export type TargetParts = {
@@ -15,11 +22,12 @@ export type TargetParts = {
   provider: ProviderType | undefined
   baseUrl: string | undefined
   apiKey: string | undefined
+  options: ModelOptions | undefined
 }
 
 /** Builds a target from its variables; `undefined` when the provider or the model is not configured. */
 export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined {
-  const { provider, baseUrl } = parts
+  const { provider, baseUrl, options } = parts
   if (provider === undefined) return undefined
   const { keyVariables, defaultModel } = PROVIDER_TYPES[provider]
   const model = parts.model ?? defaultModel
@@ -30,6 +38,7 @@ export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined 
     model,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(apiKey !== undefined && { apiKey }),
+    ...(options && { options }),
   })
 }
 
@@ -41,7 +50,7 @@ export function targetProblems(prefix: string, provider: ProviderType | undefine
   const descriptor = provider && PROVIDER_TYPES[provider]
   const needsModel = descriptor !== undefined && descriptor.defaultModel === undefined
   const needsBaseUrl = needsModel && descriptor.baseUrl === undefined
-  const orphans = ['', '_BASE_URL', '_API_KEY'].map((suffix) => prefix + suffix).filter(isSet)
+  const orphans = ['', '_BASE_URL', '_API_KEY', '_OPTIONS'].map((suffix) => prefix + suffix).filter(isSet)
   return [
     !isSet(`${prefix}_PROVIDER`) &&
       orphans.length > 0 &&

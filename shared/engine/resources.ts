@@ -2,11 +2,23 @@ import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ToolBox, ToolServices } from '../tools/port.ts'
 import type { Permissions } from './permissions.ts'
 
-/** The models that a run calls, and what is known of their prices and context windows. */
-export type Models = {
+/** The model of a turn, and the one that may replace it. */
+export type Route = {
   primary: ModelRoute
   /** Takes over a turn of which the client has seen nothing when the primary model fails (D5.5). */
   fallback: ModelRoute | undefined
+}
+
+/**
+ * The models that a run calls, by what they are for, and what is known of their prices and context windows. A route is read at the
+ * start of each turn, so that a changed configuration applies to the next one (D8.5).
+ */
+export type Models = {
+  main(): Route
+  /** For the sub-agents that the run starts. */
+  subAgents(): Route
+  /** For the summaries that compaction makes. */
+  summaries(): Route
   priceOf: PriceOf
   windowOf: WindowOf
 }

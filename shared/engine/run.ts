@@ -4,7 +4,7 @@ import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage } from '../pr
 import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
-import type { RunResources } from './resources.ts'
+import type { Route, RunResources } from './resources.ts'
 import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
@@ -41,12 +41,13 @@ export async function* run(
   const context = contextOf(input, resources, lineage?.tree ?? tree)
   let totals = startTotals()
   for (let turn = 1; turn <= input.maxTurns; turn++) {
-    yield { type: 'turn_start', turn_number: turn, model: models.primary.model }
+    const route = models.main()
+    yield { type: 'turn_start', turn_number: turn, model: route.primary.model }
     if (turn === 1) yield* input.warnings
     yield* context.compactIfNeeded()
-    let answer = yield* readAnswer(callModel(modelCall(input, resources)), stopSequences)
+    let answer = yield* readAnswer(callModel(modelCall(input, route, resources)), stopSequences)
     if (yield* context.compactAfterRejection(answer)) {
-      answer = yield* readAnswer(callModel(modelCall(input, resources)), stopSequences)
+      answer = yield* readAnswer(callModel(modelCall(input, route, resources)), stopSequences)
     }
     if (signal.aborted) return yield abortEvent(signal)
     if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
@@ -56,7 +57,7 @@ export async function* run(
     context.measure(answer.usage)
     const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
-    totals = yield* account(turn, { usage, route: answer.servedBy ?? models.primary }, { totals, ...models })
+    totals = yield* account(turn, { usage, route: answer.servedBy ?? route.primary }, { totals, ...models })
     if (ending) return yield ending
     if (results.length > 0) continue
     const { usage: spent, costUsd } = tree.spent
@@ -92,23 +93,24 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
         stopSequences: [],
         warnings: [],
       },
-      { ...resources, tools: { ...tools, toolBox } },
+      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox } },
       lineage,
     )
   }
-  const common = { tree, caller, model: models.primary.model, toolBox: tools.toolBox, launch }
-  return (emit: Emit): SubAgents => createSubAgents({ ...common, emit: caller?.emit ?? emit })
+  const common = { tree, caller, toolBox: tools.toolBox, launch }
+  return (emit: Emit): SubAgents =>
+    createSubAgents({ ...common, model: models.subAgents().primary.model, emit: caller?.emit ?? emit })
 }
 
 const SUB_AGENT =
   'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
 
-function modelCall(input: RunInput, { models, tools, signal }: RunResources): ModelCall {
+function modelCall(input: RunInput, route: Route, { tools, signal }: RunResources): ModelCall {
   const { systemPrompt: system, background, conversation, stopSequences } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
   const request = { system, messages, tools: tools.toolBox.tools, stopSequences }
-  return { primary: models.primary, fallback: models.fallback, request, signal }
+  return { ...route, request, signal }
 }
 
 const userMessage = (text: string): Message => ({ role: 'user', text })

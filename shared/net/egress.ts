@@ -1,9 +1,11 @@
 import { Agent, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
-import { type AddressPolicy, checkUrl, createGuardedConnector } from './egress-address.ts'
-import { compressed, type ExchangeLimits, toEgressFailure, toFetchFailure, tooLarge } from './egress-failures.ts'
+import { type AddressPolicy, checkUrl } from './address-policy.ts'
+import { createGuardedConnector } from './egress-connector.ts'
+import { compressed, type ExchangeLimits, toEgressFailure, toFetchFailure, tooLarge } from './failures.ts'
 import type { Egress, EgressRequest, EgressResponse } from './port.ts'
 
 export type EgressOptions = AddressPolicy & {
+  connectTimeoutMs?: number
   /** The longest silence before the headers, and between two chunks of the body. Default: 60 s. */
   idleTimeoutMs?: number
 }
@@ -15,7 +17,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024
 export function createEgress(options: EgressOptions): Egress {
   const { idleTimeoutMs = 60_000 } = options
   const dispatcher = new Agent({
-    connect: createGuardedConnector(options),
+    connect: createGuardedConnector(options, options.connectTimeoutMs),
     headersTimeout: idleTimeoutMs,
     bodyTimeout: idleTimeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,

@@ -1,4 +1,13 @@
+import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
+
+/** What a client that makes its own connections has to ask: before a request, instead of a name lookup, and of each new connection. */
+export type ConnectionGuard = {
+  /** Throws `egress_refused`. */
+  checkUrl(url: string): URL
+  lookup: LookupFunction
+  isAllowed(address: string): boolean
+}
 
 export type EgressRequest = {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'HEAD'

@@ -10,6 +10,13 @@ export function isPublicAddress(address: string): boolean {
   return version === 6 && !RESERVED_IPV6.check(address.replace(/%.*$/, ''), 'ipv6')
 }
 
+/** Tells whether an address belongs to the metadata service of a cloud, in any spelling. */
+export function isMetadataAddress(address: string): boolean {
+  const version = isIP(address)
+  if (version === 4) return METADATA.check(address, 'ipv4')
+  return version === 6 && METADATA.check(address.replace(/%.*$/, ''), 'ipv6')
+}
+
 // Two lists, because a `BlockList` that contains ::ffff:0:0/96 matches every IPv4 address.
 const RESERVED_IPV4 = blockList('ipv4', [
   ['0.0.0.0', 8],
@@ -43,3 +50,22 @@ function blockList(family: 'ipv4' | 'ipv6', subnets: [string, number][]): BlockL
   for (const [network, prefix] of subnets) list.addSubnet(network, prefix, family)
   return list
 }
+
+/** The well-known addresses, and the same IPv4 ones inside IPv6: mapped (checked by Node itself), NAT64 and 6to4. */
+const METADATA = new BlockList()
+for (const address of [
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '100.100.100.200',
+  '192.0.0.192',
+  '168.63.129.16',
+]) {
+  METADATA.addAddress(address, 'ipv4')
+  const hex = Buffer.from(address.split('.').map(Number)).toString('hex')
+  const [high, low] = [hex.slice(0, 4), hex.slice(4)]
+  METADATA.addAddress(`64:ff9b::${high}:${low}`, 'ipv6')
+  METADATA.addSubnet(`2002:${high}:${low}::`, 48, 'ipv6')
+  METADATA.addAddress(`::${high}:${low}`, 'ipv6')
+}
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) METADATA.addAddress(address, 'ipv6')

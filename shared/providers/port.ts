@@ -10,9 +10,12 @@ export type AssistantBlock =
 
 export type ToolResultBlock = { id: string; toolName: string; output: string; isError: boolean }
 
+/** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */
+export type Image = { mediaType: string; base64: string }
+
 /** One entry of a conversation's history. */
 export type Message =
-  | { role: 'user'; text: string }
+  | { role: 'user'; text: string; images?: readonly Image[] }
   | { role: 'assistant'; blocks: AssistantBlock[] }
   | { role: 'tool'; results: ToolResultBlock[] }
 
@@ -25,7 +28,12 @@ export type ModelRequest = {
   messages: readonly Message[]
   tools: readonly ToolDefinition[]
   stopSequences: readonly string[]
+  /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
+  output?: StructuredOutput | undefined
 }
+
+/** `name` consists of letters, digits, `_` and `-`. */
+export type StructuredOutput = { name: string; schema: JsonObject }
 
 /** Token counts of one turn. `input` is the whole input, the cached parts included. */
 export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
@@ -72,6 +80,8 @@ export type ModelPart =
 export interface ModelProvider {
   /** The configured type (`openai`, `anthropic`, …). It selects the price and appears in warnings. */
   readonly type: string
+  /** The configured context window in tokens; `undefined`: the catalogue's counts. */
+  readonly contextWindow?: number | undefined
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
 }
 

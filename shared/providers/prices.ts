@@ -23,6 +23,37 @@ export const createWindows = (): WindowOf => (type, model) => {
   return loadCatalogue().calcPrice({}, model, catalogueProvider(type))?.model.context_window
 }
 
+/** A model as the catalogue knows it; the window in tokens, prices in US dollars per million tokens. */
+export type CatalogueModel = {
+  id: string
+  context_window: number | null
+  input_price: number | null
+  output_price: number | null
+}
+
+/** The models of a provider type that the catalogue prices; none for a type behind which any provider may stand. */
+export function catalogueModels(type: string): CatalogueModel[] {
+  const { providerId } = catalogueProvider(type)
+  if (providerId === undefined) return []
+  const { models = [] } = loadCatalogue().findProvider({ providerId }) ?? {}
+  return models
+    .filter(({ id }) => /[A-Za-z0-9]$/.test(id))
+    .map((model) => ({
+      // Others are the beginnings of names.
+      id: model.id,
+      context_window: model.context_window ?? null,
+      ...pricesOf(model.prices),
+    }))
+}
+
+function pricesOf(prices: unknown): Pick<CatalogueModel, 'input_price' | 'output_price'> {
+  const { input_mtok: input, output_mtok: output } = (Array.isArray(prices) ? {} : prices) as Record<string, unknown>
+  return {
+    input_price: typeof input === 'number' ? input : null,
+    output_price: typeof output === 'number' ? output : null,
+  }
+}
+
 type Catalogue = typeof import('@pydantic/genai-prices')
 
 /** Takes some 20 MiB and 40 ms, so it is loaded at first use; synchronously, because prices are read synchronously. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { createServerModels } from '../../services/worker/models.ts'
 import { createRedisMembers } from '../../shared/broker/placement/redis-members.ts'
 import type { Broker, FrameStream } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -203,7 +204,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
   })
 
   it('D1.4: a cluster without a model refuses runs with 503 and still creates sessions', async () => {
-    await relay.worker({ deps: { models: { ...DEMO_MODELS, primary: undefined } } })
+    await relay.worker({ deps: { models: createServerModels({ ...DEMO_MODELS, primary: undefined }) } })
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
     for (const act of [

@@ -51,6 +51,8 @@ const DEFAULTS = {
   hasExplorer: true,
   relay: { keepaliveMs: 15_000 },
   ledger: undefined,
+  config: undefined,
+  transcription: undefined,
   limiter: undefined,
   allowedHosts: undefined,
   metrics: NO_METRICS,

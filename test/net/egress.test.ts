@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Address } from '../../shared/net/egress-address.ts'
+import type { Address } from '../../shared/net/address-policy.ts'
 import { isPublicAddress } from '../../shared/net/public-address.ts'
 import { closeAll, failureOf, listen, openEgress, request } from './egress-setup.ts'
 import { SPELLINGS } from './egress-spellings.ts'

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ServerModels } from '../../services/worker/prepare-run.ts'
+import { createServerModels, type ServerModels } from '../../services/worker/models.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -43,7 +43,7 @@ export function createDemoWorker(
     run: async () => succeed('it ran'),
   } as const
   return createWorker({
-    models: DEMO_MODELS,
+    models: createServerModels(DEMO_MODELS),
     toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: () => undefined },
     permissions,
     onSessionRemoved: undefined,

@@ -39,7 +39,7 @@ async function setUp() {
     },
   )
   const runId = newId('run')
-  worker.inbox.startRun(DEFAULT_TENANT, runId, { prompt: '/tool Act {}' })
+  void worker.inbox.startRun(DEFAULT_TENANT, runId, { prompt: '/tool Act {}' })
   const reading = textOf(new CursorStream(worker.inbox.followRun(DEFAULT_TENANT, runId, 0)))
   await refused.promise
   const refusals = () => counted.filter((name) => name === 'fence_refusals').length

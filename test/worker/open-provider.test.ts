@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { openModels } from '../../services/worker/open-models.ts'
-import { openProvider, type ProviderSettings } from '../../services/worker/open-provider.ts'
+import { openModels } from '../../services/wiring/open-models.ts'
+import { openProvider, type ProviderSettings } from '../../services/wiring/open-provider.ts'
 import { AppError } from '../../shared/errors.ts'
 import { PROVIDER_NAMES, PROVIDER_TYPES } from '../../shared/provider-types.ts'
 import type { Send } from '../../shared/providers/chat/transport.ts'

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createServerModels } from '../../services/worker/models.ts'
 import { createPrepareOneShot } from '../../services/worker/prepare-one-shot.ts'
 import { createPrepareRun, type EngineOptions, type RunStart } from '../../services/worker/prepare-run.ts'
 import type { Run } from '../../services/worker/run.ts'
@@ -26,12 +27,12 @@ function setUp(options: Partial<EngineOptions> = {}) {
     },
   }
   const prepareRun = createPrepareRun({
-    models: {
+    models: createServerModels({
       primary: { provider, model: 'm' },
       fallback: undefined,
       priceOf: () => 0,
       windowOf: () => undefined,
-    },
+    }),
     tools: {
       toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
       canAct: async () => true,
@@ -47,7 +48,8 @@ function setUp(options: Partial<EngineOptions> = {}) {
   const play = async (request: RunRequest, start: Partial<RunStart> = {}) => {
     const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
     const events: AgentEvent[] = []
-    for await (const event of prepareRun(request).execute(run, { ...defaults, ...start })) events.push(event)
+    for await (const event of prepareRun(DEFAULT_TENANT, request).execute(run, { ...defaults, ...start }))
+      events.push(event)
     return events
   }
   return { provider, contexts, prepareRun, run, play }
@@ -56,8 +58,8 @@ function setUp(options: Partial<EngineOptions> = {}) {
 describe('a prepared run', () => {
   it('D1.4: is refused with unavailable when the server has no model', () => {
     const models = { primary: undefined, fallback: undefined, priceOf: () => 0, windowOf: () => undefined }
-    const { prepareRun } = setUp({ models })
-    expect(() => prepareRun({ prompt: 'hi' }))
+    const { prepareRun } = setUp({ models: createServerModels(models) })
+    expect(() => prepareRun(DEFAULT_TENANT, { prompt: 'hi' }))
       .to.throw(AppError, /no model is configured/)
       .with.property('retryAfterSecs', 30)
   })

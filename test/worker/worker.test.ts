@@ -41,12 +41,12 @@ function setUp(limits: Partial<WorkerLimits> = {}) {
   const { inbox } = worker
   const run = (prompt: string) => {
     const id = newId('run')
-    inbox.startRun(TENANT, id, { prompt })
+    void inbox.startRun(TENANT, id, { prompt })
     return id
   }
   const message = (sessionId: string, prompt: string) => {
     const id = newId('run')
-    inbox.sendMessage(TENANT, id, { sessionId, prompt })
+    void inbox.sendMessage(TENANT, id, { sessionId, prompt })
     return id
   }
   const read = (runId: string) => textOf(inbox.followRun(TENANT, runId, 0))
@@ -191,7 +191,7 @@ describe('a worker', () => {
     const options = { toolBox, workspaceDir: root }
     const { inbox } = createDemoWorker(createMemoryPermissionStore(), { runResumeMs: 1 }, options)
     const id = newId('run')
-    inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })
+    await inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })
     await textOf(inbox.followRun(TENANT, id, 0))
     expect(folders).to.deep.equal([workspacePath(root, TENANT, id)])
     await until(() => !existsSync(folders[0] ?? root), { what: 'the folder to be removed' })

@@ -53,12 +53,12 @@ function createCallTable(
     createSession: (_from, ...args) => inbox.createSession(...args),
     getSession: (_from, ...args) => inbox.getSession(...args),
     deleteSession: (_from, ...args) => inbox.deleteSession(...args),
-    startRun(from, tenant, runId, request, stream) {
-      inbox.startRun(tenant, runId, request)
+    async startRun(from, tenant, runId, request, stream) {
+      await inbox.startRun(tenant, runId, request)
       follow(from, stream, inbox.followRun(tenant, runId, 0))
     },
-    sendMessage(from, tenant, runId, message, stream) {
-      inbox.sendMessage(tenant, runId, message)
+    async sendMessage(from, tenant, runId, message, stream) {
+      await inbox.sendMessage(tenant, runId, message)
       follow(from, stream, inbox.followRun(tenant, runId, 0))
     },
     followRun: (from, tenant, runId, after, stream) => follow(from, stream, inbox.followRun(tenant, runId, after)),

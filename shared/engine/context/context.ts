@@ -41,7 +41,8 @@ export function createContext(options: ContextOptions): Context {
   const sizeOf = (reason: Reason): Size => {
     fixed ??= fixedChars(options.fixed)
     const perChar = tokensPerChar(conversation.measured, fixed)
-    const window = models.windowOf(models.primary.provider.type, models.primary.model)
+    const { provider, model } = models.main().primary
+    const window = provider.contextWindow ?? models.windowOf(provider.type, model)
     return { reason, fixedChars: fixed, perChar, window }
   }
   return {

@@ -27,7 +27,7 @@ export async function* summarize(
 ): AsyncGenerator<AgentEvent, Summary, undefined> {
   const transcript = transcriptWithin(messages, maxChars)
   if (transcript === undefined) return NO_SUMMARY
-  const { primary, fallback } = models
+  const { primary, fallback } = models.summaries()
   const request = summaryRequest(transcript, summaryChars)
   let text = ''
   let route = primary

@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { CallWatch } from '../call-watch.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
@@ -16,6 +17,9 @@ export type AiSdkSettings = {
   /** Replaces the provider's own connections. Must honour its signal and return redirects when `redirect` is `manual`. */
   fetch: Fetch | undefined
   limits: ModelLimits
+  options: ModelOptions
+  /** Name of the tenant's instance, for messages; `undefined` for the server's own provider. */
+  instance: string | undefined
 }
 
 /** How many models' objects are kept: creating one builds the schema of its chunks. */
@@ -23,21 +27,22 @@ const MAX_MODELS = 64
 
 /** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
 export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
-  const { type, dialect, baseUrl, apiKey = '', limits } = settings
+  const { type, dialect, baseUrl, apiKey = '', limits, options, instance } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
   const transport = settings.fetch ?? (await createTransport(limits))
   // Always given: without a base URL, the package would read one from the environment.
   const baseURL = baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
   const vendor = await openVendor(dialect, { baseURL, apiKey, fetch: createWatchedFetch(transport, watches) })
   const models = new Map<string, LanguageModelV4>()
-  const configFailure = keyFailure({ type, apiKey }, baseUrl)
+  const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
+    contextWindow: options.context_window,
     stream(request, signal) {
       if (configFailure) return failWith(configFailure)
-      const call: FailedCall = { type, model: request.model, apiKey }
+      const call: FailedCall = { type, model: request.model, apiKey, instance }
       const model = modelFor(request.model, models, vendor)
-      return streamTurn({ request, signal, call, model, vendor, limits, watches })
+      return streamTurn({ request, signal, call, model, vendor, limits, options, watches })
     },
   }
 }

@@ -1,13 +1,19 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { ModelOptions } from '../../model-options.ts'
 import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition, ToolResultBlock } from '../port.ts'
 import type { Vendor } from './vendors.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content']
 
 /** Converts a request into the package's call options. */
-export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageModelV4CallOptions {
-  const { system, messages, tools } = request
+export function toCallOptions(
+  request: ModelRequest,
+  vendor: Vendor,
+  options: ModelOptions,
+): LanguageModelV4CallOptions {
+  const { system, messages, tools, output } = request
   const stopSequences = stopsOf(request, vendor)
   const conversation = messages.map((message) => toMessage(message, vendor))
   const cachePoint = vendor.cachePoint && { providerOptions: vendor.cachePoint }
@@ -22,8 +28,30 @@ export function toCallOptions(request: ModelRequest, vendor: Vendor): LanguageMo
     includeRawChunks: false,
     ...(tools.length > 0 && { tools: toTools(tools, system ? undefined : cachePoint) }),
     ...(stopSequences.length > 0 && { stopSequences }),
-    ...(vendor.providerOptions && { providerOptions: vendor.providerOptions }),
+    ...(output && { responseFormat: { type: 'json' as const, ...output } }),
+    ...optionFields(options),
+    ...providerOptionsFor(vendor, tools.length > 0 ? options.parallel_tool_calls : undefined),
   }
+}
+
+/** The configured options in the package's words; the package leaves out what the model does not take. */
+function optionFields(options: ModelOptions): Partial<LanguageModelV4CallOptions> {
+  const { max_output_tokens: maxOutputTokens, temperature, reasoning_effort: reasoning, headers } = options
+  return {
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(headers && { headers }),
+  }
+}
+
+function providerOptionsFor(
+  { namespace, providerOptions, parallelToolCalls }: Vendor,
+  isParallel: boolean | undefined,
+): Pick<LanguageModelV4CallOptions, 'providerOptions'> {
+  const parallel = isParallel === undefined ? undefined : parallelToolCalls?.(isParallel)
+  if (!providerOptions && !parallel) return {}
+  return { providerOptions: { ...providerOptions, [namespace]: { ...providerOptions?.[namespace], ...parallel } } }
 }
 
 /** As many stop sequences as the provider accepts; the engine enforces all of them (D4.11). Some providers reject a blank one. */
@@ -59,10 +87,19 @@ const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
 })
 
 function toMessage(message: Message, vendor: Vendor): LanguageModelV4Message {
-  if (message.role === 'user') return { role: 'user', content: [{ type: 'text', text: message.text }] }
+  if (message.role === 'user') return { role: 'user', content: toUserParts(message) }
   if (message.role === 'tool')
     return { role: 'tool', content: message.results.map((result) => toResult(result, vendor)) }
   return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor)) }
+}
+
+function toUserParts({ text, images = [] }: Extract<Message, { role: 'user' }>): UserContent {
+  const files = images.map(({ mediaType, base64 }) => ({
+    type: 'file' as const,
+    mediaType,
+    data: { type: 'data' as const, data: base64 },
+  }))
+  return [{ type: 'text', text }, ...files]
 }
 
 /** Thinking is sent only with this provider's own signature: others reject or ignore it. */

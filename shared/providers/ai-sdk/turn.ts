@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { ModelOptions } from '../../model-options.ts'
 import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import {
@@ -22,6 +23,7 @@ export type Turn = {
   model: LanguageModelV4
   vendor: Vendor
   limits: ModelLimits
+  options: ModelOptions
   /** The turn adds its watch here, by the signal that its request carries. */
   watches: WeakMap<AbortSignal, CallWatch>
 }
@@ -30,14 +32,14 @@ type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** One model call. Leaving the iteration at any point closes the connection. */
 export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefined> {
-  const { request, signal, model, vendor, limits, watches } = turn
+  const { request, signal, model, vendor, limits, options, watches } = turn
   const watch = new CallWatch(limits, signal)
   const answer = new PartReader(vendor)
   let finish: FinishPart | undefined
   let failure: Failure | undefined
   watches.set(watch.signal, watch)
   try {
-    const { stream } = await model.doStream({ ...toCallOptions(request, vendor), abortSignal: watch.signal })
+    const { stream } = await model.doStream({ ...toCallOptions(request, vendor, options), abortSignal: watch.signal })
     const reader = stream.getReader()
     while (!failure && !signal.aborted) {
       const { done, value: part } = await reader.read()

@@ -12,6 +12,8 @@ export type Vendor = {
   /** How many stop sequences the provider accepts. */
   maxStops: number
   providerOptions?: SharedV4ProviderOptions
+  /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
+  parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
   /** Converts a tool call's id, which another provider may have created, into one that this provider accepts. */
@@ -40,6 +42,7 @@ const openAi = (provider: OpenAi): Vendor => ({
   model: (id) => provider.responses(id),
   maxStops: 0,
   providerOptions: { openai: { store: false } },
+  parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
 })
 
 /** Tool inputs are used as a whole; streaming them would add a request field that gateways do not know. */
@@ -48,6 +51,7 @@ const anthropic = (provider: (id: string) => LanguageModelV4): Vendor => ({
   model: (id) => provider(id),
   maxStops: Number.POSITIVE_INFINITY,
   providerOptions: { anthropic: { toolStreaming: false } },
+  parallelToolCalls: (isAllowed) => ({ disableParallelToolUse: !isAllowed }),
   cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
   sanitizeToolId: (id) => id.replace(/[^A-Za-z0-9_-]/g, '_'),
   isIgnorable: isUnknownAnthropicEvent,

@@ -1,3 +1,4 @@
+import type { ModelOptions } from '../../model-options.ts'
 import type { ProviderType } from '../../provider-types.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
@@ -14,6 +15,9 @@ export type ChatSettings = {
   baseUrl: string | undefined
   apiKey: string | undefined
   limits: ModelLimits
+  options: ModelOptions
+  /** Name of the tenant's instance, for messages; `undefined` for the server's own provider. */
+  instance: string | undefined
   /** Replaces the provider's own connections; must keep the limit for connecting itself. */
   send: Send | undefined
 }
@@ -22,20 +26,22 @@ export type ChatSettings = {
  * Opens a provider over OpenAI's chat completions: OpenAI's own, and those of the many servers that copy the format. Written by
  * hand, because this format carries most of the traffic and the AI SDK's package for it costs several times as much CPU.
  */
-export function createChatProvider({ type, baseUrl, apiKey = '', limits, send }: ChatSettings): ModelProvider {
+export function createChatProvider(settings: ChatSettings): ModelProvider {
+  const { type, baseUrl, apiKey = '', limits, options, instance, send } = settings
   const endpoint: Endpoint = {
     url: chatUrl(type, baseUrl),
-    headers: headersFor(apiKey),
+    headers: { ...headersFor(apiKey), ...options.headers },
     limits,
     send: send ?? createHttpSend(limits),
   }
   const quirks: ServerQuirks = { sendsReasoning: false }
-  const toBody = createChatBody(type)
-  const configFailure = keyFailure({ type, apiKey }, baseUrl)
+  const toBody = createChatBody(type, options)
+  const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
+    contextWindow: options.context_window,
     stream(request, signal) {
-      const call: FailedCall = { type, model: request.model, apiKey }
+      const call: FailedCall = { type, model: request.model, apiKey, instance }
       return {
         [Symbol.asyncIterator]: () => new ChatTurn({ endpoint, quirks, toBody, call, request, signal, configFailure }),
       }

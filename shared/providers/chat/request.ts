@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../events.ts'
+import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition } from '../port.ts'
 
@@ -17,7 +18,7 @@ export function chatUrl(type: ProviderType, baseUrl: string | undefined): string
 /** Builds the body of a request as JSON text. */
 export type ChatBody = (request: ModelRequest) => string
 
-export function createChatBody(type: ProviderType): ChatBody {
+export function createChatBody(type: ProviderType, options: ModelOptions): ChatBody {
   // Cached, because a run sends the same tools in every turn, and they are the largest part of a short request.
   const known = new WeakMap<readonly ToolDefinition[], string>()
   const toolsJson = (tools: readonly ToolDefinition[]) => {
@@ -32,7 +33,7 @@ export function createChatBody(type: ProviderType): ChatBody {
     const body = JSON.stringify({
       model,
       ...(stop.length > 0 && { stop }),
-      ...(type === 'openai' && tools.length > 0 && refusesReasoningWithTools(model) && { reasoning_effort: 'none' }),
+      ...optionFields(request, { type, options }),
       messages: system ? [{ role: 'system', content: system }, ...conversation] : conversation,
       stream: true,
       stream_options: { include_usage: true },
@@ -40,6 +41,26 @@ export function createChatBody(type: ProviderType): ChatBody {
     return tools.length > 0 ? `${body.slice(0, -1)},"tools":${toolsJson(tools)}}` : body
   }
 }
+
+/** The configured options as fields of the request. What the model is known to reject is left out. */
+function optionFields(
+  { model, tools, output }: ModelRequest,
+  { type, options }: { type: ProviderType; options: ModelOptions },
+): JsonObject {
+  const { max_output_tokens: maxTokens, temperature, reasoning_effort: effort, parallel_tool_calls: parallel } = options
+  const isOpenAi = type === 'openai'
+  const reasoning = isOpenAi && tools.length > 0 && refusesReasoningWithTools(model) ? 'none' : effort
+  return {
+    ...(maxTokens !== undefined && { [isOpenAi ? 'max_completion_tokens' : 'max_tokens']: maxTokens }),
+    ...(temperature !== undefined && !(isOpenAi && isReasoningModel(model)) && { temperature }),
+    ...(reasoning !== undefined && { reasoning_effort: reasoning }),
+    ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
+    ...(output && { response_format: { type: 'json_schema', json_schema: { ...output, strict: true } } }),
+  }
+}
+
+/** OpenAI's reasoning models reject a temperature. */
+const isReasoningModel = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9])/.test(model)
 
 /** The reasoning models of OpenAI and of xAI reject a request with stop sequences. */
 const rejectsStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.test(model)
@@ -64,9 +85,18 @@ function toConversation(messages: readonly Message[]): JsonObject[] {
 }
 
 function toMessages(message: Message, keepsThinking: boolean): JsonObject[] {
-  if (message.role === 'user') return [{ role: 'user', content: message.text }]
+  if (message.role === 'user') return [{ role: 'user', content: toContent(message) }]
   if (message.role === 'assistant') return toAssistant(message.blocks, keepsThinking)
   return message.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output }))
+}
+
+function toContent({ text, images = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {
+  if (images.length === 0) return text
+  const parts = images.map(({ mediaType, base64 }) => ({
+    type: 'image_url',
+    image_url: { url: `data:${mediaType};base64,${base64}` },
+  }))
+  return [{ type: 'text', text }, ...parts]
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
+import type { ConnectionGuard } from '../../net/port.ts'
 
 /** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
 export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
@@ -24,10 +25,11 @@ export type SendResponse = {
 const KEEP_ALIVE_MS = 30_000
 
 /** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
-export function createHttpSend({ connectMs }: { connectMs: number }): Send {
-  const pool = { keepAlive: true, timeout: KEEP_ALIVE_MS }
+export function createHttpSend({ connectMs, guard }: { connectMs: number; guard?: ConnectionGuard }): Send {
+  const pool = { keepAlive: true, timeout: KEEP_ALIVE_MS, ...(guard && { lookup: guard.lookup }) }
   const agents = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
-  return (url, { method, headers, body, signal }) => {
+  return async (url, { method, headers, body, signal }) => {
+    guard?.checkUrl(url)
     const { promise, resolve, reject } = Promise.withResolvers<SendResponse>()
     const isTls = url.startsWith('https:')
     const req = isTls
@@ -35,7 +37,10 @@ export function createHttpSend({ connectMs }: { connectMs: number }): Send {
       : httpRequest(url, { method, headers, agent: agents.http })
     const abort = () => req.destroy()
     signal.addEventListener('abort', abort)
-    req.on('socket', (socket) => limitConnecting(socket, isTls, connectMs))
+    req.on('socket', (socket) => {
+      limitConnecting(socket, isTls, connectMs)
+      if (guard && socket.connecting) socket.once('connect', () => checkPeer(socket, guard))
+    })
     req.on('response', (res) => resolve(toResponse(res)))
     req.on('error', reject) // Not `once`: an error after the response's head is emitted here too, and read from the body.
     req.on('close', () => signal.removeEventListener('abort', abort))
@@ -50,6 +55,15 @@ function limitConnecting(socket: Socket, isTls: boolean, connectMs: number): voi
   const timer = setTimeout(() => socket.destroy(new ConnectTimeout()), connectMs)
   const clear = () => clearTimeout(timer)
   socket.once(isTls ? 'secureConnect' : 'connect', clear).once('close', clear)
+}
+
+/** The lookup has chosen an allowed address already; this is the last word on it, before a byte is sent. */
+function checkPeer(socket: Socket, guard: ConnectionGuard): void {
+  if (!guard.isAllowed(socket.remoteAddress ?? '')) socket.destroy(new ForbiddenAddress())
+}
+
+class ForbiddenAddress extends Error {
+  readonly code = 'ECONNREFUSED'
 }
 
 class ConnectTimeout extends Error {

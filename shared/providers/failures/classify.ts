@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import type { Failure } from '../port.ts'
 import { type ErrorDetails, readErrorDetails } from './error-details.ts'
 import { excerpt } from './excerpt.ts'
-import { contentFiltered, type FailedCall, failure, keyVariablesText, RETRYABLE } from './failures.ts'
+import { addressSetting, contentFiltered, type FailedCall, failure, keySetting, RETRYABLE } from './failures.ts'
 
 /**
  * Classifies an error of a model call. Statuses and codes decide, and the provider's text only where the provider sends
@@ -76,8 +76,8 @@ const isTooLong = ({ status, providerCodes, providerMessage }: ErrorDetails) =>
 function refusedKey(status: number | undefined, call: FailedCall): Failure {
   const message =
     status === 403
-      ? `${call.type} denied access to ${call.model} (HTTP 403): check what the key in ${keyVariablesText(call)} may use`
-      : `${call.type} refused the API key${http(status)}: check ${keyVariablesText(call)}`
+      ? `${call.type} denied access to ${call.model} (HTTP 403): check what the key in ${keySetting(call)} may use`
+      : `${call.type} refused the API key${http(status)}: check ${keySetting(call)}`
   return failure('provider_auth', `http_${status ?? 401}`, message)
 }
 
@@ -104,9 +104,14 @@ function rejected(status: number, providerMessage: string, call: FailedCall): Fa
   return failure('provider_rejected', `http_${status}`, quote === '' ? message : `${message}. It says: ${quote}`)
 }
 
-function advice(status: number, { type, model }: FailedCall): string {
-  if (status < 400) return `${type} redirected the request${http(status)}, which is not followed: check MODEL_BASE_URL`
-  if (status === 404) return `${type} does not know the model ${model}${http(status)}: check MODEL and MODEL_BASE_URL`
+function advice(status: number, call: FailedCall): string {
+  const { type, model, instance } = call
+  const address = addressSetting(call)
+  if (status < 400) return `${type} redirected the request${http(status)}, which is not followed: check ${address}`
+  if (status === 404) {
+    const setting = instance === undefined ? 'MODEL' : 'the model of the route'
+    return `${type} does not know the model ${model}${http(status)}: check ${setting} and ${address}`
+  }
   return `${type} rejected the request${http(status)}`
 }
 
@@ -116,23 +121,35 @@ const CONNECTION_PROBLEMS = [
   {
     codes: /^ECONNREFUSED$/,
     reason: 'connection_refused',
-    problem: ' refuses connections: check that it runs, and MODEL_BASE_URL',
+    problem: ' refuses connections: check that it runs, and ',
+    isOfAddress: true,
   },
-  { codes: /^(?:ENOTFOUND|EAI_)/, reason: 'dns_error', problem: "'s host was not found: check MODEL_BASE_URL" },
-  { codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)/, reason: 'connection_reset', problem: ' broke the connection' },
+  { codes: /^(?:ENOTFOUND|EAI_)/, reason: 'dns_error', problem: "'s host was not found: check ", isOfAddress: true },
+  {
+    codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)/,
+    reason: 'connection_reset',
+    problem: ' broke the connection',
+    isOfAddress: false,
+  },
 ]
 
 /** The failure for a code of Node or undici; an unknown one, such as '', is `no_answer`. */
-export function connectionFailure(networkCode: string, { type }: FailedCall): Failure {
+export function connectionFailure(networkCode: string, call: FailedCall): Failure {
+  const { type } = call
+  const address = addressSetting(call)
   if (TIMEOUTS.has(networkCode)) {
-    const message = `${type} did not accept a connection in time: check MODEL_BASE_URL`
+    const message = `${type} did not accept a connection in time: check ${address}`
     return failure('timeout', 'connect_timeout', message, RETRYABLE)
   }
   if (/CERT|TLS|SSL|VERIFY/.test(networkCode)) {
-    const message = `the certificate of ${type} was not accepted: check MODEL_BASE_URL`
+    const message = `the certificate of ${type} was not accepted: check ${address}`
     return failure('provider_unavailable', 'tls_error', message, { isFailover: true })
   }
   const known = CONNECTION_PROBLEMS.find(({ codes }) => codes.test(networkCode))
-  const { reason, problem } = known ?? { reason: 'no_answer', problem: ' did not answer' }
-  return failure('provider_unavailable', reason, type + problem, RETRYABLE)
+  const { reason, problem, isOfAddress } = known ?? {
+    reason: 'no_answer',
+    problem: ' did not answer',
+    isOfAddress: false,
+  }
+  return failure('provider_unavailable', reason, `${type}${problem}${isOfAddress ? address : ''}`, RETRYABLE)
 }

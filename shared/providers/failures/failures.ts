@@ -3,7 +3,13 @@ import type { Breach, ModelLimits } from '../limits.ts'
 import type { Failure, FailureCode } from '../port.ts'
 
 /** The facts about a call that its failure messages name. `apiKey` is removed from the provider's texts. */
-export type FailedCall = { type: ProviderType; model: string; apiKey: string }
+export type FailedCall = {
+  type: ProviderType
+  model: string
+  apiKey: string
+  /** Name of the tenant's instance that was called; `undefined`: the server's own configuration was. */
+  instance: string | undefined
+}
 
 type Fields = Partial<Pick<Failure, 'isRetryable' | 'isFailover' | 'retryAfterMs'>>
 
@@ -15,26 +21,34 @@ export function failure(code: FailureCode, reason: string, message: string, fiel
 
 export const RETRYABLE = { isRetryable: true }
 
-/** The variables that may hold the provider's key, as text for a message. */
-export function keyVariablesText({ type }: Pick<FailedCall, 'type'>): string {
+/** Where the provider's key is configured, as text for a message. */
+export function keySetting({
+  type,
+  instance,
+}: Pick<FailedCall, 'type'> & Partial<Pick<FailedCall, 'instance'>>): string {
+  if (instance !== undefined) return `the key of instance ${instance}`
   const [usual] = PROVIDER_TYPES[type].keyVariables
   return usual === undefined ? 'MODEL_API_KEY' : `MODEL_API_KEY or ${usual}`
 }
+
+/** Where the provider's address is configured, as text for a message. */
+export const addressSetting = ({ instance }: Pick<FailedCall, 'instance'>): string =>
+  instance === undefined ? 'MODEL_BASE_URL' : `the url of instance ${instance}`
 
 /**
  * The failure of every call of a provider with this key; `undefined` when the key is usable. A missing key matters only at the
  * provider's own address, so without `baseUrl`: a gateway may add the key itself.
  */
 export function keyFailure(
-  call: Pick<FailedCall, 'type' | 'apiKey'>,
+  call: Pick<FailedCall, 'type' | 'apiKey'> & Partial<Pick<FailedCall, 'instance'>>,
   baseUrl: string | undefined,
 ): Failure | undefined {
   const { type, apiKey } = call
   if (apiKey === '' && baseUrl === undefined && PROVIDER_TYPES[type].isKeyRequired) {
-    return failure('provider_auth', 'missing_api_key', `${type} needs an API key: set ${keyVariablesText(call)}`)
+    return failure('provider_auth', 'missing_api_key', `${type} needs an API key: set ${keySetting(call)}`)
   }
   if (isHeaderValue(apiKey)) return undefined
-  const message = `the API key for ${type} contains characters that no key has: check ${keyVariablesText(call)}`
+  const message = `the API key for ${type} contains characters that no key has: check ${keySetting(call)}`
   return failure('provider_auth', 'malformed_api_key', message)
 }
 
@@ -59,7 +73,7 @@ export const contentFiltered = ({ type }: FailedCall): Failure =>
   failure('content_filtered', 'content_filter', `the content filter of ${type} stopped the answer`)
 
 /** One of our own limits ended the call. */
-export function breachFailure(breach: Breach, { type }: FailedCall, limits: ModelLimits): Failure {
+export function breachFailure(breach: Breach, call: FailedCall, limits: ModelLimits): Failure {
   const problems: Record<Breach, string> = {
     first_byte: `did not begin its answer within ${secs(limits.firstByteMs)}`,
     idle: `sent nothing for ${secs(limits.idleMs)}`,
@@ -67,9 +81,9 @@ export function breachFailure(breach: Breach, { type }: FailedCall, limits: Mode
     turn_bytes: `sent more than ${limits.maxTurnBytes} bytes in one answer`,
     event_bytes: `sent more than ${limits.maxEventBytes} bytes in one event`,
     not_utf8: 'sent bytes that are not UTF-8 text',
-    web_page: 'answered with a web page: check MODEL_BASE_URL',
+    web_page: `answered with a web page: check ${addressSetting(call)}`,
   }
-  const message = `${type} ${problems[breach]}`
+  const message = `${call.type} ${problems[breach]}`
   if (breach === 'web_page') return failure('provider_rejected', breach, message)
   const isTimeout = breach === 'first_byte' || breach === 'idle' || breach === 'turn'
   return isTimeout

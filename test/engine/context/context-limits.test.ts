@@ -13,12 +13,14 @@ function contextOf(messages: readonly Message[], window?: number) {
   const provider = scripted(says200('short'))
   const spent: Usage[] = []
   const windows: string[] = []
+  const route = () => ({ primary: { provider, model: 'm' }, fallback: undefined })
   const context = createContext({
     conversation,
     fixed: { systemPrompt: undefined, background: undefined, tools: [] },
     models: {
-      primary: { provider, model: 'm' },
-      fallback: undefined,
+      main: route,
+      subAgents: route,
+      summaries: route,
       priceOf: () => 0,
       windowOf(type, model) {
         windows.push(`${type} ${model}`)

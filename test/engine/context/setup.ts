@@ -3,7 +3,14 @@ import type { Models, RunResources } from '../../../shared/engine/resources.ts'
 import { type RunInput, run } from '../../../shared/engine/run.ts'
 import type { AgentEvent, DoneEvent, WarningEvent } from '../../../shared/events.ts'
 import { failure } from '../../../shared/providers/failures/failures.ts'
-import type { Message, ModelPart, ModelProvider, ModelRequest, Usage } from '../../../shared/providers/port.ts'
+import type {
+  Message,
+  ModelPart,
+  ModelProvider,
+  ModelRequest,
+  ModelRoute,
+  Usage,
+} from '../../../shared/providers/port.ts'
 import { succeed, type Tool } from '../../../shared/tools/port.ts'
 
 export const user = (text: string): Message => ({ role: 'user', text })
@@ -61,7 +68,11 @@ export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes
 export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
 
 type Setup = Partial<RunInput> &
-  Partial<Pick<Models, 'fallback' | 'windowOf'>> & { messages?: Message[]; output?: string; signal?: AbortSignal }
+  Partial<Pick<Models, 'windowOf'>> & { fallback?: ModelRoute } & {
+    messages?: Message[]
+    output?: string
+    signal?: AbortSignal
+  }
 
 /** Runs to the end. The one tool, `Dig`, returns `output`. */
 export async function play(provider: ModelProvider, setup: Setup) {
@@ -76,7 +87,9 @@ export async function play(provider: ModelProvider, setup: Setup) {
     warnings: [],
   }
   const events: AgentEvent[] = []
-  const resources = resourcesOf({ primary: { provider, model: 'm' }, fallback, windowOf, priceOf: sumOf }, output)
+  const route = () => ({ primary: { provider, model: 'm' }, fallback })
+  const models = { main: route, subAgents: route, summaries: route, windowOf, priceOf: sumOf }
+  const resources = resourcesOf(models, output)
   const running = run(
     { ...defaults, ...input, conversation },
     { ...resources, signal: signal ?? new AbortController().signal },

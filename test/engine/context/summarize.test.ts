@@ -9,12 +9,14 @@ const MESSAGES = talk(2)
 
 /** Summarises in at most 100 characters. */
 async function play(provider: ModelProvider, { maxChars = 10_000, spare, signal }: Options = {}) {
-  const models = {
+  const route = () => ({
     primary: { provider, model: 'm' },
     fallback: spare && { provider: spare, model: 'spare' },
-    priceOf: () => 0,
-    windowOf: () => undefined,
+  })
+  const none = () => {
+    throw new Error('a summary asks for its own route')
   }
+  const models = { main: none, subAgents: none, summaries: route, priceOf: () => 0, windowOf: () => undefined }
   const lengths = { maxChars, summaryChars: 100 }
   const steps = summarize(MESSAGES, lengths, { models, signal: signal ?? new AbortController().signal })
   const warnings: string[] = []

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/worker/open-provider.ts'
+import { openProvider } from '../../../services/wiring/open-provider.ts'
 import { invalidRequest } from '../../../shared/errors.ts'
 import type { Failure, ModelProvider } from '../../../shared/providers/port.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'

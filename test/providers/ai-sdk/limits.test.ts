@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect } from 'chai'
-import { openProvider } from '../../../services/worker/open-provider.ts'
+import { openProvider } from '../../../services/wiring/open-provider.ts'
 import type { ModelLimits } from '../../../shared/providers/limits.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/worker/open-provider.ts'
+import { openProvider } from '../../../services/wiring/open-provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../../shared/providers/port.ts'
 import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './setup.ts'

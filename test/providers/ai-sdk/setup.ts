@@ -1,4 +1,5 @@
-import { openProvider, type ProviderSettings } from '../../../services/worker/open-provider.ts'
+import { openProvider, type ProviderSettings } from '../../../services/wiring/open-provider.ts'
+import type { ModelOptions } from '../../../shared/model-options.ts'
 import type { ModelLimits } from '../../../shared/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../shared/providers/port.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
@@ -29,8 +30,12 @@ function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
 
 export const KEY = 'sk-test-0123456789'
 
-export const connect = (dialect: Dialect, server: ModelServer, limits: Partial<ModelLimits> = {}) =>
-  openProvider({ apiKey: KEY, ...settingsFor(dialect, server), limits })
+export const connect = (
+  dialect: Dialect,
+  server: ModelServer,
+  limits: Partial<ModelLimits> = {},
+  options: ModelOptions = {},
+) => openProvider({ apiKey: KEY, ...settingsFor(dialect, server), limits, options })
 
 export const request = (fields: Partial<ModelRequest> = {}): ModelRequest => ({
   model: 'test-model',

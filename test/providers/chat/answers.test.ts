@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/worker/open-provider.ts'
+import { openProvider } from '../../../services/wiring/open-provider.ts'
 import type { Send } from '../../../shared/providers/chat/transport.ts'
 import type { Message, ModelPart } from '../../../shared/providers/port.ts'
 import { ask, never, partsOf, request, textOf } from '../ai-sdk/setup.ts'

@@ -12,7 +12,7 @@ import {
 import { MODEL_LIMITS } from '../../../shared/providers/limits.ts'
 import type { Failure } from '../../../shared/providers/port.ts'
 
-const CALL: FailedCall = { type: 'openai', model: 'gpt', apiKey: 'the-key' }
+const CALL: FailedCall = { type: 'openai', model: 'gpt', instance: undefined, apiKey: 'the-key' }
 
 const FINAL = { isRetryable: false, isFailover: false }
 const RETRYABLE = { isRetryable: true, isFailover: true }

@@ -18,6 +18,8 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     log: createLog({ level: 'error' }),
     relay: { keepaliveMs },
     ledger: undefined,
+    config: undefined,
+    transcription: undefined,
     limiter: undefined,
     allowedHosts: undefined,
     metrics: NO_METRICS,

@@ -26,6 +26,8 @@ export async function openClockedGateway(signers: readonly Signer[]): Promise<Cl
     hasExplorer: false,
     relay: { keepaliveMs: 15_000 },
     ledger: undefined,
+    config: undefined,
+    transcription: undefined,
     limiter: undefined,
     allowedHosts: undefined,
     metrics: NO_METRICS,

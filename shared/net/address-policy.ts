@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
-import { buildConnector } from 'undici'
-import { refused } from './egress-failures.ts'
-import { isPublicAddress } from './public-address.ts'
+import { refused } from './failures.ts'
+import type { ConnectionGuard } from './port.ts'
+import { isMetadataAddress, isPublicAddress } from './public-address.ts'
 
 export type Address = { address: string; family: number }
 
@@ -12,13 +12,12 @@ export type AddressPolicy = {
   allowPrivate: boolean
   /** Returns all addresses of a host name. Default: the system's resolver. */
   resolve?: (hostname: string) => Promise<Address[]>
-  connectTimeoutMs?: number
 }
 
 const MAX_URL_CHARS = 8_192
 
-/** Parses a URL and checks everything that needs no name lookup. Throws `egress_refused`. */
-export function checkUrl(url: string, { allowPrivate }: AddressPolicy): URL {
+/** Parses a URL and checks everything that needs no name lookup, an address in place of a name included. Throws `egress_refused`. */
+export function checkUrl(url: string, policy: AddressPolicy): URL {
   if (url.length > MAX_URL_CHARS) throw refused(`The address is longer than ${MAX_URL_CHARS} characters.`)
   const target = URL.parse(url)
   if (!target || (target.protocol !== 'http:' && target.protocol !== 'https:')) {
@@ -27,39 +26,37 @@ export function checkUrl(url: string, { allowPrivate }: AddressPolicy): URL {
   if (target.username !== '' || target.password !== '') {
     throw refused('The address may not contain a user name or password.')
   }
-  if (!allowPrivate && !isWebPort(target.port)) throw refused(`Port ${target.port} may not be reached.`)
+  if (!policy.allowPrivate && !isWebPort(target.port)) throw refused(`Port ${target.port} may not be reached.`)
+  const host = literalOf(target.hostname)
+  if (host !== undefined && !isAllowed(host, policy)) throw refusedHost(host)
   return target
 }
 
 /** Services on other ports below 1024, such as SMTP, could read an HTTP request as commands. An empty port is the default. */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1_024
 
-/** Opens connections, and only to addresses that the policy allows. */
-export function createGuardedConnector(policy: AddressPolicy): buildConnector.connector {
-  const { allowPrivate, connectTimeoutMs = 5_000 } = policy
-  const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, lookup: guardedLookup(policy) })
-  return (target, callback) => {
-    const host = target.hostname.replace(/^\[|\]$/g, '')
-    // An address literal is checked here, because no lookup happens for it.
-    if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) {
-      queueMicrotask(() => callback(refusedHost(host), null))
-      return
-    }
-    connect(target, (...[error, socket]) => {
-      if (error) callback(error, null)
-      else if (allowPrivate || isPublicAddress(socket.remoteAddress ?? '')) callback(null, socket)
-      else {
-        socket.destroy()
-        callback(refusedHost(host), null)
-      }
-    })
-  }
+/** The address that stands in place of a host name, if one does. No lookup happens for it. */
+export function literalOf(hostname: string): string | undefined {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? undefined : host
 }
 
+/** The addresses of cloud metadata services are never allowed: they give out credentials of the machine. */
+export const isAllowed = (address: string, { allowPrivate }: AddressPolicy): boolean =>
+  (allowPrivate || isPublicAddress(address)) && !isMetadataAddress(address)
+
+/** The policy for a client that makes its connections itself. */
+export const createConnectionGuard = (policy: AddressPolicy): ConnectionGuard => ({
+  checkUrl: (url) => checkUrl(url, policy),
+  lookup: guardedLookup(policy),
+  isAllowed: (address) => isAllowed(address, policy),
+})
+
 /** Resolves a name once and returns only the allowed addresses, to which the connection is then made. */
-function guardedLookup({ allowPrivate, resolve = systemResolve }: AddressPolicy): LookupFunction {
+export function guardedLookup(policy: AddressPolicy): LookupFunction {
+  const { resolve = systemResolve } = policy
   const allowedAddresses = async (hostname: string) => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => allowPrivate || isPublicAddress(address))
+    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address, policy))
     if (allowed.length === 0) throw refusedHost(hostname)
     return allowed
   }
@@ -75,7 +72,7 @@ function guardedLookup({ allowPrivate, resolve = systemResolve }: AddressPolicy)
 
 const systemResolve = (hostname: string): Promise<Address[]> => lookup(hostname, { all: true })
 
-const refusedHost = (host: string) =>
+export const refusedHost = (host: string) =>
   refused(
     `${host} may not be reached: it is not an address of the public internet, or its name leads to one that is not.`,
   )

@@ -1,4 +1,5 @@
 import { invalidRequest } from '../../shared/errors.ts'
+import type { ModelOptions } from '../../shared/model-options.ts'
 import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../shared/provider-types.ts'
 import { openAiSdkProvider } from '../../shared/providers/ai-sdk/ai-sdk.ts'
 import { createChatProvider } from '../../shared/providers/chat/chat.ts'
@@ -17,6 +18,9 @@ export type ProviderSettings = {
   /** Replaces the connections of the chat completions adapter; must keep the limit for connecting itself. */
   send?: Send | undefined
   limits?: Partial<ModelLimits> | undefined
+  options?: ModelOptions | undefined
+  /** Name of the tenant's instance, for messages. */
+  instance?: string | undefined
 }
 
 /** Opens a provider of one of the types of D1.3. Throws `invalid_request` when its address is missing or not an HTTP one. */
@@ -24,9 +28,24 @@ export async function openProvider({ type, baseUrl, apiKey, ...settings }: Provi
   const dialect = dialectAt(type, baseUrl)
   if (dialect === 'demo') return createDemoProvider()
   checkAddress(type, baseUrl)
-  const common = { type, baseUrl, apiKey, limits: { ...MODEL_LIMITS, ...settings.limits } }
+  const { options = {} } = settings
+  const common = {
+    type,
+    baseUrl,
+    apiKey,
+    limits: { ...limitsFor(options), ...settings.limits },
+    options,
+    instance: settings.instance,
+  }
   if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
   return openAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+}
+
+/** `timeout_secs` is for the first byte and between two (D5.8). */
+function limitsFor({ timeout_secs: seconds }: ModelOptions): ModelLimits {
+  if (seconds === undefined) return MODEL_LIMITS
+  const waitMs = 1_000 * seconds
+  return { ...MODEL_LIMITS, firstByteMs: waitMs, idleMs: waitMs, turnMs: Math.max(MODEL_LIMITS.turnMs, 2 * waitMs) }
 }
 
 function dialectAt(type: ProviderType, baseUrl: string | undefined): Dialect {

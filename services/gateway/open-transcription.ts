@@ -1,0 +1,20 @@
+import { join } from 'node:path'
+import type { Config } from '../../shared/config/config.ts'
+import { openSpool } from '../../shared/transcription/spool.ts'
+import { ownProcess } from '../wiring/process.ts'
+import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { TranscriptionDeps } from './routes/transcriptions.ts'
+import { createReceiveUpload } from './upload.ts'
+
+export type OpenedTranscription = { deps: TranscriptionDeps | undefined; close(): Promise<void> }
+
+/** Opens the transcription proxy with its folder for uploads, DATA_DIR/spool. It needs tenants' instances, so it is off without them. */
+export async function openTranscription(
+  { dataDir }: Pick<Config, 'dataDir'>,
+  tenantConfig: OpenedTenantConfig | undefined,
+): Promise<OpenedTranscription> {
+  if (!tenantConfig) return { deps: undefined, close: async () => {} }
+  const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
+  const { configs, credentials, egress } = tenantConfig
+  return { deps: { configs, credentials, egress, receive: createReceiveUpload(spool.dir) }, close: spool.close }
+}

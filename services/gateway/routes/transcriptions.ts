@@ -1,0 +1,92 @@
+import { once } from 'node:events'
+import type { RequestHandler, Response } from 'express'
+import { invalidRequest } from '../../../shared/errors.ts'
+import type { Egress, EgressResponse } from '../../../shared/net/port.ts'
+import type { TenantId } from '../../../shared/tenant.ts'
+import type { StoredInstance } from '../../../shared/tenant-config/config.ts'
+import { type CredentialReader, resolveInstance } from '../../../shared/tenant-config/credentials.ts'
+import type { LiveConfigs } from '../../../shared/tenant-config/live-configs.ts'
+import { type Backend, transcribe, type Upload } from '../../../shared/transcription/transcribe.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import type { ReceiveUpload } from '../upload.ts'
+import { refuseDisabled } from './config.ts'
+
+export type TranscriptionDeps = {
+  configs: LiveConfigs
+  credentials: CredentialReader
+  receive: ReceiveUpload
+  egress: Pick<Egress, 'request'>
+}
+
+/** A long recording is transcribed for minutes before the first byte of the answer. */
+const TIMEOUT_MS = 1_800_000
+
+/** `POST /audio/transcriptions` (D9): the upload goes to disk, from there to the backend of the named instance, and its answer to the client. */
+export function transcribeUpload(deps: TranscriptionDeps | undefined): RequestHandler {
+  if (!deps) return refuseDisabled
+  return async (req, res) => {
+    const left = new AbortController()
+    res.once('close', () => left.abort())
+    const upload = await deps.receive(req, res)
+    try {
+      const backend = await backendOf(tenantOf(res), upload, deps)
+      const forwarded = { ...upload, fields: upload.fields.filter(([name]) => name !== 'provider_instance') }
+      const answer = await transcribe(forwarded, backend, { request: deps.egress.request, signal: left.signal })
+      await passThrough(answer, res, left.signal)
+    } catch (cause) {
+      if (!left.signal.aborted) throw cause
+    } finally {
+      await upload.discard()
+    }
+  }
+}
+
+async function backendOf(
+  tenant: TenantId,
+  { fields }: Upload,
+  { configs, credentials }: TranscriptionDeps,
+): Promise<Backend> {
+  const nameOrType = required(fields, 'provider_instance')
+  required(fields, 'model')
+  const config = await configs.get(tenant)
+  const instance = resolveInstance(config, nameOrType, '/provider_instance')
+  const { key, headers } = credentials.read(tenant, instance, config)
+  const timeoutMs = 1_000 * (instance.options?.timeout_secs ?? 0)
+  return { instance: instance.name, url: urlOf(instance), key, headers, timeoutMs: timeoutMs || TIMEOUT_MS }
+}
+
+function required(fields: Upload['fields'], name: string): string {
+  const [value, again] = fields.filter(([each]) => each === name).map(([, each]) => each)
+  if (value !== undefined && value.trim() !== '' && again === undefined) return value
+  throw invalidRequest(`the form must have the field ${name} once`, { param: `/${name}` })
+}
+
+/** D9.1: the types whose API has transcriptions. */
+function urlOf({ name, type, url }: StoredInstance): string {
+  if (type === 'openai') return url ?? 'https://api.openai.com/v1'
+  if (type === 'openai-compatible' && url !== undefined) return url
+  throw invalidRequest(
+    `instance ${name} is of type ${type}, which does not transcribe: name an openai or openai-compatible one`,
+    {
+      param: '/provider_instance',
+    },
+  )
+}
+
+/** The backend's status, content type and body; a body that breaks off ends the connection, so that nobody takes it for whole. */
+async function passThrough(
+  { status, headers, body }: EgressResponse,
+  res: Response,
+  signal: AbortSignal,
+): Promise<void> {
+  res.status(status)
+  const type = headers['content-type']
+  if (typeof type === 'string') res.setHeader('Content-Type', type)
+  try {
+    for await (const chunk of body) if (!res.write(chunk)) await once(res, 'drain', { signal })
+    res.end()
+  } catch (cause) {
+    if (!res.headersSent) throw cause
+    res.destroy()
+  }
+}

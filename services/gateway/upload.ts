@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
+import type { Request, Response } from 'express'
+import multer, { diskStorage, MulterError, type Options } from 'multer'
+import { AppError, invalidRequest } from '../../shared/errors.ts'
+import type { Upload } from '../../shared/transcription/transcribe.ts'
+
+export type UploadLimits = {
+  maxFileBytes: number
+  maxFields: number
+  /** Of all fields but the file together. */
+  maxFieldBytes: number
+  /** Uploads at one time in this process. */
+  maxUploads: number
+  /** Of an upload so much must arrive in each window. */
+  windowMs: number
+  minWindowBytes: number
+}
+
+/** 320 MB (api.md "Transcription proxy"), and at least 10 KB a second. */
+const LIMITS: UploadLimits = {
+  maxFileBytes: 320 * 1024 * 1024,
+  maxFields: 100,
+  maxFieldBytes: 1024 * 1024,
+  maxUploads: 8,
+  windowMs: 15_000,
+  minWindowBytes: 15 * 10 * 1024,
+}
+
+const MAX_NAME_BYTES = 200
+const BUSY_RETRY_SECS = 10
+
+export type ReceivedUpload = Upload & {
+  /** Deletes the file. */
+  discard(): Promise<void>
+}
+
+/**
+ * Receives a multipart form with one file, in the field `file`, into a folder; other fields keep their names, values and order.
+ * Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many uploads are under way or the disk is full, and then leaves
+ * no file behind.
+ */
+export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
+
+type Receiving = {
+  /** Of the file, in the folder. */
+  fileName: string
+  fields: [name: string, value: string][]
+  fieldBytes: number
+  refuse(error: AppError): void
+}
+
+export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS): ReceiveUpload {
+  const uploads = new Map<Request, Receiving>()
+  const receiveForm = formReceiver(dir, uploads, limits)
+  return async (req, res) => {
+    checkHeaders(req, limits)
+    if (uploads.size >= limits.maxUploads) throw tooManyUploads()
+    const early = Promise.withResolvers<never>()
+    const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
+    uploads.set(req, receiving)
+    const received = receiveForm(req, res).finally(() => uploads.delete(req))
+    const watch = watchRate(req, limits, receiving)
+    try {
+      if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
+      await Promise.race([received, early.promise])
+      return toUpload(req, receiving)
+    } catch (cause) {
+      if (!req.complete) res.shouldKeepAlive = false // The rest of the body is not worth reading.
+      const discard = () => rm(join(dir, receiving.fileName), { force: true })
+      received.then(discard, discard) // Not before the form's receiver is done: it may be about to create the file.
+      throw toRefusal(cause, limits)
+    } finally {
+      clearInterval(watch)
+    }
+  }
+}
+
+/** With the hook that multer's types do not know yet. */
+type FormOptions = Options & { streamHandler(req: Request, parser: Writable): void }
+
+/** multer with a promise. It keeps the file; the fields are taken from the parser, since multer nests names such as `a[]`. */
+function formReceiver(dir: string, uploads: ReadonlyMap<Request, Receiving>, limits: UploadLimits) {
+  const of = (req: unknown): Receiving => {
+    const receiving = uploads.get(req as Request)
+    if (!receiving) throw new Error('a form is received that no request has brought')
+    return receiving
+  }
+  const options: FormOptions = {
+    storage: diskStorage({
+      destination: dir,
+      filename: (req, _file, done) => done(null, of(req).fileName),
+    }),
+    defParamCharset: 'utf8',
+    limits: {
+      fileSize: limits.maxFileBytes,
+      files: 1,
+      fields: limits.maxFields,
+      parts: limits.maxFields + 1,
+      fieldSize: limits.maxFieldBytes,
+      fieldNameSize: MAX_NAME_BYTES,
+    },
+    streamHandler(req, parser) {
+      const receiving = of(req)
+      parser.on('field', (name: string, value: string) => takeField(receiving, [name, value], limits))
+      // multer reads an upload that it refuses to its end first, however long that is.
+      parser.on('file', (_name: string, file: NodeJS.EventEmitter) => {
+        file.on('limit', () => receiving.refuse(tooLarge(limits)))
+      })
+      req.pipe(parser)
+    },
+  }
+  const receive = multer(options).single('file')
+  return async (req: Request, res: Response): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    receive(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    return promise
+  }
+}
+
+function takeField(receiving: Receiving, field: [name: string, value: string], limits: UploadLimits): void {
+  receiving.fields.push(field)
+  receiving.fieldBytes += field[0].length + field[1].length
+  if (receiving.fieldBytes > limits.maxFieldBytes) receiving.refuse(fieldsTooLarge(limits))
+}
+
+function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: UploadLimits): void {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = req.headers
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(type) || encoding !== 'identity') {
+    throw invalidRequest('send the upload as multipart/form-data without Content-Encoding', { status: 415 })
+  }
+  const most = maxFileBytes + maxFieldBytes + (maxFields + 1) * 1024 // Boundaries and headers of the parts.
+  if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
+}
+
+/** A client that sends too slowly would hold one of few places for hours. */
+function watchRate(req: Request, { windowMs, minWindowBytes }: UploadLimits, { refuse }: Receiving): NodeJS.Timeout {
+  const { socket } = req
+  let bytesBefore = socket.bytesRead
+  return setInterval(() => {
+    const bytes = socket.bytesRead - bytesBefore
+    bytesBefore = socket.bytesRead
+    if (!req.complete && bytes < minWindowBytes) refuse(tooSlow())
+  }, windowMs).unref()
+}
+
+function toUpload({ file }: Request, { fields }: Receiving): ReceivedUpload {
+  if (!file) throw invalidRequest('the form has no file: send one in the field file', { param: '/file' })
+  return {
+    fields,
+    file: { path: file.path, name: file.originalname, contentType: file.mimetype, bytes: file.size },
+    discard: () => rm(file.path, { force: true }),
+  }
+}
+
+function toRefusal(cause: unknown, limits: UploadLimits): unknown {
+  if (cause instanceof AppError) return cause
+  if (cause instanceof MulterError) return refusalOf(cause, limits)
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (/^(?:ENOSPC|EDQUOT|EMFILE|ENFILE|EROFS|EIO)$/.test(code)) return noRoom(cause)
+  if (code !== '') return cause
+  return invalidRequest('the body is not a valid multipart form: it is malformed or ends early', { cause })
+}
+
+function refusalOf({ code, field }: MulterError, limits: UploadLimits): AppError {
+  if (code === 'LIMIT_FILE_SIZE') return tooLarge(limits)
+  if (code === 'LIMIT_FIELD_VALUE') return fieldsTooLarge(limits)
+  if (code === 'LIMIT_UNEXPECTED_FILE' || code === 'LIMIT_FILE_COUNT') {
+    return invalidRequest('send exactly one file, in the field file', { param: '/file' })
+  }
+  if (code === 'LIMIT_FIELD_KEY') return invalidRequest(`a field's name has more than ${MAX_NAME_BYTES} bytes`)
+  if (code === 'LIMIT_FIELD_COUNT' || code === 'LIMIT_PART_COUNT') {
+    return invalidRequest(`the form has more than ${limits.maxFields} fields: send fewer`)
+  }
+  return invalidRequest(`the form has a part without a usable name${field === undefined ? '' : `: ${field}`}`)
+}
+
+const tooLarge = ({ maxFileBytes }: Pick<UploadLimits, 'maxFileBytes'>) =>
+  invalidRequest(`the file is larger than ${maxFileBytes} bytes: send it in smaller pieces`, {
+    status: 413,
+    param: '/file',
+  })
+
+const fieldsTooLarge = ({ maxFieldBytes }: UploadLimits) =>
+  invalidRequest(`the fields beside the file are larger than ${maxFieldBytes} bytes together`, { status: 413 })
+
+const tooSlow = () => invalidRequest('the upload is too slow: send at least 10 KB a second', { status: 408 })
+
+const tooManyUploads = () =>
+  new AppError('unavailable', 'this server receives as many uploads as it can; try again', {
+    retryAfterSecs: BUSY_RETRY_SECS,
+  })
+
+const noRoom = (cause: unknown) =>
+  new AppError('unavailable', 'this server cannot store the upload at the moment; try again', {
+    retryAfterSecs: BUSY_RETRY_SECS,
+    cause,
+  })

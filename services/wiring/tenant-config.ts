@@ -1,0 +1,96 @@
+import type { Config } from '../../shared/config/config.ts'
+import type { Log } from '../../shared/log.ts'
+import { createConnectionGuard } from '../../shared/net/address-policy.ts'
+import type { Egress } from '../../shared/net/port.ts'
+import { createHttpSend } from '../../shared/providers/chat/transport.ts'
+import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
+import type { ModelProvider } from '../../shared/providers/port.ts'
+import { createKeyring } from '../../shared/secrets/keyring.ts'
+import type { StoredInstance } from '../../shared/tenant-config/config.ts'
+import { CredentialReader, type Credentials } from '../../shared/tenant-config/credentials.ts'
+import { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
+import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
+import { TenantSettings } from '../../shared/tenant-config/settings.ts'
+import { openProvider } from './open-provider.ts'
+import type { OpenedStore } from './store.ts'
+
+/** What tenants configure at run time, and the guarded ways to the providers that they name. */
+export type OpenedTenantConfig = {
+  configs: LiveConfigs
+  credentials: CredentialReader
+  settings: TenantSettings
+  inspector: InstanceInspector
+  openInstance(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
+  egress: Pick<Egress, 'request'>
+  close(): Promise<void>
+}
+
+type Parts = { store: OpenedStore | undefined; bell: ConfigBell; log: Log }
+
+/** A provider or backend may think for an hour before its first byte (`timeout_secs`); each call has a limit of its own. */
+const IDLE_MS = 3_600_000
+
+/** Opens the runtime configuration. `undefined` where it is disabled: without a store, or without MASTER_KEY (api.md). */
+export async function openTenantConfig(
+  { masterKey, masterKeysPrevious, allowsPrivateUrls: allowPrivate }: Config,
+  { store, bell, log }: Parts,
+): Promise<OpenedTenantConfig | undefined> {
+  if (!store || !masterKey) return undefined
+  const keyring = createKeyring(masterKey, masterKeysPrevious)
+  const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
+  const credentials = new CredentialReader(keyring)
+  const guard = createConnectionGuard({ allowPrivate })
+  const egress = openEgressLazily(allowPrivate)
+  const openInstance = createInstanceOpener({ send: createHttpSend({ ...MODEL_LIMITS, guard }), fetch: egress.fetch })
+  return {
+    configs,
+    credentials,
+    settings: new TenantSettings({ configs, keyring, checkUrl: (url) => guard.checkUrl(url).href }),
+    inspector: new InstanceInspector({
+      configs,
+      credentials,
+      capabilities: store.capabilities,
+      egress,
+      async openProviders(instance, keys) {
+        const reasoning = { ...instance, options: { ...instance.options, reasoning_effort: 'low' as const } }
+        return { plain: await openInstance(instance, keys), reasoning: await openInstance(reasoning, keys) }
+      },
+    }),
+    openInstance,
+    egress,
+    async close() {
+      await configs.close()
+      await egress.close()
+    },
+  }
+}
+
+type Transports = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch'>
+
+const createInstanceOpener =
+  (transports: Transports) =>
+  ({ name, type, url, options }: StoredInstance, { key, headers }: Credentials): Promise<ModelProvider> =>
+    openProvider({
+      type,
+      baseUrl: url,
+      apiKey: key,
+      instance: name,
+      options: { ...options, headers: { ...headers } },
+      ...transports,
+    })
+
+/** The egress is opened at the first request: its library is large, and most processes never send one. */
+function openEgressLazily(allowPrivate: boolean): Egress {
+  let opened: Promise<Egress> | undefined
+  const open = () => {
+    opened ??= import('../../shared/net/egress.ts').then(({ createEgress }) =>
+      createEgress({ allowPrivate, idleTimeoutMs: IDLE_MS }),
+    )
+    return opened
+  }
+  return {
+    request: async (url, request) => (await open()).request(url, request),
+    fetch: async (input, init) => (await open()).fetch(input, init),
+    close: async () => (await opened)?.close(),
+  }
+}

@@ -1,0 +1,32 @@
+import { AppError } from '../../shared/errors.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+
+/** Runs that wait until their tenant's models are loaded. They do not exist yet, but can be cancelled. */
+export class LoadingRuns {
+  readonly #waiting = new Set<string>()
+
+  /** Calls `open` now, or when `loading` has ended. Rejects as `loading` does, and when the run was cancelled meanwhile. */
+  open(tenant: TenantId, runId: string, { loading, open }: { loading: Promise<void> | undefined; open: () => void }) {
+    return loading === undefined ? open() : this.#openLater(keyOf(tenant, runId), loading, open)
+  }
+
+  /** Returns whether the run was waiting; if so, it will not be opened. */
+  cancel(tenant: TenantId, runId: string): boolean {
+    return this.#waiting.delete(keyOf(tenant, runId))
+  }
+
+  async #openLater(key: string, loading: Promise<void>, open: () => void): Promise<void> {
+    this.#waiting.add(key)
+    try {
+      await loading
+    } catch (cause) {
+      this.#waiting.delete(key)
+      throw cause
+    }
+    if (!this.#waiting.delete(key)) throw new AppError('unavailable', 'the run was cancelled before it began')
+    open()
+  }
+}
+
+/** Unique, because neither id contains a blank. */
+const keyOf = (tenant: TenantId, runId: string): string => `${tenant} ${runId}`

@@ -1,0 +1,60 @@
+import type { ModelOptions } from '../model-options.ts'
+import type { Sealed } from '../secrets/seal.ts'
+
+/** What a route is for (D8.1). */
+const ROLES = ['main', 'subagent', 'plan', 'compact', 'transcription'] as const
+export type Role = (typeof ROLES)[number]
+
+/** Which instance and model serve a role; the fallback is both or neither (api.md "Role route"). */
+export type RoleRoute = { instance: string; model: string; fallback_instance?: string; fallback_model?: string }
+
+export type Routing = Partial<Record<Role, RoleRoute>>
+
+/** What dispatch records keep, and for how long. */
+export type Audit = { store_payloads: boolean; retention_days: number }
+
+export type InstanceType = 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'ollama'
+
+/** A named key. `key` is the masked form; the key itself is in `sealed` alone. */
+export type StoredSecret = { name: string; key: string; sealed: Sealed; updated_at: string }
+
+/** What an instance keeps sealed: its own key, and the values of extra headers, which may be keys too. */
+export type InstanceMaterial = { key?: string; headers?: Record<string, string> }
+
+/** A provider of the tenant. Its key is its own (`sealed`), a named secret's, or none. */
+export type StoredInstance = {
+  name: string
+  type: InstanceType
+  /** Absent: the provider's own address. */
+  url?: string
+  /** Name of the secret that holds the key. */
+  secret?: string
+  /** The instance's own key, masked. */
+  key?: string
+  /** Header values are masked here and whole in `sealed`. */
+  options?: ModelOptions
+  /** `InstanceMaterial` as JSON; absent when there is none. */
+  sealed?: Sealed
+  /** Changes with each PUT: results of discovery and probes belong to one revision. */
+  revision: string
+  created_at: string
+  updated_at: string
+}
+
+/** Everything that one tenant has configured: one document, so that each change is one compare-and-set. */
+export type TenantConfig = {
+  readonly routing: Routing
+  readonly audit: Audit
+  readonly instances: readonly StoredInstance[]
+  readonly secrets: readonly StoredSecret[]
+}
+
+export const EMPTY_CONFIG: TenantConfig = {
+  routing: {},
+  audit: { store_payloads: true, retention_days: 30 },
+  instances: [],
+  secrets: [],
+}
+
+/** The visible part of a key: 4 characters at most, never more than a quarter (D8.1). */
+export const maskKey = (key: string): string => `${key.slice(0, Math.min(4, Math.floor(key.length / 4)))}…`

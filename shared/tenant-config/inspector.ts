@@ -1,0 +1,96 @@
+import { AppError } from '../errors.ts'
+import type { Egress } from '../net/port.ts'
+import { discoverModels } from '../providers/discover.ts'
+import { type ProbedProviders, probeModel } from '../providers/probe.ts'
+import type { Capabilities, CapabilityStore, Discovery, Probe } from '../store/instance-capabilities.ts'
+import type { TenantId } from '../tenant.ts'
+import type { StoredInstance } from './config.ts'
+import type { CredentialReader, Credentials } from './credentials.ts'
+import type { LiveConfigs } from './live-configs.ts'
+import { findInstance } from './settings.ts'
+
+export type InspectorDeps = {
+  configs: LiveConfigs
+  credentials: CredentialReader
+  capabilities: CapabilityStore
+  egress: Pick<Egress, 'request'>
+  /** Opens the providers that a probe calls. */
+  openProviders(instance: StoredInstance, credentials: Credentials): Promise<ProbedProviders>
+  now?: () => Date
+  probeTimeoutMs?: number
+  discoverTimeoutMs?: number
+}
+
+/** api.md "Limits". */
+const PROBE_MS = 90_000
+const DISCOVER_MS = 15_000
+
+/**
+ * Asks a tenant's instances what they can do, and keeps the answers (D8.4). Every method throws `not_found` for an unknown instance;
+ * `discover` and `probe` throw `upstream` when the provider fails, within their time limits.
+ */
+export class InstanceInspector {
+  readonly #deps: InspectorDeps
+  readonly #now: () => Date
+
+  constructor(deps: InspectorDeps) {
+    this.#deps = deps
+    this.#now = deps.now ?? (() => new Date())
+  }
+
+  async discover(tenant: TenantId, name: string, signal: AbortSignal): Promise<Discovery> {
+    const { egress, capabilities, discoverTimeoutMs = DISCOVER_MS } = this.#deps
+    const { instance, credentials } = await this.#open(tenant, name)
+    const models = await discoverModels(
+      { type: instance.type, url: instance.url, ...credentials },
+      { request: egress.request, signal, timeoutMs: discoverTimeoutMs },
+    )
+    const discovery: Discovery = { models, discovered_at: this.#now().toISOString() }
+    await this.#stillThere(tenant, instance)
+    await capabilities.saveDiscovery(tenant, instance, discovery)
+    return discovery
+  }
+
+  async probe(
+    tenant: TenantId,
+    name: string,
+    { model, signal }: { model: string; signal: AbortSignal },
+  ): Promise<Probe> {
+    const { openProviders, capabilities, probeTimeoutMs = PROBE_MS } = this.#deps
+    const { instance, credentials } = await this.#open(tenant, name)
+    const providers = await openProviders(instance, credentials)
+    const deadline = AbortSignal.timeout(probeTimeoutMs)
+    const result = await probeModel(providers, model, AbortSignal.any([signal, deadline])).catch((cause: unknown) => {
+      throw deadline.aborted ? tooSlow(instance, probeTimeoutMs) : cause
+    })
+    const probe: Probe = {
+      model,
+      capabilities: result.capabilities,
+      latency_ms: result.latencyMs,
+      probed_at: this.#now().toISOString(),
+    }
+    await this.#stillThere(tenant, instance)
+    await capabilities.saveProbe(tenant, instance, probe)
+    return probe
+  }
+
+  /** What was found out about the instance as it is configured now. */
+  async capabilities(tenant: TenantId, name: string): Promise<Capabilities> {
+    const instance = findInstance(await this.#deps.configs.get(tenant), name)
+    return this.#deps.capabilities.read(tenant, instance)
+  }
+
+  async #open(tenant: TenantId, name: string): Promise<{ instance: StoredInstance; credentials: Credentials }> {
+    const config = await this.#deps.configs.get(tenant)
+    const instance = findInstance(config, name)
+    return { instance, credentials: this.#deps.credentials.read(tenant, instance, config) }
+  }
+
+  /** Results of an instance that was deleted meanwhile are not stored: nothing of it comes back. */
+  async #stillThere(tenant: TenantId, { name }: StoredInstance): Promise<void> {
+    findInstance(await this.#deps.configs.get(tenant), name)
+  }
+}
+
+const tooSlow = ({ name, type }: StoredInstance, timeoutMs: number) =>
+  new AppError('upstream', `${type} did not answer the probe of instance ${name} within ${timeoutMs / 1000} s`)

@@ -1,0 +1,158 @@
+import { LRUCache } from 'lru-cache'
+import type { JsonObject } from '../events.ts'
+import type { Log } from '../log.ts'
+import type { TenantConfigStore } from '../store/tenant-configs.ts'
+import type { TenantId } from '../tenant.ts'
+import type { Change } from './changes.ts'
+import { EMPTY_CONFIG, type TenantConfig } from './config.ts'
+
+/** Tells the other processes at once that a tenant's configuration changed. What it loses, the poll finds. */
+export type ConfigBell = {
+  ring(tenant: TenantId): void
+  /** Returns the function that ends the subscription. */
+  listen(onRing: (tenant: TenantId) => void): Promise<() => Promise<void>>
+}
+
+/**
+ * The tenants' configurations as this process sees them: read once, kept, and read again after a change anywhere. A change is
+ * effective in every process within 2 s (D8.5).
+ */
+export interface LiveConfigs {
+  /** A kept configuration is the same object until it changes. Throws `unavailable` when it must be read and the store does not answer. */
+  get(tenant: TenantId): Promise<TenantConfig>
+  /** The kept configuration, where there is one. */
+  peek(tenant: TenantId): TenantConfig | undefined
+  /** Stores a change and makes it known. Throws what `change` throws. */
+  update(tenant: TenantId, change: Change): Promise<TenantConfig>
+  /** Calls `listener` when a kept configuration has changed and will be read again. Returns the function that ends it. */
+  onChange(listener: (tenant: TenantId) => void): () => void
+  close(): Promise<void>
+}
+
+export type LiveConfigOptions = {
+  store: TenantConfigStore
+  bell: ConfigBell
+  log: Log
+  pollMs?: number
+  maxTenants?: number
+}
+
+const POLL_MS = 1_000
+const MAX_TENANTS = 10_000
+/** A process that died between storing a change and listing it told nobody: others find out after this time. */
+const KEPT_MS = 60_000
+/** More changes than this between two polls: everything is read again. */
+const POLL_PAGE = 200
+
+export async function openLiveConfigs(options: LiveConfigOptions): Promise<LiveConfigs> {
+  const configs = new PolledConfigs(options)
+  await configs.start()
+  return configs
+}
+
+/**
+ * A configuration is read at its first use. It is dropped when the bell names its tenant, when the list of changes does, or when
+ * that list cannot be followed; its next use reads it again.
+ */
+class PolledConfigs implements LiveConfigs {
+  readonly #options: LiveConfigOptions
+  readonly #kept: LRUCache<TenantId, TenantConfig>
+  readonly #reading = new Map<TenantId, Promise<TenantConfig>>()
+  readonly #listeners = new Set<(tenant: TenantId) => void>()
+  #lastSeq: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isPolling = false
+  #stopListening = async () => {}
+
+  constructor(options: LiveConfigOptions) {
+    this.#options = options
+    this.#kept = new LRUCache({ max: options.maxTenants ?? MAX_TENANTS, ttl: KEPT_MS })
+  }
+
+  async start(): Promise<void> {
+    this.#stopListening = await this.#options.bell.listen((tenant) => this.#drop(tenant))
+    await this.#poll()
+    this.#timer = setInterval(() => void this.#poll(), this.#options.pollMs ?? POLL_MS).unref()
+  }
+
+  peek(tenant: TenantId): TenantConfig | undefined {
+    return this.#kept.get(tenant)
+  }
+
+  async get(tenant: TenantId): Promise<TenantConfig> {
+    return this.#kept.get(tenant) ?? this.#reading.get(tenant) ?? this.#read(tenant)
+  }
+
+  async update(tenant: TenantId, change: Change): Promise<TenantConfig> {
+    const doc = await this.#options.store.update(tenant, (before) => ({ ...change(toConfig(before)) }))
+    this.#drop(tenant)
+    this.#options.bell.ring(tenant)
+    return toConfig(doc)
+  }
+
+  onChange(listener: (tenant: TenantId) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#stopListening()
+  }
+
+  /** A read that was under way when the tenant's configuration changed is returned to its callers, but not kept. */
+  #read(tenant: TenantId): Promise<TenantConfig> {
+    const reading = this.#options.store.read(tenant).then((doc) => {
+      const config = toConfig(doc)
+      if (this.#reading.get(tenant) === reading) this.#kept.set(tenant, config)
+      return config
+    })
+    this.#reading.set(tenant, reading)
+    const forget = () => {
+      if (this.#reading.get(tenant) === reading) this.#reading.delete(tenant)
+    }
+    reading.then(forget, forget)
+    return reading
+  }
+
+  #drop(tenant: TenantId): void {
+    this.#kept.delete(tenant)
+    this.#reading.delete(tenant)
+    for (const listener of this.#listeners) listener(tenant)
+  }
+
+  #dropAll(): void {
+    for (const tenant of new Set([...this.#kept.keys(), ...this.#reading.keys()])) this.#drop(tenant)
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
+    try {
+      await this.#followChanges()
+    } catch (cause) {
+      this.#options.log.debug('the list of configuration changes could not be read', { cause })
+    } finally {
+      this.#isPolling = false
+    }
+  }
+
+  /** One change is read while nothing happens; the page only when there are more. */
+  async #followChanges(): Promise<void> {
+    const [newest] = await this.#options.store.changes(1)
+    const last = this.#lastSeq
+    const seq = newest?.seq ?? 0
+    if (last === seq) return
+    if (last === undefined) this.#dropAll()
+    else {
+      const changes = await this.#options.store.changes(POLL_PAGE)
+      const fresh = changes.filter((change) => change.seq > last)
+      if (fresh.at(-1)?.seq !== last + 1) this.#dropAll() // The list no longer holds all of them.
+      for (const { tenant } of fresh) this.#drop(tenant)
+    }
+    this.#lastSeq = seq
+  }
+}
+
+const toConfig = (doc: JsonObject | undefined): TenantConfig =>
+  doc === undefined ? EMPTY_CONFIG : (doc as unknown as TenantConfig)

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+
+/** A folder for uploads that are under way. Nothing in it outlives its process. */
+export type Spool = {
+  readonly dir: string
+  /** Deletes the folder with all that is left in it. */
+  close(): Promise<void>
+}
+
+/** Owners that cannot be asked, since they ran on another machine, are taken for dead after this time. */
+const STALE_MS = 24 * 3_600_000
+
+/**
+ * Makes this process's folder under `root`, and deletes the folders of processes that are gone: what a crash left behind. Folders
+ * are named `<host>.<pid>.<uuid>`, so that processes that share `root` leave each other's alone.
+ */
+export async function openSpool(root: string, self: { pid: number; isAlive(pid: number): boolean }): Promise<Spool> {
+  await mkdir(root, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(root)) {
+    if (await isAbandoned(root, name, self)) await rm(join(root, name), { recursive: true, force: true })
+  }
+  const dir = join(root, `${hostname()}.${self.pid}.${randomUUID()}`)
+  await mkdir(dir, { mode: 0o700 })
+  return { dir, close: () => rm(dir, { recursive: true, force: true }) }
+}
+
+async function isAbandoned(root: string, name: string, self: { pid: number; isAlive(pid: number): boolean }) {
+  const [, host, pid] = /^(.+)\.(\d+)\.[0-9a-f-]{36}$/.exec(name) ?? []
+  if (host === undefined) return false // Not ours.
+  if (host === hostname()) return Number(pid) === self.pid || !self.isAlive(Number(pid))
+  const { mtimeMs } = await stat(join(root, name)).catch(() => ({ mtimeMs: Date.now() }))
+  return Date.now() - mtimeMs > STALE_MS
+}

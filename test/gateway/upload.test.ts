@@ -1,0 +1,205 @@
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import express, { type RequestHandler } from 'express'
+import { createReceiveUpload, type ReceivedUpload, type UploadLimits } from '../../services/gateway/upload.ts'
+import { recover } from '../../services/http/errors.ts'
+import { createRoutes } from '../../services/http/routes.ts'
+import { createServer, type HttpServer } from '../../services/http/server.ts'
+import { createLog } from '../../shared/log.ts'
+
+const LIMITS: UploadLimits = {
+  maxFileBytes: 1_000,
+  maxFields: 5,
+  maxFieldBytes: 500,
+  maxUploads: 2,
+  windowMs: 100,
+  minWindowBytes: 10,
+}
+
+const B = 'boundary-7'
+const part = (name: string, value: string, extra = '') =>
+  `--${B}\r\nContent-Disposition: form-data; name="${name}"${extra}\r\n\r\n${value}\r\n`
+const file = (bytes: number, { name = 'file', fileName = 'a.wav' } = {}) =>
+  part(name, 'x'.repeat(bytes), `; filename="${fileName}"\r\nContent-Type: audio/wav`)
+const END = `--${B}--\r\n`
+
+describe('uploads', () => {
+  let dir: string
+  let server: HttpServer
+  let port: number
+  let received: ReceivedUpload[]
+  const sockets: Socket[] = []
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-upload-'))
+    received = []
+    const receive = createReceiveUpload(dir, LIMITS)
+    const app = express()
+    const answer: RequestHandler = async (req, res) => {
+      const upload = await receive(req, res)
+      received.push(upload)
+      res.json({ fields: upload.fields, file: { ...upload.file, path: undefined } })
+    }
+    app.use(createRoutes({ '/': { post: answer } }, []))
+    app.use(recover(createLog({ level: 'error', write: () => {} })))
+    server = createServer(app)
+    port = (await server.listen(0, '127.0.0.1')).port
+  })
+
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy()
+    await server.close(0)
+    await rm(dir, { recursive: true })
+  })
+
+  const post = async (body: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: { 'content-type': `multipart/form-data; boundary=${B}`, ...headers },
+      body,
+    })
+    return { status: response.status, body: (await response.json()) as { error?: { param?: string; message: string } } }
+  }
+
+  const isEmpty = async () => {
+    for (let tries = 0; tries < 200; tries++) {
+      if ((await readdir(dir)).length === 0) return true
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return false
+  }
+
+  /** Opens an upload by hand; resolves with the socket once the head and `body` are sent. */
+  const begin = async (body: string, length = 5_000) => {
+    const socket = connect(port, '127.0.0.1')
+    sockets.push(socket)
+    await once(socket, 'connect')
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=${B}\r\nContent-Length: ${length}\r\n\r\n${body}`,
+    )
+    return socket
+  }
+
+  it('D9.2: fields keep names, values and order whatever their place, brackets and repetitions included', async () => {
+    const { status, body } = await post(
+      [part('model', 'm'), part('a[]', '1'), file(9), part('a[]', '2'), part('word_timestamps', 'false'), END].join(''),
+    )
+    expect(status).to.equal(200)
+    expect(body).to.deep.equal({
+      fields: [
+        ['model', 'm'],
+        ['a[]', '1'],
+        ['a[]', '2'],
+        ['word_timestamps', 'false'],
+      ],
+      file: { name: 'a.wav', contentType: 'audio/wav', bytes: 9 },
+    })
+    const [upload] = received
+    expect(await readFile(upload?.file.path ?? '', 'latin1')).to.equal('x'.repeat(9))
+    await upload?.discard()
+    expect(await isEmpty()).to.equal(true)
+  })
+
+  it('a file name with a path keeps its last part alone, and names no file of ours', async () => {
+    await post([file(1, { fileName: '../../etc/passwd' }), END].join(''))
+    const [upload] = received
+    expect(upload?.file.name).to.equal('passwd')
+    expect(upload?.file.path.startsWith(dir)).to.equal(true)
+    await upload?.discard()
+  })
+
+  it('a file of just the limit is taken, a byte more is 413, and nothing stays on the disk', async () => {
+    expect((await post([file(LIMITS.maxFileBytes), END].join(''))).status).to.equal(200)
+    await received[0]?.discard()
+    const refused = await post([file(LIMITS.maxFileBytes + 1), END].join(''))
+    expect(refused).to.deep.include({ status: 413 })
+    expect(refused.body.error?.param).to.equal('/file')
+    expect(await isEmpty()).to.equal(true)
+  })
+
+  it('a declared length beyond every limit is 413 before anything is read', async () => {
+    const socket = await begin('', 10_000_000)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).to.contain('413')
+  })
+
+  it('an endless file is answered at the limit, though the client goes on sending', async () => {
+    const socket = await begin(file(2_000).slice(0, 1_900), 7_000)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).to.contain('413')
+    socket.destroy()
+    expect(await isEmpty()).to.equal(true)
+  })
+
+  for (const [what, body, status] of [
+    ['no file', part('model', 'm') + END, 400],
+    ['two files', file(1) + file(1) + END, 400],
+    ['a file in another field', file(1, { name: 'audio' }) + END, 400],
+    ['a truncated form', file(5), 400],
+    ['garbage', 'this is no form', 400],
+    ['a part without a name', `--${B}\r\nContent-Disposition: form-data\r\n\r\nx\r\n${file(1)}${END}`, 400],
+    ['many fields', part('a', 'x').repeat(50) + file(1) + END, 400],
+    ['a long name', part('n'.repeat(300), 'x') + file(1) + END, 400],
+    ['a large field', part('prompt', 'x'.repeat(600)) + file(1) + END, 413],
+    ['fields that are large together', part('prompt', 'x'.repeat(300)).repeat(2) + file(1) + END, 413],
+  ] as const)
+    it(`a form with ${what} is ${status} and leaves nothing`, async () => {
+      expect((await post(body)).status).to.equal(status)
+      expect(await isEmpty()).to.equal(true)
+    })
+
+  for (const [what, headers] of [
+    ['JSON', { 'content-type': 'application/json' }],
+    ['another multipart', { 'content-type': 'multipart/mixed; boundary=x' }],
+    ['a compressed form', { 'content-encoding': 'gzip' }],
+  ] as const)
+    it(`D9.1: ${what} is 415`, async () => {
+      expect((await post(file(1) + END, headers)).status).to.equal(415)
+    })
+
+  it('a form without a boundary is 400', async () => {
+    expect((await post(file(1) + END, { 'content-type': 'multipart/form-data' })).status).to.equal(400)
+  })
+
+  it('D9.2: a client that leaves in the middle leaves nothing', async () => {
+    const socket = await begin(file(600).slice(0, 500))
+    while ((await readdir(dir)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    socket.destroy()
+    expect(await isEmpty()).to.equal(true)
+  })
+
+  it('a client that sends too slowly is 408 and leaves nothing', async () => {
+    const socket = await begin(file(600).slice(0, 500))
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).to.contain('408')
+    socket.destroy()
+    expect(await isEmpty()).to.equal(true)
+  })
+
+  it('more uploads at one time than are taken are 503; when one ends, another is taken', async () => {
+    const open = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
+    while ((await readdir(dir)).length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect((await post(file(1) + END)).status).to.equal(503)
+    for (const socket of open) socket.destroy()
+    expect(await isEmpty()).to.equal(true)
+    expect((await post(file(1) + END)).status).to.equal(200)
+  })
+
+  it('a client that waits for "continue" gets it', async () => {
+    const body = file(1) + END
+    const socket = connect(port, '127.0.0.1')
+    sockets.push(socket)
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: multipart/form-data; boundary=${B}\r\nContent-Length: ${body.length}\r\n\r\n`,
+    )
+    const [first] = (await once(socket, 'data')) as [Buffer]
+    expect(String(first)).to.contain('100 Continue')
+    socket.write(body)
+    const [second] = (await once(socket, 'data')) as [Buffer]
+    expect(String(second)).to.contain('200 OK')
+  })
+})

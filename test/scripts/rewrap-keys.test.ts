@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { openStore } from '../../services/wiring/store.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import { createLog } from '../../shared/log.ts'
+import { createKeyring, type Keyring } from '../../shared/secrets/keyring.ts'
+import { seal, unseal } from '../../shared/secrets/seal.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { putSecret } from '../../shared/tenant-config/changes.ts'
+import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenant-config/config.ts'
+
+const SCRIPT = fileURLToPath(new URL('../../scripts/rewrap-keys', import.meta.url))
+const KEY = 'sk-canary-0123456789'
+const ACME = 'acme' as TenantId
+const [old, fresh] = [randomBytes(32), randomBytes(32)]
+const base64 = (key: Buffer) => key.toString('base64')
+
+type Ended = { code: number; stdout: string; stderr: string }
+
+function run(env: Record<string, string>, args: readonly string[] = []): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], ...env } }
+    execFile(SCRIPT, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
+}
+
+describe('scripts/rewrap-keys', () => {
+  let dir: string
+  const rotation = () => ({ DATA_DIR: dir, MASTER_KEY: base64(fresh), MASTER_KEY_PREVIOUS: base64(old) })
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-rewrap-'))
+  })
+  afterEach(() => rm(dir, { recursive: true }))
+
+  const openConfigs = async () => {
+    const log = createLog({ level: 'error', write: () => {} })
+    const store = await openStore(loadConfig({ DATA_DIR: dir }, 'standalone'), 'standalone', log)
+    if (!store) throw new Error('the standalone form always has a store')
+    return store
+  }
+
+  const storeSecret = async (ring: Keyring, name = 'team') => {
+    const store = await openConfigs()
+    const sealed = seal(KEY, { tenant: ACME, kind: 'secret', name }, ring)
+    const change = putSecret({ name, key: 'sk-c…', sealed, updated_at: '2026-11-22T09:00:00.000Z' })
+    await store.tenantConfigs.update(ACME, (doc) => ({ ...change((doc ?? EMPTY_CONFIG) as unknown as TenantConfig) }))
+    await store.close()
+  }
+
+  const readSecret = async (ring: Keyring) => {
+    const store = await openConfigs()
+    const config = (await store.tenantConfigs.read(ACME)) as unknown as TenantConfig
+    await store.close()
+    const [secret] = config.secrets
+    return secret && unseal(secret.sealed, { tenant: ACME, kind: 'secret', name: secret.name }, ring)
+  }
+
+  it('wraps the records in the database of DATA_DIR, prints counts and no key, and finds nothing to do the second time', async () => {
+    await storeSecret(createKeyring(old))
+    const first = await run(rotation())
+    expect(first).to.include({ code: 0, stderr: '' })
+    expect(first.stdout).to.include('tenant acme: 1 wrapped, 0 already').and.include('1 tenants: 1 records wrapped')
+    expect(await readSecret(createKeyring(fresh))).to.equal(KEY)
+    const second = await run(rotation())
+    expect(second).to.include({ code: 0 })
+    expect(second.stdout).to.include('tenant acme: 0 wrapped, 1 already')
+    for (const key of [KEY, base64(old), base64(fresh)]) expect(first.stdout + second.stdout).not.to.include(key)
+  })
+
+  it('ends with 1 when a record needs a key that is missing, and names the record and the id of the key', async () => {
+    const stranger = createKeyring(randomBytes(32))
+    await storeSecret(stranger, 'lost')
+    const { code, stdout, stderr } = await run(rotation())
+    expect(code).to.equal(1)
+    expect(stdout).to.include('secret lost').and.include(stranger.primary.id)
+    expect(stderr).to.include('1 records need a key that is missing')
+    expect(stdout).not.to.include('No record needs another master key')
+  })
+
+  for (const [what, env, expected] of [
+    ['without MASTER_KEY', () => ({ DATA_DIR: dir }), 'MASTER_KEY is not set'],
+    ['with a wrong MASTER_KEY', () => ({ DATA_DIR: dir, MASTER_KEY: 'short' }), 'MASTER_KEY does not fit'],
+    ['where there is no database', rotation, 'there is no '],
+  ] as [string, () => Record<string, string>, string][])
+    it(`D1.3: ends with 78 ${what}, says what is wrong, and creates nothing`, async () => {
+      const { code, stderr } = await run(env())
+      expect(code).to.equal(78)
+      expect(stderr).to.include(expected)
+      expect(await readdir(dir)).to.deep.equal([])
+    })
+
+  it('--help says which settings it reads and in what order a rotation is done', async () => {
+    const { code, stdout } = await run({}, ['--help'])
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/^usage: scripts\/rewrap-keys/)
+    for (const name of ['MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'MONGODB_URL', 'DATA_DIR']) expect(stdout).to.include(name)
+  })
+})

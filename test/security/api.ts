@@ -1,0 +1,37 @@
+/** A response with its body as text. */
+export type Reply = { status: number; headers: Headers; text: string }
+
+export type Call = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
+
+/** Sends one request; a body is sent as JSON, a form as it is. Reads the response to its end, or until `signal`. */
+export async function call(
+  url: string,
+  { method, path, body, headers = {} }: Call,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  const isForm = body instanceof FormData
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...(body !== undefined && !isForm && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** As `call`, and throws when the status is not 2xx: for the preparation of an attack. */
+export async function prepare(url: string, request: Call): Promise<Reply> {
+  const reply = await call(url, request)
+  if (reply.status > 299)
+    throw new Error(`${request.method} ${request.path} was answered ${reply.status}: ${reply.text}`)
+  return reply
+}
+
+/** The fields of a transcription, with a short file. */
+export function transcriptionForm(instance: string, file = new Blob(['RIFF'])): FormData {
+  const form = new FormData()
+  form.append('provider_instance', instance)
+  form.append('model', 'whisper')
+  form.append('file', file, 'a.wav')
+  return form
+}

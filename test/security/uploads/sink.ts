@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A transcription backend that counts the bytes of each request and answers when it has all of them. */
+export class Sink implements AsyncDisposable {
+  /** The bytes of each request that arrived completely. */
+  readonly sizes: number[] = []
+  /** Holds answers back while it is set. */
+  gate: Promise<void> | undefined
+  readonly #server: Server
+  #begun = 0
+
+  private constructor() {
+    this.#server = createServer(async (req, res) => {
+      this.#begun += 1
+      let bytes = 0
+      req.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+      })
+      await once(req, 'end').catch(() => {})
+      if (!req.complete) return
+      this.sizes.push(bytes)
+      await this.gate
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"heard"}')
+    })
+  }
+
+  static async start(): Promise<Sink> {
+    const sink = new Sink()
+    sink.#server.listen(0, '127.0.0.1')
+    await once(sink.#server, 'listening')
+    return sink
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
+  }
+
+  get begun(): number {
+    return this.#begun
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close()
+    this.#server.closeAllConnections()
+    await once(this.#server, 'close')
+  }
+}

@@ -1,0 +1,123 @@
+import { EventEmitter, once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createLog } from '../../shared/log.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import type { Store } from '../../shared/store/port.ts'
+import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
+import { createTenantConfigStore, type TenantConfigStore } from '../../shared/store/tenant-configs.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { putEngine } from '../../shared/tenant-config/changes.ts'
+import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
+
+const ACME = 'acme' as TenantId
+const OTHER = 'other' as TenantId
+const days = (retention_days: number) => putEngine({ audit: { retention_days } })
+const DEAF: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
+
+describe("tenants' configurations as a process sees them", () => {
+  let dir: string
+  let store: Store
+  let reads: string[]
+  let polled: EventEmitter
+  let counted: TenantConfigStore
+  let isListAway = false
+  const opened: LiveConfigs[] = []
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-configs-'))
+    store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
+    const configs = createTenantConfigStore(store)
+    reads = []
+    polled = new EventEmitter()
+    counted = {
+      ...configs,
+      read: (tenant) => (reads.push(tenant), configs.read(tenant)),
+      changes: (limit) =>
+        (isListAway ? Promise.reject(new Error('away')) : configs.changes(limit)).finally(() =>
+          setImmediate(() => polled.emit('poll')),
+        ),
+    }
+  })
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((configs) => configs.close()))
+    await store.close()
+    await rm(dir, { recursive: true })
+  })
+
+  const open = async (bell: ConfigBell = DEAF, pollMs = 20) => {
+    const configs = await openLiveConfigs({ store: counted, bell, log: createLog({ level: 'error' }), pollMs })
+    opened.push(configs)
+    return configs
+  }
+
+  it('reads a configuration once, however often and however much at once it is asked for', async () => {
+    const configs = await open()
+    await Promise.all([configs.get(ACME), configs.get(ACME)])
+    expect(await configs.get(ACME)).to.equal(configs.peek(ACME))
+    expect(reads).to.deep.equal([ACME])
+  })
+
+  it('D8.5: a change of another process is seen by the poll alone, and only its tenant is read again', async () => {
+    const [writer, reader] = [await open(), await open()]
+    await Promise.all([reader.get(ACME), reader.get(OTHER)])
+    await writer.update(ACME, days(7))
+    while (reader.peek(ACME) !== undefined) await once(polled, 'poll')
+    expect((await reader.get(ACME)).audit.retention_days).to.equal(7)
+    expect(reads).to.deep.equal([ACME, OTHER, ACME])
+  })
+
+  it('D8.5: with a bell it is seen at once, without any poll', async () => {
+    const listeners = new Set<(tenant: TenantId) => void>()
+    const bell: ConfigBell = {
+      ring: (tenant) => listeners.forEach((listener) => listener(tenant)),
+      listen: async (listener) => {
+        listeners.add(listener)
+        return async () => void listeners.delete(listener)
+      },
+    }
+    const [writer, reader] = [await open(bell, 3_600_000), await open(bell, 3_600_000)]
+    await reader.get(ACME)
+    await writer.update(ACME, days(7))
+    expect((await reader.get(ACME)).audit.retention_days).to.equal(7)
+    await Promise.all(opened.splice(0).map((configs) => configs.close()))
+    expect(listeners.size).to.equal(0)
+  })
+
+  it('more changes between two polls than a poll reads: everything is read again', async () => {
+    const writer = await open(DEAF, 3_600_000)
+    const reader = await open()
+    await Promise.all([reader.get(ACME), reader.get(OTHER)])
+    isListAway = true
+    await writer.update(OTHER, days(3))
+    for (let i = 1; i <= 200; i++) await writer.update(ACME, days(i))
+    isListAway = false
+    while (reader.peek(OTHER) !== undefined) await once(polled, 'poll')
+    expect((await reader.get(OTHER)).audit.retention_days).to.equal(3)
+    expect((await reader.get(ACME)).audit.retention_days).to.equal(200)
+  })
+
+  it('50 writers at once lose no change', async () => {
+    const configs = await open()
+    const rename = (i: number) => putEngine({ routing: {}, audit: { retention_days: i } })
+    await Promise.all(Array.from({ length: 50 }, (_, i) => configs.update(ACME, rename(i + 1))))
+    const changes = await counted.changes(200)
+    expect(changes.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 50 }, (_, i) => 50 - i))
+    expect(await counted.tenants(undefined)).to.deep.equal([ACME])
+  })
+
+  it('a refused change stores nothing and rings nobody', async () => {
+    let rings = 0
+    const configs = await open({ ...DEAF, ring: () => rings++ })
+    const bad = putEngine({ routing: { main: { instance: 'nobody', model: 'm' } } })
+    await configs.update(ACME, bad).then(
+      () => expect.fail('was accepted'),
+      (error: Error) => expect(error.message).to.contain('nobody'),
+    )
+    expect(rings).to.equal(0)
+    expect(await counted.changes(1)).to.deep.equal([])
+  })
+})
