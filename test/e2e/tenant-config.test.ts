@@ -1,0 +1,245 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+import { until } from '../support/until.ts'
+
+const KEY = 'sk-canary-0123456789'
+
+inBothForms('runtime configuration', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  let product: Product
+  let own: ModelServer
+
+  before(async () => {
+    product = await startProduct({
+      MONGODB_URL: mongo?.url ?? '',
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      ALLOW_PRIVATE_URLS: 'true',
+    })
+  })
+
+  beforeEach(async () => {
+    own = await startModelServer()
+    own.otherwise(() => 'from the tenant')
+    product.model.otherwise(() => 'from the server')
+  })
+
+  afterEach(async () => {
+    await call('PUT', '/config/engine', { routing: {} })
+    await own.close()
+  })
+
+  after(() => product.close())
+
+  const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
+
+  const putInstance = (name: string, body: object = {}) =>
+    call('PUT', `/config/instances/${name}`, { type: 'openai-compatible', url: own.url, key: KEY, ...body })
+
+  const route = (routing: object) => call('PUT', '/config/engine', { routing })
+
+  const textOf = async (body: object = {}) => {
+    const stream = await product.run({ prompt: 'hi', ...body })
+    const frames = await stream.all()
+    const last = frames.at(-1)
+    if (last?.event === 'error') return `error ${String(last.data['code'])}`
+    return frames.find(({ event }) => event === 'text')?.data['text']
+  }
+
+  /** Several runs in turn reach every gateway and every worker. */
+  const everywhere = async (text: string) => {
+    let texts: unknown[] = []
+    await until(
+      async () => {
+        texts = await Promise.all(Array.from({ length: 6 }, () => textOf()))
+        return texts.every((each) => each === text)
+      },
+      { what: `every run to answer "${text}"`, withinMs: 2_000, lastSeen: () => texts },
+    )
+  }
+
+  it('D8.5: a main route drives the runs of its tenant on every process within two seconds, and so does its end', async () => {
+    expect(await textOf()).to.equal('from the server')
+    await putInstance('main')
+    expect((await route({ main: { instance: 'main', model: 'm-1' } })).status).to.equal(200)
+    await everywhere('from the tenant')
+    expect(own.requests.at(-1)).to.nested.include({ 'body.model': 'm-1', 'headers.authorization': `Bearer ${KEY}` })
+    await route({})
+    await everywhere('from the server')
+  })
+
+  it('D8.5: a run that is under way calls the new route from its next turn on', async () => {
+    const changed = Promise.withResolvers<void>()
+    product.model.answer([{ hold: changed.promise }, { tool: 'TodoWrite', input: { todos: [] } }])
+    const stream = await product.run({ prompt: 'hi' })
+    await stream.until('turn_start')
+    await putInstance('main')
+    await route({ main: { instance: 'main', model: 'm-1' } })
+    await everywhere('from the tenant')
+    changed.resolve()
+    const frames = await stream.all()
+    const models = frames.filter(({ event }) => event === 'turn_start').map(({ data }) => data['model'])
+    expect(models).to.deep.equal(['test-model', 'm-1'])
+    expect(frames.find(({ event }) => event === 'text')?.data['text']).to.equal('from the tenant')
+  })
+
+  it('sessions follow the route too, and a model of the request replaces the route’s', async () => {
+    await putInstance('main')
+    await route({ main: { instance: 'main', model: 'm-1' } })
+    await everywhere('from the tenant')
+    const { body } = await call('POST', '/sessions')
+    const { session_id } = body as { session_id: string }
+    const stream = await product.stream(`/sessions/${session_id}/messages`, { prompt: 'hi', model: 'm-2' })
+    await stream.all()
+    expect(own.requests.at(-1)).to.have.nested.property('body.model', 'm-2')
+  })
+
+  it('api.md Role route: the fallback takes the turn of a main provider that fails', async () => {
+    const down = await startModelServer()
+    await putInstance('down', { url: down.url })
+    await putInstance('spare')
+    await down.close()
+    const main = { instance: 'down', model: 'm-1', fallback_instance: 'spare', fallback_model: 'm-9' }
+    await route({ main })
+    await everywhere('from the tenant')
+    expect(own.requests.at(-1)).to.have.nested.property('body.model', 'm-9')
+    await route({})
+    await Promise.all([call('DELETE', '/config/instances/down'), call('DELETE', '/config/instances/spare')])
+  })
+
+  it('a secret that is replaced or deleted counts from then on', async () => {
+    await call('PUT', '/config/secrets/team', { value: KEY })
+    await putInstance('named', { key: undefined, secret: 'team' })
+    await route({ main: { instance: 'named', model: 'm-1' } })
+    await everywhere('from the tenant')
+    await call('PUT', '/config/secrets/team', { value: 'sk-second-0123456789' })
+    await until(
+      async () => {
+        await Promise.all(Array.from({ length: 4 }, () => textOf()))
+        const keys = own.requests.slice(-4).map(({ headers }) => headers['authorization'])
+        return keys.every((key) => key === 'Bearer sk-second-0123456789')
+      },
+      { what: 'every process to use the second key', withinMs: 2_000 },
+    )
+    await call('DELETE', '/config/secrets/team')
+    await until(
+      async () => {
+        const { status } = await call('POST', '/agent/run', { prompt: 'hi' })
+        return status === 503
+      },
+      { what: 'runs without a key to be refused', withinMs: 2_000 },
+    )
+  })
+
+  it('D8.4: discovery and probes are kept with the instance, and not beyond a change of it', async () => {
+    own.models = ['m-1', 'm-2']
+    await putInstance('asked')
+    const discovered = await call('POST', '/config/instances/asked/discover')
+    expect(discovered.status).to.equal(200)
+    expect(discovered.body).to.have.nested.property('models[1].id', 'm-2')
+    const probed = await call('POST', '/config/instances/asked/probe', { model: 'm-1' })
+    expect(probed.body).to.have.nested.property('capabilities.streaming', true)
+    const kept = await call('GET', '/config/instances/asked/capabilities')
+    expect(kept.body).to.deep.equal({ discovery: discovered.body, probes: [probed.body] })
+    await putInstance('asked', { url: `${own.url}/other` })
+    expect((await call('GET', '/config/instances/asked/capabilities')).body).to.deep.equal({
+      discovery: null,
+      probes: [],
+    })
+    await own.close()
+    expect((await call('POST', '/config/instances/asked/discover')).status).to.equal(502)
+  })
+
+  it('nothing that was stored is answered in clear', async () => {
+    await putInstance('hidden', { options: { headers: { 'x-token': 'canary-header-value' } } })
+    await call('PUT', '/config/secrets/hidden', { value: KEY })
+    for (const path of ['/engine', '/instances', '/instances/hidden', '/secrets', '/secrets/hidden']) {
+      const { status, text } = await call('GET', `/config${path}`)
+      expect(status, path).to.equal(200)
+      expect(text, path).to.contain('sk-c…')
+      expect(text, path).not.to.contain('canary')
+    }
+    expect(product.log.join('\n')).not.to.contain(KEY)
+  })
+
+  it('D2.7: instances and secrets are listed in pages in the order of their names', async () => {
+    for (const name of ['z-1', 'z-2', 'z-3']) await call('PUT', `/config/secrets/${name}`, { value: KEY })
+    const names: string[] = []
+    let cursor: string | null = ''
+    do {
+      const { body } = await call('GET', `/config/secrets?limit=2${cursor && `&cursor=${cursor}`}`)
+      const page = body as { secrets: { name: string }[]; next_cursor: string | null }
+      names.push(...page.secrets.map(({ name }) => name))
+      cursor = page.next_cursor
+    } while (cursor !== null)
+    expect(names).to.deep.equal(names.toSorted()).and.to.include.members(['z-1', 'z-2', 'z-3'])
+    expect(new Set(names).size).to.equal(names.length)
+  })
+
+  for (const [what, method, path, body, status] of [
+    ['a key of no characters', 'PUT', '/config/secrets/a', { value: '' }, 400],
+    ['a key of 64 KB', 'PUT', '/config/secrets/a', { value: 'x'.repeat(65_536) }, 400],
+    ['a key with a blank', 'PUT', '/config/secrets/a', { value: 'a b' }, 400],
+    ['a name outside the pattern', 'PUT', '/config/secrets/.a', { value: KEY }, 404],
+    ['a name of 65 characters', 'GET', `/config/instances/${'a'.repeat(65)}`, undefined, 404],
+    ['an unknown type', 'PUT', '/config/instances/a', { type: 'demo' }, 400],
+    ['no type', 'PUT', '/config/instances/a', {}, 400],
+    ['another scheme', 'PUT', '/config/instances/a', { type: 'openai', url: 'ftp://x' }, 400],
+    ['a user in the URL', 'PUT', '/config/instances/a', { type: 'openai', url: 'http://u:p@x' }, 400],
+    ['the metadata service', 'PUT', '/config/instances/a', { type: 'openai', url: 'http://169.254.169.254/' }, 400],
+    ['an unknown option', 'PUT', '/config/instances/a', { type: 'openai', options: { top_k: 1 } }, 400],
+    [
+      'a fallback without its model',
+      'PUT',
+      '/config/engine',
+      { routing: { main: { instance: 'a', model: 'm', fallback_instance: 'a' } } },
+      400,
+    ],
+    [
+      'a route to an unknown instance',
+      'PUT',
+      '/config/engine',
+      { routing: { main: { instance: 'nobody', model: 'm' } } },
+      400,
+    ],
+    ['a retention of 0 days', 'PUT', '/config/engine', { audit: { retention_days: 0 } }, 400],
+    ['an unknown secret', 'DELETE', '/config/secrets/nobody', undefined, 404],
+    ['an unknown instance', 'POST', '/config/instances/nobody/discover', undefined, 404],
+    ['a probe without a model', 'POST', '/config/instances/nobody/probe', {}, 400],
+  ] as const)
+    it(`${what} is ${status}`, async () => {
+      expect((await call(method, path, body)).status).to.equal(status)
+    })
+})
+
+inBothForms('runtime configuration without a master key', (startProduct) => {
+  let product: Product
+  before(async () => {
+    product = await startProduct()
+  })
+  after(() => product.close())
+
+  it('api.md: every configuration endpoint and the transcription proxy answer 503, and runs use the server’s model', async () => {
+    for (const [method, path] of [
+      ['GET', '/config/engine'],
+      ['PUT', '/config/engine'],
+      ['GET', '/config/providers'],
+      ['PUT', '/config/secrets/a'],
+      ['DELETE', '/config/secrets/a'],
+      ['PUT', '/config/instances/a'],
+      ['POST', '/config/instances/a/discover'],
+      ['POST', '/config/instances/a/probe'],
+      ['GET', '/config/instances/a/capabilities'],
+      ['POST', '/audio/transcriptions'],
+    ] as const) {
+      const { status, body } = await product.call(method, path, method === 'GET' ? undefined : {})
+      expect(status, path).to.equal(503)
+      expect(body).to.have.nested.property('error.code', 'config_disabled')
+    }
+    product.model.answer('from the server')
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    expect(frames.at(-1)?.event).to.equal('done')
+  })
+})
