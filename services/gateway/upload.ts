@@ -6,6 +6,7 @@ import type { Request, Response } from 'express'
 import multer, { diskStorage, MulterError, type Options } from 'multer'
 import { AppError, invalidRequest } from '../../shared/errors.ts'
 import type { Upload } from '../../shared/transcription/transcribe.ts'
+import { liftBodyDeadline } from '../http/server.ts'
 
 export type UploadLimits = {
   maxFileBytes: number
@@ -57,6 +58,7 @@ export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS):
   const receiveForm = formReceiver(dir, uploads, limits)
   return async (req, res) => {
     checkHeaders(req, limits)
+    liftBodyDeadline(req) // `watchRate` limits it instead.
     if (uploads.size >= limits.maxUploads) throw tooManyUploads()
     const early = Promise.withResolvers<never>()
     const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }

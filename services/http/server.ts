@@ -1,5 +1,6 @@
 import {
   createServer as createHttpServer,
+  type IncomingMessage,
   type RequestListener,
   type Server,
   type ServerResponse,
@@ -12,7 +13,7 @@ import { newId } from '../../shared/ids.ts'
 
 export type ServerLimits = {
   headersTimeoutMs: number
-  /** For a whole request. The body reader has a shorter deadline of its own and a better answer. */
+  /** For a whole request, unless its handler has called `liftBodyDeadline`. The body reader has a shorter deadline and a better answer. */
   requestTimeoutMs: number
   /** Longer than a load balancer's idle timeout, so that the balancer closes first and never sends into a closing connection. */
   keepAliveMs: number
@@ -62,6 +63,7 @@ class NodeServer implements HttpServer {
   readonly #app: RequestListener
   readonly #server: Server
   readonly #backlog: number
+  readonly #requestTimeoutMs: number
   readonly #running = new Set<ServerResponse>()
   readonly #requestsLeft: (socket: Duplex) => number
   #isDraining = false
@@ -70,6 +72,7 @@ class NodeServer implements HttpServer {
   constructor(app: RequestListener, limits: ServerLimits) {
     this.#app = app
     this.#backlog = limits.backlog
+    this.#requestTimeoutMs = limits.requestTimeoutMs
     this.#server = createHttpServer(optionsOf(limits), this.#handle)
     this.#requestsLeft = createRequestCount(limits.maxRequestsPerSocket)
     this.#server.maxConnections = limits.maxConnections
@@ -124,7 +127,18 @@ class NodeServer implements HttpServer {
     const left = this.#requestsLeft(req.socket)
     if (left < 0) return // Pipelined behind the last allowed request: never handled, the connection closes.
     if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
+    if (hasBody(req)) this.#limitBody(req, res)
     this.#app(req, res)
+  }
+
+  #limitBody(req: IncomingMessage, res: ServerResponse): void {
+    const timer = setTimeout(() => {
+      if (res.headersSent) req.socket.destroy()
+      else refuseOn(req.socket, TOO_LATE, res.getHeader('X-Request-ID'))
+    }, this.#requestTimeoutMs).unref()
+    bodyDeadlines.set(req, timer)
+    const clear = () => clearTimeout(timer)
+    req.once('end', clear).once('close', clear)
   }
 
   /**
@@ -139,6 +153,14 @@ class NodeServer implements HttpServer {
     else refuseOn(socket, REFUSALS[cause.code ?? ''] ?? MALFORMED, current?.getHeader('X-Request-ID'))
   }
 }
+
+const bodyDeadlines = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+
+/** For a handler that limits the time of a request's body by itself, such as an upload's. */
+export const liftBodyDeadline = (req: IncomingMessage): void => clearTimeout(bodyDeadlines.get(req))
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /**
  * Counts how many more requests a connection accepts. Node's own limit would answer pipelined requests with a 503 without
@@ -155,7 +177,7 @@ function createRequestCount(max: number): (socket: Duplex) => number {
 
 const optionsOf = (limits: ServerLimits) => ({
   headersTimeout: limits.headersTimeoutMs,
-  requestTimeout: limits.requestTimeoutMs,
+  requestTimeout: 0, // Node knows one limit for all requests; an upload takes longer than others.
   keepAliveTimeout: limits.keepAliveMs,
   connectionsCheckingInterval: limits.checkIntervalMs,
   maxHeaderSize: limits.maxHeaderBytes,
@@ -170,9 +192,11 @@ const NO_PROXY = invalidRequest('this server is not a proxy; send requests to it
 /** Time for a refused client to read the answer before the connection is destroyed. */
 const CLOSE_GRACE_MS = 1_000
 
+const TOO_LATE = invalidRequest('the request did not arrive in time; send it again', { status: 408 })
+
 const REFUSALS: Record<string, AppError> = {
   HPE_HEADER_OVERFLOW: invalidRequest('the headers are too large; send less', { status: 431 }),
-  ERR_HTTP_REQUEST_TIMEOUT: invalidRequest('the request did not arrive in time; send it again', { status: 408 }),
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_LATE,
 }
 
 const MALFORMED = invalidRequest('this is not valid HTTP')

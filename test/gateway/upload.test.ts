@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import express, { type RequestHandler } from 'express'
 import { createReceiveUpload, type ReceivedUpload, type UploadLimits } from '../../services/gateway/upload.ts'
@@ -46,7 +47,7 @@ describe('uploads', () => {
     }
     app.use(createRoutes({ '/': { post: answer } }, []))
     app.use(recover(createLog({ level: 'error', write: () => {} })))
-    server = createServer(app)
+    server = createServer(app, { requestTimeoutMs: 150 })
     port = (await server.listen(0, '127.0.0.1')).port
   })
 
@@ -178,6 +179,17 @@ describe('uploads', () => {
     expect(String(answer)).to.contain('408')
     socket.destroy()
     expect(await isEmpty()).to.equal(true)
+  })
+
+  it('an upload may take longer than other requests, as long as it arrives fast enough', async () => {
+    const form = file(900) + END
+    const socket = await begin('', form.length)
+    for (let at = 0; at < form.length; at += 60) {
+      socket.write(form.slice(at, at + 60))
+      await sleep(20) // The time that the upload takes is what this test is about: above 150 ms in all.
+    }
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).to.contain('200 OK')
   })
 
   it('more uploads at one time than are taken are 503; when one ends, another is taken', async () => {
