@@ -9,6 +9,7 @@ import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { pacedStreams } from './figures/paced-streams.ts'
+import { routing } from './figures/routing.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
 import { slowReader } from './figures/slow-reader.ts'
@@ -27,6 +28,7 @@ const FIGURES = [
   coldStart,
   idleMemory,
   idleCustomers,
+  routing,
   slowReader,
 ]
 const NAMES = FIGURES.map(({ name }) => name)

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SILENT_BELL } from '../../../services/wiring/config-bell.ts'
+import { createServerModels, type ModelSource, type ServerModels } from '../../../services/worker/models.ts'
+import { TenantModels } from '../../../services/worker/tenant-models.ts'
+import { createLog } from '../../../shared/log.ts'
+import { createDemoProvider } from '../../../shared/providers/demo/demo.ts'
+import { createKeyring } from '../../../shared/secrets/keyring.ts'
+import { COLLECTIONS } from '../../../shared/store/collections.ts'
+import { openSqliteStore } from '../../../shared/store/sqlite/sqlite.ts'
+import { createTenantConfigStore } from '../../../shared/store/tenant-configs.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/tenant.ts'
+import { CredentialReader } from '../../../shared/tenant-config/credentials.ts'
+import { openLiveConfigs } from '../../../shared/tenant-config/live-configs.ts'
+import { TenantSettings } from '../../../shared/tenant-config/settings.ts'
+import type { Bench } from '../bench.ts'
+import type { Figure, Measured } from '../figure.ts'
+import { median } from '../statistics.ts'
+
+/** Runs that are timed together: one alone is below the clock's resolution. */
+const BATCH = 1_000
+
+/** The time that a tenant's own route adds to a run, beside the server's models: the routes are known, and the key is decrypted. */
+export const routing: Figure = {
+  name: 'routing',
+  title: "a tenant's own route, added to each run",
+  goal: { atMost: 50 },
+  unit: ' us',
+  measure,
+}
+
+const SERVER: ServerModels = {
+  primary: { provider: createDemoProvider(), model: 'demo' },
+  fallback: undefined,
+  priceOf: () => 0,
+  windowOf: () => undefined,
+}
+
+async function measure(bench: Bench): Promise<Measured> {
+  const dir = await mkdtemp(join(tmpdir(), 'agent-engine-bench-'))
+  const store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
+  const log = createLog({ level: 'error' })
+  const configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell: SILENT_BELL, log })
+  const keyring = createKeyring(randomBytes(32))
+  const settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url })
+  const models = new TenantModels({
+    configs,
+    credentials: new CredentialReader(keyring),
+    server: SERVER,
+    openProvider: async () => createDemoProvider(),
+    log,
+  })
+  try {
+    await settings.putInstance(TENANT, 'main', { type: 'openai', key: 'sk-bench-0123456789' })
+    await settings.putEngine(TENANT, { routing: { main: { instance: 'main', model: 'm' } } })
+    await models.load(TENANT)
+    return compare(models, bench)
+  } finally {
+    models.close()
+    await configs.close()
+    await store.close()
+    await rm(dir, { recursive: true })
+  }
+}
+
+function compare(tenants: ModelSource, bench: Bench): Measured {
+  const server = createServerModels(SERVER)
+  const times: Record<'own' | 'server', number[]> = { own: [], server: [] }
+  for (let round = 0; round < bench.pick(300, 100); round += 1) {
+    times.own.push(timeOf(tenants))
+    times.server.push(timeOf(server))
+    bench.signal.throwIfAborted()
+  }
+  const [own, plain] = [median(times.own), median(times.server)]
+  const detail = `${own.toFixed(2)} us a run with a tenant's route, ${plain.toFixed(2)} us with the server's models`
+  return { value: own - plain, detail }
+}
+
+/** Microseconds a run, as the worker asks: is the tenant loaded, which models, and the route of the first turn. */
+function timeOf(source: ModelSource): number {
+  const startedAt = performance.now()
+  for (let run = 0; run < BATCH; run += 1) {
+    if (source.load(TENANT)) throw new Error('the tenant is not loaded')
+    source.modelsFor(TENANT, undefined).main()
+  }
+  return ((performance.now() - startedAt) * 1_000) / BATCH
+}
