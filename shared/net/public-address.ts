@@ -51,7 +51,10 @@ function blockList(family: 'ipv4' | 'ipv6', subnets: [string, number][]): BlockL
   return list
 }
 
-/** The well-known addresses, and the same IPv4 ones inside IPv6: mapped (checked by Node itself), NAT64 and 6to4. */
+/**
+ * The well-known addresses, and the same IPv4 ones inside IPv6: mapped (checked by Node itself), compatible, translated (SIIT),
+ * NAT64 under the well-known and the local prefix, 6to4, and link-local, where OpenStack has its service.
+ */
 const METADATA = new BlockList()
 for (const address of [
   '169.254.169.254',
@@ -64,8 +67,9 @@ for (const address of [
   METADATA.addAddress(address, 'ipv4')
   const hex = Buffer.from(address.split('.').map(Number)).toString('hex')
   const [high, low] = [hex.slice(0, 4), hex.slice(4)]
-  METADATA.addAddress(`64:ff9b::${high}:${low}`, 'ipv6')
+  for (const prefix of ['::', '::ffff:0:', '64:ff9b::', '64:ff9b:1::', 'fe80::']) {
+    METADATA.addAddress(`${prefix}${high}:${low}`, 'ipv6')
+  }
   METADATA.addSubnet(`2002:${high}:${low}::`, 48, 'ipv6')
-  METADATA.addAddress(`::${high}:${low}`, 'ipv6')
 }
 for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) METADATA.addAddress(address, 'ipv6')

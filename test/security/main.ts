@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util'
 import { type Guarantee, isKept, renderGuarantees } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
 import type { Scenario } from './scenario.ts'
+import { egress } from './scenarios/egress.ts'
 import { uploads } from './scenarios/uploads.ts'
 
-const SCENARIOS: readonly Scenario[] = [uploads]
+const SCENARIOS: readonly Scenario[] = [egress, uploads]
 
 const USAGE = `npm run security -- [--only P11,P14] [--full] [--seed N]
   --only   run only the scenarios of these promises: ${SCENARIOS.map(({ id }) => id).join(', ')}

@@ -18,6 +18,7 @@ const PARALLEL = 8
 const GROWTH_MIB = 64
 const GONE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 20
+const NINE_WITHIN_MS = 10_000
 
 type Size = { fileBytes: number; leavers: number; slowSecs: number }
 
@@ -140,21 +141,24 @@ async function emptied(scene: Pick<Scene, 'processes'>): Promise<void> {
   await until(isEmpty, { what: 'the folder of uploads to be empty', lastSeen: () => left })
 }
 
-/** Eight uploads wait for more bytes; the ninth is refused. */
+/** Eight uploads wait for more bytes; the ninth is refused. A refused upload keeps its place until its connection is closed. */
 async function uploadNine(scene: Scene): Promise<Guarantee[]> {
-  const waiting = Array.from({ length: PARALLEL }, () =>
-    to(scene, { bytes: 3_000_000, chunkBytes: 100_000, pauseMs: 100 }),
-  )
-  let seen = 0
-  const isFull = async () => {
-    seen = (await filesBelow(spoolOf(scene))).length
-    return seen === PARALLEL
+  const isOver = AbortSignal.timeout(NINE_WITHIN_MS)
+  const slow = async (): Promise<number> => {
+    const { status } = await to(scene, { bytes: 2 * MIB, pauseMs: 50 })
+    return status === 503 && !isOver.aborted ? slow() : status
   }
-  await until(isFull, { what: `${PARALLEL} uploads`, lastSeen: () => seen })
-  const ninth = await to(scene, { bytes: 1_000 })
-  const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+  const eight = Array.from({ length: PARALLEL }, slow)
+  let ninth = 0
+  const isRefused = async () => {
+    if ((await filesBelow(spoolOf(scene))).length < PARALLEL) return false
+    ninth = (await to(scene, { bytes: 1_000 })).status
+    return true
+  }
+  await until(isRefused, { what: `${PARALLEL} uploads at a time`, withinMs: NINE_WITHIN_MS })
+  const statuses = await Promise.all(eight)
   return [
-    allOf('ninth upload at a time answered 503', Number(ninth.status === 503), 1),
+    allOf('ninth upload at a time answered 503', Number(ninth === 503), 1),
     allOf('the eight others answered 200', statuses.filter((status) => status === 200).length, PARALLEL),
   ]
 }

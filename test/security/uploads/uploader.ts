@@ -12,6 +12,7 @@ export type UploadSpec = {
   isChunked?: boolean
   /** Waits this long after each chunk. */
   pauseMs?: number
+  /** At most 128 KiB. */
   chunkBytes?: number
 }
 
@@ -19,7 +20,7 @@ export type UploadSpec = {
 export type Uploaded = { status: number; text: string; leftAt: number | undefined }
 
 const BOUNDARY = 'security-upload'
-const CHUNK = Buffer.alloc(64 * 1024, 0x5a)
+const CHUNK = Buffer.alloc(128 * 1024, 0x5a)
 
 const part = (name: string, value: string) =>
   `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
@@ -69,7 +70,7 @@ const edgesOf = (instance: string) => ({
 type Body = { head: Buffer; tail: Buffer; spec: UploadSpec; leave(): void }
 
 async function* bodyOf({ head, tail, spec, leave }: Body): AsyncGenerator<Buffer> {
-  const { bytes, chunkBytes = CHUNK.length, pauseMs = 0, leavesAt = Number.POSITIVE_INFINITY } = spec
+  const { bytes, chunkBytes = 64 * 1024, pauseMs = 0, leavesAt = Number.POSITIVE_INFINITY } = spec
   yield head
   for (let sent = 0; sent < bytes; sent += chunkBytes) {
     if (sent >= leavesAt) return leave()
