@@ -1,4 +1,5 @@
 import type { ModelOptions } from '../model-options.ts'
+import type { ProviderType } from '../provider-types.ts'
 import type { Sealed } from '../secrets/seal.ts'
 
 /** What a route is for (D8.1). */
@@ -13,7 +14,8 @@ export type Routing = Partial<Record<Role, RoleRoute>>
 /** What dispatch records keep, and for how long. */
 export type Audit = { store_payloads: boolean; retention_days: number }
 
-export type InstanceType = 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'ollama'
+/** Every provider type but the demo, which calls nobody (D8.2). */
+export type InstanceType = Exclude<ProviderType, 'demo'>
 
 /** A named key. `key` is the masked form; the key itself is in `sealed` alone. */
 export type StoredSecret = { name: string; key: string; sealed: Sealed; updated_at: string }
