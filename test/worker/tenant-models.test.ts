@@ -30,7 +30,12 @@ function memoryStore() {
   const held: (() => void)[] = []
   const store = {
     isHolding: false,
-    release: () => held.splice(0).forEach((resume) => resume()),
+    /** The newest first, so that older reads end last. */
+    release: () =>
+      held
+        .splice(0)
+        .toReversed()
+        .forEach((resume) => resume()),
     reads: 0,
     async read(tenant: TenantId) {
       store.reads += 1
