@@ -3,9 +3,10 @@ import { type Guarantee, isKept, renderGuarantees } from '../harness/guarantee.t
 import { chooseSeed, Random } from '../harness/seed.ts'
 import type { Scenario } from './scenario.ts'
 import { egress } from './scenarios/egress.ts'
+import { tenants } from './scenarios/tenants.ts'
 import { uploads } from './scenarios/uploads.ts'
 
-const SCENARIOS: readonly Scenario[] = [egress, uploads]
+const SCENARIOS: readonly Scenario[] = [tenants, egress, uploads]
 
 const USAGE = `npm run security -- [--only P11,P14] [--full] [--seed N]
   --only   run only the scenarios of these promises: ${SCENARIOS.map(({ id }) => id).join(', ')}

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+
+/** What a tenant has that another one might name. */
+export const KINDS = ['session', 'run', 'permission', 'customer', 'instance', 'secret'] as const
+export type Kind = (typeof KINDS)[number]
+export type Ids = Record<Kind, string>
+
+export const random = (bytes = 16) => randomBytes(bytes).toString('hex')
+
+/** Ids of nobody, each of the same form and length as the other tenant's. */
+export const unknownIds = (ids: Ids): Ids =>
+  Object.fromEntries(
+    Object.entries(ids).map(([kind, id]) => [kind, id.replace(/[0-9a-f]{32}$/, () => random())]),
+  ) as Ids
+
+/** The kind of id that each parameter of a path takes. A route with another parameter has no fixture and breaks the promise. */
+export const PARAMETERS: Record<string, Kind> = {
+  '/sessions/:id': 'session',
+  '/sessions/:request_id': 'permission',
+  '/customers/:id': 'customer',
+  '/runs/:run_id': 'run',
+  '/config/:name of secrets': 'secret',
+  '/config/:name of instances': 'instance',
+}
+
+export function kindOf(path: string, param: string): Kind | undefined {
+  const [, first = '', second = ''] = path.split('/')
+  return PARAMETERS[`/${first}/:${param}${first === 'config' ? ` of ${second}` : ''}`]
+}
+
+export type Body = object | FormData

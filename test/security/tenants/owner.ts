@@ -1,0 +1,99 @@
+import { EventStream } from '../../support/event-stream.ts'
+import type { ModelServer } from '../../support/model-server/model-server.ts'
+import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.ts'
+import type { Sink } from '../uploads/sink.ts'
+import { type Ids, random } from './ids.ts'
+
+/** Texts of the owner's, each unlike any other text. */
+export type Canaries = {
+  /** Keys and header values: nowhere but at the providers. */
+  keys: readonly string[]
+  /** Prompts, answers and memories: in no answer to another tenant and in no log. */
+  contents: readonly string[]
+}
+
+export type Owned = {
+  ids: Ids
+  canaries: Canaries
+  cursors: string[]
+  /** Everything that the owner was answered, events included. */
+  answers: string
+  /** A run that waits for the permission. */
+  waiting: EventStream
+}
+
+export type Owning = { url: string; headers: Record<string, string>; model: ModelServer; backend: Sink }
+
+const SHORT_LIST = '?limit=1'
+
+/** Gives a tenant one of everything, with canaries in all of it. */
+export async function ownEverything({ url, headers, model, backend }: Owning): Promise<Owned> {
+  const names = { customer: `customer-${random()}`, instance: `instance-${random()}`, secret: `secret-${random()}` }
+  const session = `session-${random()}`
+  const [secretValue, ownKey, header, backendKey] = ['s', 'k', 'h', 't'].map((letter) => letter + random(20))
+  const [prompt, answer, memory] = ['prompt', 'answer', 'memory'].map((kind) => `${kind}-${random()}`)
+  const answers: string[] = []
+  const keep = <T extends Reply>(reply: T): T => {
+    answers.push(reply.text)
+    return reply
+  }
+  const put = async (path: string, body: object) => keep(await prepare(url, { method: 'PUT', path, body, headers }))
+  const ask = async (request: Call) => keep(await call(url, { ...request, headers }))
+  const run = (body: object) => ask({ method: 'POST', path: '/agent/run', body })
+
+  const ofModel = { type: 'openai-compatible', url: model.url }
+  await put(`/config/secrets/${names.secret}`, { value: secretValue })
+  await put('/config/secrets/another', { value: secretValue })
+  await put(`/config/instances/${names.instance}`, {
+    ...ofModel,
+    secret: names.secret,
+    options: { headers: { 'x-team': header } },
+  })
+  await put('/config/instances/spare', { ...ofModel, key: ownKey })
+  await put('/config/instances/voice', { type: 'openai-compatible', url: backend.url, key: backendKey })
+  await put('/config/engine', {
+    routing: { main: { instance: names.instance, model: 'm', fallback_instance: 'spare', fallback_model: 'm' } },
+  })
+
+  model.answer(answer ?? '')
+  await run({ prompt, customer_id: names.customer })
+  model.answer([{ tool: 'Dream', input: { focus: 'all' } }], `- ${memory}`, 'dreamt')
+  await run({ prompt: 'dream', customer_id: names.customer })
+  // Providers repeat the key that they refuse, and whole headers.
+  const echo = `Incorrect API key provided: ${secretValue} ${header} ${ownKey}`
+  model.answer({ status: 401, message: echo }, { status: 401, message: echo })
+  await run({ prompt: 'refused' })
+  await ask({ method: 'POST', path: `/config/instances/${names.instance}/discover` })
+  await ask({ method: 'POST', path: `/config/instances/${names.instance}/probe`, body: { model: 'm' } })
+  model.answer({ status: 401, message: echo })
+  await ask({ method: 'POST', path: '/config/instances/spare/probe', body: { model: 'm' } })
+  await ask({ method: 'POST', path: '/audio/transcriptions', body: transcriptionForm('voice') })
+  for (const path of ['/config/engine', `/config/instances/${names.instance}/capabilities`, '/permissions']) {
+    await ask({ method: 'GET', path })
+  }
+
+  await prepare(url, { method: 'POST', path: '/sessions', body: { session_id: session }, headers })
+  model.answer([{ tool: 'Write', input: { path: 'a.txt', content: memory } }])
+  const waiting = await EventStream.open(`${url}/sessions/${session}/messages`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ prompt }),
+  })
+  const { data } = await waiting.until('permission_request')
+  const cursors: string[] = []
+  for (const list of ['/runs', '/config/instances', '/config/secrets', `/customers/${names.customer}/ledger`]) {
+    const { text } = await ask({ method: 'GET', path: list + SHORT_LIST })
+    const { next_cursor: cursor } = JSON.parse(text) as { next_cursor?: string | null }
+    if (cursor) cursors.push(cursor)
+  }
+  return {
+    ids: { ...names, session, run: waiting.runId, permission: String(data['id']) },
+    canaries: {
+      keys: [secretValue, ownKey, header, backendKey].filter((key) => key !== undefined),
+      contents: [prompt, answer, memory].filter((text) => text !== undefined),
+    },
+    cursors,
+    answers: answers.join('\n'),
+    waiting,
+  }
+}

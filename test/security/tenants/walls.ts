@@ -1,0 +1,130 @@
+import { type Call, call, type Reply } from '../api.ts'
+import { BODIES } from './bodies.ts'
+import { type Body, type Ids, KINDS, kindOf, unknownIds } from './ids.ts'
+import type { ApiRoute } from './routes.ts'
+
+export type Stranger = {
+  /** The gateways, with the base path. */
+  urls: readonly string[]
+  headers: Record<string, string>
+  /** What belongs to the other tenant. */
+  theirs: Ids
+  /** Cursors of lists of the other tenant. */
+  cursors: readonly string[]
+  /** Texts of the other tenant that no answer may contain. */
+  canaries: readonly string[]
+}
+
+export type Walls = { requests: number; missing: string[]; differences: string[]; leaks: string[] }
+
+/** Sends every request that can name something of another tenant, each beside the same one with ids of nobody. */
+export async function tryWalls(routes: readonly ApiRoute[], stranger: Stranger): Promise<Walls> {
+  const walls: Walls = { requests: 0, missing: [], differences: [], leaks: [] }
+  for (const route of routes) {
+    const missing = missingFixture(route)
+    if (missing) walls.missing.push(missing)
+    else for (const variant of variantsOf(route)) await compare(variant, stranger, walls)
+    if (route.method === 'GET' && route.params.length === 0) await readList(route, stranger, walls)
+  }
+  return walls
+}
+
+function missingFixture({ method, path, params }: ApiRoute): string | undefined {
+  const param = params.find((each) => !kindOf(path, each))
+  if (param) return `${path}: no id for the parameter ${param}`
+  const takesBody = method === 'POST' || method === 'PUT'
+  return takesBody && !BODIES[`${method} ${path}`] ? `${method} ${path}: no body` : undefined
+}
+
+/** A request as a function of the ids that it names. */
+type Variant = (ids: Ids) => Call
+
+/** In each place every kind of id is tried, in the others the right one. */
+function variantsOf({ method, path, params }: ApiRoute): Variant[] {
+  const pathsOf: ((ids: Ids) => string)[] =
+    params.length === 0
+      ? [() => path]
+      : params.flatMap((place) =>
+          KINDS.map(
+            (kind) => (ids: Ids) =>
+              path.replaceAll(/:(\w+)/g, (_, param: string) => {
+                const own = kindOf(path, param) ?? kind
+                return encodeURIComponent(ids[param === place ? kind : own])
+              }),
+          ),
+        )
+  const queries =
+    method === 'GET' && params.length === 0
+      ? ['session_id', 'run_id', 'customer_id', 'instance', 'name', 'id'].flatMap((field) =>
+          KINDS.map((kind) => (ids: Ids) => `${path}?${field}=${encodeURIComponent(ids[kind])}`),
+        )
+      : []
+  const count = BODIES[`${method} ${path}`]?.(NO_IDS).length ?? 1
+  return [...pathsOf, ...queries].flatMap((pathOf) =>
+    Array.from(
+      { length: count },
+      (_, i): Variant =>
+        (ids) => {
+          const body: Body | undefined = BODIES[`${method} ${path}`]?.(ids)[i]
+          return { method, path: pathOf(ids), ...(body && { body }) }
+        },
+    ),
+  )
+}
+
+const NO_IDS = Object.fromEntries(KINDS.map((kind) => [kind, 'x'])) as Ids
+
+async function compare(variant: Variant, stranger: Stranger, walls: Walls): Promise<void> {
+  const nobodys = unknownIds(stranger.theirs)
+  const foreign = await send(variant(stranger.theirs), stranger, walls)
+  const unknown = await send(variant(nobodys), stranger, walls)
+  const { method, path } = variant(stranger.theirs)
+  const [left, right] = [masked(foreign, stranger.theirs), masked(unknown, nobodys)]
+  if (left !== right) walls.differences.push(`${method} ${path}: ${differenceOf(left, right)}`)
+  report(`${method} ${path}`, left, { stranger, walls })
+}
+
+/** Both texts around the first place in which they differ. */
+function differenceOf(left: string, right: string): string {
+  const at = [...left].findIndex((letter, i) => letter !== right[i])
+  const from = Math.max(0, (at < 0 ? left.length : at) - 40)
+  return [left, right].map((text) => JSON.stringify(text.slice(from, from + 80))).join(' instead of ')
+}
+
+/** Lists contain nothing of the other tenant, wherever they begin. */
+async function readList({ path }: ApiRoute, stranger: Stranger, walls: Walls): Promise<void> {
+  for (const query of [
+    '',
+    '?limit=200',
+    ...stranger.cursors.map((cursor) => `?cursor=${encodeURIComponent(cursor)}`),
+  ]) {
+    const { text } = await send({ method: 'GET', path: path + query }, stranger, walls)
+    const ids = Object.values(stranger.theirs).filter((id) => text.includes(id))
+    // A session or an instance that the stranger made under the same name would be its own; lists are read before.
+    if (ids.length > 0) walls.leaks.push(`GET ${path}${query} contains ${ids.join(' ')}`)
+    report(`GET ${path}${query}`, text, { stranger, walls })
+  }
+}
+
+function report(what: string, text: string, { stranger, walls }: { stranger: Stranger; walls: Walls }): void {
+  for (const canary of stranger.canaries) if (text.includes(canary)) walls.leaks.push(`${what} contains ${canary}`)
+}
+
+function send(request: Call, { urls, headers }: Stranger, walls: Walls): Promise<Reply> {
+  const url = urls[Math.floor(walls.requests / 2) % urls.length] ?? ''
+  walls.requests += 1
+  return call(url, { ...request, headers })
+}
+
+/** The answer without the ids that were sent, the ids that it made, and times. */
+function masked({ status, headers, text }: Reply, ids: Ids): string {
+  let body = text
+  for (const [kind, id] of Object.entries(ids)) {
+    body = body.replaceAll(id, `<${kind}>`).replaceAll(encodeURIComponent(id), `<${kind}>`)
+  }
+  const facts = ['content-type', 'allow', 'location', 'retry-after'].map((name) => headers.get(name))
+  return [status, ...facts, body]
+    .join(' ')
+    .replaceAll(/\b(run|req|sess|perm|sub|rev|wk|gw)_[0-9a-f]+/g, '$1_…')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+}
