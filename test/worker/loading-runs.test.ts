@@ -7,7 +7,7 @@ const OTHER = 'other' as TenantId
 describe('runs that wait for their models', () => {
   it('a run whose models are loaded is opened at once', () => {
     let opened = 0
-    new LoadingRuns().open(TENANT, 'run_1', { loading: undefined, open: () => opened++ })
+    void new LoadingRuns().open(TENANT, 'run_1', { loading: undefined, open: () => opened++ })
     expect(opened).to.equal(1)
   })
 
