@@ -26,7 +26,7 @@ export class RedisRecorder implements AsyncDisposable {
   }
 }
 
-/** Every document of every database of a MongoDB, the log of its writes included, as JSON lines. */
+/** Every document of every database of a MongoDB, the log of its writes included, as lines of its collection's name and JSON. */
 export async function dumpMongo(url: string): Promise<string> {
   const client = await MongoClient.connect(url)
   const lines: string[] = []
@@ -35,7 +35,9 @@ export async function dumpMongo(url: string): Promise<string> {
     for (const { name } of databases) {
       const collections = await client.db(name).listCollections({ type: 'collection' }, { nameOnly: true }).toArray()
       for (const collection of collections) {
-        for await (const doc of client.db(name).collection(collection.name).find()) lines.push(JSON.stringify(doc))
+        for await (const doc of client.db(name).collection(collection.name).find()) {
+          lines.push(`${name}.${collection.name} ${JSON.stringify(doc)}`)
+        }
       }
     }
   } finally {

@@ -21,6 +21,7 @@ export function routesOfApi(): ApiRoute[] {
     broker: {} as Broker,
     tools: [],
     identify: createOpenIdentify(),
+    authentication: 'none',
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,

@@ -79,9 +79,15 @@ async function compare(variant: Variant, stranger: Stranger, walls: Walls): Prom
   const foreign = await send(variant(stranger.theirs), stranger, walls)
   const unknown = await send(variant(nobodys), stranger, walls)
   const { method, path } = variant(stranger.theirs)
+  if (method === 'PUT') await undo([path, variant(nobodys).path], stranger, walls)
   const [left, right] = [masked(foreign, stranger.theirs), masked(unknown, nobodys)]
   if (left !== right) walls.differences.push(`${method} ${path}: ${differenceOf(left, right)}`)
   report(`${method} ${path}`, left, { stranger, walls })
+}
+
+/** Deletes what the stranger has stored under the same names as the other tenant, so that later requests do not find it. */
+async function undo(paths: readonly string[], stranger: Stranger, walls: Walls): Promise<void> {
+  for (const path of paths) await send({ method: 'DELETE', path }, stranger, walls)
 }
 
 /** Both texts around the first place in which they differ. */
