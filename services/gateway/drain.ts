@@ -1,6 +1,8 @@
+import type { HttpServer } from '../http/server.ts'
+
 export type Draining = {
   relay: { drain(times: { graceMs: number; streamsMs: number }): Promise<void> }
-  http: { drain(): void; close(deadlineMs: number): Promise<void> }
+  http: Pick<HttpServer, 'drain' | 'close'>
 }
 
 /** Load balancers probe about once a second; this covers several probes. */
@@ -11,12 +13,13 @@ const MAX_CLOSE_MS = 1_000
 /**
  * Takes a gateway out of service within `drainMs`. For at most a sixth of it the gateway serves as before, so that its load balancer
  * notices the failing readiness probe (D1.3). Then running streams may end by themselves. Those that do not end with an error that
- * tells the client to reconnect.
+ * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time.
  */
 export async function drainGateway(drainMs: number, { relay, http }: Draining): Promise<void> {
   const graceMs = Math.min(drainMs / 6, MAX_GRACE_MS)
   const closeMs = Math.min(drainMs / 6, MAX_CLOSE_MS)
+  const startedAt = performance.now()
   http.drain()
   await relay.drain({ graceMs, streamsMs: drainMs - graceMs - closeMs })
-  await http.close(closeMs)
+  await http.close(closeMs, drainMs - (performance.now() - startedAt))
 }

@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type AppError, invalidRequest, toErrorBody } from '../../shared/errors.ts'
+import { AppError, invalidRequest, toErrorBody } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 
 export type ServerLimits = {
@@ -40,8 +40,11 @@ export interface HttpServer {
   listen(port: number, host: string): Promise<AddressInfo>
   /** Closes each connection after its next answer, so that clients connect to another gateway. */
   drain(): void
-  /** Accepts no connections, waits at most `deadlineMs` for open responses, then closes every connection. */
-  close(deadlineMs: number): Promise<void>
+  /**
+   * Accepts no connections. Responses that have begun may go on for `streamsMs`, then their connections close; requests without an answer,
+   * such as uploads, have `answersMs`, then they get 503.
+   */
+  close(streamsMs: number, answersMs?: number): Promise<void>
 }
 
 /** The base URL of a listener. */
@@ -98,15 +101,28 @@ class NodeServer implements HttpServer {
     for (const res of this.#running) if (!res.headersSent) res.shouldKeepAlive = false
   }
 
-  async close(deadlineMs: number): Promise<void> {
+  async close(streamsMs: number, answersMs = streamsMs): Promise<void> {
     this.drain()
     this.#isClosing = true
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#server.close(() => resolve())
     this.#closeUnused()
-    const timer = setTimeout(() => this.#server.closeAllConnections(), deadlineMs)
+    const timers = [
+      setTimeout(() => this.#cutBegun(), streamsMs),
+      setTimeout(() => this.#refuseUnanswered(), Math.max(streamsMs, answersMs)),
+    ]
     await promise
-    clearTimeout(timer)
+    for (const timer of timers) clearTimeout(timer)
+  }
+
+  #cutBegun(): void {
+    for (const { headersSent, socket } of this.#running) if (headersSent) socket?.destroy()
+  }
+
+  #refuseUnanswered(): void {
+    this.#cutBegun() // Those that began in the meantime.
+    for (const res of this.#running) if (res.socket) refuseOn(res.socket, STOPPING, res.getHeader('X-Request-ID'))
+    setTimeout(() => this.#server.closeAllConnections(), CLOSE_GRACE_MS).unref()
   }
 
   /**
@@ -192,6 +208,8 @@ const NO_PROXY = invalidRequest('this server is not a proxy; send requests to it
 /** Time for a refused client to read the answer before the connection is destroyed. */
 const CLOSE_GRACE_MS = 1_000
 
+const STOPPING = new AppError('unavailable', 'this server stops; send the request again', { retryAfterSecs: 1 })
+
 const TOO_LATE = invalidRequest('the request did not arrive in time; send it again', { status: 408 })
 
 const REFUSALS: Record<string, AppError> = {
@@ -213,6 +231,7 @@ function refuseOn(socket: Duplex, error: AppError, requestId: Header = newId('re
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-ID: ${String(requestId)}`,
+      ...(error.retryAfterSecs === undefined ? [] : [`Retry-After: ${error.retryAfterSecs}`]),
       'Connection: close',
       '',
       body,

@@ -46,9 +46,10 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   ops.ready({})
   /** The worker refuses new runs; requests that answer, cancel or follow a running one are still served. */
   const drain = async () => {
+    const startedAt = performance.now()
     http.drain()
     await worker.drain(config.drainMs)
-    await http.close(STREAMS_MS)
+    await http.close(STREAMS_MS, config.drainMs - (performance.now() - startedAt))
   }
   return {
     url: http.url,

@@ -188,6 +188,31 @@ describe('closing the server', () => {
     await Promise.all([cut, feed.left])
   })
 
+  it('refuses with 503 what is unanswered at its later deadline, and lets it go on beyond that of streams', async () => {
+    const feed = new Feed()
+    const asked = Promise.withResolvers<void>()
+    const listRuns = () => {
+      asked.resolve()
+      return new Promise<never>(() => {})
+    }
+    const { port, server } = await start({ methods: { followRun: async () => feed, listRuns } })
+    const stream = await Wire.open(port)
+    await stream.send(FOLLOW).until(/: ok/)
+    const unanswered = await Wire.open(port)
+    unanswered.send(request('GET /v1/runs HTTP/1.1'))
+    await asked.promise
+    const order: string[] = []
+    stream.socket.once('close', () => order.push('stream'))
+    const answer = unanswered.end.then((text) => {
+      order.push('answer')
+      return text
+    })
+    await server.close(20, 200)
+    expect(await answer).to.match(/^HTTP\/1.1 503 [^]*Retry-After: 1\r\n[^]*"type":"unavailable_error"/)
+    expect(order).to.deep.equal(['stream', 'answer'])
+    await feed.left
+  })
+
   it('is done immediately when no response is open', async () => {
     const { server, get } = await start({ methods: { followRun: async () => framesOf(DONE) } })
     await (await get(`/runs/${RUN_ID}/events`)).text()
