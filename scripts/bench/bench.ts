@@ -43,7 +43,7 @@ export class Bench {
   }
 
   /** Starts a new product process. Processes with the same folder must run one after the other; each finds the data of the one before. */
-  async startOurs(folder = 'data'): Promise<Running> {
+  async startOurs(folder = 'data', env: Record<string, string> = {}): Promise<Running> {
     const provider = await this.provider()
     const dataDir = join(this.#processes.dir, folder)
     mkdirSync(dataDir, { recursive: true })
@@ -56,7 +56,14 @@ export class Bench {
       RUNS_PER_WORKER: '2000',
       OPS_PORT: '0',
       DATA_DIR: dataDir,
+      ...env,
     })
+  }
+
+  /** Starts the yardstick for uploads; its backend listens on the port. */
+  startUploadPipe(backendPort: number): Promise<Running> {
+    const env = { BACKEND_PORT: String(backendPort), DATA_DIR: this.#processes.dir }
+    return this.#start('upload-pipe', 'scripts/bench/programs/upload-pipe.ts', env)
   }
 
   #share(name: string, start: () => Promise<Running>): Promise<Running> {

@@ -14,6 +14,7 @@ import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
 import { slowReader } from './figures/slow-reader.ts'
 import { team } from './figures/team.ts'
+import { uploadMemory, uploads } from './figures/uploads.ts'
 import { Processes } from './processes.ts'
 import { renderTable } from './table.ts'
 
@@ -30,6 +31,8 @@ const FIGURES = [
   idleCustomers,
   routing,
   slowReader,
+  uploads,
+  uploadMemory,
 ]
 const NAMES = FIGURES.map(({ name }) => name)
 const FIGURE_WITHIN_MS = 45_000
