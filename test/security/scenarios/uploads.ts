@@ -78,7 +78,10 @@ async function uploadInParallel(scene: Scene): Promise<Guarantee[]> {
   const from = performance.now()
   const done = await all(size.fileBytes)
   clearInterval(sampling)
-  const secs = (performance.now() - from) / 1000
+  const answered = performance.now()
+  await emptied(scene).catch(() => {})
+  const gone = performance.now() - answered
+  const secs = (answered - from) / 1000
   const total = (PARALLEL * size.fileBytes) / MIB
   say(`${total.toFixed(0)} MiB in ${secs.toFixed(1)} s, ${(total / secs).toFixed(0)} MiB/s`)
   const whole = sink.sizes.filter((bytes) => bytes > size.fileBytes && bytes < size.fileBytes + 2_000)
@@ -92,7 +95,8 @@ async function uploadInParallel(scene: Scene): Promise<Guarantee[]> {
       goal: { atMost: GROWTH_MIB },
       detail: `${before.toFixed(0)} to ${peak.toFixed(0)} MiB with ${PARALLEL} x ${size.fileBytes / MIB} MiB`,
     },
-    none('files left after them', (await filesBelow(spoolOf(scene))).length),
+    noneOf('files left after them', await filesBelow(spoolOf(scene))),
+    slowest('time until their files are gone', [gone], GONE_WITHIN_MS),
   ]
 }
 
