@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -14,11 +14,17 @@ const backendPort = Number(process.env['BACKEND_PORT'])
 const dir = await mkdtemp(join(process.env['DATA_DIR'] ?? tmpdir(), 'pipe-'))
 let files = 0
 
-const server = createServer(async (req, res) => {
-  if (req.method === 'GET') {
-    res.end()
-    return
-  }
+const server = createServer((req, res) => {
+  if (req.method === 'GET') res.end()
+  else void passOn(req, res)
+})
+server.listen(Number(process.env['PORT']), '127.0.0.1')
+
+process.once('SIGTERM', () => {
+  void rm(dir, { recursive: true, force: true }).then(() => process.exit(0))
+})
+
+async function passOn(req: IncomingMessage, res: ServerResponse): Promise<void> {
   const file = join(dir, String(files++))
   await pipeline(req, createWriteStream(file))
   const headers = { 'content-length': req.headers['content-length'] ?? '0' }
@@ -28,9 +34,4 @@ const server = createServer(async (req, res) => {
   const [answer] = await answered
   await pipeline(answer, res)
   await rm(file)
-})
-server.listen(Number(process.env['PORT']), '127.0.0.1')
-
-process.once('SIGTERM', () => {
-  void rm(dir, { recursive: true, force: true }).then(() => process.exit(0))
-})
+}

@@ -206,18 +206,16 @@ async function fillTheDisk({ sink, say }: Scene): Promise<Guarantee[]> {
 async function stopAndCrash(scene: Scene): Promise<Guarantee[]> {
   const { processes, sink } = scene
   const spool = spoolOf(scene)
-  const begin = async (server: Server) => {
-    const cut = to({ server }, { bytes: 50 * MIB, pauseMs: 20 })
-    await until(async () => (await filesBelow(spool)).length === 1, { what: 'an upload to be on the disk' })
-    return cut
-  }
-  const cutByStop = await begin(scene.server).then((cut) => ({ cut }))
-  await scene.server.stop()
-  await cutByStop.cut
+  const begin = (server: Server) => to({ server }, { bytes: 50 * MIB, pauseMs: 20 })
+  const begun = () => until(async () => (await filesBelow(spool)).length === 1, { what: 'an upload to be on the disk' })
+  const cutByStop = begin(scene.server)
+  await begun()
+  const stopCode = await scene.server.stop()
+  await cutByStop
   const afterStop = await readdir(spool)
   const crashing = await startServer(processes, sink)
   const cutByCrash = begin(crashing)
-  await until(async () => (await filesBelow(spool)).length === 1, { what: 'an upload to be on the disk' })
+  await begun()
   await crashing.kill()
   await cutByCrash
   const leftByCrash = (await filesBelow(spool)).length
@@ -226,6 +224,7 @@ async function stopAndCrash(scene: Scene): Promise<Guarantee[]> {
   const { status } = await to({ server: next }, { bytes: MIB })
   await next.stop()
   return [
+    allOf('exit code 0 of a process that ended during an upload', Number(stopCode === 0), 1),
     noneOf('folders left by a process that ended', afterStop),
     allOf('file left by a process that was killed', leftByCrash, 1),
     none('files left after the next start', (await filesBelow(spool)).length),

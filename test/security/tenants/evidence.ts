@@ -15,7 +15,7 @@ export class RedisRecorder implements AsyncDisposable {
 
   static async open(url: string): Promise<RedisRecorder> {
     const recorder = new RedisRecorder(new Redis(url))
-    recorder.#monitor = (await recorder.#redis.monitor()) as unknown as Redis
+    recorder.#monitor = await recorder.#redis.monitor()
     recorder.#monitor.on('monitor', (_time: string, args: string[]) => recorder.commands.push(args.join(' ')))
     return recorder
   }

@@ -14,7 +14,7 @@ export const unknownIds = (ids: Ids): Ids =>
   ) as Ids
 
 /** The kind of id that each parameter of a path takes. A route with another parameter has no fixture and breaks the promise. */
-export const PARAMETERS: Record<string, Kind> = {
+const PARAMETERS: Record<string, Kind> = {
   '/sessions/:id': 'session',
   '/sessions/:request_id': 'permission',
   '/customers/:id': 'customer',

@@ -92,8 +92,9 @@ async function undo(paths: readonly string[], stranger: Stranger, walls: Walls):
 
 /** Both texts around the first place in which they differ. */
 function differenceOf(left: string, right: string): string {
-  const at = [...left].findIndex((letter, i) => letter !== right[i])
-  const from = Math.max(0, (at < 0 ? left.length : at) - 40)
+  let at = 0
+  while (at < left.length && left[at] === right[at]) at += 1
+  const from = Math.max(0, at - 40)
   return [left, right].map((text) => JSON.stringify(text.slice(from, from + 80))).join(' instead of ')
 }
 

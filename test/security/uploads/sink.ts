@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** A transcription backend that counts the bytes of each request and answers when it has all of them. */
@@ -9,21 +9,9 @@ export class Sink implements AsyncDisposable {
   /** Holds answers back while it is set. */
   gate: Promise<void> | undefined
   readonly #server: Server
-  #begun = 0
 
   private constructor() {
-    this.#server = createServer(async (req, res) => {
-      this.#begun += 1
-      let bytes = 0
-      req.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-      })
-      await once(req, 'end').catch(() => {})
-      if (!req.complete) return
-      this.sizes.push(bytes)
-      await this.gate
-      res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"heard"}')
-    })
+    this.#server = createServer((req, res) => void this.#receive(req, res))
   }
 
   static async start(): Promise<Sink> {
@@ -37,8 +25,16 @@ export class Sink implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
   }
 
-  get begun(): number {
-    return this.#begun
+  async #receive(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    let bytes = 0
+    req.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    })
+    await once(req, 'end').catch(() => {})
+    if (!req.complete) return
+    this.sizes.push(bytes)
+    await this.gate
+    res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"heard"}')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
