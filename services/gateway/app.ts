@@ -1,5 +1,6 @@
 import express, { type Express } from 'express'
 import { createBodies } from '../../shared/api/bodies.ts'
+import type { Authentication } from '../../shared/api/document.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
@@ -44,6 +45,8 @@ export type AppDeps = {
   /** `undefined` with it. */
   transcription: TranscriptionDeps | undefined
   identify: Identify
+  /** What `identify` requires, for the API description. */
+  authentication: Authentication
   /** `undefined` for no rate limit. */
   limiter: RateLimiter | undefined
   cors: CorsRules
@@ -60,7 +63,7 @@ export type AppDeps = {
 
 /** Creates the app of the public API (api.md). A request passes these handlers from top to bottom. */
 export function createApp(deps: AppDeps): Express {
-  const { basePath, log } = deps
+  const { basePath, authentication, log } = deps
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
@@ -71,7 +74,10 @@ export function createApp(deps: AppDeps): Express {
   app.use(checkHost(deps.allowedHosts))
   app.use(cors(deps.cors)) // Answers every OPTIONS request.
 
-  const publicRoutes = { '/health': { get: health }, ...(deps.hasExplorer && explorerRoutes(basePath)) }
+  const publicRoutes = {
+    '/health': { get: health },
+    ...(deps.hasExplorer && explorerRoutes({ basePath, authentication })),
+  }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
   app.use(limitRate(deps.limiter))

@@ -8,7 +8,7 @@ import { providerSpecs } from '../../shared/providers/catalogue.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { hostNames } from '../http/host.ts'
-import { createServer, urlOf } from '../http/server.ts'
+import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
@@ -36,10 +36,10 @@ type HttpParts = {
 export async function openHttp(
   config: Config,
   { form, broker, tools, ledger, tenantConfig, link, log, metrics }: HttpParts,
-): Promise<{ url: string; drain(): void; close(deadlineMs: number): Promise<void> }> {
+): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
-  const { identify, close: closeIdentify } = await openIdentify(config, log)
+  const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
   const { limiter, close: closeLimiter } = await openRateLimiter(config, { link, log })
   const transcription = await openTranscription(config, tenantConfig)
   const app = createApp({
@@ -50,6 +50,7 @@ export async function openHttp(
     config: tenantConfig && { ...tenantConfig, providers: providerSpecs },
     transcription: transcription.deps,
     identify,
+    authentication,
     limiter,
     cors: corsOf(config),
     allowedHosts: names,
@@ -64,8 +65,8 @@ export async function openHttp(
   return {
     url: `${urlOf(address)}${basePath}`,
     drain: () => server.drain(),
-    async close(deadlineMs) {
-      await server.close(deadlineMs)
+    async close(streamsMs, answersMs) {
+      await server.close(streamsMs, answersMs)
       await Promise.all([closeIdentify(), closeLimiter(), transcription.close()])
     },
   }

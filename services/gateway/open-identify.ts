@@ -1,9 +1,10 @@
+import type { Authentication } from '../../shared/api/document.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import { createOpenIdentify, createTokenIdentify } from './identify.ts'
 
-export type OpenedIdentify = { identify: Identify; close(): Promise<void> }
+export type OpenedIdentify = { identify: Identify; authentication: Authentication; close(): Promise<void> }
 
 /** Selects the authentication (api.md "Authentication"): OIDC when an issuer is configured, else API_TOKEN, else none. */
 export async function openIdentify(config: Config, log: Log): Promise<OpenedIdentify> {
@@ -11,8 +12,9 @@ export async function openIdentify(config: Config, log: Log): Promise<OpenedIden
   if (oidcIssuer !== undefined && oidcAudience !== undefined) {
     return openOidc(config, { issuer: oidcIssuer, audience: oidcAudience, log })
   }
-  const identify = apiToken === undefined ? createOpenIdentify() : createTokenIdentify(apiToken)
-  return { identify, close: async () => {} }
+  const close = async () => {}
+  if (apiToken === undefined) return { identify: createOpenIdentify(), authentication: 'none', close }
+  return { identify: createTokenIdentify(apiToken), authentication: 'api-token', close }
 }
 
 type Oidc = { issuer: string; audience: string; log: Log }
@@ -34,5 +36,6 @@ async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oi
     jwksUri: oidcJwksUri,
     get: egress.request,
   })
-  return { identify, close: egress.close }
+  const authentication = authMode === 'soft' ? 'optional-oidc' : 'oidc'
+  return { identify, authentication, close: egress.close }
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../events.ts'
 import { parseJson } from '../json.ts'
 import type { Schemas } from './document.ts'
 import { findFlaw } from './json-scan.ts'
-import { compileCheck, type Refusal, type SchemaCheck } from './schema-check.ts'
+import { compileCheck, type Refusal, type SchemaCheck, type Shape } from './schema-check.ts'
 
 export type Decoded = { value: JsonObject } | { refusal: Refusal }
 
@@ -24,7 +24,7 @@ export function createDecode(schemas: Schemas): Decode {
     const parsed = parse(bytes)
     if ('refusal' in parsed) return parsed
     const check = checkOf(name)
-    const value = pick(parsed.value, check.fields)
+    const value = pick(parsed.value, check.shape)
     const refusal = check.refusalOf(value)
     return refusal ? { refusal } : { value }
   }
@@ -47,8 +47,13 @@ const refuse = (message: string): Decoded => ({ refusal: { message } })
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function pick(body: JsonObject, fields: readonly string[]): JsonObject {
+/** Copies the fields that are read, also of the objects inside. */
+function pick(body: JsonObject, shape: Shape): JsonObject {
   const picked: JsonObject = {}
-  for (const field of fields) if (Object.hasOwn(body, field)) picked[field] = body[field]
+  for (const [field, inner] of shape) {
+    if (!Object.hasOwn(body, field)) continue
+    const value = body[field]
+    picked[field] = inner && isObject(value) ? pick(value, inner) : value
+  }
   return picked
 }

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises'
+import type { JsonObject } from '../events.ts'
 
 /** A schema of `openapi.yaml`. `schema-check.ts` defines the meaning of the `x-` fields. */
 export type Schema = {
   $ref?: string
   type?: string
+  enum?: readonly unknown[]
   properties?: Record<string, Schema>
+  additionalProperties?: boolean | Schema
   minLength?: number
   maxLength?: number
   minimum?: number
@@ -20,16 +23,53 @@ export type Schemas = Record<string, Schema>
 export type ApiDocument = {
   servers: { url: string }[]
   paths: Record<string, Record<string, unknown>>
-  components: { schemas: Schemas }
+  components: { schemas: Schemas; securitySchemes?: Record<string, JsonObject> }
+  security: JsonObject[]
   [key: string]: unknown
 }
 
 const SOURCE = new URL('openapi.yaml', import.meta.url)
 
-/** Reads the whole API description, as `<basePath>/openapi.json` serves it. */
-export async function readDocument(basePath: string): Promise<ApiDocument> {
+/** What the server accepts as proof of who calls (api.md "Authentication"). `optional-oidc` is AUTH_MODE=soft. */
+export type Authentication = 'none' | 'api-token' | 'oidc' | 'optional-oidc'
+
+export type DocumentOptions = { basePath: string; authentication: Authentication }
+
+/** Reads the whole API description, as a server with this base path and authentication serves it at `<basePath>/openapi.json`. */
+export async function readDocument({ basePath, authentication }: DocumentOptions): Promise<ApiDocument> {
   const document: ApiDocument = await parseYaml(await readFile(SOURCE, 'utf8'))
-  return { ...document, servers: [{ url: basePath }] }
+  const { bearer, security } = SECURITY[authentication]
+  const components = { ...document.components, ...(bearer && { securitySchemes: { bearer } }) }
+  return { ...document, servers: [{ url: basePath }], security, components }
+}
+
+type Security = { bearer?: JsonObject; security: JsonObject[] }
+
+const TOKEN = { type: 'http', scheme: 'bearer' }
+const REQUIRED = { bearer: [] }
+
+const SECURITY: Record<Authentication, Security> = {
+  none: { security: [] },
+  'api-token': {
+    bearer: { ...TOKEN, description: 'The API_TOKEN of this server: `Authorization: Bearer <ACCESS_TOKEN>`.' },
+    security: [REQUIRED],
+  },
+  oidc: {
+    bearer: {
+      ...TOKEN,
+      bearerFormat: 'JWT',
+      description: 'A token of the identity provider, issued for this service.',
+    },
+    security: [REQUIRED],
+  },
+  'optional-oidc': {
+    bearer: {
+      ...TOKEN,
+      bearerFormat: 'JWT',
+      description: 'A token of the identity provider. Without one the request belongs to the default tenant.',
+    },
+    security: [{}, REQUIRED],
+  },
 }
 
 /**

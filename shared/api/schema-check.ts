@@ -5,10 +5,12 @@ import type { Schema, Schemas } from './document.ts'
 /** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
 export type Refusal = { message: string; param?: string }
 
+/** The fields of an object that are read, each with the shape of the object in it. Other fields are ignored (D2.4). */
+export type Shape = ReadonlyMap<string, Shape | undefined>
+
 export type SchemaCheck = {
-  /** The fields that are read. Other fields of a body are ignored (D2.4). */
-  fields: readonly string[]
-  /** Checks a body that was reduced to `fields`. */
+  shape: Shape
+  /** Checks a body that was reduced to `shape`. */
   refusalOf(body: JsonObject): Refusal | undefined
 }
 
@@ -19,22 +21,40 @@ export type SchemaCheck = {
 export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const schema = schemas[name]
   if (!schema) throw new Error(`openapi.yaml has no schema ${name}`)
-  const properties = Object.entries(schema.properties ?? {})
   const validate = compile(schemas, name)
   return {
-    fields: properties.filter(([, property]) => property['x-ignored'] !== true).map(([field]) => field),
+    shape: shapeOf(schemas, schema) ?? new Map(),
     refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }
 
+/** `undefined` for a schema of something else, and for objects that say themselves what becomes of other fields. */
+function shapeOf(schemas: Schemas, { $ref, properties, additionalProperties }: Schema): Shape | undefined {
+  const referred = $ref === undefined ? undefined : schemas[$ref.slice('#/components/schemas/'.length)]
+  if (referred) return shapeOf(schemas, referred)
+  if (!properties || additionalProperties !== undefined) return undefined
+  const read = Object.entries(properties).filter(([, property]) => property['x-ignored'] !== true)
+  return new Map(read.map(([field, property]) => [field, shapeOf(schemas, property)]))
+}
+
 function compile(schemas: Schemas, name: string): ValidateFunction {
   // A test checks the schemas themselves, so compiling their meta-schema, which takes 30 ms, is left out.
-  const ajv = new Ajv2020({ strict: false, strictNumbers: true, validateSchema: false, meta: false, verbose: true })
+  const ajv = new Ajv2020({
+    strict: false,
+    strictNumbers: true,
+    validateFormats: false, // Code checks what has a format, and says what is wrong with it.
+    validateSchema: false,
+    meta: false,
+    verbose: true,
+  })
   ajv.removeKeyword('minLength').removeKeyword('maxLength')
-  ajv.addKeyword({ keyword: 'minLength', type: 'string', schemaType: 'number', compile: atLeast })
-  ajv.addKeyword({ keyword: 'maxLength', type: 'string', schemaType: 'number', compile: atMost })
+  ajv.addKeyword({ keyword: 'minLength', ...LENGTH, compile: atLeast })
+  ajv.addKeyword({ keyword: 'maxLength', ...LENGTH, compile: atMost })
   return ajv.compile({ components: { schemas }, $ref: `#/components/schemas/${name}` })
 }
+
+/** Checked before `pattern`, so that a pattern never runs over a text that is too long. */
+const LENGTH = { type: 'string', schemaType: 'number', before: 'pattern' } as const
 
 /** Lengths are numbers of code points (D2.6). They are counted only when the number of UTF-16 units does not decide already. */
 const atLeast = (min: number) => (text: string) =>
@@ -50,14 +70,27 @@ function countCodePoints(text: string): number {
 
 function refusal(error: ErrorObject | undefined): Refusal {
   if (!error) return { message: 'the body does not fit its schema' }
-  if (error.keyword === 'required') {
-    const param = `${error.instancePath}/${error.params['missingProperty']}`
-    return { message: `${nameOf(param)} is required`, param }
-  }
+  const { keyword, params, instancePath, propertyName } = error
   const schema = error.parentSchema as Schema
-  const message = schema['x-refused'] ?? `${nameOf(error.instancePath)} must be ${wanted(schema)}`
-  return { message, param: error.instancePath }
+  if (keyword === 'required' || keyword === 'dependentRequired') {
+    const param = `${instancePath}/${params['missingProperty']}`
+    const reason = keyword === 'required' ? '' : ` beside ${params['property']}`
+    return { message: `${nameOf(param)} is required${reason}`, param }
+  }
+  if (keyword === 'additionalProperties') {
+    const known = Object.keys(schema.properties ?? {}).join(', ')
+    return {
+      message: `${nameOf(instancePath)} may have only the fields ${known}`,
+      param: pointerTo(error, params['additionalProperty']),
+    }
+  }
+  const param = propertyName === undefined ? instancePath : pointerTo(error, propertyName)
+  return { message: schema['x-refused'] ?? `${nameOf(param)} must be ${wanted(schema)}`, param }
 }
+
+/** The JSON pointer of a field of the wrong object. */
+const pointerTo = ({ instancePath }: ErrorObject, field: unknown): string =>
+  `${instancePath}/${String(field).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Turns the pointer `/stop_sequences/3` into the readable `stop_sequences[3]`. */
 const nameOf = (pointer: string): string =>
@@ -68,8 +101,11 @@ const nameOf = (pointer: string): string =>
 
 function wanted(schema: Schema): string {
   if (schema['x-wanted'] !== undefined) return schema['x-wanted']
+  if (schema.enum) return `one of ${schema.enum.join(', ')}`
   if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'number') return `a number from ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'object') return 'a JSON object'
   if (schema.type === 'string') return `a string of ${schema.minLength ?? 0} to ${schema.maxLength} characters`
   if (schema.type === 'array') return `a list of at most ${schema.maxItems} entries`
   return `of type ${schema.type}`

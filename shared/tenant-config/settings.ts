@@ -1,3 +1,4 @@
+import { AppError, invalidRequest } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { ModelOptions } from '../model-options.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -114,7 +115,7 @@ export class TenantSettings {
     const context: SealContext = { tenant, kind: 'instance', name }
     const change = putInstance({
       name,
-      body: body.url === undefined ? body : { ...body, url: this.#checkUrl(body.url) },
+      body: body.url === undefined ? body : { ...body, url: this.#normalUrl(body.url) },
       revision: newId('rev'),
       now: this.#now().toISOString(),
       unseal: (sealed) => openMaterial(sealed, context, this.#keyring),
@@ -125,6 +126,15 @@ export class TenantSettings {
 
   async deleteInstance(tenant: TenantId, name: string): Promise<void> {
     await this.#configs.update(tenant, deleteInstance(name))
+  }
+
+  #normalUrl(url: string): string {
+    try {
+      return this.#checkUrl(url)
+    } catch (cause) {
+      if (!(cause instanceof AppError)) throw cause
+      throw invalidRequest(cause.message, { param: '/url', ...(cause.code !== undefined && { code: cause.code }) })
+    }
   }
 }
 

@@ -34,6 +34,15 @@ describe('request bodies', () => {
     expect(await run({ tools: 42, stream: { a: [null] }, extra: '\ud800' })).to.deep.equal({ prompt: 'hi' })
   })
 
+  it('D2.4: unknown fields of the objects inside are dropped, too', async () => {
+    const main = { instance: 'a', model: 'm' }
+    const body = { routing: { main: { ...main, x: 1 }, other: main }, audit: { store_payloads: true, x: 1 } }
+    expect(await decode('EngineConfigRequest', JSON.stringify(body))).to.deep.equal({
+      routing: { main },
+      audit: { store_payloads: true },
+    })
+  })
+
   it('D2.4: constructor, prototype and $where are ordinary unknown fields', async () => {
     const text = '{"prompt":"hi","constructor":{"prototype":{"x":1}},"$where":"1","hasOwnProperty":1,"toString":null}'
     expect(await decode('RunRequest', text)).to.deep.equal({ prompt: 'hi' })
@@ -77,6 +86,32 @@ describe('request bodies', () => {
     ['PermissionReplyRequest', { allow: null }, '/allow', 'allow must be true or false'],
     ['PermissionReplyRequest', {}, '/allow', 'allow is required'],
     ['PermissionReplyRequest', { allow: true, reason: 5 }, '/reason', 'reason must be a string'],
+    ['EngineConfigRequest', { routing: [] }, '/routing', 'routing must be a JSON object'],
+    ['EngineConfigRequest', { routing: { main: {} } }, '/routing/main/instance', 'routing.main.instance is required'],
+    [
+      'EngineConfigRequest',
+      { routing: { main: { instance: 'a', model: 'm', fallback_model: 'n' } } },
+      '/routing/main/fallback_instance',
+      'routing.main.fallback_instance is required beside fallback_model',
+    ],
+    ['EngineConfigRequest', { audit: { retention_days: 0 } }, '/audit/retention_days', 'a whole number from 1 to 3650'],
+    ['InstanceRequest', { type: 'demo' }, '/type', 'type must be one of openai, anthropic, google,'],
+    ['InstanceRequest', { type: 'openai', key: 'a b' }, '/key', 'printable ASCII characters without blanks'],
+    ['InstanceRequest', { type: 'openai', key: 'a', secret: 'b' }, '/secret', 'give key or secret, not both'],
+    [
+      'InstanceRequest',
+      { type: 'openai', options: { top_k: 1 } },
+      '/options/top_k',
+      'only the fields max_output_tokens,',
+    ],
+    [
+      'InstanceRequest',
+      { type: 'openai', options: { temperature: 3 } },
+      '/options/temperature',
+      'a number from 0 to 2',
+    ],
+    ['InstanceRequest', { type: 'openai', options: { headers: { 'a b': '' } } }, '/options/headers/a b', 'header name'],
+    ['InstanceRequest', { type: 'openai', options: { headers: { a: 'ä' } } }, '/options/headers/a', 'ASCII characters'],
   ]
   for (const [name, fields, param, message] of wrongTypes) {
     it(`D2.4: ${name} ${JSON.stringify(fields).slice(0, 60)} is 400 and names the field and what it must be`, async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { EventStream } from '../support/event-stream.ts'
+import type { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 
 type Pending = { run_id: string }
@@ -14,17 +15,14 @@ describe('the permission requests of a dead worker', () => {
 
   const url = (gateway: number) => cluster.urls[gateway % cluster.urls.length] ?? ''
   async function ask(gateway: number): Promise<EventStream> {
-    const stream = await EventStream.open(`${url(gateway)}/agent/run`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ prompt: '/tool Write {"path":"a.txt","content":"b"}' }),
-    })
-    await stream.until('permission_request')
-    return stream
+    const prompt = '/tool Write {"path":"a.txt","content":"b"}'
+    const run = await openStream(`${url(gateway)}/agent/run`, initOf('POST', { prompt }))
+    await run.until('permission_request')
+    return run
   }
   async function pending(gateway: number): Promise<string[]> {
-    const { permissions } = (await (await fetch(`${url(gateway)}/permissions`)).json()) as { permissions: Pending[] }
-    return permissions.map(({ run_id }) => run_id)
+    const { body } = await callApi(`${url(gateway)}/permissions`, initOf('GET'))
+    return (body as { permissions: Pending[] }).permissions.map(({ run_id }) => run_id)
   }
 
   it('D4.12: are no longer listed after its eviction, and those of the other workers are', async () => {
@@ -44,6 +42,6 @@ describe('the permission requests of a dead worker', () => {
       await until(isShorter, { what: `gateway ${gateway} to list the requests of live workers only`, withinMs: 10_000 })
       expect(await pending(gateway)).to.deep.equal(left)
     }
-    for (const runId of left) await fetch(`${url(0)}/runs/${runId}`, { method: 'DELETE' })
+    for (const runId of left) await callApi(`${url(0)}/runs/${runId}`, initOf('DELETE'))
   })
 })

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
-import { EventStream } from '../support/event-stream.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 
@@ -26,12 +26,7 @@ describe('the standalone process', () => {
   async function urlOf(child: Child): Promise<string> {
     return (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
   }
-  const run = (url: string, prompt: string) =>
-    EventStream.open(`${url}/agent/run`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ prompt }),
-    })
+  const run = (url: string, prompt: string) => openStream(`${url}/agent/run`, initOf('POST', { prompt }))
 
   it('D1.4: without configuration it answers with the demo model, which says so', async () => {
     const stream = await run(await urlOf(start()), '/tool Glob {"pattern":"*"}')

@@ -6,11 +6,12 @@ import { type Contract, createContract } from '../api/contract.ts'
 export function useContract(): (method: string, path: string, response: Response) => Promise<unknown> {
   let contract: Contract
   before(async () => {
-    contract = createContract(await readDocument('/v1'))
+    contract = createContract(await readDocument({ basePath: '/v1', authentication: 'none' }))
   })
   return async (method, path, response) => {
+    const { status, headers } = response
     const body = await response.json()
-    expect(contract.problemsOfAnswer(method, path, response, body), `${method} ${path}`).to.equal('')
+    expect(contract.problemsOfAnswer(method, path, { status, headers, body })).to.equal('')
     return body
   }
 }

@@ -1,4 +1,9 @@
 import { expect } from 'chai'
+import { openIdentify } from '../../services/gateway/open-identify.ts'
+import type { ApiDocument } from '../../shared/api/document.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import { createLog } from '../../shared/log.ts'
+import { operationsOf } from '../api/operations.ts'
 import { useGateways } from './setup.ts'
 
 describe('the explorer', () => {
@@ -40,6 +45,41 @@ describe('the explorer', () => {
     expect(document.openapi).to.match(/^3\.1/)
     expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
   })
+
+  const bearer = { type: 'http', scheme: 'bearer' }
+  const jwt = { ...bearer, bearerFormat: 'JWT' }
+  for (const [authentication, security, scheme] of [
+    ['none', [], undefined],
+    ['api-token', [{ bearer: [] }], bearer],
+    ['oidc', [{ bearer: [] }], jwt],
+    ['optional-oidc', [{}, { bearer: [] }], jwt],
+  ] as const) {
+    it(`api.md Authentication: the description requires what the server does: ${authentication}`, async () => {
+      const { get } = await start({ authentication })
+      const document = (await (await get('/openapi.json')).json()) as ApiDocument
+      expect(document.security).to.deep.equal(security)
+      const { securitySchemes } = document.components
+      if (scheme) expect(securitySchemes?.['bearer']).to.include(scheme)
+      else expect(securitySchemes).to.equal(undefined)
+      const open = operationsOf(document).filter(({ operation }) => operation['security'] !== undefined)
+      expect(open.map(({ path }) => path)).to.deep.equal(['/health', '/openapi.json', '/docs', '/docs/{file}'])
+      for (const { operation } of open) expect(operation['security']).to.deep.equal([])
+    })
+  }
+
+  for (const [env, authentication] of [
+    [{}, 'none'],
+    [{ API_TOKEN: 'token-0123456789abcdef' }, 'api-token'],
+    [{ OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'ae' }, 'oidc'],
+    [{ OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'ae', AUTH_MODE: 'soft' }, 'optional-oidc'],
+  ] as const) {
+    it(`the configuration ${JSON.stringify(env)} is described as ${authentication}`, async () => {
+      const config = loadConfig({ ...env }, 'standalone')
+      const opened = await openIdentify(config, createLog({ level: 'error', write: () => {} }))
+      expect(opened.authentication).to.equal(authentication)
+      await opened.close()
+    })
+  }
 
   it('serves no other file of the package, and none outside it', async () => {
     const { get } = await start()

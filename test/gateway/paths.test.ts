@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
-import { PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
+import { operationsOf } from '../api/operations.ts'
+import { PERMISSION_ID, RUN_ID, refusalOf, routesOfApp, useGateways } from './setup.ts'
 
 const concrete = (path: string) =>
   path.replace('{run_id}', RUN_ID).replace('{request_id}', PERMISSION_ID).replace('{id}', 's-1')
@@ -13,9 +14,19 @@ const methodsOf = (paths: ApiDocument['paths'], path: string) =>
 describe('paths and methods', () => {
   const start = useGateways()
 
+  it('the router and the API description have the same paths and methods', async () => {
+    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const described = operationsOf(document).map(
+      ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    )
+    const routed = routesOfApp()
+    expect(routed.length).to.be.greaterThan(25)
+    expect(routed.toSorted()).to.deep.equal(described.toSorted())
+  })
+
   it('D2.2: a wrong method on a known path is 405 with Allow, and the API description names the same methods', async () => {
     const { url } = await start()
-    const { paths } = await readDocument('/v1')
+    const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
     expect(paths).to.include.keys('/health', '/agent/run', '/runs/{run_id}/events')
     for (const path of Object.keys(paths)) {
       const response = await fetch(url + concrete(path), { method: 'PATCH' })

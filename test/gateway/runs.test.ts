@@ -34,9 +34,9 @@ describe('the runs', () => {
     })
     const list = await described('GET', '/runs', await get('/runs'))
     expect(list).to.deep.equal({ runs: [RUN], next_cursor: 'c2' })
-    await get('/runs?limit=200&cursor=a%2Bb&status=waiting&other=1')
+    await get('/runs?limit=200&cursor=a-b_1&status=waiting&other=1')
     await get('/runs?limit=1')
-    expect(filters).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a+b', status: 'waiting' }, { limit: 1 }])
+    expect(filters).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a-b_1', status: 'waiting' }, { limit: 1 }])
   })
 
   it('D2.7, D2.11: a wrong limit, cursor or status, or one given twice, is 400 and names the parameter', async () => {
@@ -52,6 +52,7 @@ describe('the runs', () => {
       ['status=lost', '/status'],
       ['status=done&status=failed', '/status'],
       ['cursor=', '/cursor'],
+      ['cursor=a%2Bb', '/cursor'],
       [`cursor=${'x'.repeat(513)}`, '/cursor'],
     ] as const) {
       const response = await get(`/runs?${query}`)

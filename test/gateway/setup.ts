@@ -42,10 +42,26 @@ export function useGateways(): (options?: Options) => Promise<Gateway> {
   }
 }
 
+/** The routes of the app as `GET /path/:id`, read from its routers. */
+export function routesOfApp(): string[] {
+  const { router } = createApp({ ...DEFAULTS, broker: brokerOf(), log: createLines().log })
+  return routesIn(router.stack as unknown as Layer[])
+}
+
+type Layer = { route?: { path: string; stack: { method?: string }[] }; handle: { stack?: Layer[] } }
+
+const routesIn = (stack: readonly Layer[]): string[] =>
+  stack.flatMap(({ route, handle }) => {
+    if (!route) return routesIn(handle.stack ?? [])
+    const methods = route.stack.flatMap(({ method }) => (method === undefined ? [] : [method.toUpperCase()]))
+    return methods.map((method) => `${method} ${route.path}`)
+  })
+
 const DEFAULTS = {
   basePath: '/v1',
   tools: [],
   identify: createOpenIdentify(),
+  authentication: 'none',
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,
   hasExplorer: true,

@@ -2,6 +2,11 @@ import { checkStream } from './stream-grammar.ts'
 
 export type Frame = { id: number; event: string; data: Record<string, unknown> }
 
+/** Checks of a test: each may throw. `body` is the text of a refusal. */
+export type StreamChecks = { response(response: Response, body?: string): void; frame(frame: Frame): void }
+
+const NO_CHECKS: StreamChecks = { response: () => {}, frame: () => {} }
+
 const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
 
 /**
@@ -13,20 +18,24 @@ export class EventStream {
   readonly frames: Frame[] = []
   readonly comments: string[] = []
   readonly #abort: AbortController
+  readonly #checks: StreamChecks
   readonly #blocks: AsyncGenerator<string, void, undefined>
 
-  private constructor(response: Response, abort: AbortController) {
+  private constructor(response: Response, abort: AbortController, checks: StreamChecks) {
     this.response = response
+    this.#checks = checks
     this.#abort = abort
     this.#blocks = blocksOf(response)
   }
 
   /** Throws when the response is not a stream. */
-  static async open(url: string, init: RequestInit = {}): Promise<EventStream> {
+  static async open(url: string, init: RequestInit = {}, checks = NO_CHECKS): Promise<EventStream> {
     const abort = new AbortController()
     const response = await fetch(url, { ...init, signal: abort.signal })
-    if (response.status === 200) return new EventStream(response, abort)
-    throw new Error(`no stream: ${response.status} ${await response.text()}`)
+    const body = response.status === 200 ? undefined : await response.text()
+    checks.response(response, body)
+    if (body === undefined) return new EventStream(response, abort, checks)
+    throw new Error(`no stream: ${response.status} ${body}`)
   }
 
   get runId(): string {
@@ -44,6 +53,7 @@ export class EventStream {
       if (!id || !event || !data) throw new Error(`not a frame: ${block.value}`)
       const frame = { id: Number(id), event, data: JSON.parse(data) as Frame['data'] }
       this.frames.push(frame)
+      this.#checks.frame(frame)
       return frame
     }
     checkStream(this.frames)

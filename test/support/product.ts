@@ -5,13 +5,14 @@ import { openStandalone } from '../../services/standalone/standalone.ts'
 import { loadConfig } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import { createLog } from '../../shared/log.ts'
+import { callApi, initOf, openStream, type Reply } from './api-client.ts'
 import { startCluster } from './cluster.ts'
-import { EventStream } from './event-stream.ts'
+import type { EventStream } from './event-stream.ts'
 import { type ModelServer, startModelServer } from './model-server/model-server.ts'
 
-export type Reply = { status: number; headers: Headers; text: string; body: unknown }
+export type { Reply } from './api-client.ts'
 
-/** A running product with its model server. */
+/** A running product with its model server. Every answer and frame is checked against the API description. */
 export type Product = {
   /** Base URL of one gateway, without a slash at the end. */
   url: string
@@ -80,10 +81,10 @@ async function startProduct(
     get log() {
       return opened.log()
     },
-    call: (method, path, body, headers) => call(nextUrl(path), method, body, headers),
+    call: (method, path, body, headers) => callApi(nextUrl(path), initOf(method, body, headers)),
     stream: (path, body, headers) =>
-      EventStream.open(nextUrl(path), initOf(body === undefined ? 'GET' : 'POST', body, headers)),
-    run: (body, headers) => EventStream.open(nextUrl('/agent/run'), initOf('POST', body, headers)),
+      openStream(nextUrl(path), initOf(body === undefined ? 'GET' : 'POST', body, headers)),
+    run: (body, headers) => openStream(nextUrl('/agent/run'), initOf('POST', body, headers)),
     async close() {
       await opened.close()
       await model.close()
@@ -107,16 +108,4 @@ async function openCluster(env: Record<string, string>): Promise<Opened> {
   const { urls, gateways, workers, close } = await startCluster({ API_EXPLORER: 'true', ...env })
   const log = () => [...gateways, ...workers].flatMap(({ output }) => output.split('\n'))
   return { urls, workerCount: workers.length, log, close }
-}
-
-async function call(url: string, method: string, body?: unknown, headers?: Record<string, string>): Promise<Reply> {
-  const response = await fetch(url, initOf(method, body, headers))
-  const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('application/json')
-  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text }
-}
-
-function initOf(method: string, body: unknown, headers: Record<string, string> = {}): RequestInit {
-  if (body === undefined) return { method, headers }
-  return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { RequestHandler } from 'express'
-import { readDocument } from '../../../shared/api/document.ts'
+import { type DocumentOptions, readDocument } from '../../../shared/api/document.ts'
 import { notFound } from '../../../shared/errors.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
@@ -16,24 +16,24 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The only files served: the package also contains a page of its own, which loads a foreign API from the network. */
+/** The only files of the package that are served: it also contains a page of its own, which loads a foreign API from the network. */
 const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
 
 /** The API explorer and the OpenAPI document that it shows (D1.3 API_EXPLORER). */
-export function explorerRoutes(basePath: string): RouteTable {
+export function explorerRoutes(options: DocumentOptions): RouteTable {
+  const { basePath } = options
   return {
-    '/openapi.json': { get: description(basePath) },
+    '/openapi.json': { get: description(options) },
     '/docs': { get: page(basePath) },
-    '/docs/start.js': { get: start(basePath) },
-    '/docs/:file': { get: asset },
+    '/docs/:file': { get: file(basePath) },
   }
 }
 
 /** Renders the document at the first request and keeps it. */
-function description(basePath: string): RequestHandler {
+function description(options: DocumentOptions): RequestHandler {
   let text: string | undefined
   return async (_req, res) => {
-    text ??= JSON.stringify(await readDocument(basePath))
+    text ??= JSON.stringify(await readDocument(options))
     res.type('application/json').send(text)
   }
 }
@@ -60,16 +60,18 @@ function page(basePath: string): RequestHandler {
   }
 }
 
-function start(basePath: string): RequestHandler {
+/** A file of the package, or `start.js`, which starts the explorer with this API. */
+function file(basePath: string): RequestHandler {
   const options = { url: `${basePath}/openapi.json`, dom_id: '#explorer', deepLinking: true, validatorUrl: null }
-  return (_req, res) => {
-    res.type('text/javascript').send(`SwaggerUIBundle(${JSON.stringify(options)})\n`)
+  const startScript = `SwaggerUIBundle(${JSON.stringify(options)})\n`
+  return (req, res) => {
+    const name = req.params['file']
+    if (name === 'start.js') {
+      res.type('text/javascript').send(startScript)
+      return
+    }
+    if (typeof name !== 'string' || !ASSETS.has(name)) throw notFound('the explorer has no such file')
+    const path = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
+    res.sendFile(path, { cacheControl: false, headers: { 'Cache-Control': 'public, max-age=3600' } })
   }
-}
-
-const asset: RequestHandler = (req, res) => {
-  const file = req.params['file']
-  if (typeof file !== 'string' || !ASSETS.has(file)) throw notFound('the explorer has no such file')
-  const path = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${file}`))
-  res.sendFile(path, { cacheControl: false, headers: { 'Cache-Control': 'public, max-age=3600' } })
 }

@@ -12,6 +12,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     broker,
     tools: [],
     identify: createTokenIdentify(TOKEN),
+    authentication: 'api-token',
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,

@@ -21,6 +21,7 @@ export async function openClockedGateway(signers: readonly Signer[]): Promise<Cl
     broker: {} as Broker, // `GET /tools` does not use it.
     tools: [],
     identify,
+    authentication: 'oidc',
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { readDocument } from '../../shared/api/document.ts'
+import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { type Product, startStandalone } from '../support/product.ts'
+
+const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+const SESSION = 'support-7'
+const WRITE = '{"path":"notes/a.txt","content":"hello"}'
+
+/** `product.call` and `product.stream` check that each answer is described; the tests that it is a good one. */
+describe('the examples of the API description, sent to the standalone form', () => {
+  let product: Product
+  let provider: ModelServer
+  let backend: Server
+
+  before(async () => {
+    const env = { MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
+    product = await startStandalone(env)
+    product.model.otherwise(() => 'fine')
+    provider = await startModelServer()
+    provider.otherwise(() => 'fine')
+    provider.models = ['my-model']
+    backend = createServer((req, res) => {
+      req.resume().once('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"hello"}'))
+    })
+    backend.listen(0, '127.0.0.1')
+    await once(backend, 'listening')
+  })
+
+  after(async () => {
+    await product.close()
+    await provider.close()
+    backend.close()
+    backend.closeAllConnections()
+  })
+
+  const instance = (url: string) => call('PUT', '/config/instances/main', { type: 'openai-compatible', url })
+
+  /** What must exist before an operation works, and the path that then exists. */
+  const prepare: Record<string, () => Promise<string>> = {
+    createSession: async () => {
+      await product.call('DELETE', `/sessions/${SESSION}`)
+      return '/sessions'
+    },
+    getSession: session,
+    deleteSession: session,
+    sendMessage: async () => `${await session()}/messages`,
+    replyPermission: async () => {
+      product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
+      const stream = await product.run({ prompt: 'write' })
+      const { data } = await stream.until('permission_request')
+      return `/sessions/${stream.runId}/permissions/${String(data['id'])}`
+    },
+    readCustomerLedger: async () => '/customers/c-42/ledger',
+    getRun: run,
+    followRun: async () => `${await run()}/events`,
+    cancelRun: run,
+    getExplorerFile: async () => '/docs/swagger-ui.css',
+    getSecret: secret,
+    putSecret: async () => '/config/secrets/team',
+    deleteSecret: secret,
+    putEngineConfig: async () => {
+      await instance(provider.url)
+      return '/config/engine'
+    },
+    getInstance: configured,
+    putInstance: async () => '/config/instances/main',
+    deleteInstance: async () => {
+      await call('PUT', '/config/engine', { routing: {} })
+      return configured()
+    },
+    discoverModels: async () => `${await configured()}/discover`,
+    probeModel: async () => `${await configured()}/probe`,
+    getCapabilities: async () => `${await configured()}/capabilities`,
+    transcribe: async () => {
+      await instance(`http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1`)
+      return '/audio/transcriptions'
+    },
+  }
+
+  async function call(method: string, path: string, body?: unknown): Promise<void> {
+    const { status, text } = await product.call(method, path, body)
+    expect(status, text).to.be.within(200, 299)
+  }
+
+  async function session(): Promise<string> {
+    await product.call('DELETE', `/sessions/${SESSION}`)
+    await call('POST', '/sessions', { session_id: SESSION })
+    return `/sessions/${SESSION}`
+  }
+
+  async function run(): Promise<string> {
+    const stream = await product.run({ prompt: 'hi' })
+    await stream.all()
+    return `/runs/${stream.runId}`
+  }
+
+  async function secret(): Promise<string> {
+    await call('PUT', '/config/secrets/team', { value: 'sk-team-0123456789abcdef' })
+    return '/config/secrets/team'
+  }
+
+  async function configured(): Promise<string> {
+    await instance(provider.url)
+    return '/config/instances/main'
+  }
+
+  async function send({ method, operation }: Operation, path: string, value: unknown): Promise<void> {
+    const responses = Object.keys(operation['responses'] as object)
+    const isStream = JSON.stringify((operation['responses'] as Record<string, unknown>)['200'] ?? '').includes(
+      'EventStream',
+    )
+    if (isStream) {
+      const stream = await product.stream(path, value)
+      expect((await stream.all()).at(-1)?.event).to.equal('done')
+    } else {
+      const { status, text } = await product.call(method, path, value)
+      expect(status, text).to.be.within(200, 299)
+      expect(responses).to.include(String(status))
+    }
+  }
+
+  for (const operation of operationsOf(document)) {
+    const { method, path, operation: node } = operation
+    const body = bodyOf(node)
+    it(`${method} ${path} has an example for each body, and is answered well`, async function () {
+      this.timeout(20_000)
+      if (body) expect(body.examples).not.to.be.empty
+      for (const value of body ? body.examples : [undefined]) {
+        const ready = await (prepare[String(node['operationId'])]?.() ?? path)
+        expect(ready).not.to.include('{')
+        await send(operation, ready, body?.type === 'multipart/form-data' ? formOf(value as object) : value)
+      }
+    })
+  }
+})
+
+function formOf(fields: object): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) {
+    form.append(name, name === 'file' ? new Blob([String(value)]) : String(value))
+  }
+  return form
+}

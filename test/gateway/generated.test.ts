@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AnySchemaObject } from 'ajv/dist/2020.js'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { ConfigSurface } from '../../services/gateway/routes/config.ts'
+import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
+import { createReceiveUpload } from '../../services/gateway/upload.ts'
+import { openStore } from '../../services/wiring/store.ts'
+import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/tenant-config.ts'
+import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
+import type { Broker } from '../../shared/broker/port.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import { createLog } from '../../shared/log.ts'
+import type { EgressResponse } from '../../shared/net/port.ts'
+import { providerSpecs } from '../../shared/providers/catalogue.ts'
+import type { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
+import { arbitraryOf } from '../api/arbitrary.ts'
+import { createContract } from '../api/contract.ts'
+import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
+import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
+
+const RUNS = 60
+const AT = '2026-11-22T09:30:00.000Z'
+const RUN = { run_id: RUN_ID, status: 'done' as const, started_at: AT, ended_at: AT, event_count: 1 }
+const PROBE = {
+  model: 'm',
+  capabilities: { streaming: true, tools: true, structured_output: true, thinking: true, vision: true },
+  latency_ms: 1,
+  probed_at: AT,
+}
+
+/** Answers every call well, so that only the checks of requests refuse. */
+const BROKER: Partial<Broker> = {
+  createSession: async (_tenant, id = 's-1') => ({ session_id: id, created_at: AT, message_count: 0 }),
+  getSession: async (_tenant, id) => ({ session_id: id, created_at: AT, message_count: 0 }),
+  deleteSession: async () => {},
+  startRun: async () => ({ runId: RUN_ID, frames: framesOf(DONE) }),
+  sendMessage: async () => ({ runId: RUN_ID, frames: framesOf(DONE) }),
+  listRuns: async () => ({ runs: [RUN], next_cursor: null }),
+  getRun: async () => RUN,
+  followRun: async () => framesOf(DONE),
+  cancelRun: async () => {},
+  replyPermission: async () => {},
+  listPermissions: async () => ({ permissions: [], next_cursor: null }),
+}
+
+const INSPECTOR = {
+  discover: async () => ({ models: [], discovered_at: AT }),
+  probe: async () => PROBE,
+  capabilities: async () => ({ discovery: null, probes: [PROBE] }),
+} as unknown as InstanceInspector
+
+async function* transcript(): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode('{"text":"hello"}')
+}
+
+const HEARD: EgressResponse = {
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: transcript(),
+  discard: () => {},
+}
+
+/** Values that fit the schema, but refer to something that does not exist or may not be used. */
+const SEMANTIC: Record<string, RegExp> = {
+  listInstances: /^\/cursor$/,
+  listSecrets: /^\/cursor$/,
+  readCustomerLedger: /^\/cursor$/,
+  putEngineConfig: /^\/routing\/\w+\/(?:fallback_)?instance$/,
+  putInstance: /^\/(?:secret|url|options\/headers\/.+)$/,
+  transcribe: /^\/provider_instance$/,
+}
+
+const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+
+/** Names of secrets and instances are often `main`, which exists. */
+const generatedFrom: ApiDocument = structuredClone(document)
+const { schemas } = generatedFrom.components as { schemas: Record<string, AnySchemaObject> }
+schemas['ConfigName'] = { anyOf: [{ const: 'main' }, { ...schemas['ConfigName'] }] }
+
+const arbitrary = (schema: AnySchemaObject) => arbitraryOf(schema, generatedFrom)
+
+type Sent = { parameters: Record<string, unknown>; body: unknown }
+
+/** All parameters, optional ones sometimes, and the body. */
+function requestsOf({ operation, parameters }: Operation): fc.Arbitrary<Sent> {
+  const values = parameters.map(({ name, schema }) => [String(name), arbitrary(schema as AnySchemaObject)])
+  const requiredKeys = parameters.filter(({ required }) => required === true).map(({ name }) => String(name))
+  const { schema } = bodyOf(operation) ?? {}
+  return fc.record({
+    parameters: fc.record(Object.fromEntries(values) as Record<string, fc.Arbitrary<unknown>>, { requiredKeys }),
+    body: schema ? arbitrary(schema) : fc.constant(undefined),
+  })
+}
+
+/** `undefined` where a path cannot hold the value: clients resolve `.` and `..` themselves. */
+function pathOf({ path, parameters: nodes }: Operation, { parameters }: Sent): string | undefined {
+  const of = (place: string) =>
+    nodes.filter((node) => node['in'] === place && Object.hasOwn(parameters, String(node['name'])))
+  const inPath = of('path').map(({ name }) => [String(name), String(parameters[String(name)])] as const)
+  if (inPath.some(([, value]) => value === '.' || value === '..')) return undefined
+  const inQuery = of('query').map(({ name }) => [String(name), String(parameters[String(name)])] as [string, string])
+  const query = new URLSearchParams(inQuery)
+  const filled = inPath.reduce(
+    (text, [name, value]) => text.replace(`{${name}}`, () => encodeURIComponent(value)),
+    path,
+  )
+  return query.size > 0 ? `${filled}?${query}` : filled
+}
+
+function initOf({ method, operation, parameters: nodes }: Operation, { parameters, body }: Sent): RequestInit {
+  const inHeader = nodes.filter((node) => node['in'] === 'header' && Object.hasOwn(parameters, String(node['name'])))
+  const headers = Object.fromEntries(inHeader.map(({ name }) => [String(name), String(parameters[String(name)])]))
+  const type = bodyOf(operation)?.type
+  if (type === undefined) return { method, headers }
+  if (type === 'application/json') {
+    return { method, headers: { ...headers, 'content-type': type }, body: JSON.stringify(body) }
+  }
+  const form = new FormData()
+  for (const [name, value] of Object.entries(body as Record<string, string>)) {
+    form.append(name, name === 'file' ? new Blob([value]) : value)
+  }
+  return { method, headers, body: form }
+}
+
+describe('values that are generated from the API description', () => {
+  const start = useGateways()
+  const { problemsOfAnswer } = createContract(document)
+  let dir: string
+  let tenantConfig: OpenedTenantConfig
+  let closeStore: () => Promise<void>
+  let gateway: Gateway
+
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-generated-'))
+    const env = { DATA_DIR: dir, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
+    const config = loadConfig(env, 'standalone')
+    const log = createLog({ level: 'error', write: () => {} })
+    const store = await openStore(config, 'standalone', log)
+    const bell = { ring: () => {}, listen: async () => async () => {} }
+    const opened = await openTenantConfig(config, { store, bell, log })
+    if (!store || !opened) throw new Error('runtime configuration is off')
+    tenantConfig = opened
+    closeStore = () => store.close()
+  })
+
+  after(async () => {
+    await tenantConfig.close()
+    await closeStore()
+    await rm(dir, { recursive: true })
+  })
+
+  beforeEach(async () => {
+    const { configs, credentials, settings } = tenantConfig
+    const config: ConfigSurface = { settings, inspector: INSPECTOR, providers: providerSpecs }
+    const request = async () => ({ ...HEARD, body: transcript() })
+    const transcription: TranscriptionDeps = {
+      configs,
+      credentials,
+      egress: { request },
+      receive: createReceiveUpload(dir),
+    }
+    const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
+    gateway = await start({ methods: BROKER, config, transcription, ledger })
+    await put('/config/secrets/main', { value: 'sk-0123456789' })
+    await put('/config/instances/main', { type: 'openai-compatible', url: 'http://127.0.0.1:1/v1' })
+  })
+
+  async function put(path: string, body: object): Promise<void> {
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(gateway.url + path, { method: 'PUT', headers, body: JSON.stringify(body) })
+    await response.text()
+  }
+
+  /** Sends one request; throws unless its answer is described, not a 5xx, and a 400 only where the meaning of a value is wrong. */
+  async function check(operation: Operation, sent: Sent): Promise<void> {
+    const path = pathOf(operation, sent)
+    if (path === undefined) return
+    const response = await fetch(gateway.url + path, initOf(operation, sent))
+    const { status, headers } = response
+    const text = await response.text()
+    const isJson = headers.get('content-type')?.startsWith('application/json')
+    const body = isJson ? JSON.parse(text) : text
+    expect(problemsOfAnswer(operation.method, path, { status, headers, body })).to.equal('')
+    expect(status, text).to.be.lessThan(500)
+    if (status !== 400) return
+    const { param } = (body as { error: { param?: string } }).error
+    expect(param, text).to.match(SEMANTIC[String(operation.operation['operationId'])] ?? /^nothing$/)
+  }
+
+  for (const operation of operationsOf(document)) {
+    it(`${operation.method} ${operation.path} accepts them`, async function () {
+      this.timeout(30_000)
+      const isFixed = operation.parameters.length === 0 && !bodyOf(operation.operation)
+      await fc.assert(
+        fc.asyncProperty(requestsOf(operation), (sent) => check(operation, sent)),
+        { numRuns: isFixed ? 1 : RUNS },
+      )
+    })
+  }
+})
