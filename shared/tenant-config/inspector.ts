@@ -46,8 +46,7 @@ export class InstanceInspector {
       { request: egress.request, signal, timeoutMs: discoverTimeoutMs },
     )
     const discovery: Discovery = { models, discovered_at: this.#now().toISOString() }
-    await this.#stillThere(tenant, instance)
-    await capabilities.saveDiscovery(tenant, instance, discovery)
+    if (await this.#isCurrent(tenant, instance)) await capabilities.saveDiscovery(tenant, instance, discovery)
     return discovery
   }
 
@@ -69,8 +68,7 @@ export class InstanceInspector {
       latency_ms: result.latencyMs,
       probed_at: this.#now().toISOString(),
     }
-    await this.#stillThere(tenant, instance)
-    await capabilities.saveProbe(tenant, instance, probe)
+    if (await this.#isCurrent(tenant, instance)) await capabilities.saveProbe(tenant, instance, probe)
     return probe
   }
 
@@ -86,9 +84,12 @@ export class InstanceInspector {
     return { instance, credentials: this.#deps.credentials.read(tenant, instance, config) }
   }
 
-  /** Results of an instance that was deleted meanwhile are not stored: nothing of it comes back. */
-  async #stillThere(tenant: TenantId, { name }: StoredInstance): Promise<void> {
-    findInstance(await this.#deps.configs.get(tenant), name)
+  /**
+   * Whether the instance is still as it was when it was asked; only then may the results be stored. Throws `not_found` when it was
+   * deleted meanwhile.
+   */
+  async #isCurrent(tenant: TenantId, { name, revision }: StoredInstance): Promise<boolean> {
+    return findInstance(await this.#deps.configs.get(tenant), name).revision === revision
   }
 }
 

@@ -474,6 +474,24 @@ describe('the transcription proxy', () => {
     })
   })
 
+  it('D2.9: uploads of a tenant beyond its limit are 429 while the others wait for their backend', async () => {
+    const full = await startGateway({ transcription: { ...depsOf(configOf()), maxOfTenant: 1 } })
+    const send = () => fetch(full.url + PATH, { method: 'POST', body: formOf(whisper) })
+    const asked = Promise.withResolvers<() => void>()
+    answer = (_req, res) => asked.resolve(() => res.end('{}'))
+    const first = send()
+    const finish = await asked.promise
+    const refused = await send()
+    expect(refused.status).to.equal(429)
+    expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1)
+    await refused.text()
+    finish()
+    expect(await (await first).text()).to.equal('{}')
+    answer = (_req, res) => res.end('again')
+    await until(async () => (await (await send()).text()) === 'again', { what: 'the place to be free again' })
+    await nothingLeft()
+  })
+
   describe('a client that leaves', () => {
     it('D9.2: while the backend works: the connection to the backend closes, and nothing stays on the disk', async () => {
       const asked = Promise.withResolvers<void>()

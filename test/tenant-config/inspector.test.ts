@@ -92,6 +92,23 @@ describe('the inspection of instances', () => {
     expect(saved).to.deep.equal([])
   })
 
+  it('what was found about an instance that is replaced meanwhile is answered, not stored', async () => {
+    const replaced = Promise.withResolvers<void>()
+    const slow = {
+      request: async (...args: Parameters<typeof egress.request>) => {
+        const response = await egress.request(...args)
+        await replaced.promise
+        return response
+      },
+    }
+    const discovering = inspect({ egress: slow }).discover(TENANT, 'a', SIGNAL)
+    await server.nextRequest()
+    await settings.putInstance(TENANT, 'a', { type: 'openai-compatible', url: `${server.url}/other` })
+    replaced.resolve()
+    expect(await discovering).to.have.property('models')
+    expect(saved).to.deep.equal([])
+  })
+
   it('api.md Limits: a probe that takes too long is an upstream failure that says how long', async () => {
     const hanging: ModelProvider = {
       type: 'openai',
