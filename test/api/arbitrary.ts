@@ -51,7 +51,7 @@ function textOf(schema: AnySchemaObject): fc.Arbitrary<string> {
   const any = fc
     .string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 20) })
     .filter(wellFormed)
-  const special = fc.constantFrom(...SPECIAL)
+  const special = fc.array(fc.constantFrom(...SPECIAL), { minLength: 1, maxLength: 3 }).map((texts) => texts.join(''))
   if (pattern === undefined) return fc.oneof(any, longest(any, maxLength), special).filter(isRight)
   const matching = fc.stringMatching(new RegExp(pattern, 'u'))
   return fc.oneof(matching, longest(matching, maxLength), any, special).filter(isRight)
@@ -91,7 +91,8 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
   const whole = record.map((value) => withoutConflicts(schema, value))
   const others: unknown = schema['additionalProperties']
   if (typeof others !== 'object' || others === null) return whole
-  const names = fc.stringMatching(new RegExp(String((schema['propertyNames'] as AnySchemaObject)['pattern']), 'u'))
+  const { pattern, not } = schema['propertyNames'] as { pattern: string; not: { const: string } }
+  const names = fc.stringMatching(new RegExp(pattern, 'u')).filter((name) => name !== not.const)
   const table = fc.dictionary(names, inner(others as AnySchemaObject), {
     maxKeys: (schema['maxProperties'] ?? 5) as number,
   })

@@ -22,7 +22,7 @@ import { createContract } from '../api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
-const RUNS = 60
+const RUNS = 100
 const AT = '2026-11-22T09:30:00.000Z'
 const RUN = { run_id: RUN_ID, status: 'done' as const, started_at: AT, ended_at: AT, event_count: 1 }
 const PROBE = {
