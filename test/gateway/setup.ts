@@ -1,11 +1,10 @@
 import { type AppDeps, createApp } from '../../services/gateway/app.ts'
-import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
 import { renderFrame } from '../../shared/broker/journal/frames.ts'
 import type { Broker, FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { AgentEvent } from '../../shared/events.ts'
 import type { LogFields } from '../../shared/log.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
+import { APP_DEFAULTS } from '../support/app-defaults.ts'
 
 export const RUN_ID = `run_${'0123456789abcdef'.repeat(2)}`
 export const PERMISSION_ID = `perm_${'0123456789abcdef'.repeat(2)}`
@@ -34,17 +33,17 @@ export function useGateways(): (options?: Options) => Promise<Gateway> {
   afterEach(() => Promise.all(open.splice(0).map((server) => server.close(0))))
   return async ({ server: limits, methods, ...deps } = {}) => {
     const { log, lines, line } = createLines()
-    const server = createServer(createApp({ ...DEFAULTS, broker: brokerOf(methods), log, ...deps }), limits)
+    const server = createServer(createApp({ ...APP_DEFAULTS, broker: brokerOf(methods), log, ...deps }), limits)
     open.push(server)
     const { port } = await server.listen(0, '127.0.0.1')
-    const url = `http://127.0.0.1:${port}${deps.basePath ?? DEFAULTS.basePath}`
+    const url = `http://127.0.0.1:${port}${deps.basePath ?? APP_DEFAULTS.basePath}`
     return { port, url, lines, line, server, ...callsTo(url) }
   }
 }
 
 /** The routes of the app as `GET /path/:id`, read from its routers. */
 export function routesOfApp(): string[] {
-  const { router } = createApp({ ...DEFAULTS, broker: brokerOf(), log: createLines().log })
+  const { router } = createApp({ ...APP_DEFAULTS, broker: brokerOf(), log: createLines().log })
   return routesIn(router.stack as unknown as Layer[])
 }
 
@@ -56,23 +55,6 @@ const routesIn = (stack: readonly Layer[]): string[] =>
     const methods = route.stack.flatMap(({ method }) => (method === undefined ? [] : [method.toUpperCase()]))
     return methods.map((method) => `${method} ${route.path}`)
   })
-
-const DEFAULTS = {
-  basePath: '/v1',
-  tools: [],
-  identify: createOpenIdentify(),
-  authentication: 'none',
-  cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
-  trustProxy: false,
-  hasExplorer: true,
-  relay: { keepaliveMs: 15_000 },
-  ledger: undefined,
-  config: undefined,
-  transcription: undefined,
-  limiter: undefined,
-  allowedHosts: undefined,
-  metrics: NO_METRICS,
-} as const
 
 /** A broker with the given methods. Any other call is a mistake of the test and rejects. */
 const brokerOf = (methods: Partial<Broker> = {}): Broker =>

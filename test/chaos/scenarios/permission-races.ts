@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allOf, type Guarantee, none, quantileOf } from '../../harness/guarantee.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
 import { noViolations } from '../checker.ts'
 import type { SeenMessage } from '../proxy/faults.ts'
-import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { World } from '../world.ts'
 import {
   type RaceKind,

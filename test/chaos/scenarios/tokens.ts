@@ -1,5 +1,5 @@
 import type { Guarantee } from '../../harness/guarantee.ts'
-import type { Scenario, ScenarioOptions } from '../scenario.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { tryGateways } from './tokens/gateways.ts'
 import { sendHostileKeys } from './tokens/hostile-keys.ts'
 import { tryOverTime } from './tokens/outage.ts'

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { allOf, type Guarantee, none, noneOf, slowest } from '../../harness/guarantee.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { type Attempt, FetchingModel, type Target, TYPES, tryInstance, tryPut } from '../egress/doors.ts'
 import { rebind } from '../egress/rebinding.ts'
 import { METADATA_SPELLINGS, PRIVATE_SPELLINGS } from '../egress/spellings.ts'
 import { storeInstances } from '../egress/stored.ts'
 import { Trap } from '../egress/trap.ts'
 import { Processes } from '../processes.ts'
-import type { Scenario, ScenarioOptions } from '../scenario.ts'
 
 const WANTED_SPELLINGS = 120
 const REFUSED_WITHIN_MS = 5_000

@@ -6,6 +6,7 @@ import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
 import { createKeyring } from '../../../shared/secrets/keyring.ts'
 import { allOf, type Guarantee, noneOf } from '../../harness/guarantee.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
@@ -13,7 +14,6 @@ import { type ModelServer, startModelServer } from '../../support/model-server/m
 import { call, prepare } from '../api.ts'
 import { Processes, type Server } from '../processes.ts'
 import { Load, type Tenant } from '../rotation/load.ts'
-import type { Scenario, ScenarioOptions } from '../scenario.ts'
 import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/evidence.ts'
 
 const REWRAP = fileURLToPath(new URL('../../../scripts/rewrap-keys.ts', import.meta.url))

@@ -1,8 +1,7 @@
 import { createApp } from '../../../services/gateway/app.ts'
-import { createOpenIdentify } from '../../../services/gateway/identify.ts'
 import type { Broker } from '../../../shared/broker/port.ts'
 import { createLog } from '../../../shared/log.ts'
-import { NO_METRICS } from '../../../shared/metrics.ts'
+import { APP_DEFAULTS } from '../../support/app-defaults.ts'
 
 export type ApiRoute = { method: 'GET' | 'DELETE' | 'POST' | 'PUT'; path: string; params: readonly string[] }
 
@@ -17,21 +16,9 @@ const METHODS = ['GET', 'DELETE', 'POST', 'PUT'] as const
 /** Every method and path of the public API, from the router that serves them. */
 export function routesOfApi(): ApiRoute[] {
   const app = createApp({
-    basePath: '/v1',
-    broker: {} as Broker,
-    tools: [],
-    identify: createOpenIdentify(),
-    authentication: 'none',
-    cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
-    trustProxy: false,
+    ...APP_DEFAULTS,
     hasExplorer: false,
-    relay: { keepaliveMs: 15_000 },
-    ledger: undefined,
-    config: undefined,
-    transcription: undefined,
-    limiter: undefined,
-    allowedHosts: undefined,
-    metrics: NO_METRICS,
+    broker: {} as Broker,
     log: createLog({ level: 'error' }),
   })
   const { stack } = app.router as unknown as { stack: Layer[] }

@@ -2,8 +2,8 @@ import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
 import type { Broker } from '../../../../shared/broker/port.ts'
 import { createLog } from '../../../../shared/log.ts'
-import { NO_METRICS } from '../../../../shared/metrics.ts'
 import { type HandClock, setUp } from '../../../auth/setup.ts'
+import { APP_DEFAULTS } from '../../../support/app-defaults.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import type { Signer } from '../../../support/issuer/signer.ts'
 import { TokenProbe } from './token-probe.ts'
@@ -17,21 +17,12 @@ export type ClockedGateway = AsyncDisposable & { probe: TokenProbe; issuer: Issu
 export async function openClockedGateway(signers: readonly Signer[]): Promise<ClockedGateway> {
   const { issuer, clock, identify, close } = await setUp(signers)
   const app = createApp({
+    ...APP_DEFAULTS,
+    hasExplorer: false,
     basePath: '/api/v1',
     broker: {} as Broker, // `GET /tools` does not use it.
-    tools: [],
     identify,
     authentication: 'oidc',
-    cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
-    trustProxy: false,
-    hasExplorer: false,
-    relay: { keepaliveMs: 15_000 },
-    ledger: undefined,
-    config: undefined,
-    transcription: undefined,
-    limiter: undefined,
-    allowedHosts: undefined,
-    metrics: NO_METRICS,
     log: createLog({ level: 'error', write: () => {} }),
   })
   const server = createServer(app)

@@ -1,16 +1,16 @@
-import type { Guarantee } from '../harness/guarantee.ts'
-import type { Random } from '../harness/seed.ts'
+import type { Guarantee } from './guarantee.ts'
+import type { Random } from './seed.ts'
 
 export type ScenarioOptions = {
   /** The full numbers; otherwise smaller ones that take seconds. */
   isFull: boolean
-  /** A fork of the main generator: the same seed causes the same faults. */
+  /** A fork of the main generator: the same seed causes the same faults or attacks. */
   random: Random
   /** Prints a line of progress. */
   say(line: string): void
 }
 
-/** Injects one kind of fault into a cluster and measures what is promised for it. */
+/** Injects one kind of fault, or attacks in one way, and measures what is promised for it. */
 export type Scenario = {
   /** The promise's number in test/README.md, such as `P1`. */
   id: string
