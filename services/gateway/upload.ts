@@ -56,10 +56,12 @@ type Receiving = {
 export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS): ReceiveUpload {
   const uploads = new Map<Request, Receiving>()
   const receiveForm = formReceiver(dir, uploads, limits)
+  let places = limits.maxUploads
   return async (req, res) => {
     checkHeaders(req, limits)
     liftBodyDeadline(req) // `watchRate` limits it instead.
-    if (uploads.size >= limits.maxUploads) throw tooManyUploads()
+    if (places === 0) throw tooManyUploads()
+    places -= 1
     const early = Promise.withResolvers<never>()
     const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
     uploads.set(req, receiving)
@@ -75,6 +77,7 @@ export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS):
       received.then(discard, discard) // Not before the form's receiver is done: it may be about to create the file.
       throw toRefusal(cause, limits)
     } finally {
+      places += 1 // At once, though multer may still read what a refused client sends.
       clearInterval(watch)
     }
   }

@@ -201,6 +201,15 @@ describe('uploads', () => {
     expect((await post(file(1) + END)).status).to.equal(200)
   })
 
+  it('an upload that is refused leaves its place at once, though its client goes on sending', async () => {
+    for (let refused = 0; refused < LIMITS.maxUploads; refused += 1) {
+      const socket = await begin(file(2_000).slice(0, 1_500))
+      const [answer] = (await once(socket, 'data')) as [Buffer]
+      expect(String(answer)).to.contain('413')
+    }
+    expect((await post(file(1) + END)).status).to.equal(200)
+  })
+
   it('a client that waits for "continue" gets it', async () => {
     const body = file(1) + END
     const socket = connect(port, '127.0.0.1')
