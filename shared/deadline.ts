@@ -1,4 +1,4 @@
-/** Settles as `work` does, or rejects with `late()` after `withinMs`. What `work` does afterwards is ignored. */
+/** Settles as `work` does, or rejects with `late()` after `withinMs`. A later result of `work` is ignored. */
 export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: () => Error): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), withinMs)

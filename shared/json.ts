@@ -1,3 +1,5 @@
+import type { JsonObject } from './events.ts'
+
 /** The value that `text` holds as JSON, or `undefined` when it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
@@ -6,3 +8,7 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+/** Neither null nor an array. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

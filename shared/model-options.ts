@@ -1,3 +1,4 @@
+import { isJsonObject } from './json.ts'
 /** How a model is called (D1.3 MODEL_OPTIONS; `options` of a tenant's instance), on every wire format alike. */
 export type ModelOptions = {
   /** The most tokens of one answer. */
@@ -16,7 +17,7 @@ export type ModelOptions = {
 const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 
-/** What is wrong with the options: the JSON pointer of the field inside them, and what it must be. */
+/** The field that is wrong, as a JSON pointer inside the options, and the value that it must have. */
 export type OptionsProblem = { pointer: string; expected: string }
 
 const MAX_HEADERS = 16
@@ -61,7 +62,7 @@ const CHECKS: Record<keyof ModelOptions, Check> = {
 
 /** The first problem of `value` as model options; `undefined` when it is fine. An unknown field is a problem: it would have no effect. */
 export function findOptionsProblem(value: unknown): OptionsProblem | undefined {
-  if (!isObject(value)) return { pointer: '', expected: 'a JSON object' }
+  if (!isJsonObject(value)) return { pointer: '', expected: 'a JSON object' }
   for (const [name, field] of Object.entries(value)) {
     if (!Object.hasOwn(CHECKS, name)) {
       return { pointer: `/${name}`, expected: `one of ${Object.keys(CHECKS).join(', ')}` }
@@ -69,7 +70,7 @@ export function findOptionsProblem(value: unknown): OptionsProblem | undefined {
     const { expected, fits } = CHECKS[name as keyof ModelOptions]
     if (!fits(field)) return { pointer: `/${name}`, expected }
   }
-  return isObject(value['headers']) ? findHeaderProblem(value['headers']) : undefined
+  return isJsonObject(value['headers']) ? findHeaderProblem(value['headers']) : undefined
 }
 
 function findHeaderProblem(headers: Record<string, unknown>): OptionsProblem | undefined {
@@ -86,7 +87,7 @@ function findHeaderProblem(headers: Record<string, unknown>): OptionsProblem | u
 }
 
 function isHeaderTable(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isJsonObject(value)) return false
   const values = Object.values(value)
   return values.length <= MAX_HEADERS && values.every((each) => typeof each === 'string')
 }
@@ -100,6 +101,3 @@ function wholeNumber(min: number, max: number): Check {
 
 const isNumber = (value: unknown, min: number, max: number): boolean =>
   typeof value === 'number' && value >= min && value <= max
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

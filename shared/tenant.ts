@@ -4,7 +4,7 @@ export type TenantId = string & { readonly __brand: 'TenantId' }
 /** The tenant of development mode and of the standalone form (D3.4). */
 export const DEFAULT_TENANT = 't_default' as TenantId
 
-/** What belongs to no tenant in the store. No token can name it: the form of D3.2 has no `*`. */
+/** The owner, in the store, of documents that belong to no tenant. No token can name it: the form of D3.2 has no `*`. */
 export const SYSTEM_TENANT = '*system*' as TenantId
 
 const PATTERN = /^[A-Za-z0-9._:-]{1,128}$/

@@ -1,7 +1,7 @@
 /** The import table: which file may import which, as globs over paths from the project's folder. */
 
 /**
- * What a file is for. `kernel`: small things without a subject. `port`: the interface of a subject. `domain`: a subject's own logic.
+ * The purpose of a file. `kernel`: small things without a subject. `port`: the interface of a subject. `domain`: a subject's own logic.
  * `adapter`: a port over one technology. `http`: what the listeners of gateway and ops share, so that neither imports the other.
  * `service`: one process's code. `root`: where adapters are chosen and put together.
  */

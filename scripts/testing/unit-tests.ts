@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { readTree, type Tree, targetOf } from '../imports/read-tree.ts'
 
-/** What a unit test does not reach through the imports of test/ and scripts/: servers, browsers and processes. */
+/** Modules for servers, browsers and processes. A unit test imports none of them, neither directly nor through test/ and scripts/. */
 const HEAVY = /^(ioredis|mongodb|playwright-core|node:child_process|scripts\/local-services\/.*)$/
 
 /** The test files, in order, that need no Redis, MongoDB or Chromium and start no process. Imports of the product do not count. */

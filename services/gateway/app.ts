@@ -45,7 +45,7 @@ export type AppDeps = {
   /** `undefined` with it. */
   transcription: TranscriptionDeps | undefined
   identify: Identify
-  /** What `identify` requires, for the API description. */
+  /** The credentials that `identify` requires, for the API description. */
   authentication: Authentication
   /** `undefined` for no rate limit. */
   limiter: RateLimiter | undefined

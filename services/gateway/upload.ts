@@ -11,12 +11,13 @@ import { liftBodyDeadline } from '../http/server.ts'
 export type UploadLimits = {
   maxFileBytes: number
   maxFields: number
-  /** Of all fields but the file together. */
+  /** The limit for all fields together, without the file. */
   maxFieldBytes: number
   /** Uploads at one time in this process. */
   maxUploads: number
-  /** Of an upload so much must arrive in each window. */
+  /** The length of the windows in which the rate of an upload is measured. */
   windowMs: number
+  /** An upload is refused as too slow when fewer bytes arrive in one window. */
   minWindowBytes: number
 }
 
@@ -46,7 +47,7 @@ export type ReceivedUpload = Upload & {
 export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
 
 type Receiving = {
-  /** Of the file, in the folder. */
+  /** The name under which the folder holds the file. */
   fileName: string
   fields: [name: string, value: string][]
   fieldBytes: number

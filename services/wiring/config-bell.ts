@@ -15,5 +15,5 @@ export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen'
   },
 })
 
-/** One process has nobody to tell. */
+/** The standalone form has no other process to notify. */
 export const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }

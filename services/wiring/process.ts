@@ -24,7 +24,7 @@ const EXIT_CONFIG = 78
 /** Time for the closers beyond DRAIN_SECS, for all of them together. */
 const CLOSE_MS = 10_000
 
-/** What a process has opened: how to close it, and the fields of its `listening` log line. */
+/** An opened process: how to close its parts, and the fields of its `listening` log line. */
 export type Opened = { closers: Closer[]; ready: LogFields }
 
 /**

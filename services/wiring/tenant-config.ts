@@ -14,7 +14,7 @@ import { TenantSettings } from '../../shared/tenant-config/settings.ts'
 import { openProvider } from './open-provider.ts'
 import type { OpenedStore } from './store.ts'
 
-/** What tenants configure at run time, and the guarded ways to the providers that they name. */
+/** The runtime configuration of tenants, and guarded connections to the providers that it names. */
 export type OpenedTenantConfig = {
   configs: LiveConfigs
   credentials: CredentialReader

@@ -9,7 +9,7 @@ import type { ToolServices } from '../../shared/tools/port.ts'
 import type { ModelSource } from './models.ts'
 import type { Run } from './run.ts'
 
-/** What all runs of a worker share. */
+/** The resources that all runs of a worker share. */
 export type EngineOptions = {
   models: ModelSource
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'maxOutputChars'>

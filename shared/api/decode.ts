@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../events.ts'
-import { parseJson } from '../json.ts'
+import { isJsonObject, parseJson } from '../json.ts'
 import type { Schemas } from './document.ts'
 import { findFlaw } from './json-scan.ts'
 import { compileCheck, type Refusal, type SchemaCheck, type Shape } from './schema-check.ts'
@@ -38,14 +38,11 @@ function parse(bytes: Uint8Array): Decoded {
   if (flaw !== undefined) return refuse(flaw)
   const value = parseJson(text)
   if (value === undefined) return refuse('the body is not valid JSON')
-  if (!isObject(value)) return refuse('the body must be a JSON object')
+  if (!isJsonObject(value)) return refuse('the body must be a JSON object')
   return { value }
 }
 
 const refuse = (message: string): Decoded => ({ refusal: { message } })
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Copies the fields that are read, also of the objects inside. */
 function pick(body: JsonObject, shape: Shape): JsonObject {
@@ -53,7 +50,7 @@ function pick(body: JsonObject, shape: Shape): JsonObject {
   for (const [field, inner] of shape) {
     if (!Object.hasOwn(body, field)) continue
     const value = body[field]
-    picked[field] = inner && isObject(value) ? pick(value, inner) : value
+    picked[field] = inner && isJsonObject(value) ? pick(value, inner) : value
   }
   return picked
 }

@@ -30,7 +30,7 @@ export type ApiDocument = {
 
 const SOURCE = new URL('openapi.yaml', import.meta.url)
 
-/** What the server accepts as proof of who calls (api.md "Authentication"). `optional-oidc` is AUTH_MODE=soft. */
+/** The credentials that the server accepts (api.md "Authentication"). `optional-oidc` is AUTH_MODE=soft. */
 export type Authentication = 'none' | 'api-token' | 'oidc' | 'optional-oidc'
 
 export type DocumentOptions = { basePath: string; authentication: Authentication }

@@ -1,4 +1,4 @@
-import { parseJson } from '../json.ts'
+import { isJsonObject, parseJson } from '../json.ts'
 import { findOptionsProblem, type ModelOptions } from '../model-options.ts'
 import { InvalidValue, type Parse } from './values.ts'
 
@@ -25,7 +25,7 @@ export const modelOptions: Parse<ModelOptions> = (raw) => {
 function jsonMap<T>(isValid: (value: unknown) => value is T, wanted: string): Parse<ReadonlyMap<string, T>> {
   return (raw) => {
     const object = parseJson(raw)
-    if (!isObject(object)) return new InvalidValue(wanted)
+    if (!isJsonObject(object)) return new InvalidValue(wanted)
     const values = new Map<string, T>()
     for (const [name, value] of Object.entries(object)) {
       if (!isValid(value)) return new InvalidValue(`${wanted}, which the entry ${JSON.stringify(name)} is not`)
@@ -38,7 +38,7 @@ function jsonMap<T>(isValid: (value: unknown) => value is T, wanted: string): Pa
 const PRICE_NAMES = ['input', 'output', 'cache_read', 'cache_write']
 
 function isPrice(value: unknown): value is ModelPrice {
-  if (!isObject(value) || !('input' in value) || !('output' in value)) return false
+  if (!isJsonObject(value) || !('input' in value) || !('output' in value)) return false
   return Object.entries(value).every(([name, dollars]) => PRICE_NAMES.includes(name) && isAmount(dollars))
 }
 
@@ -47,6 +47,3 @@ const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && 
 function isPolicy(value: unknown): value is 'allow' | 'ask' | 'deny' {
   return value === 'allow' || value === 'ask' || value === 'deny'
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

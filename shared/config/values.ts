@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
-/** What a parser returns for a value that it does not accept. `text` completes the sentence "wanted …". */
+/** A parser's result for a value that it does not accept. `text` completes the sentence "wanted …". */
 export class InvalidValue {
   readonly text: string
 

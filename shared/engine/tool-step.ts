@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
-import { parseJson } from '../json.ts'
+import { isJsonObject, parseJson } from '../json.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { countChars, truncate } from '../text.ts'
 import { fail, type SubAgents, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
@@ -136,8 +136,7 @@ const MAX_DEPTH = 64
 function parseInput(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
   const value = parseJson(text)
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject && fitsDepth(value, MAX_DEPTH) ? (value as JsonObject) : undefined
+  return isJsonObject(value) && fitsDepth(value, MAX_DEPTH) ? value : undefined
 }
 
 function fitsDepth(value: unknown, depth: number): boolean {

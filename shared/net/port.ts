@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 
-/** What a client that makes its own connections has to ask: before a request, instead of a name lookup, and of each new connection. */
+/** Checks for a client that makes its own connections: before a request, in place of the name lookup, and for each new connection. */
 export type ConnectionGuard = {
   /** Throws `egress_refused`. */
   checkUrl(url: string): URL

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
-import { parseJson } from '../json.ts'
+import { isJsonObject, parseJson } from '../json.ts'
 import type { Egress, EgressResponse } from '../net/port.ts'
 import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../provider-types.ts'
 
@@ -109,7 +109,6 @@ function refusedBy({ type }: DiscoverTarget, status: number): AppError {
 const noList = ({ type }: DiscoverTarget) =>
   new AppError('upstream', `${type} answered with something that is no list of models: check the url of this instance`)
 
-const asObject = (value: unknown): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 const asArray = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined)

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, rand
 import { AppError } from '../errors.ts'
 import type { Keyring } from './keyring.ts'
 
-/** What a sealed record belongs to. It is authenticated with the ciphertext: a record copied elsewhere does not open. */
+/** The owner of a sealed record. It is authenticated with the ciphertext: a record copied elsewhere does not open. */
 export type SealContext = { tenant: string; kind: 'secret' | 'instance'; name: string }
 
 /**

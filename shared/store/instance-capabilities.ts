@@ -2,7 +2,7 @@ import type { JsonObject } from '../events.ts'
 import { createKeyedQueue } from '../keyed-queue.ts'
 import type { TenantId } from '../tenant.ts'
 import type { CollectionSpec, Store } from './port.ts'
-import { storeUnavailable } from './unavailable.ts'
+import { replaceDoc } from './replace.ts'
 
 export const INSTANCE_CAPABILITIES: CollectionSpec = { name: 'instance_capabilities', key: ['name'] }
 
@@ -19,7 +19,7 @@ export type Probe = {
 
 export type Capabilities = { discovery: Discovery | null; probes: Probe[] }
 
-/** What discovery and probes found out about an instance, for the revision of it that they asked. */
+/** Stores the results of discovery and probes, for the revision of the instance that they called. */
 export interface CapabilityStore {
   /** Empty when nothing is stored for this revision. */
   read(tenant: TenantId, instance: InstanceRevision): Promise<Capabilities>
@@ -32,7 +32,6 @@ export interface CapabilityStore {
 export type InstanceRevision = { name: string; revision: string }
 
 const MAX_PROBES = 50
-const MAX_TRIES = 20
 const NOTHING: Capabilities = { discovery: null, probes: [] }
 
 export function createCapabilityStore(store: Store): CapabilityStore {
@@ -45,15 +44,10 @@ export function createCapabilityStore(store: Store): CapabilityStore {
     change: (now: Capabilities) => Capabilities,
   ) =>
     oneAtATime.run(`${tenant} ${name}`, async () => {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const found = await documents.get(tenant, { name })
-        const doc = { ...change(capabilitiesOf(found?.doc, revision)), name, revision }
-        const isStored = found
-          ? await documents.replaceIfVersion(tenant, { doc, version: found.version })
-          : await documents.insert(tenant, doc)
-        if (isStored) return
-      }
-      throw storeUnavailable('too many writers')
+      await replaceDoc(documents, tenant, {
+        key: { name },
+        change: (doc) => ({ ...change(capabilitiesOf(doc, revision)), revision }),
+      })
     })
 
   return {

@@ -4,7 +4,7 @@ import { createKeyedQueue } from '../keyed-queue.ts'
 import { SYSTEM_TENANT, type TenantId } from '../tenant.ts'
 import { appendNext } from './append.ts'
 import type { Collection, CollectionSpec, Store } from './port.ts'
-import { storeUnavailable } from './unavailable.ts'
+import { replaceDoc } from './replace.ts'
 
 export const TENANT_CONFIGS: CollectionSpec = { name: 'tenant_configs', key: ['id'] }
 
@@ -31,7 +31,7 @@ export interface TenantConfigStore {
   read(tenant: TenantId): Promise<JsonObject | undefined>
   /**
    * Replaces the document by what `change` makes of it, and lists the change; again when another write came first, so `change` must
-   * have no effects. What `change` throws is thrown, and nothing is stored.
+   * have no effects. An error of `change` is thrown, and nothing is stored.
    */
   update(tenant: TenantId, change: (doc: JsonObject | undefined) => JsonObject): Promise<JsonObject>
   /** The newest changes, newest first, at most `limit`. */
@@ -41,7 +41,6 @@ export interface TenantConfigStore {
 }
 
 const DOC_ID = 'config'
-const MAX_TRIES = 20
 const KEPT_CHANGES = 1_000
 const TENANT_PAGE = 200
 
@@ -56,8 +55,10 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
       return (await configs.get(tenant, { id: DOC_ID }))?.doc
     },
     async update(tenant, change) {
-      const register = () => tenants.insert(SYSTEM_TENANT, { name: tenant })
-      const doc = await queue.run(`config ${tenant}`, () => replace(configs, tenant, { change, register }))
+      // Before the first document, so that no configuration is left out of the list of tenants.
+      const beforeInsert = () => tenants.insert(SYSTEM_TENANT, { name: tenant })
+      const replacement = { key: { id: DOC_ID }, change, beforeInsert }
+      const doc = await queue.run(`config ${tenant}`, () => replaceDoc(configs, tenant, replacement))
       await queue.run('changes', () => listChange(changes, tenant))
       return doc
     },
@@ -73,24 +74,6 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
       return page.map(({ doc }) => String(doc['name']) as TenantId)
     },
   }
-}
-
-/** Writes the changed document, again while other processes are faster. A refused change throws before anything is written. */
-async function replace(
-  configs: Collection,
-  tenant: TenantId,
-  { change, register }: { change: (doc: JsonObject | undefined) => JsonObject; register: () => Promise<unknown> },
-): Promise<JsonObject> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const found = await configs.get(tenant, { id: DOC_ID })
-    const doc = { ...change(found?.doc), id: DOC_ID }
-    if (!found) await register() // First, so that no configuration is left out of the list of tenants.
-    const isStored = found
-      ? await configs.replaceIfVersion(tenant, { doc, version: found.version })
-      : await configs.insert(tenant, doc)
-    if (isStored) return doc
-  }
-  throw storeUnavailable('the configuration is being changed by too many writers')
 }
 
 async function listChange(changes: Collection, tenant: TenantId): Promise<void> {

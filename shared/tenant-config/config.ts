@@ -2,7 +2,7 @@ import type { ModelOptions } from '../model-options.ts'
 import type { ProviderType } from '../provider-types.ts'
 import type { Sealed } from '../secrets/seal.ts'
 
-/** What a route is for (D8.1). */
+/** The purposes that a route can serve (D8.1). */
 const ROLES = ['main', 'subagent', 'plan', 'compact', 'transcription'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -11,7 +11,7 @@ export type RoleRoute = { instance: string; model: string; fallback_instance?: s
 
 export type Routing = Partial<Record<Role, RoleRoute>>
 
-/** What dispatch records keep, and for how long. */
+/** Whether dispatch records keep payloads, and how long they are kept. */
 export type Audit = { store_payloads: boolean; retention_days: number }
 
 /** Every provider type but the demo, which calls nobody (D8.2). */
@@ -20,7 +20,7 @@ export type InstanceType = Exclude<ProviderType, 'demo'>
 /** A named key. `key` is the masked form; the key itself is in `sealed` alone. */
 export type StoredSecret = { name: string; key: string; sealed: Sealed; updated_at: string }
 
-/** What an instance keeps sealed: its own key, and the values of extra headers, which may be keys too. */
+/** The sealed part of an instance: its own key, and the values of extra headers, which may be keys too. */
 export type InstanceMaterial = { key?: string; headers?: Record<string, string> }
 
 /** A provider of the tenant. Its key is its own (`sealed`), a named secret's, or none. */

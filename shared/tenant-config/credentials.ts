@@ -5,7 +5,7 @@ import type { TenantId } from '../tenant.ts'
 import type { InstanceMaterial, StoredInstance, StoredSecret, TenantConfig } from './config.ts'
 import { openMaterial } from './settings.ts'
 
-/** What a call to an instance carries: its key, and its extra headers with their real values. */
+/** The key that a call to an instance sends, and the extra headers with their real values. */
 export type Credentials = { key: string | undefined; headers: Readonly<Record<string, string>> }
 
 /** Decrypts the credentials of a tenant's instances. A decrypted value is kept as long as the stored one is the same object. */

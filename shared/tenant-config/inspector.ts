@@ -72,7 +72,7 @@ export class InstanceInspector {
     return probe
   }
 
-  /** What was found out about the instance as it is configured now. */
+  /** The stored results for the instance as it is configured now. */
   async capabilities(tenant: TenantId, name: string): Promise<Capabilities> {
     const instance = findInstance(await this.#deps.configs.get(tenant), name)
     return this.#deps.capabilities.read(tenant, instance)

@@ -6,7 +6,7 @@ import type { TenantId } from '../tenant.ts'
 import type { Change } from './changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from './config.ts'
 
-/** Tells the other processes at once that a tenant's configuration changed. What it loses, the poll finds. */
+/** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
 export type ConfigBell = {
   ring(tenant: TenantId): void
   /** Returns the function that ends the subscription. */

@@ -6,7 +6,7 @@ import type { TenantConfigStore } from '../store/tenant-configs.ts'
 import type { TenantId } from '../tenant.ts'
 import { EMPTY_CONFIG, type TenantConfig } from './config.ts'
 
-/** What was done for one tenant. `failures` are messages without any key; the records that they name are unchanged. */
+/** The result for one tenant. `failures` are messages without any key; the records that they name are unchanged. */
 export type TenantRewrap = { tenant: TenantId; rewrapped: number; current: number; failures: string[] }
 
 /** Yields the result of each tenant that has a configuration, in the order of their names. */

@@ -58,7 +58,10 @@ export type SettingsDeps = {
   now?: () => Date
 }
 
-/** What a tenant configures at run time (api.md "Runtime configuration", D8): every answer is masked, every change is stored before it returns. */
+/**
+ * Reads and changes a tenant's runtime configuration (api.md "Runtime configuration", D8). Answers are masked; a change is stored
+ * before it returns.
+ */
 export class TenantSettings {
   readonly #configs: LiveConfigs
   readonly #keyring: Keyring

@@ -1,6 +1,6 @@
 import type { JsonObject, PlanQueuedEvent } from '../events.ts'
 
-/** What happens when the model calls a tool: it runs, the client is asked for permission first, or it is refused (D5.1). */
+/** The effect of a tool call: it runs, the client is asked for permission first, or it is refused (D5.1). */
 export type Policy = 'allow' | 'ask' | 'deny'
 
 /** The result of a call, as the model reads it. A failure is a result too: its text says what to do next. */

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Answer, readAnswer } from '../harness/answer.ts'
 
-/** What a slow client sends: the opening at first, then the piece again and again. */
+/** The bytes of a slow client: the opening first, then the piece again and again. */
 export type Trickle = { opening: string; piece: string }
 
 const HEAD = 'GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n'

@@ -4,7 +4,7 @@ import type { ApiDocument } from '../../shared/api/document.ts'
 import { close, closeInner, type Schemas } from './closed.ts'
 import { findOperation, isJsonRefusal, type Node, resolve } from './operations.ts'
 
-/** What a test received. `body` is parsed when it is JSON, and absent when the test does not read it. */
+/** A response as a test received it. `body` is parsed when it is JSON, and absent when the test does not read it. */
 export type Received = { status: number; headers: Headers; body?: unknown }
 
 export type Contract = {

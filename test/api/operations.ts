@@ -10,7 +10,7 @@ export type Found = {
   operation: Node | undefined
   /** The path in the document. */
   template: string | undefined
-  /** What `Allow` must be for another method of a path that is described. */
+  /** The value of `Allow` for another method of a path that is described. */
   allow: string | undefined
 }
 
@@ -36,7 +36,7 @@ const allowOf = (item: Node): string =>
 
 const allowedFor = (method: string): string[] => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])
 
-/** What may become of a request before its path is looked up. */
+/** Statuses of requests that are refused before their path is looked up. */
 const BEFORE_ROUTING = [400, 401, 403, 429, 503]
 
 /** Tells whether an answer to an undescribed path or method refuses it: 404, or 405 with the methods that exist (D2.2). */

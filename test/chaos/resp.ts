@@ -1,7 +1,7 @@
 const [LF, CR, STRING, ARRAY, MINUS, ZERO, NINE, INTEGER, PUSH, ATTRIBUTE] = [10, 13, 36, 42, 45, 48, 57, 58, 62, 124]
 const MAX_DEPTH = 64
 
-/** What a type's first line holds: the whole value, a string's length, a number of elements, a number of pairs. */
+/** The content of a type's first line: the whole value, a string's length, a number of elements, a number of pairs. */
 const [LINE, SIZED, LIST, PAIRS] = [1, 2, 3, 4]
 const SHAPES = new Uint8Array(256)
 for (const type of Buffer.from('+-:_#,(')) SHAPES[type] = LINE

@@ -41,7 +41,7 @@ describe('the examples of the API description, sent to the standalone form', () 
 
   const instance = (url: string) => call('PUT', '/config/instances/main', { type: 'openai-compatible', url })
 
-  /** What must exist before an operation works, and the path that then exists. */
+  /** Creates the things that an operation needs, and returns the path to call. */
   const prepare: Record<string, () => Promise<string>> = {
     createSession: async () => {
       await product.call('DELETE', `/sessions/${SESSION}`)

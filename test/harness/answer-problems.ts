@@ -17,7 +17,7 @@ const STATUSES: Record<string, readonly number[]> = {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
-/** What no error message may contain: stack traces, paths on the machine, error codes of Node and its HTTP parser. */
+/** Texts that no error message may contain: stack traces, paths on the machine, error codes of Node and its HTTP parser. */
 const LEAK = /\n\s+at |node:internal|node_modules|\/home\/|file:\/\/|ERR_[A-Z_]{3,}|HPE_[A-Z_]{3,}/
 const PROJECT_DIR = fileURLToPath(new URL('../..', import.meta.url))
 

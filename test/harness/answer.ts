@@ -1,7 +1,7 @@
 /** One HTTP/1.1 response as it was received. */
 export type Answer = {
   status: number
-  /** By lower-case name. Of a repeated header, the last value. */
+  /** By lower-case name. A repeated header has its last value. */
   headers: ReadonlyMap<string, string>
   body: Buffer
   /** `false` when the connection ended, or the wait timed out, before the end of the body. */

@@ -75,6 +75,7 @@ describe('scripts/test (D1.1)', () => {
       expect(stdout).to.include(`test/a ${problem}`)
     })
 
+  // These texts become test files of a project under test: scripts/test must fail when it finds one.
   for (const [what, text] of [
     ['it.only', `it.only('one', () => {})`],
     ['it.skip', `${GOOD}\nit.skip('three', () => {})`],

@@ -1,7 +1,7 @@
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 
-/** What a gateway's app needs beside a broker, with everything that can be left out left out. */
+/** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */
 export const APP_DEFAULTS = {
   basePath: '/v1',
   tools: [],

@@ -10,11 +10,11 @@ import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CONFIG_NAME, pageOf, pathId } from '../params.ts'
 
-/** What the configuration endpoints need; they exist where there are a store and a master key. */
+/** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
 export type ConfigSurface = {
   settings: TenantSettings
   inspector: InstanceInspector
-  /** What each provider type is and which models it is known to have. */
+  /** The provider types, each with the models that it is known to have. */
   providers: () => readonly ProviderSpec[]
 }
 

@@ -1,4 +1,4 @@
-/** What a process publishes about itself with every renewal of its lease, about once a second. */
+/** The fields that a process publishes with every renewal of its lease, about once a second. */
 export type MemberFields = {
   role: 'gateway' | 'worker'
   /** A `draining` worker takes no new work and is not on the ring. */

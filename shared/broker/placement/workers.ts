@@ -85,7 +85,10 @@ export class Workers {
   }
 }
 
-/** Of two workers drawn at random the one with fewer runs: nearly as even as comparing all, and gateways do not all pick the same one. */
+/**
+ * Draws two workers at random and picks the one with fewer runs. This spreads runs nearly as evenly as comparing all, and
+ * gateways do not all pick the same one.
+ */
 export function lessLoadedOfTwo<T extends { load: number }>(
   workers: readonly T[],
   random: () => number,

@@ -4,7 +4,7 @@ import type { Inbox } from '../port.ts'
 type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
 
 /**
- * What a worker does for other processes, by method name. Gateways call the methods of `Inbox`; those that open a stream take
+ * The methods that a worker offers to other processes. Gateways call the methods of `Inbox`; those that open a stream take
  * the gateway's number for the stream as their last argument, and the frames come as records. A draining worker calls
  * `adoptSession`.
  */

@@ -18,7 +18,7 @@ const WATCH_MS = 500
 
 export type GatewayRelayDeps = { pid: number; log: Log; metrics: Metrics }
 
-/** What a load balancer may ask a process for: whether it can serve requests. */
+/** Tells a load balancer whether the process can serve requests. */
 export type Readiness = { isRedisAway: boolean; isDraining: boolean }
 
 /** A gateway of the cluster: the broker that its routes call, over Redis. */

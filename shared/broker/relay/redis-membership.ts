@@ -8,7 +8,7 @@ export type MembershipDeps = {
   members: Members
   lease: Lease
   log: Log
-  /** What this process publishes about itself; read before each renewal. */
+  /** The fields that this process publishes; read before each renewal. */
   describe(): MemberFields
 }
 

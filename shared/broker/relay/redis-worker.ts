@@ -27,7 +27,7 @@ export type OwnedSession = TransferableSession & {
   settled(): Promise<void>
 }
 
-/** What the relay needs of the worker that it connects to the cluster. */
+/** The worker that the relay connects to the cluster. */
 export type ClusterWorker<S extends OwnedSession> = {
   inbox: Inbox
   liveRuns(): number

@@ -10,7 +10,7 @@ import { summaryRequest, transcriptWithin } from './summary.ts'
 export type Summary = {
   /** `undefined` when no model made one. */
   text: string | undefined
-  /** What the call cost; `undefined` when no model answered. */
+  /** The cost of the call; `undefined` when no model answered. */
   spent: { usage: Usage; route: ModelRoute } | undefined
 }
 

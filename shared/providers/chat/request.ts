@@ -42,7 +42,7 @@ export function createChatBody(type: ProviderType, options: ModelOptions): ChatB
   }
 }
 
-/** The configured options as fields of the request. What the model is known to reject is left out. */
+/** The configured options as fields of the request. Options that the model is known to reject are left out. */
 function optionFields(
   { model, tools, output }: ModelRequest,
   { type, options }: { type: ProviderType; options: ModelOptions },

@@ -1,4 +1,4 @@
-import { parseJson } from '../../json.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
 import type { FailureCode } from '../port.ts'
 
 /** One thing the demo model does. */
@@ -87,14 +87,9 @@ function toolCall(rest: string): Act {
 
 function call(toolName: string, json: string): Act {
   const input = json === '' ? '{}' : json
-  return isObject(input)
+  return isJsonObject(parseJson(input))
     ? { do: 'call', toolName, input }
     : notUnderstood(`the input for ${toolName} is not a JSON object`)
-}
-
-function isObject(json: string): boolean {
-  const value = parseJson(json)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function sleep(rest: string): Act {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { invalidRequest } from '../../errors.ts'
+import { isJsonObject } from '../../json.ts'
 
 export type StdioServer = { name: string; command: string; args: string[]; env: Record<string, string> }
 export type HttpServer = { name: string; url: URL; headers: Record<string, string> }
@@ -14,10 +15,10 @@ const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
  */
 export async function readMcpConfig(file: string): Promise<McpServerConfig[]> {
   const root = parse(file, await contentOf(file))
-  const servers = isRecord(root) ? root['mcpServers'] : undefined
-  if (!isRecord(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
+  const servers = isJsonObject(root) ? root['mcpServers'] : undefined
+  if (!isJsonObject(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
   if (Object.keys(servers).length > MAX_SERVERS) throw configError(file, `it names more than ${MAX_SERVERS} servers`)
-  const entries = Object.entries(servers).filter(([, entry]) => !(isRecord(entry) && entry['disabled'] === true))
+  const entries = Object.entries(servers).filter(([, entry]) => !(isJsonObject(entry) && entry['disabled'] === true))
   const problems = entries.flatMap(([name, entry]) => problemsOf(entry).map((text) => `mcpServers.${name}${text}`))
   if (problems.length > 0) throw configError(file, problems.join('; '))
   return entries.map(([name, entry]) => toServer(name, entry as Entry))
@@ -61,7 +62,7 @@ function toServer(name: string, { command, args = [], env = {}, url, headers = {
 
 /** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
-  if (!isRecord(entry)) return [' must be an object']
+  if (!isJsonObject(entry)) return [' must be an object']
   const { type, command, args, env, url, headers } = entry
   if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
   if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
@@ -83,10 +84,8 @@ function problemsOf(entry: unknown): string[] {
 }
 
 const problemUnless = (isValid: boolean, text: string): string[] => (isValid ? [] : [text])
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isString = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
 const isText = (value: unknown): boolean => isString(value) && value !== ''
-const isTexts = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isString)
+const isTexts = (value: unknown): boolean => isJsonObject(value) && Object.values(value).every(isString)
 const isHttpUrl = (value: unknown): boolean =>
   isString(value) && ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')

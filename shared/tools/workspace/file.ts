@@ -40,7 +40,7 @@ export async function readText(workspace: string, path: string): Promise<string>
   }
 }
 
-/** Reads the first `maxBytes` of a file, or all of a shorter one. What is appended meanwhile is not read. */
+/** Reads the first `maxBytes` of a file, or all of a shorter one. Bytes appended meanwhile are not read. */
 export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Buffer> {
   const buffer = Buffer.alloc(Math.min((await handle.stat()).size, maxBytes))
   let length = 0

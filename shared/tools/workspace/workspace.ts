@@ -48,7 +48,7 @@ export function relativePath(path: string): string {
 }
 
 /**
- * Resolves `path` inside the workspace (D5.2). Of a path that does not exist yet, the nearest existing parent is resolved.
+ * Resolves `path` inside the workspace (D5.2). For a path that does not exist yet, it resolves the nearest existing parent.
  * Throws `invalid_request` when the path leaves the workspace, `not_found` when the workspace does not exist.
  */
 export async function locate(workspace: string, path: string): Promise<Place> {

@@ -1,6 +1,6 @@
 import type { Closed, Entry, Frame, Opened } from '../history.ts'
 
-/** What one connection received of a run. */
+/** The part of a run that one connection received. */
 export type Stream = { name: string; run: string; opened?: Opened; frames: Frame[]; closed?: Closed }
 
 /** The streams by connection name, or by run where the run had only one. */

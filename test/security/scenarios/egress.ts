@@ -41,7 +41,7 @@ function targetsOf(urls: readonly string[], shift: number | undefined): Target[]
   })
 }
 
-/** What a server that allowed private addresses has stored: the normalised URL. */
+/** The normalised URLs that a server has stored while it allowed private addresses. */
 const storedOf = (targets: readonly Target[]): Target[] =>
   targets.flatMap((target) => {
     const url = URL.parse(target.url)

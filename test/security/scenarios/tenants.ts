@@ -114,7 +114,7 @@ function keyGuarantees({ canaries: { keys, contents }, ids, answers }: Owned, ev
   ]
 }
 
-/** What the owner sees of its things. */
+/** The answers that the owner gets about its own things. */
 async function stateOf(url: string, headers: Record<string, string>, { ids }: Owned): Promise<string> {
   const paths = [
     `/sessions/${ids.session}`,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a tenant has that another one might name. */
+/** The kinds of a tenant's things that another tenant might name. */
 export const KINDS = ['session', 'run', 'permission', 'customer', 'instance', 'secret'] as const
 export type Kind = (typeof KINDS)[number]
 export type Ids = Record<Kind, string>

@@ -7,7 +7,7 @@ export type Stranger = {
   /** The gateways, with the base path. */
   urls: readonly string[]
   headers: Record<string, string>
-  /** What belongs to the other tenant. */
+  /** Ids of the other tenant. */
   theirs: Ids
   /** Cursors of lists of the other tenant. */
   cursors: readonly string[]

@@ -1,4 +1,4 @@
-/** What a synthetic run does. The run's prompt holds it as JSON. */
+/** The course of a synthetic run. The run's prompt holds it as JSON. */
 export type Script =
   /**
    * One event, and from `startAt` (epoch ms) on as many as its reader accepts, `perTurn` events per loop turn; `done` after

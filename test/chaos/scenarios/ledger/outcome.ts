@@ -21,7 +21,7 @@ export function describeOutcome({ load, entries }: Outcome): string {
   return `${load.name}: ${ends} (of these ${stateless} stateless); ${entries.length} entries`
 }
 
-/** What holds for each load. The checker judges the history of all loads together. */
+/** The guarantees of one load. The checker examines the history of all loads together. */
 export function guaranteesOf({ load, entries }: Outcome): Guarantee[] {
   const recorded = new Set(entries.map(({ run_id }) => run_id))
   const done = load.runs.filter((run) => describeEnd(run.ended) === 'done' && !load.isStateless(run))

@@ -44,7 +44,7 @@ export class Race {
     return { isAllow, status }
   }
 
-  /** What the engine did, by its event and by the file, and the time from the first reply to it. */
+  /** The engine's decision, by its event and by the file, and the time from the first reply to it. */
   async outcome(): Promise<{ isAllowed: boolean; hasActed: boolean; resumedInMs: number }> {
     const { data } = await this.#stream.until('tool_result')
     const resumedInMs = now() - this.#repliedAt
