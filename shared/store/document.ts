@@ -2,41 +2,74 @@ import { AppError, invalidRequest } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
 import type { CollectionSpec, Fields, PageQuery, Scalar } from './port.ts'
 
-/** Below MongoDB's limit of 16 MiB. */
-const MAX_BYTES = 8 * 1024 * 1024
+/** The longest document, as JSON in UTF-8. Below MongoDB's limit of 16 MiB. */
+export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 const MAX_PAGE = 1000
 const NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** Columns and fields that the adapters add to those of a document. */
 const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid'])
 
 /** Every field that a collection looks up, filters or orders by. */
-export function indexedFields({ key, unique = [], order, filters = [] }: CollectionSpec): string[] {
-  return [...new Set([...key, ...unique.flat(), ...(order?.within ?? []), ...(order?.by ?? []), ...filters])]
+export function indexedFields({ key, unique = [], order, filters }: CollectionSpec): string[] {
+  const ordered = [...(order?.within ?? []), ...(order?.by ?? []), ...(filters ?? [])]
+  return [...new Set([...key, ...unique.flat(), ...ordered])]
 }
 
 export type Index = { name: string; fields: readonly string[]; isUnique: boolean }
 
-/** The indexes that a collection needs, one for each group of fields. The adapters put the tenant in front of the fields. */
-export function indexesOf({ key, unique = [], order }: CollectionSpec): Index[] {
-  const indexes = [key, ...unique].map((fields) => ({ name: `by_${fields.join('_')}`, fields, isUnique: true }))
-  const ordered = order && [...order.within, ...order.by]
-  if (ordered && !indexes.some(({ name }) => name === `by_${ordered.join('_')}`))
-    indexes.push({ name: `by_${ordered.join('_')}`, fields: ordered, isUnique: false })
+/**
+ * The indexes that a collection needs: for the key, for each unique group, and for its pages under each selection of filters. The
+ * adapters put the tenant in front of the fields.
+ */
+export function indexesOf({ key, unique = [], order, filters }: CollectionSpec): Index[] {
+  const indexes = [key, ...unique].map((fields) => ({ name: indexName(fields), fields, isUnique: true }))
+  if (!order) return indexes
+  for (const selection of selectionsOf(filters ?? [])) {
+    const fields = [...order.within, ...selection, ...order.by]
+    const name = indexName(fields)
+    if (!indexes.some((index) => index.name === name)) indexes.push({ name, fields, isUnique: false })
+  }
   return indexes
 }
 
-/** Throws when a name could be read as something else by a database. */
-export function assertValidNames(spec: CollectionSpec): void {
+const indexName = (fields: readonly string[]): string => `by_${fields.join('_')}`
+
+/** Every way to choose some of the filters, from none to all. */
+const selectionsOf = (filters: readonly string[]): string[][] =>
+  filters.reduce<string[][]>((chosen, filter) => [...chosen, ...chosen.map((each) => [...each, filter])], [[]])
+
+/** Throws when a name could be read as something else by a database, and when a collection declares two expiries. */
+export function assertValidSpec(spec: CollectionSpec): void {
   for (const name of [spec.name, ...indexedFields(spec)])
     if (!NAME.test(name) || RESERVED.has(name)) throw new Error(`${spec.name}: ${name} is not allowed as a name`)
+  if (spec.ttlSecs !== undefined && spec.expiresBy !== undefined)
+    throw new Error(`${spec.name}: give either ttlSecs or expiresBy`)
+}
+
+export const canExpire = ({ ttlSecs, expiresBy }: CollectionSpec): boolean =>
+  ttlSecs !== undefined || expiresBy !== undefined
+
+/** When a new document expires, in milliseconds since 1970; `undefined` when it never does. */
+export function expiryOf(spec: CollectionSpec, doc: JsonObject, nowMs: number): number | undefined {
+  return spec.ttlSecs === undefined ? ownExpiryOf(spec, doc) : nowMs + 1000 * spec.ttlSecs
+}
+
+/** The expiry that the document itself holds, in collections where it does. */
+export function ownExpiryOf({ name, expiresBy }: CollectionSpec, doc: JsonObject): number | undefined {
+  if (expiresBy === undefined) return undefined
+  const expiresMs = doc[expiresBy]
+  if (typeof expiresMs === 'number' && Number.isFinite(expiresMs)) return Math.trunc(expiresMs)
+  throw new Error(`${name}.${expiresBy} is not a number of milliseconds`)
 }
 
 /** The document as the text that is stored: a database never interprets the keys of a document. Throws 413 above 8 MiB. */
 export function serializeDocument(spec: CollectionSpec, doc: JsonObject): string {
   for (const field of indexedFields(spec)) checkScalar(spec, field, doc[field])
   const text = JSON.stringify(doc)
-  if (Buffer.byteLength(text) <= MAX_BYTES) return text
-  throw new AppError('invalid_request', `more than ${MAX_BYTES} bytes cannot be stored: send less`, { status: 413 })
+  if (Buffer.byteLength(text) <= MAX_DOCUMENT_BYTES) return text
+  throw new AppError('invalid_request', `more than ${MAX_DOCUMENT_BYTES} bytes cannot be stored: send less`, {
+    status: 413,
+  })
 }
 
 /** The values of `names` in `fields`, in that order. Throws when one is missing or `fields` holds others. */
@@ -63,6 +96,8 @@ export function uniqueGroupOf(spec: CollectionSpec, fields: Fields): readonly st
 
 export type Bound = { names: readonly string[]; values: readonly Scalar[]; isLower: boolean; isInclusive: boolean }
 export type CheckedQuery = {
+  /** Name of the index that holds exactly the documents of `where`, in the page's order. */
+  index: string
   where: readonly (readonly [string, Scalar])[]
   bounds: Bound[]
   by: readonly string[]
@@ -88,6 +123,7 @@ export function checkQuery(spec: CollectionSpec, { where = {}, after, until, lim
     return [{ names: bounded, values: limits, isLower: isEnd === isDescending, isInclusive: isEnd }]
   }
   return {
+    index: indexName([...names, ...order.by]),
     where: names.map((name, i) => [name, values[i] ?? ''] as const),
     bounds: [...bound(after, false), ...bound(until, true)],
     by: order.by,

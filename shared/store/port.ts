@@ -22,17 +22,22 @@ export type CollectionSpec = {
     readonly by: readonly string[]
     readonly direction: 'ascending' | 'descending'
   }
-  /** Further fields that a page can be filtered by. */
-  readonly filters?: readonly string[]
+  /** At most two further fields that a page can be filtered by, one or both. Each way to filter has an index of its own. */
+  readonly filters?: readonly [string] | readonly [string, string]
   /** Documents expire this long after they were inserted. */
   readonly ttlSecs?: number
+  /**
+   * A field that holds the time at which the document expires, in milliseconds since 1970; a replacement can change it. Give it to a
+   * collection from its first version on: older documents without an expiry would not be found. Not together with `ttlSecs`.
+   */
+  readonly expiresBy?: string
 }
 
 /** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
 export type Stored = { doc: JsonObject; version: number }
 
 export type PageQuery = {
-  /** Values of all fields of the order's `within`, and of any of `filters`; compared for equality. */
+  /** Values of all fields of the order's `within`, and of some, all or none of `filters`; compared for equality. */
   where?: Fields
   /** Values of the order's `by` fields, or of the first few: the page begins after them, in the order's direction. */
   after?: readonly Scalar[] | undefined
@@ -48,12 +53,22 @@ export type WriteOptions = {
    * paused does not write after its lease has expired. Never extends the store's own deadline.
    */
   withinMs?: number
+  /** A store may answer the others sooner than `full`, which is the default. */
+  durability?: Durability
 }
 
 /**
+ * What an acknowledged write survives, besides a crash of this process. `full`: a power failure, and the loss of a minority of the
+ * database's members. `ordered`: what the next write with `full` survives, without which it is of no use. `weak`: perhaps neither;
+ * whoever needs the document finds out that it is missing.
+ */
+export type Durability = 'full' | 'ordered' | 'weak'
+
+/**
  * Documents of one kind. A document is JSON and is returned exactly as it was stored, whatever its keys and strings hold;
- * `undefined` is left out as in JSON. Every method throws `unavailable` within 3 s when the database does not answer; a write
- * may then have happened or not. An acknowledged write survives a crash of the processes.
+ * `undefined` is left out as in JSON. A document that has expired is never returned, replaced or deleted. Every method throws
+ * `unavailable` within 3 s when the database does not answer; a write may then have happened or not. Where nothing else is said, an
+ * acknowledged write has the durability `full`.
  */
 export interface Collection {
   /** `fields` are the fields of the key or of one of the `unique` groups. */
@@ -64,7 +79,7 @@ export interface Collection {
    * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
    * `version`, when it does not exist, or when another unique value is taken.
    */
-  replaceIfVersion(tenant: TenantId, replacement: Stored): Promise<boolean>
+  replaceIfVersion(tenant: TenantId, replacement: Stored, options?: Pick<WriteOptions, 'durability'>): Promise<boolean>
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>

@@ -9,7 +9,7 @@ const EVENTS: CollectionSpec = {
   name: 'events',
   key: ['id'],
   order: { within: ['customer_id'], by: ['at', 'id'], direction: 'descending' },
-  filters: ['status'],
+  filters: ['status', 'flow'],
 }
 const STEPS: CollectionSpec = {
   name: 'steps',
@@ -28,10 +28,16 @@ export function pagingContract(store: () => Store): void {
     events = store().collection(EVENTS)
     for (let i = 1; i <= 9; i++) {
       const at = `2026-01-0${Math.ceil(i / 3)}`
-      await events.insert(TENANT, { id: `e${i}`, at, status: i % 2 ? 'odd' : 'even', ...customer })
+      await events.insert(TENANT, {
+        id: `e${i}`,
+        at,
+        status: i % 2 ? 'odd' : 'even',
+        flow: i < 4 ? 'a' : 'b',
+        ...customer,
+      })
     }
-    await events.insert(TENANT, { id: 'e0', at: '2026-01-09', status: 'odd', customer_id: 'otto' })
-    await events.insert(OTHER, { id: 'e0', at: '2026-01-09', status: 'odd', ...customer })
+    await events.insert(TENANT, { id: 'e0', at: '2026-01-09', status: 'odd', flow: 'a', customer_id: 'otto' })
+    await events.insert(OTHER, { id: 'e0', at: '2026-01-09', status: 'odd', flow: 'a', ...customer })
   })
 
   it('a page holds the documents that agree in the fields of `within`, in order', async () => {
@@ -59,6 +65,12 @@ export function pagingContract(store: () => Store): void {
     const even = { ...customer, status: 'even' }
     expect(idsOf(await events.page(TENANT, { where: even, limit: 9 }))).to.deep.equal(['e8', 'e6', 'e4', 'e2'])
     expect(idsOf(await events.page(TENANT, { where: even, limit: 9, ...range }))).to.deep.equal(['e6', 'e4'])
+    const ofFlow = { ...customer, flow: 'b' }
+    expect(idsOf(await events.page(TENANT, { where: ofFlow, limit: 4 }))).to.deep.equal(['e9', 'e8', 'e7', 'e6'])
+    const both = { ...even, flow: 'b' }
+    expect(idsOf(await events.page(TENANT, { where: both, limit: 9 }))).to.deep.equal(['e8', 'e6', 'e4'])
+    const rest = { where: both, limit: 9, after: ['2026-01-02', 'e6'], until: ['2026-01-01'] }
+    expect(idsOf(await events.page(TENANT, rest))).to.deep.equal(['e4'])
   })
 
   it('numbers are ordered as numbers, ascending where the collection declares it', async () => {

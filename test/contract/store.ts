@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import type { Collection, CollectionSpec, Store } from '../../shared/store/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { EXPIRING, expiryContract } from './store-expiry.ts'
 import { PAGED, pagingContract } from './store-paging.ts'
 
 /** Opens a store with these collections, on the data that earlier tests have left. */
@@ -11,8 +12,7 @@ const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId
 
 const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']] }
-const KEYS: CollectionSpec = { name: 'keys', key: ['route', 'key'], ttlSecs: 86_400 }
-const ALL = [FLOWS, KEYS, ...PAGED]
+const ALL = [FLOWS, ...EXPIRING, ...PAGED]
 
 /** Data that a user may send and that a database could interpret: operators, paths, type tags, SQL. */
 const HOSTILE = {
@@ -150,6 +150,19 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
   })
 
+  it('a write of any durability is found at once, and refused for the same reasons', async () => {
+    for (const durability of ['weak', 'ordered', 'full'] as const) {
+      const doc = flow()
+      expect(await flows.insert(TENANT, doc, { durability })).to.equal(true)
+      expect(await flows.insert(TENANT, doc, { durability })).to.equal(false)
+      expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
+      const changed = { ...doc, state: 'draft' }
+      expect(await flows.replaceIfVersion(TENANT, { doc: changed, version: 1 }, { durability })).to.equal(true)
+      expect(await flows.replaceIfVersion(TENANT, { doc, version: 1 }, { durability })).to.equal(false)
+      expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc: changed, version: 2 })
+    }
+  })
+
   it('a write whose time is over before it leaves the process is refused and does not happen', async () => {
     const [late, paused] = [flow(), flow()]
     expect(await refusalOf(flows.insert(TENANT, late, { withinMs: 0 }))).to.equal('unavailable')
@@ -188,25 +201,13 @@ export function storeContract(open: OpenStore): void {
 
   pagingContract(() => store)
 
-  it('D6.6: an expired document is invisible at once, and its key can be used again', async () => {
-    const keys = store.collection(KEYS)
-    const doc = { route: 'run', key: `k${++count}`, body_hash: 'h' }
-    await keys.insert(TENANT, doc)
-    clock += 86_399_000
-    expect(await keys.insert(TENANT, doc)).to.equal(false)
-    expect(await keys.replaceIfVersion(TENANT, { doc: { ...doc, state: 'finished' }, version: 1 })).to.equal(true)
-    clock += 1_001
-    expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.equal(undefined)
-    expect(await keys.replaceIfVersion(TENANT, { doc, version: 2 })).to.equal(false)
-    expect(await keys.delete(TENANT, { route: doc.route, key: doc.key })).to.equal(false)
-    expect(await keys.insert(TENANT, doc)).to.equal(true)
-    expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.deep.equal({ doc, version: 1 })
-  })
+  expiryContract(() => store, { now: () => clock, advance: (ms) => void (clock += ms) })
 
-  it('another process finds stored documents, also when its version has more collections and indexes', async () => {
+  it('another process finds stored documents, also when its version has more collections, filters and indexes', async () => {
     const doc = flow({ state: 'draft' })
     await flows.insert(TENANT, doc)
-    const more: CollectionSpec = { ...FLOWS, unique: [['alias'], ['name', 'state']] }
+    const order = { within: [], by: ['name'], direction: 'ascending' } as const
+    const more: CollectionSpec = { ...FLOWS, unique: [['alias'], ['name', 'state']], order, filters: ['state'] }
     const later = await open([more, { name: 'later', key: ['id'] }])
     try {
       const opened = later.collection(more)
@@ -214,6 +215,8 @@ export function storeContract(open: OpenStore): void {
       const added = flow({ state: 'new' })
       expect(await opened.insert(TENANT, added)).to.equal(true)
       expect((await opened.get(TENANT, { name: added.name, state: 'new' }))?.doc).to.deep.equal(added)
+      const page = await opened.page(TENANT, { where: { state: 'new' }, limit: 9 })
+      expect(page.map((found) => found.doc)).to.deep.equal([added])
     } finally {
       await later.close()
     }

@@ -1,11 +1,14 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import {
-  assertValidNames,
+  assertValidSpec,
+  canExpire,
   checkQuery,
+  expiryOf,
   indexedFields,
   indexesOf,
   keyValues,
+  ownExpiryOf,
   pickValues,
   serializeDocument,
   uniqueGroupOf,
@@ -31,12 +34,14 @@ describe('the declaration of a collection', () => {
     expect(indexedFields({ name: 'plain', key: ['id'] })).to.deep.equal(['id'])
   })
 
-  it('gives one index for the key, each unique group and the order, unless the key orders already', () => {
+  it('gives one index for the key, each unique group and each selection of filters, unless the key orders already', () => {
+    const pages = [[], ['status'], ['kind'], ['status', 'kind']].map((chosen) => ['customer_id', ...chosen, 'at', 'id'])
     expect(indexesOf(NOTES)).to.deep.equal([
       { name: 'by_id', fields: ['id'], isUnique: true },
       { name: 'by_customer_id_title', fields: ['customer_id', 'title'], isUnique: true },
-      { name: 'by_customer_id_at_id', fields: ['customer_id', 'at', 'id'], isUnique: false },
+      ...pages.map((fields) => ({ name: `by_${fields.join('_')}`, fields, isUnique: false })),
     ])
+    expect(indexesOf({ name: 'plain', key: ['id'] })).to.have.length(1)
     expect(indexesOf(STEPS)).to.deep.equal([{ name: 'by_plan_step', fields: ['plan', 'step'], isUnique: true }])
   })
 
@@ -44,12 +49,24 @@ describe('the declaration of a collection', () => {
     const named =
       (name: string, field = 'id') =>
       () =>
-        assertValidNames({ name, key: [field] })
+        assertValidSpec({ name, key: [field] })
     for (const name of ['a', 'a_1', 'a'.repeat(63)]) expect(named(name), name).to.not.throw()
     for (const name of ['', 'A', '1a', '_a', 'a-b', 'a b', 'a;', 'a'.repeat(64), 'a\n'])
       expect(named(name), name).to.throw('is not allowed as a name')
     for (const field of ['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid', 'a.b', '$a'])
       expect(named('a', field), field).to.throw(`a: ${field} is not allowed as a name`)
+  })
+
+  it('has at most one expiry: a time after the insert, or a field of the document', () => {
+    const byTime: CollectionSpec = { name: 'keys', key: ['id'], ttlSecs: 60 }
+    const byField: CollectionSpec = { name: 'runs', key: ['id'], expiresBy: 'until_ms' }
+    expect([byTime, byField, STEPS].map(canExpire)).to.deep.equal([true, true, false])
+    expect(() => assertValidSpec({ ...byTime, expiresBy: 'until_ms' })).to.throw('keys: give either ttlSecs or')
+    const doc = { id: 'a', until_ms: 5_000.7 }
+    expect([byTime, byField, STEPS].map((spec) => expiryOf(spec, doc, 1_000))).to.deep.equal([61_000, 5_000, undefined])
+    expect([byTime, byField].map((spec) => ownExpiryOf(spec, doc))).to.deep.equal([undefined, 5_000])
+    for (const until_ms of [undefined, '5000', Number.NaN, Infinity])
+      expect(() => expiryOf(byField, { id: 'a', until_ms }, 0)).to.throw('runs.until_ms is not a number')
   })
 })
 
@@ -112,6 +129,17 @@ describe('the query of a page', () => {
     ])
     expect(() => query({ where: {} })).to.throw('notes.customer_id is neither')
     expect(() => query({ where: { ...where, title: 't' } })).to.throw('cannot be looked up by')
+  })
+
+  it('names the index that holds exactly its documents, whatever the order of the filters', () => {
+    const names = indexesOf(NOTES).map(({ name }) => name)
+    const indexOf = (filters: object) => query({ where: { ...filters, ...where } }).index
+    expect(indexOf({})).to.equal('by_customer_id_at_id')
+    expect(indexOf({ kind: 'k' })).to.equal('by_customer_id_kind_at_id')
+    expect(indexOf({ kind: 'k', status: 's' })).to.equal('by_customer_id_status_kind_at_id')
+    for (const filters of [{}, { kind: 'k' }, { status: 's' }, { kind: 'k', status: 's' }])
+      expect(names).to.include(indexOf(filters))
+    expect(checkQuery(STEPS, { where: { plan: 'p' }, limit: 1 }).index).to.equal('by_plan_step')
   })
 
   it('takes a limit of 1 to 1,000', () => {

@@ -1,4 +1,7 @@
 import { openMongoStore } from '../../shared/store/mongo/mongo.ts'
+import { dispatchContract } from '../contract/dispatches.ts'
+import { flowContract } from '../contract/flow-store.ts'
+import { idempotencyContract } from '../contract/idempotency.ts'
 import { ledgerContract } from '../contract/ledger.ts'
 import { storeContract } from '../contract/store.ts'
 import { useMongo } from '../support/mongo.ts'
@@ -14,5 +17,24 @@ describe('the store in MongoDB', () => {
   describe('holds the ledger and the memory entries', () => {
     const database = mongo.newDatabase()
     ledgerContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
+  })
+
+  describe('holds the flows', () => {
+    const database = mongo.newDatabase()
+    flowContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
+  })
+
+  describe('holds the executions and their history', () => {
+    const database = mongo.newDatabase()
+    dispatchContract((collections, now) =>
+      openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
+    )
+  })
+
+  describe('holds the idempotency keys', () => {
+    const database = mongo.newDatabase()
+    idempotencyContract((collections, now) =>
+      openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
+    )
   })
 })

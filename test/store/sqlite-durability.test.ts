@@ -99,6 +99,18 @@ describe('the file of the SQLite store', () => {
     db.close()
   })
 
+  it('takes the key of an expired document again, however many have expired', async () => {
+    const keys: CollectionSpec = { name: 'keys', key: ['id'], ttlSecs: 60 }
+    let clock = Date.now()
+    const store = await openSqliteStore({ file, collections: [keys], now: () => clock })
+    const collection = store.collection(keys)
+    for (let id = 0; id < 40; id++) await collection.insert(DEFAULT_TENANT, { id })
+    clock += 60_001
+    expect(await collection.insert(DEFAULT_TENANT, { id: 39 })).to.equal(true)
+    expect(await collection.insert(DEFAULT_TENANT, { id: 39 })).to.equal(false)
+    await store.close()
+  })
+
   it('is left unchanged, and the store does not open, when it is not a database', async () => {
     await (await open()).close()
     await writeFile(file, 'not a database at all, but somebody’s notes '.repeat(40))
@@ -119,6 +131,32 @@ describe('the flush of the log to the disk', () => {
     expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable' })
     expect(await entries.insert(DEFAULT_TENANT, doc)).to.equal(false)
     expect(await entries.delete(DEFAULT_TENANT, { customer_id: 'anna', seq: 2 })).to.equal(false)
+    db.close()
+  })
+
+  it('waits for the disk after a write with the durability `full` only', async () => {
+    const db = new DatabaseSync(':memory:')
+    createTable(db, LEDGER)
+    let flushes = 0
+    const flush = async () => void flushes++
+    const entries = new SqliteCollection(LEDGER, { db, guard: (operation) => operation(), flush, now: Date.now })
+    const doc = { customer_id: 'anna', seq: 1, run_id: 'run_1' }
+    const key = { customer_id: 'anna', seq: 1 }
+    for (const [durability, expected] of [
+      ['weak', 0],
+      ['ordered', 0],
+      ['full', 2],
+      [undefined, 2],
+    ] as const) {
+      const options = durability && { durability }
+      flushes = 0
+      expect(await entries.insert(DEFAULT_TENANT, doc, options)).to.equal(true)
+      expect(await entries.insert(DEFAULT_TENANT, doc, options)).to.equal(false)
+      expect(await entries.replaceIfVersion(DEFAULT_TENANT, { doc, version: 1 }, options)).to.equal(true)
+      expect(await entries.replaceIfVersion(DEFAULT_TENANT, { doc, version: 1 }, options)).to.equal(false)
+      expect(flushes).to.equal(expected)
+      await entries.delete(DEFAULT_TENANT, key)
+    }
     db.close()
   })
 

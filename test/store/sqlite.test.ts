@@ -2,6 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
+import { dispatchContract } from '../contract/dispatches.ts'
+import { flowContract } from '../contract/flow-store.ts'
+import { idempotencyContract } from '../contract/idempotency.ts'
 import { ledgerContract } from '../contract/ledger.ts'
 import { storeContract } from '../contract/store.ts'
 
@@ -20,5 +23,21 @@ describe('the store in SQLite', () => {
 
   describe('holds the ledger and the memory entries', () => {
     ledgerContract((collections) => openSqliteStore({ file: join(dir, 'ledger.db'), collections }))
+  })
+
+  describe('holds the flows', () => {
+    flowContract((collections) => openSqliteStore({ file: join(dir, 'flows.db'), collections }))
+  })
+
+  describe('holds the executions and their history', () => {
+    dispatchContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'dispatches.db'), collections, ...(now && { now }) }),
+    )
+  })
+
+  describe('holds the idempotency keys', () => {
+    idempotencyContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'keys.db'), collections, ...(now && { now }) }),
+    )
   })
 })

@@ -3,9 +3,12 @@ import type { JsonObject } from '../../events.ts'
 import type { TenantId } from '../../tenant.ts'
 import {
   type Bound,
+  canExpire,
   checkQuery,
+  expiryOf,
   indexedFields,
   keyValues,
+  ownExpiryOf,
   pickValues,
   serializeDocument,
   uniqueGroupOf,
@@ -43,21 +46,22 @@ export class MongoCollection implements Collection {
     return row ? toStored(row) : undefined
   }
 
-  async insert(tenant: TenantId, doc: JsonObject, { withinMs }: WriteOptions = {}): Promise<boolean> {
-    const { ttlSecs } = this.#spec
-    const row: Row = { tenant, version: 1, doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
-    if (ttlSecs !== undefined) row.expires_at = new Date(this.#now() + 1000 * ttlSecs)
+  async insert(tenant: TenantId, doc: JsonObject, { withinMs, durability }: WriteOptions = {}): Promise<boolean> {
+    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+    const row: Row = { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
+    const concern = durability === 'weak' && ON_PRIMARY
     // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
     const tryInsert = () =>
-      succeedsUnlessDuplicate(this.#guard((signal) => this.#rows.insertOne({ ...row }, { signal } as object), withinMs))
+      succeedsUnlessDuplicate(
+        this.#guard((signal) => this.#rows.insertOne({ ...row }, { signal, ...concern } as object), withinMs),
+      )
     if (await tryInsert()) return true
-    return ttlSecs !== undefined && (await this.#deleteExpired(tenant, doc)) && tryInsert()
+    return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
-    const change = {
-      $set: { ...this.#indexedValues(doc), doc: serializeDocument(this.#spec, doc), version: version + 1 },
-    }
+    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+    const change = { $set: { ...values, version: version + 1, ...expiryField(ownExpiryOf(this.#spec, doc)) } }
     const filter = {
       ...this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc)),
       version: { $eq: version },
@@ -79,7 +83,7 @@ export class MongoCollection implements Collection {
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
-    const { where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
+    const { index, where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
     const matching = this.#unexpired(
       tenant,
       where.map(([field]) => field),
@@ -88,7 +92,7 @@ export class MongoCollection implements Collection {
     const filter = { $and: [matching, ...bounds.map(toCondition)] } as Filter<Row>
     const sort = new Map(by.map((field) => [field, isDescending ? -1 : 1] as const))
     const rows = await this.#guard((signal) =>
-      this.#rows.find(filter, { signal, sort, limit, maxTimeMS: READ_MS, projection: STORED }).toArray(),
+      this.#rows.find(filter, { signal, sort, limit, hint: index, maxTimeMS: READ_MS, projection: STORED }).toArray(),
     )
     return rows.map(toStored)
   }
@@ -100,7 +104,7 @@ export class MongoCollection implements Collection {
   #unexpired(tenant: TenantId, fields: readonly string[], values: readonly Scalar[]): Filter<Row> {
     const filter: Record<string, unknown> = { tenant: { $eq: tenant } }
     for (const [i, field] of fields.entries()) filter[field] = { $eq: values[i] }
-    if (this.#spec.ttlSecs !== undefined) filter['expires_at'] = { $gt: new Date(this.#now()) }
+    if (canExpire(this.#spec)) filter['expires_at'] = { $gt: new Date(this.#now()) }
     return filter
   }
 
@@ -113,7 +117,13 @@ export class MongoCollection implements Collection {
   }
 }
 
+/** A new primary may lack the write. An `ordered` one needs more: the next write may go to that primary. */
+const ON_PRIMARY = { writeConcern: { w: 1 } }
+
 const STORED = { _id: 0, doc: 1, version: 1 } as const
+
+const expiryField = (expiresMs: number | undefined): { expires_at?: Date } =>
+  expiresMs === undefined ? {} : { expires_at: new Date(expiresMs) }
 
 const toStored = ({ doc, version }: Pick<Row, 'doc' | 'version'>): Stored => ({
   doc: JSON.parse(doc) as JsonObject,
@@ -131,14 +141,17 @@ async function succeedsUnlessDuplicate(write: Promise<unknown>): Promise<boolean
   }
 }
 
-/** Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. */
+/**
+ * Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. MongoDB finds no place in an index by `$or`, so the
+ * first field is also compared by itself.
+ */
 function toCondition({ names, values, isLower, isInclusive }: Bound): object {
   const strict = isLower ? '$gt' : '$lt'
-  return {
-    $or: names.map((name, last) => {
-      const operator = isInclusive && last === names.length - 1 ? `${strict}e` : strict
-      const equal = names.slice(0, last).map((field, i) => [field, { $eq: values[i] }] as const)
-      return { ...Object.fromEntries(equal), [name]: { [operator]: values[last] } }
-    }),
-  }
+  const cases = names.map((name, last) => {
+    const operator = isInclusive && last === names.length - 1 ? `${strict}e` : strict
+    const equal = names.slice(0, last).map((field, i) => [field, { $eq: values[i] }] as const)
+    return { ...Object.fromEntries(equal), [name]: { [operator]: values[last] } }
+  })
+  const [only, ...more] = cases
+  return more.length === 0 ? { ...only } : { [names[0] ?? '']: { [`${strict}e`]: values[0] }, $or: cases }
 }

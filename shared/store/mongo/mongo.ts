@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { createHealth } from '../../health.ts'
-import { assertValidNames, requireCollection } from '../document.ts'
+import { assertValidSpec, requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { MongoCollection } from './collection.ts'
 import { ConnectionMonitor } from './connection-monitor.ts'
@@ -18,14 +18,15 @@ export type MongoOptions = {
 }
 
 /**
- * Opens the store of the cluster form. A write is acknowledged when a majority of the members has it in its journal.
+ * Opens the store of the cluster form. A write is acknowledged when a majority of the members has it in its journal, and one with
+ * the durability `weak` when the primary has it.
  *
  * Resolves within 3 s even when MongoDB does not answer: the indexes are created as soon as it does, and until then every
  * operation throws `unavailable`. Throws when `url` is not an address of MongoDB.
  */
 export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const { collections, now = Date.now, onProblem = () => {} } = options
-  for (const spec of collections) assertValidNames(spec)
+  for (const spec of collections) assertValidSpec(spec)
   const client = createClient(options.url)
   const db = client.db(options.database)
   const health = createHealth()

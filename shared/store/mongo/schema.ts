@@ -1,5 +1,5 @@
 import type { Db, IndexDescription } from 'mongodb'
-import { indexesOf } from '../document.ts'
+import { canExpire, indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
 import { StoreProblem } from './connection-monitor.ts'
 
@@ -20,7 +20,7 @@ function toDescriptions(spec: CollectionSpec): IndexDescription[] {
     unique: isUnique,
     key: new Map([['tenant', 1 as const], ...fields.map((field) => [field, 1 as const] as const)]),
   }))
-  if (spec.ttlSecs !== undefined)
+  if (canExpire(spec))
     descriptions.push({ name: 'by_expiry', key: new Map([['expires_at', 1 as const]]), expireAfterSeconds: 0 })
   return descriptions
 }

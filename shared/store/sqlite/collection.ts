@@ -1,17 +1,27 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { JsonObject } from '../../events.ts'
 import type { TenantId } from '../../tenant.ts'
-import { type Bound, checkQuery, keyValues, pickValues, serializeDocument, uniqueGroupOf } from '../document.ts'
+import {
+  type Bound,
+  canExpire,
+  checkQuery,
+  expiryOf,
+  keyValues,
+  ownExpiryOf,
+  pickValues,
+  serializeDocument,
+  uniqueGroupOf,
+} from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Stored, WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 
 type Parts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void>; now: () => number }
 
-/** How many expired documents an insert deletes along with its own work; few, so that no insert is slow. */
-const DELETED_PER_INSERT = 100
+/** How many expired documents an insert deletes along with its own work; few, so that no insert is slow when they are long. */
+const DELETED_PER_INSERT = 10
 
-/** Documents in one table. Statements run synchronously on this thread; a write is acknowledged once it is on the disk. */
+/** Documents in one table. Statements run synchronously on this thread, and their writes reach the disk in order. */
 export class SqliteCollection implements Collection {
   readonly #spec: CollectionSpec
   readonly #parts: Parts
@@ -34,46 +44,48 @@ export class SqliteCollection implements Collection {
     return row && toStored(row)
   }
 
-  async insert(tenant: TenantId, doc: JsonObject, { withinMs = Infinity }: WriteOptions = {}): Promise<boolean> {
-    const { name, ttlSecs } = this.#spec
+  async insert(
+    tenant: TenantId,
+    doc: JsonObject,
+    { withinMs = Infinity, durability = 'full' }: WriteOptions = {},
+  ): Promise<boolean> {
     const text = serializeDocument(this.#spec, doc)
     if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
-    const expiresAt = ttlSecs === undefined ? null : this.#parts.now() + 1000 * ttlSecs
-    if (ttlSecs !== undefined) this.#deleteExpired(tenant, doc)
-    const sql = `INSERT INTO ${name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    try {
-      this.#run(sql, [tenant, expiresAt, text])
-    } catch (cause) {
-      if (isDuplicate(cause)) return false
-      throw cause
-    }
-    return this.#flushIf(true)
+    const expiresAt = expiryOf(this.#spec, doc, this.#parts.now()) ?? null
+    if (canExpire(this.#spec)) this.#deleteSomeExpired()
+    const sql = `INSERT INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
+    const tryInsert = () => this.#changesOne(sql, [tenant, expiresAt, text])
+    const isInserted = tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
+    return durability === 'full' ? this.#flushIf(isInserted) : isInserted
   }
 
-  async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
+  async replaceIfVersion(
+    tenant: TenantId,
+    { doc, version }: Stored,
+    { durability = 'full' }: WriteOptions = {},
+  ): Promise<boolean> {
     const text = serializeDocument(this.#spec, doc)
     const key = keyValues(this.#spec, doc)
-    const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(this.#spec.key)} AND version = ?`
-    try {
-      return await this.#flushIf(this.#run(sql, [text, tenant, ...this.#expiryParameters(), ...key, version]) === 1)
-    } catch (cause) {
-      if (isDuplicate(cause)) return false
-      throw cause
-    }
+    const changes = 'doc = ?, version = version + 1, expires_at = coalesce(?, expires_at)'
+    const sql = `UPDATE ${this.#spec.name} SET ${changes} WHERE ${this.#where(this.#spec.key)} AND version = ?`
+    const values = [text, ownExpiryOf(this.#spec, doc) ?? null, tenant, ...this.#expiryParameters(), ...key, version]
+    const isReplaced = this.#changesOne(sql, values)
+    return durability === 'full' ? this.#flushIf(isReplaced) : isReplaced
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
     const values = pickValues(this.#spec, this.#spec.key, key)
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
     const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
-    return this.#flushIf(this.#run(sql, parameters) === 1)
+    return this.#flushIf(this.#changesOne(sql, parameters))
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
-    const { where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
-    const conditions = bounds.map(toCondition)
+    const { index, where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
     const order = by.map((field) => `${field} ${isDescending ? 'DESC' : 'ASC'}`).join(', ')
-    const from = [this.#unexpired(where.map(([field]) => field)), ...conditions].join(' AND ')
+    const conditions = [this.#where(where.map(([field]) => field)), ...bounds.map(toCondition)].join(' AND ')
+    const { name } = this.#spec
+    const from = `${name} INDEXED BY ${name}_${index} WHERE ${conditions}`
     const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
     const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
     return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
@@ -84,24 +96,37 @@ export class SqliteCollection implements Collection {
   }
 
   #where(fields: readonly string[]): string {
-    const expiry = this.#spec.ttlSecs === undefined ? [] : ['expires_at > ?']
+    const expiry = canExpire(this.#spec) ? ['expires_at > ?'] : []
     return ['tenant = ?', ...expiry, ...fields.map((field) => `${field} = ?`)].join(' AND ')
   }
 
   /** The parameter of the condition on `expires_at`, in collections that have one. */
   #expiryParameters(): number[] {
-    return this.#spec.ttlSecs === undefined ? [] : [this.#parts.now()]
+    return canExpire(this.#spec) ? [this.#parts.now()] : []
   }
 
-  /** Deletes the expired document with the same key, which would block the insert, and some others. */
-  #deleteExpired(tenant: TenantId, doc: JsonObject): void {
+  /** Deletes the expired document with this key, which blocks the insert. */
+  #deleteExpired(tenant: TenantId, doc: JsonObject): boolean {
     const { name, key } = this.#spec
-    const now = this.#parts.now()
     const hasSameKey = key.map((field) => `${field} = ?`).join(' AND ')
-    const parameters = [tenant, ...keyValues(this.#spec, doc), now]
-    this.#run(`DELETE FROM ${name} WHERE tenant = ? AND ${hasSameKey} AND expires_at <= ?`, parameters)
+    const sql = `DELETE FROM ${name} WHERE tenant = ? AND ${hasSameKey} AND expires_at <= ?`
+    return this.#changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#parts.now()])
+  }
+
+  #deleteSomeExpired(): void {
+    const { name } = this.#spec
     const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${DELETED_PER_INSERT}`
-    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [now])
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [this.#parts.now()])
+  }
+
+  /** Whether the statement has changed a document. One that would violate a unique index changes none. */
+  #changesOne(sql: string, parameters: SQLInputValue[]): boolean {
+    try {
+      return this.#run(sql, parameters) === 1
+    } catch (cause) {
+      if (isDuplicate(cause)) return false
+      throw cause
+    }
   }
 
   #run(sql: string, parameters: SQLInputValue[]): number {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { assertValidNames, indexedFields, indexesOf } from '../document.ts'
+import { assertValidSpec, canExpire, indexedFields, indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { CollectionSpec } from '../port.ts'
  * be added to the table of an earlier one.
  */
 export function createTable(db: DatabaseSync, spec: CollectionSpec): void {
-  assertValidNames(spec)
+  assertValidSpec(spec)
   const { name } = spec
   db.exec(
     `CREATE TABLE IF NOT EXISTS ${name} (tenant TEXT NOT NULL, version INTEGER NOT NULL, expires_at INTEGER, doc TEXT NOT NULL)`,
@@ -25,6 +25,6 @@ export function createTable(db: DatabaseSync, spec: CollectionSpec): void {
     const kind = index.isUnique ? 'UNIQUE INDEX' : 'INDEX'
     db.exec(`CREATE ${kind} IF NOT EXISTS ${name}_${index.name} ON ${name} (tenant, ${index.fields.join(', ')})`)
   }
-  if (spec.ttlSecs !== undefined)
+  if (canExpire(spec))
     db.exec(`CREATE INDEX IF NOT EXISTS ${name}_by_expiry ON ${name} (expires_at) WHERE expires_at IS NOT NULL`)
 }

@@ -26,8 +26,8 @@ const MODE = 0o600
  * database.
  *
  * With `synchronous=NORMAL` a write is in the operating system's memory, which survives a crash of this process but not a power
- * failure. So each write is acknowledged only after an `fdatasync` of the log. It runs outside the event loop, and one serves
- * all writes that are waiting.
+ * failure. So each write with the durability `full` is acknowledged only after an `fdatasync` of the log, which also covers all
+ * writes before it. It runs outside the event loop, and one serves all writes that are waiting.
  */
 export async function openSqliteStore({ file, collections, now = Date.now }: SqliteOptions): Promise<Store> {
   await mkdir(dirname(file), { recursive: true })

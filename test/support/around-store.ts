@@ -1,0 +1,22 @@
+import type { Collection, Store } from '../../shared/store/port.ts'
+
+type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page'
+
+/** Called in place of an operation of a store; `act` is the operation. */
+export type Around = <T>(method: Method, act: () => Promise<T>, args: readonly unknown[]) => Promise<T>
+
+/** The store, with its operations inside `around`. */
+export function aroundStore(store: Store, around: Around): Store {
+  const wrap = (collection: Collection): Collection => ({
+    get: (...args) => around('get', () => collection.get(...args), args),
+    insert: (...args) => around('insert', () => collection.insert(...args), args),
+    replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
+    delete: (...args) => around('delete', () => collection.delete(...args), args),
+    page: (...args) => around('page', () => collection.page(...args), args),
+  })
+  return {
+    collection: (spec) => wrap(store.collection(spec)),
+    awayMs: () => store.awayMs(),
+    close: () => store.close(),
+  }
+}
