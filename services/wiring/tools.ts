@@ -2,22 +2,34 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Egress } from '../../shared/net/port.ts'
 import { planProblem } from '../../shared/plans/plan.ts'
+import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import { createAgentTools } from '../../shared/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
 import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
-import { createToolRegistry } from '../../shared/tools/registry.ts'
+import { createToolRegistry, policyProblems } from '../../shared/tools/registry.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
 import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
 
-type ToolConfig = Pick<Config, 'toolPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'>
+type ToolConfig = Pick<
+  Config,
+  'toolPermissions' | 'planPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'
+>
 
-/** Opens the tools of D5.1, including those of the MCP servers. Throws when TOOL_PERMISSIONS names a tool that does not exist. */
-export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox: ToolBox; close(): Promise<void> }> {
+export type OpenedTools = {
+  toolBox: ToolBox
+  /** Checks the inputs of MCP tools; the process uses it for its other schemas too. */
+  schemas: SchemaChecker
+  close(): Promise<void>
+}
+
+/** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
+export async function openTools(config: ToolConfig, log: Log): Promise<OpenedTools> {
   const egress = openEgress(config.allowsPrivateUrls)
   const mcp = await openMcp(config.mcpConfig, log)
   const tools: Tool[] = [
@@ -32,13 +44,16 @@ export async function openTools(config: ToolConfig, log: Log): Promise<{ toolBox
     ...(config.isBashEnabled ? [createBashTool()] : []),
     ...mcp.tools,
   ]
-  const registry = createToolRegistry({ tools, permissions: config.toolPermissions })
-  if (registry.problems.length > 0) throw new Error(registry.problems.join('\n'))
+  const schemas = createSchemaChecker()
+  const registry = await createToolRegistry({ tools, permissions: config.toolPermissions, schemas })
+  const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
+  if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
   return {
     toolBox: registry,
+    schemas,
     async close() {
-      await Promise.all([mcp.close(), egress.close()])
+      await Promise.all([mcp.close(), egress.close(), schemas.close()])
     },
   }
 }

@@ -1,6 +1,6 @@
 import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
-import type { Message, ModelRoute, PriceOf, ToolResultBlock, Usage } from '../providers/port.ts'
+import type { Message, ModelRoute, PriceOf, StructuredOutput, ToolResultBlock, Usage } from '../providers/port.ts'
 import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -19,6 +19,8 @@ export type RunInput = {
   background: string | undefined
   maxTurns: number
   stopSequences: readonly string[]
+  /** The form that the provider is asked to give each answer. */
+  output?: StructuredOutput | undefined
   /** Sent to the client right behind the first `turn_start`. */
   warnings: readonly WarningEvent[]
 }
@@ -106,10 +108,10 @@ const SUB_AGENT =
   'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
 
 function modelCall(input: RunInput, route: Route, { tools, signal }: RunResources): ModelCall {
-  const { systemPrompt: system, background, conversation, stopSequences } = input
+  const { systemPrompt: system, background, conversation, stopSequences, output } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
-  const request = { system, messages, tools: tools.toolBox.tools, stopSequences }
+  const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output }
   return { ...route, request, signal }
 }
 

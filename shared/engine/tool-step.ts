@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
-import { isJsonObject, parseJson } from '../json.ts'
+import { fitsDepth, isJsonObject, parseJson } from '../json.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { countChars, truncate } from '../text.ts'
 import { fail, type SubAgents, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
@@ -88,8 +88,9 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
     const problem = `The input of ${toolName} is not a JSON object of at most ${MAX_DEPTH} levels.`
     return fail(`${problem} Call it again with valid JSON.`)
   }
-  const problem = toolBox.problemWith(toolName, input)
+  const problem = await toolBox.problemWith(toolName, input)
   if (problem !== undefined) return fail(problem)
+  if (step.signal.aborted) return fail('The run has ended.')
 
   const policy = toolBox.policyOf(toolName)
   if (policy === 'deny') return fail(`${toolName} is switched off by this server's policy. Go on without it.`)
@@ -137,11 +138,6 @@ function parseInput(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
   const value = parseJson(text)
   return isJsonObject(value) && fitsDepth(value, MAX_DEPTH) ? value : undefined
-}
-
-function fitsDepth(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return depth > 0 && Object.values(value).every((inner) => fitsDepth(inner, depth - 1))
 }
 
 /** Returns `output` itself when it is short enough. */

@@ -96,5 +96,5 @@ export interface ToolBox {
   find(name: string): Tool | undefined
   policyOf(name: string): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
-  problemWith(name: string, input: JsonObject): string | undefined
+  problemWith(name: string, input: JsonObject): Promise<string | undefined>
 }

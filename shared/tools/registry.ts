@@ -1,6 +1,8 @@
-import { createRequire } from 'node:module'
-import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
+import { AppError } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
+import type { Validate } from '../schemas/compile.ts'
+import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
+import { sentenceOf } from '../schemas/problems.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
 
 /** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
@@ -13,6 +15,8 @@ export type ToolRegistryDeps = {
   tools: readonly Tool[]
   /** TOOL_PERMISSIONS (D1.3): policies by tool name; they replace the tools' default policies. */
   permissions: ReadonlyMap<string, Policy>
+  /** Checks the schemas of MCP tools, and inputs against them. */
+  schemas: SchemaChecker
 }
 
 export type ToolRegistry = ToolBox & {
@@ -22,124 +26,88 @@ export type ToolRegistry = ToolBox & {
   readonly leftOut: readonly string[]
 }
 
-/** Creates the tools of a process with their policies. The schemas of MCP tools are compiled at once, the others at first use. */
-export function createToolRegistry({ tools, permissions }: ToolRegistryDeps): ToolRegistry {
-  const check = createInputCheck()
-  const { offered, leftOut } = selectUsable(tools, check)
+/** Creates the tools of a process with their policies. The schemas of MCP tools are checked at once, the others compiled at first use. */
+export async function createToolRegistry({ tools, permissions, schemas }: ToolRegistryDeps): Promise<ToolRegistry> {
+  const { offered, leftOut } = await selectUsable(tools, schemas)
+  const inputProblems = createInputCheck(schemas)
   const byName = new Map(offered.map((tool) => [tool.name, tool]))
+  const find = (name: string) => byName.get(name)
   return {
     tools: offered,
-    find: (name) => byName.get(name),
+    find,
     policyOf(name) {
       const tool = byName.get(name)
       const policy = permissions.get(name) ?? tool?.defaultPolicy ?? 'deny'
       return policy === 'allow' && tool?.alwaysAsks ? 'ask' : policy
     },
-    problemWith(name, input) {
+    async problemWith(name, input) {
       const tool = byName.get(name)
       if (!tool) return `There is no tool ${name}.`
-      return check.problemWith(tool, input) ?? tool.problemWith?.(input)
+      const problems = await inputProblems(tool, input)
+      if (problems.length > 0) return `The input of ${name} is wrong: ${sentenceOf(problems)}.`
+      return tool.problemWith?.(input)
     },
-    problems: problemsOf(byName, permissions),
+    problems: policyProblems('TOOL_PERMISSIONS', permissions, { find }),
     leftOut,
   }
 }
 
+const isForeign = ({ name }: Tool): boolean => name.startsWith(MCP_PREFIX)
+
 /** Leaves out MCP tools whose schema cannot be used. Throws when two tools have the same name. */
-function selectUsable(
+async function selectUsable(
   tools: readonly Tool[],
-  check: InputCheck,
-): { offered: readonly Tool[]; leftOut: readonly string[] } {
+  schemas: SchemaChecker,
+): Promise<{ offered: readonly Tool[]; leftOut: readonly string[] }> {
   const offered = new Map<string, Tool>()
   const leftOut: string[] = []
   for (const tool of tools) {
     if (offered.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
-    const problem = tool.name.startsWith(MCP_PREFIX) ? check.schemaProblem(tool) : undefined
-    if (problem === undefined) offered.set(tool.name, tool)
-    else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${problem})`)
+    const problem = isForeign(tool) ? await schemas.problemWith(tool.inputSchema) : undefined
+    if (!problem) offered.set(tool.name, tool)
+    else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([problem])})`)
   }
   return { offered: [...offered.values()], leftOut }
 }
 
-/** Names of MCP tools are not checked: their server may not be running at the start. */
-function problemsOf(byName: ReadonlyMap<string, Tool>, policies: ReadonlyMap<string, Policy>): string[] {
-  const isKnown = (name: string) => byName.has(name) || BUILT_IN_TOOLS.includes(name) || name.startsWith(MCP_PREFIX)
+/**
+ * One message for each policy of a tool that does not exist; `variable` is the setting that holds the policies. Names of MCP tools are
+ * not checked: their server may not be running at the start.
+ */
+export function policyProblems(
+  variable: string,
+  policies: ReadonlyMap<string, Policy>,
+  { find }: Pick<ToolBox, 'find'>,
+): string[] {
+  const isKnown = (name: string) => find(name) || BUILT_IN_TOOLS.includes(name) || name.startsWith(MCP_PREFIX)
   return [...policies.keys()]
     .filter((name) => !isKnown(name))
-    .map((name) => `TOOL_PERMISSIONS: there is no tool ${name}. The tools are ${BUILT_IN_TOOLS.join(', ')}.`)
+    .map((name) => `${variable}: there is no tool ${name}. The tools are ${BUILT_IN_TOOLS.join(', ')}.`)
 }
 
-type InputCheck = {
-  /** Says, in words for the model, what is wrong with an input. Throws when the tool's schema does not compile. */
-  problemWith(tool: Tool, input: JsonObject): string | undefined
-  /** Says why the tool's schema cannot be used. */
-  schemaProblem(tool: Tool): string | undefined
-}
+type InputCheck = (tool: Tool, input: JsonObject) => Promise<readonly SchemaProblem[]>
 
-/** Checks inputs against their tools' schemas. A schema is compiled once, when its tool is first used. */
-function createInputCheck(): InputCheck {
-  const compile = createCompiler()
-  const compiled = new WeakMap<Tool, ValidateFunction>()
-  const validatorOf = (tool: Tool): ValidateFunction => {
-    const validate = compiled.get(tool) ?? compile(tool.inputSchema)
+/** Checks inputs against their tools' schemas: those of MCP tools in a thread, because strangers wrote them. */
+function createInputCheck(schemas: SchemaChecker): InputCheck {
+  const compiled = new WeakMap<Tool, Validate>()
+  const checkOwn: InputCheck = async (tool, input) => {
+    const validate = compiled.get(tool) ?? (await compile(tool.inputSchema))
     compiled.set(tool, validate)
-    return validate
-  }
-  return {
-    problemWith(tool, input) {
-      const validate = validatorOf(tool)
-      return isValid(validate, input)
-        ? undefined
-        : `The input of ${tool.name} is wrong: ${describeErrors(validate.errors)}.`
-    },
-    schemaProblem(tool) {
-      try {
-        validatorOf(tool)({}) // A schema that consists of a reference to itself compiles, but overflows the stack here.
-        return undefined
-      } catch (cause) {
-        return cause instanceof Error ? cause.message : 'it does not compile'
-      }
-    },
-  }
-}
-
-/** Compiles schemas of draft 2020-12, or of draft-07 when the schema names it (many MCP servers do). */
-function createCompiler(): (schema: JsonObject) => ValidateFunction {
-  // Without the meta-schemas, which take 30 ms each to compile: compiling a wrong schema fails anyway.
-  const options = { strict: false, validateSchema: false, meta: false, logger: false, validateFormats: false } as const
-  const load = createRequire(import.meta.url) // Loaded at first use, because ajv takes 14 MB; synchronously, because the callers are.
-  let draft2020: Ajv | undefined
-  let draft07: Ajv | undefined
-  return (inputSchema) => {
-    // Without the id, because schemas of two servers may have the same one.
-    const schema = Object.fromEntries(Object.entries(inputSchema).filter(([key]) => key !== '$schema' && key !== '$id'))
-    if (JSON.stringify(inputSchema['$schema'])?.includes('draft-07')) {
-      draft07 ??= new (load('ajv') as typeof import('ajv')).Ajv(options)
-      return draft07.compile(schema)
-    }
-    draft2020 ??= new (load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')).Ajv2020(options)
-    return draft2020.compile(schema)
-  }
-}
-
-/** A recursive schema is evaluated as deep as the input is nested, which can overflow the stack. */
-function isValid(validate: ValidateFunction, input: JsonObject): boolean {
-  try {
     return validate(input)
-  } catch (cause) {
-    if (cause instanceof RangeError) return false
-    throw cause
   }
+  const checkForeign: InputCheck = async (tool, input) => {
+    try {
+      return await schemas.check(tool.inputSchema, input)
+    } catch (cause) {
+      if (!(cause instanceof AppError)) throw cause
+      return [{ path: '', message: 'cannot be checked now, try again later' }]
+    }
+  }
+  return (tool, input) => (isForeign(tool) ? checkForeign(tool, input) : checkOwn(tool, input))
 }
 
-/** Uses the last error, which is the outermost one: for an `anyOf`, that no alternative matched. */
-function describeErrors(errors: readonly ErrorObject[] | null | undefined): string {
-  const error = errors?.at(-1)
-  if (!error) return 'it does not fit its schema'
-  const { keyword, params, message = 'does not fit' } = error
-  const place = error.instancePath.slice(1).replaceAll('/', '.') || 'it'
-  if (keyword === 'required') return `${place === 'it' ? '' : `${place}.`}${params['missingProperty']} is missing`
-  if (keyword === 'enum') return `${place} must be one of ${JSON.stringify(params['allowedValues'])}`
-  if (keyword === 'additionalProperties') return `${place} has no ${JSON.stringify(params['additionalProperty'])}`
-  return `${place} ${message}`
+/** Loads the compiler at first use, because it takes 14 MB. */
+async function compile(schema: JsonObject): Promise<Validate> {
+  const { compileSchema } = await import('../schemas/compile.ts')
+  return compileSchema(schema)
 }

@@ -18,7 +18,7 @@ export const boxOf = (...names: string[]): ToolBox => {
     tools,
     find: (name) => tools.find((candidate) => candidate.name === name),
     policyOf: () => 'allow',
-    problemWith: () => undefined,
+    problemWith: async () => undefined,
   }
 }
 

@@ -47,7 +47,7 @@ export function resourcesOf({
         tools,
         find: (name) => tools.find((candidate) => candidate.name === name),
         policyOf: () => policy,
-        problemWith: () => problem,
+        problemWith: async () => problem,
       },
       services: {},
       workspace: () => '/nowhere',

@@ -193,4 +193,25 @@ describe('tool step', () => {
     expect(typesOf(events)).to.deep.equal(['tool_use'])
     expect(results).to.deep.equal([])
   })
+
+  it('a run that ends while an input is checked asks for no permission', async () => {
+    const abort = new AbortController()
+    const asked: string[] = []
+    const resources = resourcesOf({
+      tools: [tool('Write')],
+      policy: 'ask',
+      signal: abort.signal,
+      openAsk: async ({ toolName }) => {
+        asked.push(toolName)
+        return { id: 'perm_1', decision: Promise.resolve({ isAllowed: true, reason: '' }) }
+      },
+    })
+    resources.tools.toolBox.problemWith = async () => {
+      abort.abort('cancelled')
+      return undefined
+    }
+    const { events } = await collect([call('c1', 'Write')], resources)
+    await new Promise(setImmediate)
+    expect([typesOf(events), asked]).to.deep.equal([['tool_use'], []])
+  })
 })

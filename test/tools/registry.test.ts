@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
+import { createSchemaChecker } from '../../shared/schemas/checker.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
@@ -25,12 +27,16 @@ const builtIn = () => [
   createBashTool(),
 ]
 
+const schemas = createSchemaChecker()
+
 const registryOf = (tools: readonly Tool[], permissions: Record<string, Policy> = {}) =>
-  createToolRegistry({ tools, permissions: new Map(Object.entries(permissions)) })
+  createToolRegistry({ tools, permissions: new Map(Object.entries(permissions)), schemas })
 
 describe('tool registry', () => {
-  it('D5.1: tools that change files, run commands or use the network ask; the others are allowed', () => {
-    const registry = registryOf(builtIn())
+  after(() => schemas.close())
+
+  it('D5.1: tools that change files, run commands or use the network ask; the others are allowed', async () => {
+    const registry = await registryOf(builtIn())
     expect(Object.fromEntries(registry.tools.map(({ name }) => [name, registry.policyOf(name)]))).to.deep.equal({
       Read: 'allow',
       Write: 'ask',
@@ -43,8 +49,8 @@ describe('tool registry', () => {
     })
   })
 
-  it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', () => {
-    const registry = registryOf([...builtIn(), tool('mcp__a__b')], {
+  it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', async () => {
+    const registry = await registryOf([...builtIn(), tool('mcp__a__b')], {
       Write: 'allow',
       Read: 'deny',
       mcp__a__b: 'allow',
@@ -57,19 +63,17 @@ describe('tool registry', () => {
     ])
   })
 
-  it('D5.4: a tool that always asks asks under the policy allow, and stays denied under deny', () => {
+  it('D5.4: a tool that always asks asks under the policy allow, and stays denied under deny', async () => {
     const plan: Tool = { ...tool('Plan'), defaultPolicy: 'allow', alwaysAsks: true }
-    const policyUnder = (policy?: Policy) => registryOf([plan], policy ? { Plan: policy } : {}).policyOf('Plan')
-    expect([policyUnder(), policyUnder('allow'), policyUnder('ask'), policyUnder('deny')]).to.deep.equal([
-      'ask',
-      'ask',
-      'ask',
-      'deny',
-    ])
-    expect(registryOf([], { Bash: 'allow' }).policyOf('Bash')).to.equal('allow')
+    const policyUnder = async (policy?: Policy) =>
+      (await registryOf([plan], policy ? { Plan: policy } : {})).policyOf('Plan')
+    expect(
+      await Promise.all([undefined, 'allow', 'ask', 'deny'].map((policy) => policyUnder(policy as Policy))),
+    ).to.deep.equal(['ask', 'ask', 'ask', 'deny'])
+    expect((await registryOf([], { Bash: 'allow' })).policyOf('Bash')).to.equal('allow')
   })
 
-  it('the tool’s own check runs after its schema has accepted the input', () => {
+  it('the tool’s own check runs after its schema has accepted the input', async () => {
     const checked: JsonObject[] = []
     const strict: Tool = {
       ...tool('Strict', { type: 'object', required: ['n'] }),
@@ -78,56 +82,58 @@ describe('tool registry', () => {
         return input['n'] === 1 ? undefined : 'n must be 1'
       },
     }
-    const registry = registryOf([strict])
-    expect(registry.problemWith('Strict', {})).to.equal('The input of Strict is wrong: n is missing.')
+    const registry = await registryOf([strict])
+    expect(await registry.problemWith('Strict', {})).to.equal('The input of Strict is wrong: /n is missing.')
     expect(checked).to.deep.equal([])
-    expect(registry.problemWith('Strict', { n: 2 })).to.equal('n must be 1')
-    expect(registry.problemWith('Strict', { n: 1 })).to.equal(undefined)
-    expect(registry.problemWith('Unknown', {})).to.equal('There is no tool Unknown.')
+    expect(await registry.problemWith('Strict', { n: 2 })).to.equal('n must be 1')
+    expect(await registry.problemWith('Strict', { n: 1 })).to.equal(undefined)
+    expect(await registry.problemWith('Unknown', {})).to.equal('There is no tool Unknown.')
   })
 
-  it('a schema that allows no further fields names the field that it refuses', () => {
+  it('a schema that allows no further fields names the field that it refuses', async () => {
     const closed = tool('Closed', {
       type: 'object',
       properties: { inner: { type: 'object', properties: {}, additionalProperties: false } },
       additionalProperties: false,
     })
-    const registry = registryOf([closed])
-    expect(registry.problemWith('Closed', { extra: 1 })).to.equal('The input of Closed is wrong: it has no "extra".')
-    expect(registry.problemWith('Closed', { inner: { extra: 1 } })).to.equal(
-      'The input of Closed is wrong: inner has no "extra".',
+    const registry = await registryOf([closed])
+    expect(await registry.problemWith('Closed', { extra: 1 })).to.equal(
+      'The input of Closed is wrong: /extra is not allowed: the known properties are inner.',
+    )
+    expect(await registry.problemWith('Closed', { inner: { extra: 1 } })).to.equal(
+      'The input of Closed is wrong: /inner/extra is not allowed: remove it.',
     )
     const choice = tool('Choice', { anyOf: [{ required: ['a'] }, { required: ['b'] }] })
-    expect(registryOf([choice]).problemWith('Choice', {})).to.equal(
-      'The input of Choice is wrong: it must match a schema in anyOf.',
+    expect(await (await registryOf([choice])).problemWith('Choice', {})).to.equal(
+      'The input of Choice is wrong: it must fit one of the 2 alternatives of "anyOf"; /a is missing; /b is missing.',
     )
   })
 
-  it('an unknown tool is denied, also one named like a property of every JavaScript object', () => {
-    const registry = registryOf(builtIn())
+  it('an unknown tool is denied, also one named like a property of every JavaScript object', async () => {
+    const registry = await registryOf(builtIn())
     for (const name of ['Nope', 'toString', 'constructor', '__proto__']) {
       expect([registry.policyOf(name), registry.find(name)], name).to.deep.equal(['deny', undefined])
     }
   })
 
-  it('a TOOL_PERMISSIONS entry for an unknown tool is a problem, unless D5.1 or an MCP server could define it', () => {
+  it('a TOOL_PERMISSIONS entry for an unknown tool is a problem, unless D5.1 or an MCP server could define it', async () => {
     const permissions = { Raed: 'deny', Bash: 'deny', Agent: 'ask', mcp__away__x: 'allow', Read: 'ask' } as const
-    const { problems } = registryOf(createFileTools(), permissions)
+    const { problems } = await registryOf(createFileTools(), permissions)
     expect(problems).to.have.length(1)
     expect(problems[0]).to.match(/^TOOL_PERMISSIONS: there is no tool Raed\. The tools are Read, Write/)
   })
 
-  it('keeps the order of the tools', () => {
-    const registry = registryOf([tool('b'), tool('a')])
+  it('keeps the order of the tools', async () => {
+    const registry = await registryOf([tool('b'), tool('a')])
     expect(registry.tools.map(({ name }) => name)).to.deep.equal(['b', 'a'])
     expect(['a', 'b', 'c'].map((name) => registry.find(name)?.name)).to.deep.equal(['a', 'b', undefined])
   })
 
-  it('every built-in schema compiles and describes each of its fields', () => {
-    const registry = registryOf(builtIn())
+  it('every built-in schema compiles and describes each of its fields', async () => {
+    const registry = await registryOf(builtIn())
     for (const { name, inputSchema, description } of registry.tools) {
-      expect(registry.problemWith(name, {}), name).to.match(
-        new RegExp(`^The input of ${name} is wrong: \\w+ is missing\\.$`),
+      expect(await registry.problemWith(name, {}), name).to.match(
+        new RegExp(`^The input of ${name} is wrong: /\\w+ is missing(; /\\w+ is missing)*\\.$`),
       )
       expect(description.length, name).to.be.above(20)
       for (const [field, schema] of Object.entries(inputSchema['properties'] as Record<string, JsonObject>)) {
@@ -137,30 +143,37 @@ describe('tool registry', () => {
   })
 
   const WRONG: [string, JsonObject, string][] = [
-    ['Read', { path: 5 }, 'path must be string'],
-    ['Read', { path: 'a', offset: 0 }, 'offset must be >= 1'],
-    ['Read', { path: 'a', limit: 1.5 }, 'limit must be integer'],
-    ['Edit', { path: 'a', old_string: '', new_string: '' }, 'old_string must NOT have fewer than 1 characters'],
+    ['Read', { path: 5 }, '/path must be a string, not a number'],
+    [
+      'Read',
+      { path: 'a', offset: 0, limit: 1.5 },
+      '/offset must be at least 1, not 0; /limit must be an integer, not 1.5',
+    ],
+    ['Edit', { path: 'a', old_string: '', new_string: '' }, '/old_string must have at least 1 character'],
     [
       'TodoWrite',
       { todos: [{ content: 'x', status: 'done' }] },
-      'todos.0.status must be one of ["pending","in_progress","completed"]',
+      '/todos/0/status must be one of "pending", "in_progress", "completed"',
     ],
-    ['TodoWrite', { todos: [{ status: 'pending' }] }, 'todos.0.content is missing'],
-    ['Bash', { command: 'x', timeout_ms: 999_999_999 }, 'timeout_ms must be <= 600000'],
+    ['TodoWrite', { todos: [{ status: 'pending' }] }, '/todos/0/content is missing'],
+    ['Bash', { command: 'x', timeout_ms: 999_999_999 }, '/timeout_ms must be at most 600000, not 999999999'],
   ]
   for (const [name, input, words] of WRONG) {
-    it(`tells the model what is wrong: ${words}`, () => {
-      expect(registryOf(builtIn()).problemWith(name, input)).to.equal(`The input of ${name} is wrong: ${words}.`)
+    it(`tells the model what is wrong: ${words}`, async () => {
+      expect(await (await registryOf(builtIn())).problemWith(name, input)).to.equal(
+        `The input of ${name} is wrong: ${words}.`,
+      )
     })
   }
 
-  it('a field that is not in the schema is ignored', () => {
-    expect(registryOf(builtIn()).problemWith('Bash', { command: 'ls', description: 'lists' })).to.equal(undefined)
+  it('a field that is not in the schema is ignored', async () => {
+    expect(await (await registryOf(builtIn())).problemWith('Bash', { command: 'ls', description: 'lists' })).to.equal(
+      undefined,
+    )
   })
 
-  it('an MCP tool whose schema cannot be used is left out and reported; the others stay', () => {
-    const { tools, leftOut } = registryOf([
+  it('an MCP tool whose schema cannot be used is left out and reported; the others stay', async () => {
+    const { tools, leftOut } = await registryOf([
       tool('mcp__s__good', {
         type: 'object',
         properties: { n: { $ref: '#/$defs/n' } },
@@ -170,6 +183,7 @@ describe('tool registry', () => {
       tool('mcp__s__pattern', { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }),
       tool('mcp__s__remote', { $ref: 'https://example.com/schema' }),
       tool('mcp__s__endless', { $ref: '#' }),
+      tool('mcp__s__lookahead', { type: 'object', properties: { a: { pattern: '(?=a)' } } }),
       tool('mcp__s__last'),
     ])
     expect(tools.map(({ name }) => name)).to.deep.equal(['mcp__s__good', 'mcp__s__last'])
@@ -178,23 +192,29 @@ describe('tool registry', () => {
       'mcp__s__pattern',
       'mcp__s__remote',
       'mcp__s__endless',
+      'mcp__s__lookahead',
     ])
+    expect(leftOut[0]).to.match(
+      /^mcp__s__type is left out: its input schema cannot be used \(\/type must be one of array, /,
+    )
   })
 
-  it('accepts schemas of draft-07, schemas with the same id, and recursive schemas', () => {
+  it('accepts schemas of draft-07, schemas with the same id, and recursive schemas', async () => {
     const draft07 = { $schema: 'http://json-schema.org/draft-07/schema#', $id: 'same', type: 'object' }
-    const registry = registryOf([
+    const registry = await registryOf([
       tool('mcp__a__x', { ...draft07, properties: { t: { type: 'array', items: [{ type: 'string' }] } } }),
       tool('mcp__b__x', { ...draft07, required: ['q'] }),
       tool('mcp__c__x', { $id: 'same', type: 'object', properties: { child: { $ref: '#' } } }),
     ])
     expect(registry.leftOut).to.deep.equal([])
-    expect(registry.problemWith('mcp__a__x', { t: [1] })).to.include('t.0 must be string')
-    expect(registry.problemWith('mcp__b__x', {})).to.include('q is missing')
-    expect(registry.problemWith('mcp__c__x', { child: { child: 5 } })).to.include('child.child must be object')
+    expect(await registry.problemWith('mcp__a__x', { t: [1] })).to.include('/t/0 must be a string')
+    expect(await registry.problemWith('mcp__b__x', {})).to.include('/q is missing')
+    expect(await registry.problemWith('mcp__c__x', { child: { child: 5 } })).to.include(
+      '/child/child must be an object',
+    )
   })
 
-  it('reads a schema without a draft as draft 2020-12, and compiles it once', () => {
+  it('reads a schema without a draft as draft 2020-12, and compiles it once', async () => {
     let reads = 0
     const schema = { type: 'object', properties: { pair: { type: 'array', prefixItems: [{ type: 'string' }] } } }
     const counted: Tool = Object.defineProperty(tool('Pair'), 'inputSchema', {
@@ -203,21 +223,42 @@ describe('tool registry', () => {
         return schema
       },
     })
-    const registry = registryOf([counted])
-    expect(registry.problemWith('Pair', { pair: [1] })).to.include('pair.0 must be string')
+    const registry = await registryOf([counted])
+    expect(await registry.problemWith('Pair', { pair: [1] })).to.include('/pair/0 must be a string')
     const readsOfFirst = reads
-    expect(registry.problemWith('Pair', { pair: ['a'] })).to.equal(undefined)
+    expect(await registry.problemWith('Pair', { pair: ['a'] })).to.equal(undefined)
     expect(reads).to.equal(readsOfFirst)
   })
 
-  it('an input that is nested deeper than the stack is refused without an exception', () => {
-    const registry = registryOf([tool('mcp__c__x', { type: 'object', properties: { c: { $ref: '#' } } })])
+  it('an input that is nested deeper than the stack is refused without an exception', async () => {
+    const registry = await registryOf([tool('mcp__c__x', { type: 'object', properties: { c: { $ref: '#' } } })])
     let input: JsonObject = {}
     for (let depth = 0; depth < 200_000; depth += 1) input = { c: input }
-    expect(registry.problemWith('mcp__c__x', input)).to.be.a('string')
+    expect(await registry.problemWith('mcp__c__x', input)).to.be.a('string')
   })
 
-  it('throws when two tools have the same name', () => {
-    expect(() => registryOf([tool('a'), tool('a')])).to.throw('two tools are named a')
+  it('the pattern of an MCP tool that would backtrack without end is answered at once', async () => {
+    const input = { text: `${'a'.repeat(50)}!` }
+    const registry = await registryOf([tool('mcp__s__x', { properties: { text: { pattern: '^(a+)+$' } } })])
+    expect(await registry.problemWith('mcp__s__x', input)).to.include('/text must match the pattern ^(a+)+$')
+  })
+
+  it('the model is asked to try again when the input of an MCP tool cannot be checked now', async () => {
+    const busy = {
+      problemWith: async () => undefined,
+      check: () => Promise.reject(new AppError('unavailable', 'busy')),
+    }
+    const registry = await createToolRegistry({
+      tools: [tool('mcp__s__x')],
+      permissions: new Map(),
+      schemas: { ...schemas, ...busy },
+    })
+    const problem = await registry.problemWith('mcp__s__x', {})
+    expect(problem).to.equal('The input of mcp__s__x is wrong: it cannot be checked now, try again later.')
+  })
+
+  it('throws when two tools have the same name', async () => {
+    const refused = await registryOf([tool('a'), tool('a')]).catch((error: Error) => error.message)
+    expect(refused).to.equal('two tools are named a')
   })
 })

@@ -67,7 +67,7 @@ export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes
 
 export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
 
-type Setup = Partial<RunInput> &
+type Setup = Partial<Omit<RunInput, 'output'>> &
   Partial<Pick<Models, 'windowOf'>> & { fallback?: ModelRoute } & {
     messages?: Message[]
     output?: string
@@ -115,7 +115,7 @@ function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal
   return {
     models,
     tools: {
-      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
+      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: async () => undefined },
       services: {},
       workspace: () => '/nowhere',
       canAct: async () => true,

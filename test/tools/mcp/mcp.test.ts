@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
+import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
 import { openMcpServers } from '../../../shared/tools/mcp/mcp.ts'
 import type { ToolContext } from '../../../shared/tools/port.ts'
 import { createToolRegistry } from '../../../shared/tools/registry.ts'
@@ -57,7 +58,9 @@ describe('MCP servers', () => {
         const echo = tools.find(({ name }) => name === 'mcp__one__echo')
         expect([echo?.defaultPolicy, echo?.description]).to.deep.equal(['ask', 'Returns its input.'])
         expect(echo?.describe({})).to.equal('Call the tool echo of the MCP server one.')
-        expect(createToolRegistry({ tools, permissions: new Map() }).leftOut).to.deep.equal([])
+        const schemas = createSchemaChecker()
+        closing.push(() => schemas.close())
+        expect((await createToolRegistry({ tools, permissions: new Map(), schemas })).leftOut).to.deep.equal([])
         expect(await call('mcp__one__echo', { text: 'hé' })).to.deep.equal({ output: 'hé', isError: false })
       })
 

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { AppError, invalidRequest } from '../errors.ts'
+import type { JsonObject } from '../events.ts'
+import { budgetProblem } from './budget.ts'
+import type { SchemaChecker, SchemaProblem } from './port.ts'
+import { sentenceOf } from './problems.ts'
+import { type QueuedTask, type QueueLimits, SchemaQueue, type TaskResult } from './schema-queue.ts'
+import { type Excess, findExcess, type SizeLimits } from './size.ts'
+
+const LIMITS: QueueLimits = { taskMs: 200, totalMs: 280, waitMs: 5_000, maxWaiting: 64, idleMs: 60_000 }
+
+const MIB = 1_024 * 1_024
+const VALUE_LIMITS: SizeLimits = { bytes: 10 * MIB, depth: 64, nodes: 100_000, values: 200_000 }
+
+/** Checks values in threads, which start with the first check. A schema object must not change once it has been checked. */
+export function createSchemaChecker(limits: Partial<QueueLimits> = {}): SchemaChecker {
+  const queue = new SchemaQueue({ ...LIMITS, ...limits })
+  const identify = createIdentify()
+  const run = async (schema: JsonObject, value?: QueuedTask['value']) => {
+    const known = identify(schema)
+    if ('unusable' in known) return known
+    const result = await queue.run({ ...known, ...(value && { value }) })
+    return result
+  }
+  return {
+    async problemWith(schema) {
+      const result = await run(schema)
+      return 'unusable' in result ? result.unusable : undefined
+    },
+    async check(schema, value) {
+      const excess = findExcess(value, VALUE_LIMITS)
+      if (excess) return [{ path: excess.path, message: EXCESS_MESSAGES[excess.breaks] }]
+      const result = await run(schema, { json: JSON.stringify(value) })
+      if ('problems' in result) return result.problems
+      throw unusableError(result)
+    },
+    close: () => queue.close(),
+  }
+}
+
+/** A schema that was usable before and is slow now may be usable again. */
+function unusableError({ unusable, isSlow }: Extract<TaskResult, { unusable: unknown }>): AppError {
+  const reason = `the schema cannot be used: ${sentenceOf([unusable])}`
+  return isSlow ? new AppError('unavailable', reason, { retryAfterSecs: 1 }) : invalidRequest(reason)
+}
+
+type Identified = { unusable: SchemaProblem } | Pick<QueuedTask, 'id' | 'schemaText'>
+
+/** Checks a schema object against the budget once, and derives its id from its text: equal schemas share one validator. */
+function createIdentify(): (schema: JsonObject) => Identified {
+  const known = new WeakMap<JsonObject, { unusable: SchemaProblem } | { id: string }>()
+  const read = (schema: JsonObject) => {
+    const unusable = budgetProblem(schema)
+    return unusable ? { unusable } : { id: createHash('sha256').update(JSON.stringify(schema)).digest('base64') }
+  }
+  return (schema) => {
+    const entry = known.get(schema) ?? read(schema)
+    known.set(schema, entry)
+    return 'unusable' in entry ? entry : { ...entry, schemaText: () => JSON.stringify(schema) }
+  }
+}
+
+const EXCESS_MESSAGES: Record<Excess['breaks'], string> = {
+  bytes: `is larger than ${VALUE_LIMITS.bytes / MIB} MB: send less`,
+  depth: `is nested deeper than ${VALUE_LIMITS.depth} levels: send a flatter value`,
+  nodes: `has more than ${VALUE_LIMITS.nodes} objects and arrays: send less`,
+  values: `has more than ${VALUE_LIMITS.values} values: send less`,
+  kind: 'is not JSON',
+}

@@ -1,0 +1,21 @@
+import type { JsonObject } from '../events.ts'
+
+/** What is wrong, and where: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
+export type SchemaProblem = { path: string; message: string }
+
+/**
+ * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its
+ * patterns run in linear time, and compiling and checking happen in a thread that is ended after 200 ms, so that no schema and no
+ * value can stop the event loop.
+ */
+export interface SchemaChecker {
+  /** Says why a schema cannot be used, and what to do; `undefined` when it can. */
+  problemWith(schema: JsonObject): Promise<SchemaProblem | undefined>
+  /**
+   * At most ten problems of a value, the first ones; empty when the value is valid. A value that cannot be checked in time has one
+   * problem that says so. Throws `invalid_request` for a schema that cannot be used, and `unavailable` for one that does not
+   * compile in time now. Both methods throw `unavailable` while too many schemas are being checked.
+   */
+  check(schema: JsonObject, value: unknown): Promise<readonly SchemaProblem[]>
+  close(): Promise<void>
+}

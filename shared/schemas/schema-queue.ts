@@ -1,0 +1,175 @@
+import { AppError, toAppError } from '../errors.ts'
+import type { SchemaProblem } from './port.ts'
+import { type Answer, SchemaThread, type Task } from './schema-thread.ts'
+
+/**
+ * `taskMs`: for compiling a schema, and for checking a value; both together take at most `totalMs`. `waitMs`: until a thread begins
+ * with a task.
+ */
+export type QueueLimits = { taskMs: number; totalMs: number; waitMs: number; maxWaiting: number; idleMs: number }
+
+/** `isSlow`: the schema did not compile within the limits this time. */
+export type TaskResult = { unusable: SchemaProblem; isSlow?: boolean } | { problems: readonly SchemaProblem[] }
+
+/** A task, and the JSON text of its schema, which is made only when the thread does not hold the schema. */
+export type QueuedTask = Omit<Task, 'schema'> & { schemaText(): string }
+
+type Job = QueuedTask & {
+  isCompiled: boolean
+  startedAt: number
+  resolve(result: TaskResult): void
+  reject(error: AppError): void
+  timer: NodeJS.Timeout | undefined
+}
+
+/**
+ * Runs tasks one after the other in a thread. A second thread is ready to take over when the first one has to be ended. Both
+ * start with the first task and end after `idleMs` without one. Only a task that runs or waits keeps the process alive.
+ */
+export class SchemaQueue {
+  readonly #limits: QueueLimits
+  readonly #waiting: Job[] = []
+  #current: Job | undefined
+  #active: SchemaThread | undefined
+  #spare: SchemaThread | undefined
+  #idle: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(limits: QueueLimits) {
+    this.#limits = limits
+  }
+
+  /** Throws `unavailable` when too many tasks wait, and when no thread begins with the task in time. */
+  async run(task: QueuedTask): Promise<TaskResult> {
+    if (this.#isClosed) throw closed()
+    if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
+    const { promise, resolve, reject } = Promise.withResolvers<TaskResult>()
+    const job: Job = { ...task, isCompiled: false, startedAt: 0, resolve, reject, timer: undefined }
+    job.timer = setTimeout(() => this.#abandon(job), this.#limits.waitMs)
+    this.#waiting.push(job)
+    this.#next()
+    return promise
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#rejectAll(closed())
+    await this.#stop()
+  }
+
+  #next(): void {
+    if (this.#current || this.#isClosed) return
+    clearTimeout(this.#idle)
+    if (this.#waiting.length === 0) {
+      this.#idle = setTimeout(() => void this.#stop(), this.#limits.idleMs).unref()
+      return
+    }
+    this.#active ??= this.#start()
+    if (!this.#active.isReady) return
+    this.#current = this.#waiting.shift()
+    if (this.#current) this.#send(this.#active, this.#current)
+    this.#spare ??= this.#start()
+  }
+
+  #start(): SchemaThread {
+    const thread = new SchemaThread({
+      onAnswer: (answer) => thread === this.#active && this.#take(answer),
+      onFailure: (cause, isMemory) => this.#replace(thread, cause, isMemory),
+    })
+    return thread
+  }
+
+  #send(thread: SchemaThread, job: Job, schema?: string): void {
+    const { id, value } = job
+    job.startedAt = performance.now()
+    this.#restartTimer(job, this.#limits.taskMs)
+    thread.send({ id, ...(value && { value }), ...(schema !== undefined && { schema }) })
+  }
+
+  #restartTimer(job: Job, ms: number): void {
+    clearTimeout(job.timer)
+    // Answers that came while the event loop was busy are read before the thread is ended.
+    const expire = () => setImmediate(() => job.timer === timer && this.#expire(job))
+    const timer = setTimeout(expire, ms)
+    job.timer = timer
+  }
+
+  #take(answer: Answer): void {
+    const job = this.#current
+    if (answer.type === 'ready') return this.#next()
+    if (!job) return undefined
+    if (answer.type === 'unusable') return this.#settle(job, { unusable: answer.problem })
+    if (answer.type === 'checked') return this.#settle(job, { problems: answer.problems })
+    if (answer.type === 'unknown') return this.#active && this.#send(this.#active, job, job.schemaText())
+    job.isCompiled = true
+    if (!job.value) return this.#settle(job, { problems: [] })
+    const { taskMs, totalMs } = this.#limits
+    return this.#restartTimer(job, Math.max(0, Math.min(taskMs, totalMs - (performance.now() - job.startedAt))))
+  }
+
+  #settle(job: Job, result: TaskResult): void {
+    clearTimeout(job.timer)
+    this.#current = undefined
+    job.resolve(result)
+    this.#next()
+  }
+
+  #expire(job: Job): void {
+    if (job !== this.#current) return
+    void this.#active?.end()
+    this.#takeOver()
+    this.#settle(job, tooExpensive(job, `within ${this.#limits.taskMs} ms`))
+  }
+
+  /** A task that used up the memory has a result. Every other failure is a bug, and rejects all tasks. */
+  #replace(thread: SchemaThread, cause: unknown, isMemory: boolean): void {
+    if (thread === this.#spare) this.#spare = undefined
+    if (thread !== this.#active) return
+    this.#takeOver()
+    const job = this.#current
+    if (isMemory && job) return this.#settle(job, tooExpensive(job, 'in the memory that a check may use'))
+    this.#rejectAll(toAppError(cause))
+    this.#next()
+  }
+
+  #takeOver(): void {
+    this.#active = this.#spare
+    this.#spare = undefined
+  }
+
+  #abandon(job: Job): void {
+    const at = this.#waiting.indexOf(job)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    job.reject(busy())
+  }
+
+  #rejectAll(error: AppError): void {
+    for (const job of this.#current ? [this.#current, ...this.#waiting] : this.#waiting) {
+      clearTimeout(job.timer)
+      job.reject(error)
+    }
+    this.#waiting.length = 0
+    this.#current = undefined
+  }
+
+  async #stop(): Promise<void> {
+    clearTimeout(this.#idle)
+    const threads = [this.#active, this.#spare]
+    this.#active = undefined
+    this.#spare = undefined
+    await Promise.all(threads.map(async (thread) => thread?.end()))
+  }
+}
+
+function tooExpensive({ isCompiled }: Job, when: string): TaskResult {
+  if (isCompiled) return { problems: [{ path: '', message: `cannot be checked ${when}: send a smaller value` }] }
+  return {
+    unusable: { path: '', message: `is too expensive: it cannot be compiled ${when}; simplify it` },
+    isSlow: true,
+  }
+}
+
+const busy = () =>
+  new AppError('unavailable', 'the server is checking too many schemas; try again in a moment', { retryAfterSecs: 1 })
+
+const closed = () => new AppError('unavailable', 'the server is stopping; try again', { retryAfterSecs: 1 })

@@ -1,0 +1,63 @@
+import { Worker } from 'node:worker_threads'
+import type { SchemaProblem } from './port.ts'
+
+/** What a thread does: it compiles the schema `id`, and checks `value` if there is one. `schema` is JSON text. */
+export type Task = { id: string; schema?: string; value?: { json: string | undefined } }
+
+/** `unknown`: the thread does not hold the schema, and needs the task again, with the schema. */
+export type Answer =
+  | { type: 'ready' }
+  | { type: 'unknown' }
+  | { type: 'compiled' }
+  | { type: 'unusable'; problem: SchemaProblem }
+  | { type: 'checked'; problems: readonly SchemaProblem[] }
+
+export type ThreadEvents = {
+  onAnswer(answer: Answer): unknown
+  /** The thread has ended by itself: `isMemory` when it had used up its memory, else for a bug. */
+  onFailure(cause: unknown, isMemory: boolean): void
+}
+
+/** Memory of one thread for its JavaScript objects, in MB. */
+const HEAP_MB = 64
+const YOUNG_MB = 8
+
+/** One thread that compiles schemas. It does not keep the process alive. */
+export class SchemaThread {
+  #isReady = false
+  #isEnded = false
+  readonly #worker: Worker
+
+  constructor({ onAnswer, onFailure }: ThreadEvents) {
+    const worker = new Worker(new URL('schema-worker.ts', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
+    })
+    worker.on('message', (answer: Answer) => {
+      if (this.#isEnded) return
+      if (answer.type === 'ready') this.#isReady = true
+      onAnswer(answer)
+    })
+    worker.on('error', (cause: NodeJS.ErrnoException) => {
+      if (this.#isEnded) return
+      this.#isEnded = true
+      onFailure(cause, cause.code === 'ERR_WORKER_OUT_OF_MEMORY')
+    })
+    worker.unref() // Last: a listener of 'message' takes a reference.
+    this.#worker = worker
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  send(task: Task): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    this.#worker.postMessage(task)
+  }
+
+  /** Ends the thread, also in the middle of a task. No event follows. */
+  async end(): Promise<void> {
+    this.#isEnded = true
+    await this.#worker.terminate()
+  }
+}

@@ -1,0 +1,34 @@
+import type { Policy, ToolBox } from './port.ts'
+
+/** The tools that change only the workspace's own files (D7.4). */
+const WORKSPACE_TOOLS: ReadonlySet<string> = new Set(['Write', 'Edit'])
+
+/**
+ * The same tools for runs in which nobody can be asked: a tool with the policy `ask` follows `policies` (PLAN_PERMISSIONS), and
+ * without an entry only the workspace's own files may be changed (D7.4). An entry `ask` denies. An entry can restrict a tool whose
+ * policy is `allow`, and never lifts a `deny`.
+ */
+export const unattended = (toolBox: ToolBox, policies: ReadonlyMap<string, Policy>): ToolBox => ({
+  get tools() {
+    return toolBox.tools
+  },
+  find: (name) => toolBox.find(name),
+  problemWith: (name, input) => toolBox.problemWith(name, input),
+  policyOf(name) {
+    const policy = toolBox.policyOf(name)
+    if (policy === 'deny' || toolBox.find(name)?.alwaysAsks === true) return 'deny'
+    const usual = policy === 'allow' || WORKSPACE_TOOLS.has(name) ? 'allow' : 'deny'
+    return (policies.get(name) ?? usual) === 'allow' ? 'allow' : 'deny'
+  },
+})
+
+/** The named ones of the tools. */
+export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
+  const named = new Set(names)
+  return {
+    tools: toolBox.tools.filter(({ name }) => named.has(name)),
+    find: (name) => (named.has(name) ? toolBox.find(name) : undefined),
+    policyOf: (name) => toolBox.policyOf(name),
+    problemWith: (name, input) => toolBox.problemWith(name, input),
+  }
+}

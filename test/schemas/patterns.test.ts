@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { compilePattern, PatternError } from '../../shared/schemas/patterns.ts'
+
+describe('a pattern of a schema', () => {
+  const MATCHES: [string, string, boolean][] = [
+    ['^[A-Z]{3}-\\d+$', 'ABC-12', true],
+    ['^[A-Z]{3}-\\d+$', 'AB-12', false],
+    ['b', 'abc', true],
+    ['^[\\u4e00-\\u9fa5]+$', '中文', true],
+    ['^\\u{1F600}$', '😀', true],
+    ['^.$', '😀', true],
+    ['^(?<year>\\d{4})$', '2026', true],
+    ['^a\\/b\\-c$', 'a/b-c', true],
+    ['^\\p{Lu}', 'É', true],
+    ['', 'anything', true],
+  ]
+  for (const [pattern, text, isMatch] of MATCHES) {
+    it(`${pattern} ${isMatch ? 'matches' : 'does not match'} ${text}`, () => {
+      expect(compilePattern(pattern).test(text)).to.equal(isMatch)
+    })
+  }
+
+  it('takes time linear in the text, also where a backtracking engine would not end', () => {
+    const started = performance.now()
+    for (const pattern of ['^(a+)+$', '^(a|a)*$', '(x+x+)+y', '^(a?){50}a{50}$']) {
+      const text = `${'a'.repeat(5_000)}${'x'.repeat(1_000)}!`
+      expect(compilePattern(pattern).test(text), pattern).to.equal(false)
+    }
+    expect(performance.now() - started).to.be.below(2_000)
+  })
+
+  for (const pattern of [
+    '(?=a)',
+    '(?!a)',
+    '(?<=a)b',
+    '(a)\\1',
+    '(',
+    '[a',
+    'a{2000}',
+    '\\p{Letter}',
+    '(a{1,500}){1,500}',
+  ]) {
+    it(`${pattern} is refused with the syntax that is wanted`, () => {
+      expect(() => compilePattern(pattern)).to.throw(PatternError, /^must be in RE2 syntax: without lookahead/)
+    })
+  }
+
+  it('a pattern of 2,500 steps is allowed, a larger one is too complex', () => {
+    expect(compilePattern('^.{1,1000}$').test('abc')).to.equal(true)
+    expect(() => compilePattern('^.{1,1000}[a-z]{1,1000}$')).to.throw(PatternError, 'is too complex')
+  })
+
+  it('a text is tested up to a length that depends on the size of the pattern', () => {
+    const small = compilePattern('b')
+    expect(small.test('a'.repeat(600_000))).to.equal(false)
+    expect(() => small.test('a'.repeat(700_000))).to.throw(PatternError, 'a text of 700000 characters is too long')
+    const large = compilePattern('^.{1,1000}$')
+    expect(large.test('a'.repeat(998))).to.equal(true)
+    expect(() => large.test('a'.repeat(1_000))).to.throw(PatternError, 'at most 998 characters can be tested')
+  })
+})
