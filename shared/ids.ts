@@ -1,8 +1,21 @@
 import { randomUUID } from 'node:crypto'
 
-export type IdPrefix = 'req' | 'sess' | 'run' | 'perm' | 'sub' | 'chg' | 'rev'
+export type IdPrefix = 'req' | 'sess' | 'run' | 'perm' | 'sub' | 'chg' | 'rev' | 'trace' | 'flow' | 'mem'
 
 /** Creates a random id: the prefix and 32 hex digits, for example `run_…` (D2.8). */
 export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {
   return `${prefix}_${randomUUID().replaceAll('-', '')}`
 }
+
+/** The first digits of the ids of queued runs. An epoch is never 0, so these ids belong to no worker. */
+const QUEUED = '00000000'
+
+/** The id of a queued execution and of its run, whose digits are the same: `trace_…` and `run_…`. */
+export const newTraceId = (): string => `trace_${QUEUED}${newId('trace').slice(-24)}`
+
+export const runIdOf = (traceId: string): string => `run_${traceId.slice('trace_'.length)}`
+
+export const traceIdOf = (runId: string): string => `trace_${runId.slice('run_'.length)}`
+
+/** Whether the run with this id was queued for an executor, rather than started on a worker. */
+export const isQueuedRun = (runId: string): boolean => runId.startsWith(`run_${QUEUED}`)

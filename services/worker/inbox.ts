@@ -1,10 +1,10 @@
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { Runs } from '../runs/runs.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { ModelSource } from './models.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
-import type { Runs } from './runs.ts'
 import type { Sessions } from './sessions.ts'
 
 export type InboxOptions = {

@@ -3,9 +3,10 @@ import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
 import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
-import { openStore } from '../wiring/store.ts'
+import { openClusterStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from './open-worker.ts'
 import type { Session } from './session.ts'
@@ -19,7 +20,7 @@ await runProcess('cluster', async (config, log) => {
   const lease = new Lease()
   const link = await openRedisLink(config.redisUrl ?? '')
   const permissions = await openWorkerPermissionStore(link, process.pid)
-  const store = await openStore(config, 'cluster', log)
+  const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
@@ -34,11 +35,7 @@ await runProcess('cluster', async (config, log) => {
       ops.drain,
       { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
-      { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
-      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
-      { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
-      { name: 'redis', deadlineMs: CLOSE_MS, close: link.close },
-      ops.close,
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
     ],
   }
 })

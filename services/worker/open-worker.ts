@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import { createPrices, createWindows } from '../../shared/providers/prices.ts'
+import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { openModels } from '../wiring/open-models.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
@@ -18,6 +19,7 @@ export type WorkerParts = Pick<WorkerDeps, 'permissions' | 'fence' | 'metrics' |
 export type OpenedWorker = {
   worker: Worker
   toolBox: ToolBox
+  schemas: SchemaChecker
   /** Closes the tools. Call it when all runs have ended. */
   close(): Promise<void>
 }
@@ -28,7 +30,7 @@ export async function openWorker(
   log: Log,
   { tenantConfig, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
-  const { toolBox, close } = await openTools(config, log)
+  const { toolBox, schemas, close } = await openTools(config, log)
   const server = {
     ...(await openModels(config)),
     priceOf: createPrices(config.modelPrices),
@@ -44,7 +46,7 @@ export async function openWorker(
     limits: config,
     log,
   })
-  return { worker, toolBox, close }
+  return { worker, toolBox, schemas, close }
 }
 
 function openModelSource(server: ServerModels, tenantConfig: OpenedTenantConfig | undefined, log: Log): ModelSource {

@@ -3,7 +3,7 @@ import type { PendingPermission, PermissionDecision, PermissionStore } from '../
 import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import type { Run } from './run.ts'
+import type { Run } from '../runs/run.ts'
 
 /**
  * Asks a run's client for permission. A request is decided by the first of a reply, the timeout and the end of the run

@@ -7,8 +7,8 @@ import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../.
 import type { Log } from '../../shared/log.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolServices } from '../../shared/tools/port.ts'
+import type { Run, RunExecutor } from '../runs/run.ts'
 import type { PreparedRun, RunStart } from './prepare-run.ts'
-import type { Run, RunExecutor } from './run.ts'
 
 export type CustomerRunOptions = {
   /** `undefined`: this server has no store, so every customer's run is a stateless one. */

@@ -2,9 +2,9 @@ import type { RunRequest } from '../../shared/broker/port.ts'
 import { Conversation } from '../../shared/engine/conversation.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { QueuePlan, ToolServices } from '../../shared/tools/port.ts'
+import type { RunExecutor } from '../runs/run.ts'
 import type { PrepareCustomerRun } from './prepare-customer-run.ts'
 import type { PrepareRun } from './prepare-run.ts'
-import type { RunExecutor } from './run.ts'
 
 /** Returns what queues the approved plans of a tenant. */
 export type PlanQueue = (tenant: TenantId) => QueuePlan

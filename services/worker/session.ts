@@ -2,8 +2,8 @@ import type { SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
 import { tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import type { CancelCode, Run, RunExecutor } from '../runs/run.ts'
 import type { RunStart } from './prepare-run.ts'
-import type { CancelCode, Run, RunExecutor } from './run.ts'
 import { SessionMemory } from './session-memory.ts'
 
 /** Messages that wait behind the one that is being answered (D4.6). */

@@ -4,16 +4,17 @@ import { type CustomerIdentity, CustomerLine, type LineStore } from '../../share
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
+import { createCanAct } from '../runs/can-act.ts'
+import { Runs } from '../runs/runs.ts'
+import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
 import { createInbox } from './inbox.ts'
 import type { ModelSource } from './models.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
-import { Runs } from './runs.ts'
 import type { Session, SessionState } from './session.ts'
 import { Sessions } from './sessions.ts'
-import { createWorkspaces, type Workspaces } from './workspaces.ts'
 
 export type WorkerLimits = {
   runsPerWorker: number
@@ -76,7 +77,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     inbox: createInbox({ runs, sessions, models: deps.models, prepareRun, prepareOneShot, isDraining }),
     async drain(graceMs) {
       hasBegunDraining = true
-      await endAll(runs, graceMs)
+      await runs.endAll(graceMs)
     },
     isDraining,
     liveRuns: () => runs.live.size,
@@ -129,26 +130,15 @@ function logFailure(removal: Promise<void>, log: Log): void {
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
-  const { models, toolBox, permissions, limits, log, metrics } = deps
+  const { models, toolBox, permissions, limits, fence, log, metrics } = deps
   return createPrepareRun({
     models,
-    tools: { toolBox, canAct: createCanAct(deps), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
+    tools: { toolBox, canAct: createCanAct(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, metrics),
     workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,
   })
-}
-
-/** Waits while the worker's lease is in doubt: then either the lease is renewed, or its runs are aborted. */
-function createCanAct({ fence, metrics }: WorkerDeps): (signal: AbortSignal) => Promise<boolean> {
-  return async (signal) => {
-    while (!fence.isHeld() && !signal.aborted) {
-      metrics.count('fence_refusals')
-      await fence.whenHeld(signal)
-    }
-    return !signal.aborted
-  }
 }
 
 function createPrepareForOneShots(deps: WorkerDeps, prepareRun: PrepareRun): PrepareOneShot {
@@ -162,13 +152,4 @@ function createLines(store: LineStore, limits: WorkerLimits): LineCache<Customer
   const history = { entries: limits.customerHistoryEntries, chars: limits.customerHistoryChars }
   const cacheLimits = { maxLines: limits.customerEngines, idleMs: limits.customerIdleMs }
   return new LineCache(cacheLimits, (customer) => new CustomerLine(store, history, customer))
-}
-
-async function endAll({ live }: Runs, graceMs: number): Promise<void> {
-  const ended = Promise.all([...live].map((run) => run.ended))
-  const timer = setTimeout(() => {
-    for (const run of live) run.cancel('worker_draining')
-  }, graceMs)
-  await ended
-  clearTimeout(timer)
 }

@@ -1,10 +1,32 @@
-import { newId } from '../ids.ts'
+import { isQueuedRun, newId } from '../ids.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
 import { reply } from './permissions/reply.ts'
-import type { Broker, Inbox, PermissionStore } from './port.ts'
+import type { Broker, Inbox, PermissionStore, QueuedRunSource, RunInbox } from './port.ts'
+import type { ExecutorCalls } from './queued/executor-calls.ts'
+import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from './queued/queued-runs.ts'
+import { mergePages } from './run-page.ts'
 
-/** The broker of the standalone form: gateway and worker are one process, so a command is a function call. */
-export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore): Broker {
+/** The executor of the same process, and its runs. The executor calls `runs.onStarted` for each run that it begins. */
+export type LocalQueue = { inbox: RunInbox; runs: QueuedRuns }
+
+/** `epoch` is the number by which the store names the executor of this process. */
+export const createLocalQueue = (inbox: RunInbox, epoch: number, source: QueuedRunSource): LocalQueue => ({
+  inbox,
+  runs: new QueuedRuns({ source, executors: localCalls(inbox, epoch) }),
+})
+
+/**
+ * The broker of the standalone form: gateway, worker and executor are one process, so a command is a function call. Without a
+ * `queue` there are no queued runs.
+ */
+export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, queue?: LocalQueue): Broker {
+  const onWorker: RunAccess = {
+    getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
+    followRun: async (tenant, runId, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
+    cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
+  }
+  const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)
+  const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
     createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess')),
     getSession: async (tenant, sessionId) => inbox.getSession(tenant, sessionId),
@@ -19,11 +41,21 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore): 
       await inbox.sendMessage(tenant, runId, { ...message, sessionId })
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
-    listRuns: async (tenant, filter) => inbox.listRuns(tenant, filter),
-    getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
-    followRun: async (tenant, runId, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
-    cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
+    async listRuns(tenant, filter) {
+      const pages = inboxes.map((each) => each.listRuns(tenant, filter))
+      return mergePages(pages, filter.limit)
+    },
+    getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
+    followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
+    cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),
   }
 }
+
+const localCalls = (inbox: RunInbox, own: number): ExecutorCalls => ({
+  isAlive: async (epoch) => epoch === own,
+  getRun: async ({ tenant, runId }) => inbox.getRun(tenant, runId),
+  followRun: async ({ tenant, runId }, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
+  cancelRun: async ({ tenant, runId }) => inbox.cancelRun(tenant, runId),
+})

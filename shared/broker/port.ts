@@ -1,4 +1,4 @@
-import type { JsonObject } from '../events.ts'
+import type { JsonObject, RunErrorCode } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
 /** Body of `POST /agent/run` (api.md "RunRequest"), checked. */
@@ -53,7 +53,12 @@ export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
 export type RunFilter = PageRequest & { status?: RunStatus }
 
 /** One or more whole SSE frames, ready to be written to the client. The last of them has number `lastSeq`. */
-export type Frames = { text: string | Uint8Array; lastSeq: number }
+export type Frames = {
+  text: string | Uint8Array
+  lastSeq: number
+  /** Set on the terminal frame that ends one reader's stream while the run itself may go on (D4.2). */
+  failure?: RunErrorCode
+}
 
 /**
  * A run's frames from a given number on: first those that the journal holds, then each new one. Frames that are available in
@@ -192,4 +197,24 @@ export interface Inbox {
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
   cancelRun(tenant: TenantId, runId: string): void
+}
+
+/** The commands that an executor receives: its runs come from the queue. */
+export type RunInbox = Pick<Inbox, 'listRuns' | 'getRun' | 'followRun' | 'cancelRun'>
+
+/**
+ * The state of a queued run. `executor` is the epoch of the executor that runs it or has run it. A run that ended before an executor
+ * began it has none, and `code` tells its readers why (`worker_lost` if left out).
+ */
+export type QueuedRunState =
+  | { state: 'queued'; started_at: string }
+  | { state: 'running' | 'ended'; executor: number }
+  | { state: 'ended'; executor: null; code?: 'cancelled' | 'worker_lost' }
+
+/** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
+export interface QueuedRunSource {
+  /** `undefined` for an unknown run and for another tenant's. */
+  find(tenant: TenantId, runId: string): Promise<QueuedRunState | undefined>
+  /** Takes a run out of the queue and ends it. Returns `false` when it is not queued any more. Without it, a queued run cannot be cancelled. */
+  cancelQueued?(tenant: TenantId, runId: string): Promise<boolean>
 }

@@ -1,6 +1,6 @@
+import type { Run } from '../../services/runs/run.ts'
 import { createPrepareCustomerRun } from '../../services/worker/prepare-customer-run.ts'
 import type { RunStart } from '../../services/worker/prepare-run.ts'
-import type { Run } from '../../services/worker/run.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'

@@ -35,7 +35,7 @@ async function setUp() {
     {
       fence: lease,
       metrics: { ...NO_METRICS, count },
-      toolBox: { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: () => undefined },
+      toolBox: { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: async () => undefined },
     },
   )
   const runId = newId('run')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { Runs } from '../../services/runs/runs.ts'
 import { createPermissionRequester } from '../../services/worker/permission-requester.ts'
-import { Runs } from '../../services/worker/runs.ts'
 import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PermissionStore } from '../../shared/broker/port.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
+import type { Run } from '../../services/runs/run.ts'
 import { createServerModels } from '../../services/worker/models.ts'
 import { createPrepareOneShot } from '../../services/worker/prepare-one-shot.ts'
 import { createPrepareRun, type EngineOptions, type RunStart } from '../../services/worker/prepare-run.ts'
-import type { Run } from '../../services/worker/run.ts'
 import type { RunRequest } from '../../shared/broker/port.ts'
 import { Conversation } from '../../shared/engine/conversation.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -34,7 +34,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
       windowOf: () => undefined,
     }),
     tools: {
-      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: () => undefined },
+      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: async () => undefined },
       canAct: async () => true,
       maxOutputChars: 3,
     },

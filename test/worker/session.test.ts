@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { RunExecutor } from '../../services/worker/run.ts'
+import type { RunExecutor } from '../../services/runs/run.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { DONE } from './events.ts'

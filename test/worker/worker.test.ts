@@ -187,7 +187,12 @@ describe('a worker', () => {
         return succeed('made')
       },
     }
-    const toolBox: ToolBox = { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: () => undefined }
+    const toolBox: ToolBox = {
+      tools: [tool],
+      find: () => tool,
+      policyOf: () => 'allow',
+      problemWith: async () => undefined,
+    }
     const options = { toolBox, workspaceDir: root }
     const { inbox } = createDemoWorker(createMemoryPermissionStore(), { runResumeMs: 1 }, options)
     const id = newId('run')

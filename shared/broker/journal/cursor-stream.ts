@@ -1,5 +1,5 @@
 import type { FrameCursor, Frames } from '../port.ts'
-import { renderReaderFailure } from './frames.ts'
+import { failureFrame } from './frames.ts'
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
@@ -44,6 +44,6 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
   #closeWithGap(isFirst: boolean): Frames {
     const { seq } = this.#cursor
     this.#cursor.close()
-    return { text: renderReaderFailure(seq, isFirst ? 'stream_gap' : 'slow_consumer'), lastSeq: seq }
+    return failureFrame(seq, isFirst ? 'stream_gap' : 'slow_consumer')
   }
 }

@@ -1,7 +1,8 @@
-import { type AgentEvent, errorEvent, type RunErrorCode } from '../../events.ts'
+import { errorEvent, type RunErrorCode, type RunEvent } from '../../events.ts'
+import type { Frames } from '../port.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
-export function renderFrame(seq: number, event: AgentEvent): string {
+export function renderFrame(seq: number, event: RunEvent): string {
   // JSON.stringify leaves out a property that is undefined. Building a copy without `type` would take twice the time.
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
 }
@@ -9,7 +10,7 @@ export function renderFrame(seq: number, event: AgentEvent): string {
 /** Codes of the terminal frames that end one reader's stream without ending the run. */
 export type ReaderFailure = Extract<
   RunErrorCode,
-  'worker_lost' | 'worker_draining' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'internal'
+  'worker_lost' | 'worker_draining' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'cancelled' | 'internal'
 >
 
 const MESSAGE: Record<ReaderFailure, string> = {
@@ -19,6 +20,7 @@ const MESSAGE: Record<ReaderFailure, string> = {
   stream_gap:
     'the next events of this stream could not be delivered; follow the run again, or read its status if this repeats',
   slow_consumer: 'the client did not read the stream fast enough; follow the run again to continue',
+  cancelled: 'the run was cancelled before it began',
   internal: 'internal error',
 }
 
@@ -29,3 +31,10 @@ const MESSAGE: Record<ReaderFailure, string> = {
 export function renderReaderFailure(lastSeq: number, code: ReaderFailure): string {
   return renderFrame(lastSeq, errorEvent(code, MESSAGE[code]))
 }
+
+/** The same as the last value of a stream. */
+export const failureFrame = (lastSeq: number, failure: ReaderFailure): Frames => ({
+  text: renderReaderFailure(lastSeq, failure),
+  lastSeq,
+  failure,
+})

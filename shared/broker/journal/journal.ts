@@ -1,4 +1,4 @@
-import { type AgentEvent, isTerminal } from '../../events.ts'
+import { isTerminal, type RunEvent } from '../../events.ts'
 import type { Frames } from '../port.ts'
 import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
 import { renderFrame } from './frames.ts'
@@ -58,7 +58,7 @@ export class Journal implements JournalSource {
   }
 
   /** Appends an event's frame. A terminal event ends the journal; an event after it is a bug and throws. */
-  append(event: AgentEvent): void {
+  append(event: RunEvent): void {
     if (this.#isEnded) throw new Error('an event follows the terminal event')
     const before = this.#ring.bytes
     const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))

@@ -1,9 +1,9 @@
 /** The fields that a process publishes with every renewal of its lease, about once a second. */
 export type MemberFields = {
-  role: 'gateway' | 'worker'
-  /** A `draining` worker takes no new work and is not on the ring. */
+  role: 'gateway' | 'worker' | 'executor'
+  /** A `draining` worker or executor takes no new work; such a worker is not on the ring. */
   state: 'active' | 'draining'
-  /** Live runs of a worker, open streams of a gateway. */
+  /** Live runs of a worker or executor, open streams of a gateway. */
   load: number
   pid: number
 }

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, type ErrorKind, toAppError } from '../../errors.ts'
+import { AppError, type ErrorKind, toAppError } from '../../errors.ts'
 import type { Inbox } from '../port.ts'
 
 type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
@@ -31,7 +31,7 @@ type Answer =
         kind: ErrorKind
         message: string
         param?: string
-        code?: ErrorCode
+        code?: NonNullable<AppError['code']>
         status: number
         retryAfterSecs?: number
       }

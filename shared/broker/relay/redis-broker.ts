@@ -1,19 +1,22 @@
-import { AppError, notFound } from '../../errors.ts'
-import { newId } from '../../ids.ts'
+import { AppError } from '../../errors.ts'
+import { isQueuedRun, newId } from '../../ids.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
+import type { ReaderFailure } from '../journal/frames.ts'
 import { reply } from '../permissions/reply.ts'
+import { Executors } from '../placement/executors.ts'
 import type { Member } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
 import { isUnanswered, noWorker, SessionRouter } from '../placement/session-router.ts'
 import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
-import type { Broker, OpenedRun, PermissionStore, RunPage } from '../port.ts'
+import type { Broker, OpenedRun, PermissionStore, QueuedRunSource, RunPage } from '../port.ts'
+import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued/queued-runs.ts'
 import { mergePages } from '../run-page.ts'
-import type { CallArgs, CallResult } from './calls.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
 import { RelayedStreams } from './relayed-streams.ts'
+import { epochOf, RunCalls } from './run-calls.ts'
 import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
 export type RedisBrokerDeps = {
@@ -21,6 +24,8 @@ export type RedisBrokerDeps = {
   membership: Pick<RedisMembership, 'discover' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
   permissions: PermissionStore
+  /** Without it there are no queued runs. */
+  jobs: QueuedRunSource | undefined
   isRedisUnreachable(): boolean
   metrics: Metrics
 }
@@ -28,32 +33,40 @@ export type RedisBrokerDeps = {
 /** A run that is being opened, by the id that the gateway has chosen for it. */
 type NewRun = { tenant: TenantId; runId: string; epoch: number }
 
-/** The gateway's end of the relay: finds the worker, calls it, and puts the frames it sends in order. */
+/** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RedisBroker {
   readonly #deps: RedisBrokerDeps
   readonly #workers = new Workers()
   readonly #calls: WorkerCalls
+  readonly #runCalls: RunCalls
+  readonly #queued: QueuedRuns | undefined
   readonly #sessions: SessionRouter
+  readonly executors = new Executors()
   readonly streams: RelayedStreams
   #isClosing = false
 
   constructor(deps: RedisBrokerDeps) {
-    const { transport, membership, owners, isRedisUnreachable, metrics } = deps
-    const send = (epoch: number, each: WireRecord) => transport.outbox('worker', epoch).send(each)
+    const { transport, membership, owners, jobs, isRedisUnreachable, metrics } = deps
+    const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
+    const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
+    const isAlive = (epoch: number) => this.#workers.isAlive(epoch) || this.executors.isAlive(epoch)
     this.#deps = deps
-    this.#calls = new WorkerCalls({ workers: this.#workers, send, isRedisUnreachable })
+    this.#calls = new WorkerCalls({ isAlive, send, isRedisUnreachable })
     this.#sessions = new SessionRouter({
       workers: this.#workers,
       owners,
       discoverWorker: (epoch) => this.#discoverWorker(epoch),
       isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
-    this.streams = new RelayedStreams({
-      send,
-      isAlive: (epoch) => this.#workers.isAlive(epoch),
-      isRedisUnreachable,
-      metrics,
+    this.streams = new RelayedStreams({ send, isAlive, isRedisUnreachable, metrics })
+    this.#runCalls = new RunCalls({
+      workers: this.#workers,
+      executors: this.executors,
+      calls: this.#calls,
+      streams: this.streams,
+      discover: (epoch) => membership.discover(epoch),
     })
+    this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
   }
 
   /** Refuses to open further streams. */
@@ -61,8 +74,32 @@ export class RedisBroker {
     this.#isClosing = true
   }
 
+  /** The number of open streams, those of queued runs included. */
+  get streamCount(): number {
+    return this.streams.size + (this.#queued?.waitingCount ?? 0)
+  }
+
+  /** Resolves when no stream is open any more, or after `withinMs`. */
+  async streamsEnded(withinMs: number): Promise<void> {
+    const until = performance.now() + withinMs
+    await this.#queued?.waited(withinMs)
+    await this.streams.ended(until - performance.now())
+  }
+
+  /** Ends all streams, after the frames accepted so far. */
+  failStreams(code: ReaderFailure): void {
+    this.#queued?.fail(code)
+    this.streams.fail(code)
+  }
+
+  /** An executor has begun this queued run. */
+  onStarted(runId: string, epoch: number): void {
+    this.#queued?.onStarted(runId, epoch)
+  }
+
   onMembers(members: readonly Member[]): void {
     this.#workers.update(members)
+    this.executors.update(members)
   }
 
   onMemberLost(epoch: number): void {
@@ -103,10 +140,12 @@ export class RedisBroker {
         )
       }),
     listRuns: (tenant, filter) => this.#listRuns(tenant, filter),
-    getRun: (tenant, runId) => this.#callRun(runId, 'getRun', [tenant, runId]),
-    followRun: (tenant, runId, after) => this.#followRun(tenant, runId, after),
-    // The worker answers once the run is aborted. The run exists nowhere else, so nothing about the cancellation can be lost later.
-    cancelRun: (tenant, runId) => this.#callRun(runId, 'cancelRun', [tenant, runId]),
+    getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
+    followRun: async (tenant, runId, after) => {
+      this.#refuseIfClosing()
+      return this.#accessTo(runId).followRun(tenant, runId, after)
+    },
+    cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
@@ -154,21 +193,13 @@ export class RedisBroker {
     return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
   }
 
-  async #followRun(tenant: TenantId, runId: string, after: number): Promise<OpenedRun['frames']> {
-    this.#refuseIfClosing()
-    const { number, stream } = this.streams.open(epochOf(runId), after)
-    try {
-      await this.#callRun(runId, 'followRun', [tenant, runId, after, number])
-      return stream
-    } catch (cause) {
-      await stream.return()
-      throw cause
-    }
+  #accessTo(runId: string): RunAccess {
+    return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
   }
 
-  /** Merges the pages of all workers. The runs of a worker that is lost meanwhile are lost with it. */
+  /** Merges the pages of all workers and executors. The runs of one that is lost meanwhile are lost with it. */
   async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const calls = Array.from(this.#workers.alive, async (epoch): Promise<RunPage> => {
+    const calls = [...this.#workers.alive, ...this.executors.alive].map(async (epoch): Promise<RunPage> => {
       try {
         return await this.#calls.call({ epoch }, 'listRuns', [tenant, filter])
       } catch (cause) {
@@ -193,16 +224,6 @@ export class RedisBroker {
     }
   }
 
-  async #callRun<M extends RunMethod>(runId: string, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
-    const epoch = epochOf(runId)
-    if (!this.#workers.isAlive(epoch) && !(await this.#discoverWorker(epoch))) throw noRun(runId)
-    try {
-      return await this.#calls.call({ epoch }, method, args)
-    } catch (cause) {
-      throw this.#calls.isWorkerLost(epoch, cause) ? noRun(runId) : cause
-    }
-  }
-
   async #discoverWorker(epoch: number): Promise<boolean> {
     await this.#deps.membership.discover(epoch)
     return this.#workers.isAlive(epoch)
@@ -214,18 +235,11 @@ export class RedisBroker {
   }
 }
 
-type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
-
 /** How long the call to one of several workers may take. */
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
 
-const noRun = (runId: string) => notFound(`no run ${runId}: it never existed, or it ended too long ago`)
-
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
 
-/** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
 const createRunId = (epoch: number): string => `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
-
-const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)

@@ -2,21 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import { createRedisPermissionStore } from '../permissions/redis-store.ts'
+import { type KnownExecutors, knownExecutors } from '../placement/executors.ts'
 import { Lease } from '../placement/lease.ts'
 import type { MemberFields } from '../placement/members.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
-import type { Broker } from '../port.ts'
+import type { Broker, QueuedRunSource } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { RedisBroker } from './redis-broker.ts'
 import { RedisMembership } from './redis-membership.ts'
+import { listenForStarts } from './redis-start-bell.ts'
 import { RedisTransport } from './redis-transport.ts'
 
 /** Streams end with `relay_unavailable` when Redis has been unreachable for this long. */
 const MAX_AWAY_MS = 10_000
 const WATCH_MS = 500
 
-export type GatewayRelayDeps = { pid: number; log: Log; metrics: Metrics }
+export type GatewayRelayDeps = {
+  pid: number
+  log: Log
+  metrics: Metrics
+  /** Finds the runs that were queued for executors. Without it, they are unknown. */
+  jobs?: QueuedRunSource | undefined
+}
 
 /** Tells a load balancer whether the process can serve requests. */
 export type Readiness = { isRedisAway: boolean; isDraining: boolean }
@@ -30,7 +38,7 @@ export class GatewayRelay {
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(link: RedisLink, { pid, log, metrics }: GatewayRelayDeps) {
+  constructor(link: RedisLink, { pid, log, metrics, jobs }: GatewayRelayDeps) {
     this.#link = link
     this.#pid = pid
     const lease = new Lease()
@@ -41,6 +49,7 @@ export class GatewayRelay {
       membership: this.#membership,
       owners: createRedisOwners(link),
       permissions: createRedisPermissionStore(link),
+      jobs,
       isRedisUnreachable: () => link.awayMs() > 0,
       metrics,
     })
@@ -50,14 +59,19 @@ export class GatewayRelay {
     return this.#broker.broker
   }
 
+  get executors(): KnownExecutors {
+    return knownExecutors(this.#broker.executors, (epoch) => this.#membership.discover(epoch))
+  }
+
   get epoch(): number {
     return this.#membership.epoch
   }
 
   async join(): Promise<void> {
     await this.#membership.start()
+    await listenForStarts(this.#link, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     this.#watch = setInterval(() => {
-      if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.streams.fail('relay_unavailable')
+      if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
     }, WATCH_MS)
   }
 
@@ -73,8 +87,8 @@ export class GatewayRelay {
     this.#isDraining = true
     await sleep(graceMs)
     this.#broker.close()
-    await this.#broker.streams.ended(streamsMs)
-    this.#broker.streams.fail('worker_draining')
+    await this.#broker.streamsEnded(streamsMs)
+    this.#broker.failStreams('worker_draining')
   }
 
   async stop(): Promise<void> {
@@ -110,7 +124,7 @@ export class GatewayRelay {
     return {
       role: 'gateway',
       state: this.#isDraining ? 'draining' : 'active',
-      load: this.#broker.streams.size,
+      load: this.#broker.streamCount,
       pid: this.#pid,
     }
   }

@@ -1,20 +1,20 @@
-import type { FrameCursor, Inbox } from '../port.ts'
+import type { FrameCursor, Inbox, RunInbox } from '../port.ts'
 import { AnsweredCalls, type CallArgs, type CallResult, readCall, type WorkerMethod } from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
-/** The worker's end of the relay: answers calls from the inbox and sends the frames of followed runs. */
+/** Sends the frames of a cursor to a gateway, under the gateway's number of the stream. */
+type Follow = (gateway: number, stream: number, cursor: FrameCursor) => void
+
+/** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
 export class RedisInbox {
   readonly #transport: RedisTransport
-  readonly #methods: CallTable
+  readonly #methods: Partial<CallTable>
   readonly #answered = new AnsweredCalls()
 
-  /** `adopt` takes over the session of a draining worker. */
-  constructor(transport: RedisTransport, inbox: Inbox, adopt: (state: unknown) => void) {
+  constructor(transport: RedisTransport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
-    const follow = (gateway: number, stream: number, cursor: FrameCursor) =>
-      transport.outbox('gateway', gateway).attach(stream, cursor)
-    this.#methods = createCallTable(inbox, adopt, follow)
+    this.#methods = methodsOf((gateway, stream, cursor) => transport.outbox('gateway', gateway).attach(stream, cursor))
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
@@ -44,27 +44,28 @@ type CallTable = {
   [M in WorkerMethod]: (from: number, ...args: CallArgs<M>) => CallResult<M> | Promise<CallResult<M>>
 }
 
-function createCallTable(
-  inbox: Inbox,
-  adopt: (state: unknown) => void,
-  follow: (gateway: number, stream: number, cursor: FrameCursor) => void,
-): CallTable {
-  return {
-    createSession: (_from, ...args) => inbox.createSession(...args),
-    getSession: (_from, ...args) => inbox.getSession(...args),
-    deleteSession: (_from, ...args) => inbox.deleteSession(...args),
-    async startRun(from, tenant, runId, request, stream) {
-      await inbox.startRun(tenant, runId, request)
-      follow(from, stream, inbox.followRun(tenant, runId, 0))
-    },
-    async sendMessage(from, tenant, runId, message, stream) {
-      await inbox.sendMessage(tenant, runId, message)
-      follow(from, stream, inbox.followRun(tenant, runId, 0))
-    },
+/** The methods of an executor. */
+export const runMethods = (inbox: RunInbox, follow: Follow) =>
+  ({
     followRun: (from, tenant, runId, after, stream) => follow(from, stream, inbox.followRun(tenant, runId, after)),
     listRuns: (_from, ...args) => inbox.listRuns(...args),
     getRun: (_from, ...args) => inbox.getRun(...args),
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
-    adoptSession: (_from, state) => adopt(state),
-  }
-}
+  }) satisfies Partial<CallTable>
+
+/** The methods of a worker. `adopt` takes over the session of a draining one. */
+export const workerMethods = (inbox: Inbox, adopt: (state: unknown) => void, follow: Follow): CallTable => ({
+  ...runMethods(inbox, follow),
+  createSession: (_from, ...args) => inbox.createSession(...args),
+  getSession: (_from, ...args) => inbox.getSession(...args),
+  deleteSession: (_from, ...args) => inbox.deleteSession(...args),
+  async startRun(from, tenant, runId, request, stream) {
+    await inbox.startRun(tenant, runId, request)
+    follow(from, stream, inbox.followRun(tenant, runId, 0))
+  },
+  async sendMessage(from, tenant, runId, message, stream) {
+    await inbox.sendMessage(tenant, runId, message)
+    follow(from, stream, inbox.followRun(tenant, runId, 0))
+  },
+  adoptSession: (_from, state) => adopt(state),
+})

@@ -10,7 +10,6 @@ import { RECORD, type ReceivedRecord, readMessage } from './records.ts'
 type Role = MemberFields['role']
 
 export type TransportDeps = {
-  /** This process's role: the other role is assumed of a sender that is not on the member list yet. */
   role: Role
   link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'>
   lease: Pick<Fence, 'isHeld'>
@@ -142,10 +141,15 @@ export class RedisTransport {
     this.#deps.metrics.count('stale_frames_dropped', count)
   }
 
-  /** Workers send to workers only during a hand-off, when both are on the list: an unlisted sender has the other role. */
+  /**
+   * An unlisted sender is a gateway, or to a gateway a worker: workers send to workers only during a hand-off, when both are on the
+   * list, and executors only to gateways that have found them there.
+   */
   #roleOf(epoch: number): Role {
     return this.#roles.get(epoch) ?? (this.#deps.role === 'gateway' ? 'worker' : 'gateway')
   }
 }
 
-const channelOf = (role: Role, epoch: number): string => `ae:${role === 'gateway' ? 'gw' : 'wk'}:${epoch}`
+const SHORT: Record<Role, string> = { gateway: 'gw', worker: 'wk', executor: 'ex' }
+
+const channelOf = (role: Role, epoch: number): string => `ae:${SHORT[role]}:${epoch}`

@@ -11,7 +11,7 @@ import type { Inbox } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import type { Readiness } from './redis-gateway.ts'
 import { SessionHandoff, type TransferableSession } from './redis-handoff.ts'
-import { RedisInbox } from './redis-inbox.ts'
+import { RedisInbox, workerMethods } from './redis-inbox.ts'
 import { RedisMembership } from './redis-membership.ts'
 import { RedisTransport } from './redis-transport.ts'
 
@@ -62,7 +62,8 @@ export class WorkerRelay<S extends OwnedSession> {
     this.#owners = createRedisOwners(link)
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
-    this.#inbox = new RedisInbox(this.#transport, worker.inbox, (state) => this.#adopt(state))
+    const adopt = (state: unknown) => this.#adopt(state)
+    this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, adopt, follow))
     this.#handoff = new SessionHandoff({
       transport: this.#transport,
       membership: this.#membership,

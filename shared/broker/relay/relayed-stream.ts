@@ -1,4 +1,4 @@
-import { type ReaderFailure, renderReaderFailure } from '../journal/frames.ts'
+import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 import type { Frames } from '../port.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
 import { type GapLimits, GapRepair, type GapRepairHooks } from './gap-repair.ts'
@@ -118,7 +118,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     if (!this.#backlog.isEmpty) return { done: false, value: this.#take() }
     if (this.#failure === undefined || this.#hasSentFailure || this.#isClosed) return this.return()
     this.#hasSentFailure = true
-    return { done: false, value: { text: renderReaderFailure(this.seq, this.#failure), lastSeq: this.seq } }
+    return { done: false, value: failureFrame(this.seq, this.#failure) }
   }
 
   return(): Promise<IteratorResult<Frames, undefined>> {

@@ -1,12 +1,12 @@
 import { AppError } from '../../errors.ts'
 import { isUnanswered } from '../placement/session-router.ts'
-import type { Workers } from '../placement/workers.ts'
 import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './calls.ts'
 import { RECORD, record, type WireRecord } from './records.ts'
 
 export type WorkerCallsDeps = {
-  workers: Workers
-  /** Sends to the worker of this epoch. */
+  /** Whether this worker or executor is a member. */
+  isAlive(epoch: number): boolean
+  /** Sends to the worker or executor of this epoch. */
   send(epoch: number, each: WireRecord): void
   isRedisUnreachable(): boolean
 }
@@ -23,7 +23,7 @@ export type Callee = {
 export const ACCEPT_MS = 1_000
 const BACKGROUND_MS = 10_000
 
-/** The calls that a gateway makes to workers. */
+/** The calls that a gateway makes to workers and executors. */
 export class WorkerCalls {
   readonly #deps: WorkerCallsDeps
   readonly #calls = new Calls()
@@ -48,7 +48,7 @@ export class WorkerCalls {
 
   /** Whether a call failed because its worker is no longer a member. */
   isWorkerLost(epoch: number, cause: unknown): boolean {
-    return isUnanswered(cause) && !this.#deps.workers.isAlive(epoch)
+    return isUnanswered(cause) && !this.#deps.isAlive(epoch)
   }
 
   /** Settles a call with the answer that was received for it. */

@@ -40,6 +40,7 @@ describe('frames', () => {
       relay_unavailable: 'follow the run again',
       stream_gap: 'could not be delivered',
       slow_consumer: 'did not read the stream fast enough',
+      cancelled: 'before it began',
       internal: 'internal error',
     })) {
       const frame = renderReaderFailure(12, code as Parameters<typeof renderReaderFailure>[1])

@@ -85,6 +85,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       list: async () => ({ permissions: [], next_cursor: null }),
       forget: async () => {},
     },
+    jobs: undefined,
     isRedisUnreachable: () => false,
     metrics: NO_METRICS,
   })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { FrameCursor, Inbox } from '../../../shared/broker/port.ts'
 import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/broker/relay/records.ts'
-import { RedisInbox } from '../../../shared/broker/relay/redis-inbox.ts'
+import { RedisInbox, workerMethods } from '../../../shared/broker/relay/redis-inbox.ts'
 import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
 import { NO_METRICS } from '../../../shared/metrics.ts'
 
@@ -57,7 +57,7 @@ async function setUp() {
     { onRecord: (from, received) => redisInbox.onRecord(from, received), onUndelivered: () => {} },
   )
   let deliver = (_message: Buffer) => {}
-  const redisInbox = new RedisInbox(transport, inbox, recording('adopt'))
+  const redisInbox = new RedisInbox(transport, (follow) => workerMethods(inbox, recording('adopt'), follow))
   await transport.listen(1)
   let lastId = 0
   const call = (method: string, args: unknown[], flags = 0) => {

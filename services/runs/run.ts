@@ -1,0 +1,136 @@
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import type { Journal } from '../../shared/broker/journal/journal.ts'
+import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
+import { errorEvent, type RunErrorCode, type RunEvent } from '../../shared/events.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+
+/** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
+export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
+
+export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
+
+export type RunHooks = {
+  /** Called when the engine has thrown, or has ended without a terminal event. */
+  onBug(run: RunIdentity, cause: unknown): void
+  /** Called after each event that was appended to a journal. */
+  onEvent(): void
+}
+
+/** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
+export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
+
+const EVENTS_PER_LOOP_TURN = 64
+
+/**
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal.
+ *
+ * waiting (in its session's queue) → running ⇄ waiting (for a permission) → done | failed | cancelled.
+ */
+export class Run {
+  readonly id: string
+  readonly tenant: TenantId
+  readonly sessionId: string | undefined
+  readonly startedAt = new Date()
+  readonly journal: Journal
+  readonly ended: Promise<void>
+  readonly #abort = new AbortController()
+  readonly #hooks: RunHooks
+  #hasStarted = false
+  #openAsks = 0
+  #endedAt: Date | undefined
+  #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
+  #end: () => void
+
+  constructor(identity: RunIdentity, journal: Journal, hooks: RunHooks) {
+    this.id = identity.id
+    this.tenant = identity.tenant
+    this.sessionId = identity.sessionId
+    this.journal = journal
+    this.#hooks = hooks
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#end = resolve
+  }
+
+  /** The session's id, or this run's own when it has no session. Permission replies and the workspace use it (D4.1). */
+  get scopeId(): string {
+    return this.sessionId ?? this.id
+  }
+
+  get status(): RunStatus {
+    return this.#outcome ?? (this.#hasStarted && this.#openAsks === 0 ? 'running' : 'waiting')
+  }
+
+  get isEnded(): boolean {
+    return this.#outcome !== undefined
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get summary(): RunSummary {
+    return {
+      run_id: this.id,
+      status: this.status,
+      started_at: this.startedAt.toISOString(),
+      ended_at: this.#endedAt?.toISOString() ?? null,
+      event_count: this.journal.lastSeq,
+    }
+  }
+
+  /** Reads the journal after event number `seq`. */
+  follow(seq: number): FrameCursor {
+    return this.journal.follow(seq)
+  }
+
+  /** Counts the run as waiting until `decision` settles, and returns it. */
+  async waitFor<T>(decision: Promise<T>): Promise<T> {
+    this.#openAsks++
+    return decision.finally(() => this.#openAsks--)
+  }
+
+  /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
+  async execute(execute: RunExecutor): Promise<void> {
+    if (this.isEnded) return
+    this.#hasStarted = true
+    try {
+      await this.#record(execute(this, this.#abort.signal))
+      if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
+    } catch (cause) {
+      this.#hooks.onBug(this, cause)
+      if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
+    }
+  }
+
+  /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
+  cancel(code: CancelCode): void {
+    if (this.isEnded || this.#abort.signal.aborted) return
+    this.#abort.abort(code)
+    if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  async #record(events: AsyncIterable<RunEvent>): Promise<void> {
+    let count = 0
+    for await (const event of events) {
+      this.#append(event)
+      // A model that answers without I/O would otherwise block the event loop, and the readers with it.
+      if (++count % EVENTS_PER_LOOP_TURN === 0) await nextLoopTurn()
+      if (this.journal.isBackpressured) await this.journal.waitForDrain(this.#abort.signal)
+    }
+  }
+
+  #append(event: RunEvent): void {
+    this.journal.append(event)
+    this.#hooks.onEvent()
+    if (!this.journal.isEnded) return
+    this.#outcome = outcomeOf(event)
+    this.#endedAt = new Date()
+    this.#end()
+  }
+}
+
+function outcomeOf(event: RunEvent): 'done' | 'failed' | 'cancelled' {
+  if (event.type !== 'error') return 'done'
+  return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
+}

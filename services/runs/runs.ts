@@ -1,0 +1,137 @@
+import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal/journal.ts'
+import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
+import { pageOf } from '../../shared/broker/run-page.ts'
+import { notFound, tooMany } from '../../shared/errors.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { Run, type RunHooks, type RunIdentity } from './run.ts'
+
+export type RunsLimits = {
+  maxLive: number
+  /** How long a run continues without a reader, and how long an ended one stays known (D4.5). */
+  resumeMs: number
+  maxJournalBytes: number
+  /** How many ended runs are kept; 20,000 by default. */
+  maxEnded?: number
+  journal?: JournalLimits
+}
+
+export type RunsHooks = RunHooks & {
+  /** Called after a run was forgotten, when its other data can be removed too. */
+  onForgotten(run: Run): void
+}
+
+const MAX_ENDED = 20_000
+const BUSY_RETRY_SECS = 1
+
+/** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5). */
+export class Runs {
+  readonly #limits: RunsLimits
+  readonly #hooks: RunsHooks
+  readonly #budget: JournalBudget
+  readonly #known = new Map<string, Run>()
+  /** Timers of the runs without a reader. */
+  readonly #timers = new Map<Run, NodeJS.Timeout>()
+  readonly #live = new Set<Run>()
+  /** Ended runs that still have their frames, in the order in which they ended. */
+  readonly #replayable = new Set<Run>()
+
+  constructor(limits: RunsLimits, hooks: RunsHooks) {
+    this.#limits = limits
+    this.#hooks = hooks
+    this.#budget = { bytes: 0, maxBytes: limits.maxJournalBytes }
+  }
+
+  get live(): ReadonlySet<Run> {
+    return this.#live
+  }
+
+  /** Registers a new run. Throws `rate_limit` when `maxLive` runs are live. */
+  open(identity: RunIdentity): Run {
+    if (this.#live.size >= this.#limits.maxLive) {
+      throw tooMany('this server has no room for another run; try again in a moment', BUSY_RETRY_SECS)
+    }
+    const journal = new Journal(this.#budget, this.#limits.journal, () => this.#restartTimer(run))
+    const run = new Run(identity, journal, this.#hooks)
+    this.#known.set(run.id, run)
+    this.#live.add(run)
+    this.#restartTimer(run)
+    void run.ended.then(() => this.#settle(run))
+    return run
+  }
+
+  /** Counts the known runs by status. */
+  countByStatus(): Record<RunStatus, number> {
+    const counts = { running: 0, waiting: 0, done: 0, failed: 0, cancelled: 0 }
+    for (const { status } of this.#known.values()) counts[status]++
+    return counts
+  }
+
+  /** Throws `not_found` for an unknown run and for another tenant's. */
+  get(tenant: TenantId, runId: string): Run {
+    const run = this.#known.get(runId)
+    if (run?.tenant !== tenant) throw notFound(`no run ${runId}: it never existed, or it ended too long ago`)
+    return run
+  }
+
+  list(tenant: TenantId, { status, ...where }: RunFilter): RunPage {
+    const runs = [...this.#known.values()].filter(
+      (run) => run.tenant === tenant && (status === undefined || run.status === status),
+    )
+    const { page, next } = pageOf(runs, ({ startedAt, id }) => ({ startedMs: startedAt.getTime(), id }), where)
+    return { runs: page.map((run) => run.summary), next_cursor: next }
+  }
+
+  /** Resolves when all runs that are live now have ended. Those that have not after `graceMs` end with `worker_draining`. */
+  async endAll(graceMs: number): Promise<void> {
+    const live = [...this.#live]
+    const timer = setTimeout(() => {
+      for (const run of live) run.cancel('worker_draining')
+    }, graceMs)
+    await Promise.all(live.map(({ ended }) => ended))
+    clearTimeout(timer)
+  }
+
+  #settle(run: Run): void {
+    this.#live.delete(run)
+    this.#replayable.add(run)
+    this.#restartTimer(run)
+    this.#enforceLimits()
+  }
+
+  /** Starts the timer anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
+  #restartTimer(run: Run): void {
+    clearTimeout(this.#timers.get(run))
+    this.#timers.delete(run)
+    if (run.journal.readerCount > 0 || this.#known.get(run.id) !== run) return
+    this.#timers.set(run, setTimeout(() => this.#forget(run), this.#limits.resumeMs).unref())
+  }
+
+  #forget(run: Run): void {
+    clearTimeout(this.#timers.get(run))
+    this.#timers.delete(run)
+    this.#known.delete(run.id)
+    run.cancel('cancelled')
+    void run.ended.then(() => {
+      this.#dropFrames(run)
+      this.#hooks.onForgotten(run)
+    })
+  }
+
+  #dropFrames(run: Run): void {
+    run.journal.drop()
+    this.#replayable.delete(run)
+  }
+
+  /** Above the limits, drops the frames of the oldest ended runs, or forgets them; never those with a reader. */
+  #enforceLimits(): void {
+    for (const run of this.#replayable) {
+      if (this.#budget.bytes <= this.#budget.maxBytes) break
+      if (run.journal.readerCount === 0) this.#dropFrames(run)
+    }
+    const { maxEnded = MAX_ENDED } = this.#limits
+    for (const run of this.#known.values()) {
+      if (this.#known.size - this.#live.size <= maxEnded) break
+      if (run.isEnded && run.journal.readerCount === 0) this.#forget(run)
+    }
+  }
+}

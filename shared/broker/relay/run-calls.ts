@@ -1,0 +1,83 @@
+import type { TenantId } from '../../tenant.ts'
+import type { Executors } from '../placement/executors.ts'
+import type { Workers } from '../placement/workers.ts'
+import type { FrameStream } from '../port.ts'
+import type { ExecutorCalls, RunPlace } from '../queued/executor-calls.ts'
+import { noRun, type RunAccess } from '../queued/queued-runs.ts'
+import type { CallArgs, CallResult } from './calls.ts'
+import type { RelayedStreams } from './relayed-streams.ts'
+import type { WorkerCalls } from './worker-calls.ts'
+
+export type RunCallsDeps = {
+  workers: Pick<Workers, 'isAlive'>
+  executors: Pick<Executors, 'isAlive'>
+  calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>
+  streams: Pick<RelayedStreams, 'open'>
+  /** Lists the members again if this epoch is unknown, since it may have just joined. */
+  discover(epoch: number): Promise<void>
+}
+
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+
+/** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
+export const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
+
+/** Calls the worker or executor that has a run. The run of one that is not alive is unknown. */
+export class RunCalls implements ExecutorCalls {
+  readonly #deps: RunCallsDeps
+
+  constructor(deps: RunCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** The runs whose ids say where they are. */
+  readonly onWorkers: RunAccess = {
+    getRun: (tenant, runId) => this.getRun(placeOf(tenant, runId)),
+    followRun: (tenant, runId, after) => this.followRun(placeOf(tenant, runId), after),
+    cancelRun: (tenant, runId) => this.cancelRun(placeOf(tenant, runId)),
+  }
+
+  /** Whether the worker or executor of this epoch is a member. */
+  async isAlive(epoch: number): Promise<boolean> {
+    if (this.#isKnown(epoch)) return true
+    await this.#deps.discover(epoch)
+    return this.#isKnown(epoch)
+  }
+
+  getRun(place: RunPlace) {
+    return this.#call(place, 'getRun', [place.tenant, place.runId])
+  }
+
+  /** The worker answers once the run is aborted. The run exists nowhere else, so nothing about the cancellation can be lost later. */
+  cancelRun(place: RunPlace) {
+    return this.#call(place, 'cancelRun', [place.tenant, place.runId])
+  }
+
+  async followRun(place: RunPlace, after: number): Promise<FrameStream> {
+    const { epoch, tenant, runId } = place
+    const { number, stream } = this.#deps.streams.open(epoch, after)
+    try {
+      await this.#call(place, 'followRun', [tenant, runId, after, number])
+      return stream
+    } catch (cause) {
+      await stream.return()
+      throw cause
+    }
+  }
+
+  async #call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    if (!(await this.isAlive(epoch))) throw noRun(runId)
+    const { calls } = this.#deps
+    try {
+      return await calls.call({ epoch }, method, args)
+    } catch (cause) {
+      throw calls.isWorkerLost(epoch, cause) ? noRun(runId) : cause
+    }
+  }
+
+  #isKnown(epoch: number): boolean {
+    return this.#deps.workers.isAlive(epoch) || this.#deps.executors.isAlive(epoch)
+  }
+}
+
+const placeOf = (tenant: TenantId, runId: string): RunPlace => ({ epoch: epochOf(runId), tenant, runId })

@@ -1,0 +1,99 @@
+import { Worker } from 'bullmq'
+import { withDeadline } from '../deadline.ts'
+import { type BullData, closeInTime, PREFIX, retryStrategy } from './bullmq-redis.ts'
+import type { Consume, Job, JobConsumer } from './port.ts'
+
+export type BullTimes = {
+  /** A consumer that does not renew its lock for this long is taken for dead. It renews it twice as often. */
+  lockMs: number
+  /** How often the consumers look for jobs of dead ones. Such a job is found at the second look after its lock has ended. */
+  stalledMs: number
+}
+
+export type BullConsumeOptions = {
+  url: string
+  /** Called when a handler, a renewal or Redis has failed. */
+  onProblem(message: string, cause: unknown): void
+  times?: BullTimes
+}
+
+const TIMES: BullTimes = { lockMs: 10_000, stalledMs: 3_000 }
+/** A job that stalled more often than this has ended its process each time. */
+const MAX_STALLED = 1
+/** BullMQ itself gives a job up later: when the processes that were to give it up died, too. */
+const BULLMQ_MAX_STALLED = 5
+const READY_MS = 1_500
+
+/** Takes jobs from the queue of a kind in Redis. Rejects when Redis does not answer. */
+export const createBullConsume =
+  ({ url, onProblem, times = TIMES }: BullConsumeOptions): Consume =>
+  async (kind, handler, { concurrency, onGivenUp }) => {
+    const running = new Set<Promise<void>>()
+    const handle = async (job: Job, stalled: number) => {
+      try {
+        await (stalled > MAX_STALLED ? onGivenUp(job) : handler(job))
+      } catch (cause) {
+        onProblem('a job failed', cause)
+        throw new Error('the job failed: see the log', { cause }) // BullMQ stores this text, and no cause.
+      }
+    }
+    const worker = new JobWorker(
+      kind,
+      async ({ id = '', data, stalledCounter }) => {
+        const handled = handle({ kind, tenant: data.tenant, id }, stalledCounter)
+        running.add(handled)
+        await handled.finally(() => running.delete(handled))
+      },
+      {
+        connection: { url, maxRetriesPerRequest: null, retryStrategy }, // A consumer waits for Redis for as long as it takes.
+        prefix: PREFIX,
+        skipVersionCheck: true,
+        concurrency,
+        lockDuration: times.lockMs,
+        stalledInterval: times.stalledMs,
+        maxStalledCount: BULLMQ_MAX_STALLED,
+      },
+    )
+    worker.on('error', createReporter(onProblem))
+    await untilReady(worker)
+    return createConsumer(worker, running)
+  }
+
+class JobWorker extends Worker<BullData, void> {
+  /** BullMQ's own close comes to this only when Redis has answered. */
+  readonly stopRenewing = (): Promise<void> => this.lockManager.close()
+}
+
+async function untilReady(worker: JobWorker): Promise<void> {
+  try {
+    await withDeadline(worker.waitUntilReady(), READY_MS, () => new Error('Redis does not answer'))
+  } catch (cause) {
+    await closeInTime(worker, worker.close(true), worker.stopRenewing)
+    throw cause
+  }
+}
+
+const createConsumer = (worker: JobWorker, running: ReadonlySet<Promise<void>>): JobConsumer => ({
+  async drain() {
+    const closed = worker.close()
+    await Promise.allSettled(running)
+    await closeInTime(worker, closed, worker.stopRenewing)
+  },
+  close: () => closeInTime(worker, worker.close(true), worker.stopRenewing),
+})
+
+const REPEAT_MS = 60_000
+/** Different errors in a minute. */
+const MAX_REPORTED = 20
+
+/** Reports an error once a minute: without Redis, BullMQ repeats it at every attempt to reconnect. */
+function createReporter(onProblem: BullConsumeOptions['onProblem']): (cause: Error) => void {
+  const reported = new Map<string, number>()
+  return (cause) => {
+    const now = performance.now()
+    for (const [message, at] of reported) if (now - at > REPEAT_MS) reported.delete(message)
+    if (reported.has(cause.message) || reported.size >= MAX_REPORTED) return
+    reported.set(cause.message, now)
+    onProblem('the queue reports a problem', cause)
+  }
+}

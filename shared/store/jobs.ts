@@ -1,0 +1,48 @@
+import type { Job, JobKind, JobStore } from '../queue/port.ts'
+import { SYSTEM_TENANT } from '../tenant.ts'
+import type { CollectionSpec, Scalar, Store } from './port.ts'
+
+/** The queue of the standalone form. Its documents belong to no tenant, so that a start finds those of all. */
+export const JOBS: CollectionSpec = {
+  name: 'jobs',
+  key: ['id'],
+  order: { within: ['kind'], by: ['added_at', 'id'], direction: 'ascending' },
+}
+
+type JobDoc = { id: string; kind: JobKind; owner: Job['tenant']; added_at: string; starts: number }
+
+const PAGE = 1_000
+
+export function createJobStore(store: Store, now: () => Date = () => new Date()): JobStore {
+  const documents = store.collection(JOBS)
+  return {
+    async insert({ id, kind, tenant }) {
+      const doc: JobDoc = { id, kind, owner: tenant, added_at: now().toISOString(), starts: 0 }
+      await documents.insert(SYSTEM_TENANT, doc)
+    },
+    async countStart({ id }) {
+      const found = await documents.get(SYSTEM_TENANT, { id })
+      if (!found) return undefined
+      const starts = Number(found.doc['starts']) + 1
+      const doc = { ...found.doc, starts }
+      const replacement = { doc, version: found.version }
+      const isCounted = await documents.replaceIfVersion(SYSTEM_TENANT, replacement, { durability: 'weak' })
+      return isCounted ? starts : undefined
+    },
+    async delete({ id }) {
+      await documents.delete(SYSTEM_TENANT, { id })
+    },
+    async list(kind) {
+      const jobs: Job[] = []
+      let after: Scalar[] | undefined
+      do {
+        const page = await documents.page(SYSTEM_TENANT, { where: { kind }, after, limit: PAGE })
+        const docs = page.map(({ doc }) => doc as JobDoc)
+        jobs.push(...docs.map(({ id, owner }) => ({ kind, tenant: owner, id })))
+        const last = docs.at(-1)
+        after = last && page.length === PAGE ? [last.added_at, last.id] : undefined
+      } while (after)
+      return jobs
+    },
+  }
+}

@@ -1,0 +1,222 @@
+import { expect } from 'chai'
+import type { Executor } from '../../services/executor/executor.ts'
+import type { Broker, FrameStream } from '../../shared/broker/port.ts'
+import { AppError } from '../../shared/errors.ts'
+import { newTraceId, runIdOf } from '../../shared/ids.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { beginRun, type createRunTable } from '../support/demo-executor.ts'
+import { until } from '../support/until.ts'
+
+/** The brokers of several gateways, and an executor whose runs the table knows. */
+export type QueuedRunsSetup = {
+  brokers: readonly [Broker, ...Broker[]]
+  table: ReturnType<typeof createRunTable>
+  executor: { epoch: number; executor: Executor; announce(runId: string): void }
+  close(): Promise<void>
+}
+
+const TENANT = DEFAULT_TENANT
+const OTHER = 'other' as TenantId
+/** Well below the 500 ms after which a run is looked up. */
+const BELL_MS = 300
+
+export async function textOf(frames: FrameStream): Promise<string> {
+  let text = ''
+  for await (const chunk of frames) text += Buffer.from(chunk.text)
+  return text
+}
+
+export const eventsOf = (text: string) => [...text.matchAll(/^event: (\w+)$/gm)].map(([, event]) => event)
+const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
+
+export async function refusalOf(act: Promise<unknown>): Promise<AppError> {
+  const cause = await act.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (cause instanceof AppError) return cause
+  throw cause ?? new Error('the call was not refused')
+}
+
+/** Puts a queued run to work on the executor, with or without the bell. */
+export function begin({ table, executor }: QueuedRunsSetup, runId: string, { rings = true } = {}) {
+  table.set(TENANT, runId, { state: 'running', executor: executor.epoch })
+  const run = beginRun(executor.executor, TENANT, runId)
+  if (rings) executor.announce(runId)
+  return {
+    finish() {
+      table.set(TENANT, runId, { state: 'ended', executor: executor.epoch })
+      run.finish()
+    },
+  }
+}
+
+/** The contract of every broker for the runs that were queued for an executor. */
+export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
+  let setup: QueuedRunsSetup
+  let first: Broker
+  let other: Broker
+  before(async () => {
+    setup = await open()
+    first = setup.brokers[0]
+    other = setup.brokers.at(-1) ?? first
+  })
+  after(() => setup.close())
+
+  it('a run that is followed while it is queued is waiting, and its stream begins when the executor rings the bell', async () => {
+    const runId = setup.table.queue(TENANT)
+    const streams = [await first.followRun(TENANT, runId, 0), await other.followRun(TENANT, runId, 0)]
+    const reading = Promise.all(streams.map(textOf))
+    expect(await other.getRun(TENANT, runId)).to.include({ run_id: runId, status: 'waiting', event_count: 0 })
+    const since = performance.now()
+    begin(setup, runId).finish()
+    const [text = '', second] = await reading
+    expect(performance.now() - since).to.be.lessThan(BELL_MS)
+    expect(eventsOf(text)).to.deep.equal(['started', 'result'])
+    expect(idsOf(text)).to.deep.equal([1, 2])
+    expect(second).to.equal(text)
+    expect(await first.getRun(TENANT, runId)).to.include({ run_id: runId, status: 'done', event_count: 2 })
+  })
+
+  it('a bell that rings while the run is being looked up is heard', async () => {
+    const runId = setup.table.queue(TENANT)
+    const { find } = setup.table.source
+    setup.table.source.find = async (...args) => {
+      const found = await find(...args)
+      begin(setup, runId).finish()
+      setup.table.source.find = find
+      await new Promise((resolve) => setTimeout(resolve, 50)) // The bell crosses Redis.
+      return found
+    }
+    const since = performance.now()
+    expect(eventsOf(await textOf(await first.followRun(TENANT, runId, 0)))).to.deep.equal(['started', 'result'])
+    expect(performance.now() - since).to.be.lessThan(BELL_MS + 50)
+  })
+
+  it('a stream begins without the bell, too, because the run is looked up', async () => {
+    const runId = setup.table.queue(TENANT)
+    const reading = textOf(await first.followRun(TENANT, runId, 0))
+    begin(setup, runId, { rings: false }).finish()
+    expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
+  })
+
+  it('D4.5: a run that has begun is followed from any frame, live and after its end, through any gateway', async () => {
+    const runId = setup.table.queue(TENANT)
+    const { finish } = begin(setup, runId)
+    const whole = textOf(await first.followRun(TENANT, runId, 0))
+    const rest = textOf(await other.followRun(TENANT, runId, 1))
+    await until(async () => (await other.getRun(TENANT, runId)).event_count === 1, { what: 'the first event' })
+    finish()
+    expect(eventsOf(await whole)).to.deep.equal(['started', 'result'])
+    expect(idsOf(await rest)).to.deep.equal([2])
+    expect(idsOf(await textOf(await other.followRun(TENANT, runId, 1)))).to.deep.equal([2])
+    expect(await textOf(await other.followRun(TENANT, runId, 0))).to.equal(await whole)
+  })
+
+  it('a run that the store names before its executor knows it is found', async () => {
+    const runId = setup.table.queue(TENANT)
+    setup.table.set(TENANT, runId, { state: 'running', executor: setup.executor.epoch })
+    const summary = first.getRun(TENANT, runId)
+    const frames = other.followRun(TENANT, runId, 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    begin(setup, runId).finish()
+    expect((await summary).run_id).to.equal(runId)
+    expect(eventsOf(await textOf(await frames))).to.deep.equal(['started', 'result'])
+  })
+
+  it('D4.5: the list of runs has those of the executors that have begun, for their own tenant', async () => {
+    const [queued, running] = [setup.table.queue(TENANT), setup.table.queue(TENANT)]
+    const { finish } = begin(setup, running)
+    for (const broker of setup.brokers) {
+      const { runs } = await broker.listRuns(TENANT, { limit: 100 })
+      expect(runs.map(({ run_id }) => run_id))
+        .to.include(running)
+        .and.not.include(queued)
+      expect((await broker.listRuns(OTHER, { limit: 100 })).runs).to.deep.equal([])
+    }
+    finish()
+  })
+
+  it('D4.5: a cancelled run that has begun ends with cancelled', async () => {
+    const runId = setup.table.queue(TENANT)
+    const frames = await first.followRun(TENANT, runId, 0)
+    begin(setup, runId)
+    const reading = textOf(frames)
+    await until(async () => (await first.getRun(TENANT, runId)).event_count === 1, { what: 'the run to have begun' })
+    await other.cancelRun(TENANT, runId)
+    expect(await reading).to.include('"code":"cancelled"')
+    expect(await first.getRun(TENANT, runId)).to.include({ status: 'cancelled' })
+  })
+
+  it('a run that is cancelled while it is queued ends its streams in all gateways', async () => {
+    const runId = setup.table.queue(TENANT)
+    const streams = await Promise.all(setup.brokers.map((broker) => broker.followRun(TENANT, runId, 0)))
+    const reading = streams.map(textOf)
+    await other.cancelRun(TENANT, runId)
+    for (const text of await Promise.all(reading)) expect(text).to.include('"code":"cancelled"').and.include('id: 0\n')
+    expect((await refusalOf(first.followRun(TENANT, runId, 0))).status).to.equal(404)
+  })
+
+  it('a run that nobody takes out of the queue cannot be cancelled while it is queued', async () => {
+    const runId = setup.table.queue(TENANT)
+    const { cancelQueued } = setup.table.source
+    setup.table.source.cancelQueued = async () => false
+    expect((await refusalOf(first.cancelRun(TENANT, runId))).status).to.equal(409)
+    delete setup.table.source.cancelQueued
+    expect((await refusalOf(first.cancelRun(TENANT, runId))).status).to.equal(409)
+    if (cancelQueued) setup.table.source.cancelQueued = cancelQueued
+  })
+
+  it('a run that ends without having begun ends its streams with worker_lost, and the failure is marked', async () => {
+    const runId = setup.table.queue(TENANT)
+    const frames = await first.followRun(TENANT, runId, 7)
+    setup.table.set(TENANT, runId, { state: 'ended', executor: null })
+    const seen = []
+    for await (const { failure, lastSeq } of frames) seen.push({ failure, lastSeq })
+    expect(seen).to.deep.equal([{ failure: 'worker_lost', lastSeq: 0 }])
+  })
+
+  it('a reader that leaves ends the wait, and the run is not looked up any more', async () => {
+    const runId = setup.table.queue(TENANT)
+    const frames = (await first.followRun(TENANT, runId, 0))[Symbol.asyncIterator]()
+    const next = frames.next()
+    await frames.return?.()
+    expect(await next).to.deep.equal({ done: true, value: undefined })
+    expect(await frames.next()).to.deep.equal({ done: true, value: undefined })
+    const { lookUps } = setup.table
+    await new Promise((resolve) => setTimeout(resolve, 600)) // Longer than the time between two look-ups.
+    expect(setup.table.lookUps).to.equal(lookUps)
+  })
+
+  it('the run of an executor that is not alive is 404', async () => {
+    const runId = setup.table.queue(TENANT)
+    setup.table.set(TENANT, runId, { state: 'running', executor: 1 })
+    for (const act of [
+      () => first.getRun(TENANT, runId),
+      () => first.followRun(TENANT, runId, 0),
+      () => first.cancelRun(TENANT, runId),
+    ]) {
+      expect((await refusalOf(act())).status).to.equal(404)
+    }
+  })
+
+  it('api.md "Authentication" 8: unknown runs and another tenant’s are 404 with the same text', async () => {
+    const [queued, running, unknown] = [setup.table.queue(TENANT), setup.table.queue(TENANT), runIdOf(newTraceId())]
+    const { finish } = begin(setup, running)
+    const calls = (runId: string) => [
+      other.getRun(OTHER, runId),
+      other.followRun(OTHER, runId, 0),
+      other.cancelRun(OTHER, runId),
+    ]
+    for (const runId of [queued, running, unknown]) {
+      for (const call of calls(runId)) {
+        const { status, message } = await refusalOf(call)
+        expect([status, message.replace(runId, 'ID')]).to.deep.equal([
+          404,
+          'no run ID: it never existed, or it ended too long ago',
+        ])
+      }
+    }
+    finish()
+  })
+}

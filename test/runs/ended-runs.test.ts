@@ -1,0 +1,109 @@
+import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect } from 'chai'
+import { until } from '../support/until.ts'
+import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
+
+describe('ended runs', () => {
+  it('D4.5: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    await run.execute(say)
+    expect(await forgotten).to.equal(run)
+    expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
+    expect(runs.list(run.tenant, { limit: 10 }).runs).to.deep.equal([])
+    expect(await readAll(run.follow(0))).to.include('"code":"stream_gap"')
+    expect(run.status).to.equal('done')
+  })
+
+  it('D4.5: the time starts anew at the end of the run', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const firstTimeIsOver = timersOf(1)
+    await run.execute(say)
+    await firstTimeIsOver
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    expect(await forgotten).to.equal(run)
+  })
+
+  it('D4.5: the time starts anew when the last reader of an ended run leaves', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const reader = run.follow(0)
+    await run.execute(say)
+    await timersOf(1)
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    reader.close()
+    expect(await forgotten).to.equal(run)
+  })
+
+  it('the bytes of forgotten runs are free for other runs', async () => {
+    const { runs, open } = setUp({ resumeMs: 1, maxJournalBytes: 3_000 })
+    for (let n = 0; n < 3; n++) {
+      const run = open()
+      await run.execute(sayMuch)
+      expect(await readAll(run.follow(0)), `run ${n}`).not.to.include('stream_gap')
+      await until(() => runs.countByStatus().done === 0, { what: 'the run to be forgotten' })
+    }
+  })
+
+  it('a forgotten run is not kept in memory', async () => {
+    const { runs, open } = setUp({ resumeMs: 1 })
+    const executed = async () => {
+      const run = open()
+      await run.execute(say)
+      return new WeakRef(run)
+    }
+    const refs = [await executed(), await executed(), await executed()]
+    await until(() => runs.countByStatus().done === 0, { what: 'the runs to be forgotten' })
+    await nextLoopTurn()
+    collectGarbage()
+    // The hook of the first one resolved a promise, which keeps it.
+    expect(refs.slice(1).map((ref) => ref.deref())).to.deep.equal([undefined, undefined])
+  })
+
+  it('above the limit of bytes a run with a reader keeps its frames', async () => {
+    const { open } = setUp({ maxJournalBytes: 1_500 })
+    const [read, unread] = [open(), open()]
+    const reader = read.follow(0)
+    await read.execute(sayMuch)
+    await unread.execute(sayMuch)
+    await open().execute(sayMuch)
+    expect(await readAll(read.follow(0))).not.to.include('stream_gap')
+    expect(await readAll(unread.follow(0))).to.include('stream_gap')
+    reader.close()
+  })
+
+  it('above their limit the oldest ended runs are forgotten, never live ones or those with a reader', async () => {
+    const { runs, open } = setUp({ maxEnded: 2 })
+    const [live, read, first, second, third] = [open(), open(), open(), open(), open()]
+    const reader = read.follow(0)
+    for (const run of [read, first]) await run.execute(say)
+    expect(runs.countByStatus()).to.deep.equal({ running: 0, waiting: 3, done: 2, failed: 0, cancelled: 0 })
+    for (const run of [second, third]) await run.execute(say)
+    await nextLoopTurn()
+    const known = runs.list(live.tenant, { limit: 10 }).runs.map(({ run_id }) => run_id)
+    expect(known).to.have.members([live.id, read.id, third.id])
+    reader.close()
+  })
+
+  it('a run that is forgotten early is not forgotten again when its time is over', async () => {
+    const forgotten: string[] = []
+    const { runs, open } = setUp({ maxEnded: 0, resumeMs: 1 }, ({ id }) => forgotten.push(id))
+    const run = open()
+    await run.execute(say)
+    await timersOf(1)
+    await nextLoopTurn()
+    expect(forgotten).to.deep.equal([run.id])
+    expect(runs.countByStatus().done).to.equal(0)
+  })
+})
+
+/** Resolves after all timers of this length that were started before: Node runs them in their order. */
+const timersOf = (ms: number): Promise<void> => sleep(ms)
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
