@@ -1,3 +1,5 @@
+import type { RunErrorCode } from './events.ts'
+
 /**
  * The class of a failed request. It decides the HTTP status and the `type` on the wire (api.md "Errors", D2.3). Code decides by
  * kind and code, never by message text.
@@ -33,6 +35,7 @@ export type ErrorCode =
   | 'egress_too_large'
   | 'egress_unreachable'
   | 'fenced'
+  | 'idempotency_mismatch'
   | 'invalid_token'
   | 'master_key_missing'
   | 'secret_missing'
@@ -43,7 +46,10 @@ export type ErrorCode =
 export type ErrorFields = {
   /** JSON pointer of the offending field (D2.3). */
   param?: string | undefined
-  code?: ErrorCode
+  /** A code of an event where a flow's run has failed. */
+  code?: ErrorCode | RunErrorCode
+  /** The execution of a flow that failed or was refused; it is sent as `X-Trace-ID` (D6.5). */
+  traceId?: string
   /** Replaces the status of the kind where D2 requires another one: 405, 408, 413, 415, 431. */
   status?: number
   retryAfterSecs?: number
@@ -58,7 +64,8 @@ export class AppError extends Error {
   readonly kind: ErrorKind
   readonly status: number
   readonly param: string | undefined
-  readonly code: ErrorCode | undefined
+  readonly code: ErrorCode | RunErrorCode | undefined
+  readonly traceId: string | undefined
   readonly retryAfterSecs: number | undefined
 
   constructor(kind: ErrorKind, message: string, fields: ErrorFields = {}) {
@@ -68,6 +75,7 @@ export class AppError extends Error {
     this.status = fields.status ?? STATUS[kind]
     this.param = fields.param
     this.code = fields.code
+    this.traceId = fields.traceId
     this.retryAfterSecs = fields.retryAfterSecs
   }
 }

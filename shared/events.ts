@@ -120,10 +120,58 @@ export type AgentEvent =
   | SubAgentEndEvent
   | PlanQueuedEvent
 
-const TERMINAL = new Set<AgentEvent['type']>(['done', 'error', 'plan_queued'])
+/** Whether a flow's output fits its schema (D6.4). */
+export type Verdict = 'ok' | 'invalid_output'
+
+/** The answer of a flow's run: the body of the synchronous form, and the `result` event (api.md "Named flows" 7). */
+export type FlowAnswer = {
+  flow_id: string
+  flow_version: number
+  trace_id: string
+  verdict: Verdict
+  /** `null` when the verdict is `invalid_output`. */
+  output: unknown
+  served_instance: string
+}
+
+/** Why a flow's run failed: an HTTP status, and the error of the envelope (api.md "Errors"). */
+export type FlowFailure = { status: number; type: string; message: string; code?: string }
+
+/** `at` is the time of the event; the replay of a dispatch sends the same. */
+type Timed = { at: string }
+
+/** An event of a flow's run (api.md "Named flows" 7). `agent` is `main` or the name of a sub-agent. */
+export type FlowEvent = Timed &
+  (
+    | {
+        type: 'started'
+        trace_id: string
+        flow_id: string
+        flow_version: number
+        provider_instance: string
+        model: string
+      }
+    | {
+        type: 'progress'
+        agent: string
+        turn_number: number
+        model: string
+        input_tokens: number
+        output_tokens: number
+        cost_usd: number
+      }
+    | (WarningEvent & { agent: string })
+    | ({ type: 'result' } & FlowAnswer)
+    | (ErrorEvent & { status: number; trace_id: string })
+  )
+
+/** Every event that a run's stream can carry. */
+export type RunEvent = AgentEvent | FlowEvent
+
+const TERMINAL = new Set<RunEvent['type']>(['done', 'error', 'plan_queued', 'result'])
 
 /** Returns whether this event ends the stream (D4.4). */
-export const isTerminal = (event: AgentEvent): boolean => TERMINAL.has(event.type)
+export const isTerminal = (event: RunEvent): boolean => TERMINAL.has(event.type)
 
 const RETRYABLE = new Set<RunErrorCode>([
   'provider_rate_limited',

@@ -12,3 +12,9 @@ export function parseJson(text: string): unknown {
 /** Neither null nor an array. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether a value of JSON has at most `depth` levels of objects and arrays. Rendering a much deeper one overflows the stack. */
+export function fitsDepth(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((inner) => fitsDepth(inner, depth - 1))
+}

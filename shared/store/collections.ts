@@ -1,4 +1,9 @@
+import { DISPATCH_ANSWERS, DISPATCH_INPUTS, DISPATCH_OUTPUTS, DISPATCHES } from './dispatch-documents.ts'
+import { FLOW_MEMORY } from './flow-memory.ts'
+import { FLOW_REVISIONS, FLOWS } from './flows.ts'
+import { IDEMPOTENCY } from './idempotency.ts'
 import { INSTANCE_CAPABILITIES } from './instance-capabilities.ts'
+import { JOBS } from './jobs.ts'
 import { LEDGER } from './ledger.ts'
 import { MEMORY_ENTRIES } from './memory-entries.ts'
 import type { CollectionSpec } from './port.ts'
@@ -12,4 +17,13 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   CONFIGURED_TENANTS,
   CONFIG_CHANGES,
   INSTANCE_CAPABILITIES,
+  FLOWS,
+  FLOW_REVISIONS,
+  FLOW_MEMORY,
+  DISPATCHES,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+  DISPATCH_ANSWERS,
+  IDEMPOTENCY,
+  JOBS,
 ]

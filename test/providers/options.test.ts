@@ -114,6 +114,20 @@ describe('the options of a model', () => {
     })
   }
 
+  for (const [dialect, path] of [
+    ['openai-compatible', 'response_format.json_schema.strict'],
+    ['openai', 'text.format.strict'],
+  ] as const) {
+    it(`strict adherence is asked of ${dialect} only for a schema that allows it`, async () => {
+      const strictFor = async (schema: JsonObject) => {
+        server.requests.length = 0
+        return at((await sent(dialect, {}, { output: { name: 'number', schema } })).body, path)
+      }
+      expect(await strictFor(SCHEMA)).to.equal(true)
+      expect(await strictFor({ ...SCHEMA, required: [] })).to.equal(false)
+    })
+  }
+
   for (const [dialect, model, path, value] of [
     ['openai-compatible', 'test-model', 'reasoning_effort', 'low'],
     ['openai behind a gateway', 'o4-mini', 'reasoning_effort', 'low'],

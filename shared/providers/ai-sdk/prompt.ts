@@ -30,7 +30,10 @@ export function toCallOptions(
     ...(stopSequences.length > 0 && { stopSequences }),
     ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...optionFields(options),
-    ...providerOptionsFor(vendor, tools.length > 0 ? options.parallel_tool_calls : undefined),
+    ...providerOptionsFor(vendor, {
+      ...(tools.length > 0 && parallelOf(vendor, options)),
+      ...(output && vendor.structuredOutput?.(output.schema)),
+    }),
   }
 }
 
@@ -45,13 +48,18 @@ function optionFields(options: ModelOptions): Partial<LanguageModelV4CallOptions
   }
 }
 
+type OwnOptions = SharedV4ProviderOptions[string]
+
+const parallelOf = ({ parallelToolCalls }: Vendor, { parallel_tool_calls: isAllowed }: ModelOptions) =>
+  isAllowed === undefined ? undefined : parallelToolCalls?.(isAllowed)
+
+/** `own` holds what this request adds to the vendor's options in its namespace. */
 function providerOptionsFor(
-  { namespace, providerOptions, parallelToolCalls }: Vendor,
-  isParallel: boolean | undefined,
+  { namespace, providerOptions }: Vendor,
+  own: OwnOptions,
 ): Pick<LanguageModelV4CallOptions, 'providerOptions'> {
-  const parallel = isParallel === undefined ? undefined : parallelToolCalls?.(isParallel)
-  if (!providerOptions && !parallel) return {}
-  return { providerOptions: { ...providerOptions, [namespace]: { ...providerOptions?.[namespace], ...parallel } } }
+  if (!providerOptions && Object.keys(own).length === 0) return {}
+  return { providerOptions: { ...providerOptions, [namespace]: { ...providerOptions?.[namespace], ...own } } }
 }
 
 /** As many stop sequences as the provider accepts; the engine enforces all of them (D4.11). Some providers reject a blank one. */

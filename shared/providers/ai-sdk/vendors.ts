@@ -1,5 +1,7 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { JsonObject } from '../../events.ts'
 import type { Dialect } from '../../provider-types.ts'
+import { isStrictSchema } from '../strict-schema.ts'
 
 /** The dialects that are spoken through the AI SDK's packages. */
 export type VendorDialect = Extract<Dialect, 'openai-responses' | 'anthropic' | 'google'>
@@ -14,6 +16,8 @@ export type Vendor = {
   providerOptions?: SharedV4ProviderOptions
   /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
   parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
+  /** Further settings, in the namespace, for a request whose answer is to be JSON of this schema. */
+  structuredOutput?(schema: JsonObject): SharedV4ProviderOptions[string]
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
   /** Converts a tool call's id, which another provider may have created, into one that this provider accepts. */
@@ -43,6 +47,7 @@ const openAi = (provider: OpenAi): Vendor => ({
   maxStops: 0,
   providerOptions: { openai: { store: false } },
   parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
+  structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
 })
 
 /** Tool inputs are used as a whole; streaming them would add a request field that gateways do not know. */

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../events.ts'
 import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition } from '../port.ts'
+import type { AssistantBlock, Message, ModelRequest, ProviderMeta, StructuredOutput, ToolDefinition } from '../port.ts'
+import { isStrictSchema } from '../strict-schema.ts'
 
 /** The namespace of this format's data in a part's `meta`. Data of other namespaces is not sent to it. */
 export const NAMESPACE = 'chat'
@@ -19,15 +20,13 @@ export function chatUrl(type: ProviderType, baseUrl: string | undefined): string
 export type ChatBody = (request: ModelRequest) => string
 
 export function createChatBody(type: ProviderType, options: ModelOptions): ChatBody {
-  // Cached, because a run sends the same tools in every turn, and they are the largest part of a short request.
-  const known = new WeakMap<readonly ToolDefinition[], string>()
-  const toolsJson = (tools: readonly ToolDefinition[]) => {
-    const json = known.get(tools) ?? JSON.stringify(tools.map(toTool))
-    known.set(tools, json)
-    return json
-  }
+  // Cached, because a run sends the same tools and schema in every turn, and they are the largest part of a short request.
+  const toolsJson = cached((tools: readonly ToolDefinition[]) => JSON.stringify(tools.map(toTool)))
+  const formatJson = cached(({ name, schema }: StructuredOutput) =>
+    JSON.stringify({ type: 'json_schema', json_schema: { name, schema, strict: isStrictSchema(schema) } }),
+  )
   return (request) => {
-    const { model, system, messages, tools } = request
+    const { model, system, messages, tools, output } = request
     const stop = stopsOf(request)
     const conversation = toConversation(messages)
     const body = JSON.stringify({
@@ -38,13 +37,24 @@ export function createChatBody(type: ProviderType, options: ModelOptions): ChatB
       stream: true,
       stream_options: { include_usage: true },
     })
-    return tools.length > 0 ? `${body.slice(0, -1)},"tools":${toolsJson(tools)}}` : body
+    const format = output ? `,"response_format":${formatJson(output)}` : ''
+    const offer = tools.length > 0 ? `,"tools":${toolsJson(tools)}` : ''
+    return `${body.slice(0, -1)}${format}${offer}}`
+  }
+}
+
+function cached<T extends object>(toJson: (value: T) => string): (value: T) => string {
+  const known = new WeakMap<T, string>()
+  return (value) => {
+    const json = known.get(value) ?? toJson(value)
+    known.set(value, json)
+    return json
   }
 }
 
 /** The configured options as fields of the request. Options that the model is known to reject are left out. */
 function optionFields(
-  { model, tools, output }: ModelRequest,
+  { model, tools }: ModelRequest,
   { type, options }: { type: ProviderType; options: ModelOptions },
 ): JsonObject {
   const { max_output_tokens: maxTokens, temperature, reasoning_effort: effort, parallel_tool_calls: parallel } = options
@@ -55,7 +65,6 @@ function optionFields(
     ...(temperature !== undefined && !(isOpenAi && isReasoningModel(model)) && { temperature }),
     ...(reasoning !== undefined && { reasoning_effort: reasoning }),
     ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
-    ...(output && { response_format: { type: 'json_schema', json_schema: { ...output, strict: true } } }),
   }
 }
 

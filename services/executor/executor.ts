@@ -1,0 +1,97 @@
+import type { RunInbox } from '../../shared/broker/port.ts'
+import { withDeadline } from '../../shared/deadline.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Metrics } from '../../shared/metrics.ts'
+import type { Consume, JobConsumer, JobHandler } from '../../shared/queue/port.ts'
+import { Runs } from '../runs/runs.ts'
+import type { Workspaces } from '../runs/workspaces.ts'
+
+export type ExecutorDeps = {
+  limits: { runsPerWorker: number; runResumeMs: number }
+  workspaces: Workspaces
+  metrics: Metrics
+  log: Log
+}
+
+/** Handles the jobs of one kind. */
+export type JobWork = { handle: JobHandler; givenUp: JobHandler }
+
+const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
+/** Time for ended runs to be recorded. */
+const ENDING_MS = 2_000
+
+/** Takes jobs from the queue and executes them as runs, which gateways follow like those of a worker. */
+export class Executor {
+  readonly runs: Runs
+  readonly #deps: ExecutorDeps
+  #consumer: JobConsumer | undefined
+  #isDraining = false
+
+  constructor(deps: ExecutorDeps) {
+    this.#deps = deps
+    const { limits, workspaces, metrics, log } = deps
+    const runLimits = {
+      maxLive: limits.runsPerWorker,
+      resumeMs: limits.runResumeMs,
+      maxJournalBytes: MAX_JOURNAL_BYTES,
+    }
+    this.runs = new Runs(runLimits, {
+      onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
+      onEvent: () => metrics.count('events'),
+      onForgotten({ id, tenant }) {
+        workspaces.remove(tenant, id).catch((cause: unknown) => {
+          log.error('the folder of an ended run could not be removed', { run_id: id, cause })
+        })
+      },
+    })
+  }
+
+  /** The commands of gateways. */
+  get inbox(): RunInbox {
+    const { runs } = this
+    return {
+      listRuns: (tenant, filter) => runs.list(tenant, filter),
+      getRun: (tenant, runId) => runs.get(tenant, runId).summary,
+      followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
+      cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
+    }
+  }
+
+  /** Begins to take jobs. */
+  async start(consume: Consume, { handle, givenUp }: JobWork): Promise<void> {
+    const { runsPerWorker: concurrency } = this.#deps.limits
+    this.#consumer = await consume('flow', handle, { concurrency, onGivenUp: givenUp })
+  }
+
+  liveRuns(): number {
+    return this.runs.live.size
+  }
+
+  isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  /**
+   * Takes no further job. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all jobs have ended, or a
+   * little later without them: a job that waits for the store or for another executor is handled by the next process.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true
+    const grace = setTimeout(() => this.#endRuns('worker_draining'), graceMs)
+    const drained = this.#consumer?.drain() ?? Promise.resolve()
+    const late = () => new Error(`some jobs have not ended ${ENDING_MS} ms after their runs`)
+    await withDeadline(drained, graceMs + ENDING_MS, late).catch((cause: unknown) => {
+      this.#deps.log.warn('the executor leaves jobs behind', { cause })
+    })
+    clearTimeout(grace)
+  }
+
+  /** Ends all runs: this process owns none of them any more. */
+  abortAll(): void {
+    this.#endRuns('worker_lost')
+  }
+
+  #endRuns(code: 'worker_draining' | 'worker_lost'): void {
+    for (const run of this.runs.live) run.cancel(code)
+  }
+}

@@ -1,0 +1,238 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withDeadline } from '../../shared/deadline.ts'
+import { AppError, toAppError } from '../../shared/errors.ts'
+import type { FlowEvent, FlowFailure } from '../../shared/events.ts'
+import { EXECUTOR_LOST, type Executors, failed, isEnded } from '../../shared/flows/calls/settle.ts'
+import type { CompileFlow } from '../../shared/flows/compile.ts'
+import type { FlowExecution } from '../../shared/flows/execute/agents.ts'
+import type { FlowOutcome } from '../../shared/flows/execute/execute.ts'
+import { failureOf, refusalOf, terminalEvent } from '../../shared/flows/execute/outcome.ts'
+import type { FlowLibrary } from '../../shared/flows/library.ts'
+import type { FlowMemory } from '../../shared/flows/memory.ts'
+import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/flows/port.ts'
+import { runIdOf } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Job } from '../../shared/queue/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { Runs } from '../runs/runs.ts'
+
+/** Executes a flow for a tenant; the outcome is its last value. */
+export type ExecuteFlow = (
+  tenant: TenantId,
+  execution: FlowExecution,
+  signal: AbortSignal,
+) => AsyncGenerator<FlowEvent, FlowOutcome, undefined>
+
+export type FlowJobsDeps = {
+  runs: Pick<Runs, 'open'>
+  dispatches: Dispatches
+  library: Pick<FlowLibrary, 'definitionOf'>
+  compile: CompileFlow
+  memory: Pick<FlowMemory, 'promptText' | 'remember'>
+  execute: ExecuteFlow
+  executors: Pick<Executors, 'isAlive'>
+  /** This executor's epoch, under which it claims executions. */
+  epoch(): number
+  /** Whether this process may still act for what it has claimed. */
+  isHeld(): boolean
+  /** Tells the gateways that wait for a run that it has begun here. */
+  announce(runId: string): void
+  log: Log
+}
+
+/** How long the end of an execution waits for the store before its client is told that it could not be recorded. */
+const RECORD_MS = 5_000
+const RETRY_MS = 500
+const EVOLVE_MS = 2_000
+const LOOK_EVERY_MS = 1_000
+
+type Begun = { dispatch: Dispatch; preparing: Promise<FlowExecution> }
+
+/** `execution` is missing when it could not be prepared. */
+type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
+
+/** The jobs that execute flows: each claims its dispatch, executes it as a run, and records how it ended. */
+export class FlowJobs {
+  readonly #deps: FlowJobsDeps
+  /** The executions that a handler of this process is at work on. */
+  readonly #active = new Set<string>()
+
+  constructor(deps: FlowJobsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Resolves when the dispatch has ended, here or elsewhere: the queue keeps the job until then, so that another executor ends the
+   * dispatch should this one die. Never rejects.
+   */
+  async handle({ tenant, id }: Job): Promise<void> {
+    while (!(await this.#advance(tenant, id))) await sleep(LOOK_EVERY_MS)
+  }
+
+  /** Ends a dispatch whose executors have died each time. */
+  async givenUp({ tenant, id }: Job): Promise<void> {
+    const dispatch = await this.#deps.dispatches.get(tenant, id)
+    if (dispatch && !isEnded(dispatch)) await this.#endAs(tenant, dispatch, EXECUTOR_LOST)
+  }
+
+  /** Executes the dispatch if nobody has. Returns whether it has ended; `false` when the store is away, too. */
+  async #advance(tenant: TenantId, id: string): Promise<boolean> {
+    if (this.#active.has(id)) return false // The queue has handed the job out again while its first handler is at work.
+    this.#active.add(id)
+    try {
+      const queued = await this.#deps.dispatches.get(tenant, id)
+      if (queued?.status === 'queued') await this.#begin(tenant, queued)
+      return await this.#isSettled(tenant, id)
+    } catch (cause) {
+      this.#deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
+      return false
+    } finally {
+      this.#active.delete(id)
+    }
+  }
+
+  /** Claims and executes the dispatch, unless another process has been faster. It is prepared while the claim is written. */
+  async #begin(tenant: TenantId, queued: Dispatch): Promise<void> {
+    const { dispatches, runs, epoch, announce } = this.#deps
+    const preparing = this.#prepare(tenant, queued)
+    preparing.catch(() => {}) // A failure is the outcome of the execution, if there is one.
+    const dispatch = await dispatches.begin(tenant, queued.trace_id, epoch())
+    if (!dispatch) return
+    const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined })
+    announce(run.id)
+    await run.execute((_run, signal) => this.#perform(tenant, { dispatch, preparing }, signal))
+  }
+
+  async *#perform(tenant: TenantId, begun: Begun, signal: AbortSignal): AsyncGenerator<FlowEvent, void, undefined> {
+    const { dispatch } = begun
+    const { outcome, execution } = yield* this.#execute(tenant, begun, signal)
+    const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
+    const result = { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd }
+    const ended = await this.#record(tenant, dispatch, { result, output })
+    if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
+    yield terminalEvent(ended, output)
+  }
+
+  /** Every failure is an outcome. */
+  async *#execute(
+    tenant: TenantId,
+    { dispatch, preparing }: Begun,
+    signal: AbortSignal,
+  ): AsyncGenerator<FlowEvent, Executed, undefined> {
+    try {
+      const execution = await preparing
+      return { outcome: yield* this.#deps.execute(tenant, execution, signal), execution }
+    } catch (cause) {
+      const refusal = toAppError(cause)
+      if (refusal.kind === 'internal')
+        this.#deps.log.error('a flow failed by a bug', { trace_id: dispatch.trace_id, cause })
+      const nothing = { status: 'error' as const, raw_output: '', output: null, timeline: [] }
+      return { outcome: { ...failed(dispatch, refusalOf(refusal)), ...nothing }, execution: undefined }
+    }
+  }
+
+  async #prepare(tenant: TenantId, dispatch: Dispatch): Promise<FlowExecution> {
+    const { trace_id: traceId, flow, provider_instance: instance, model, fallback } = dispatch
+    const [input, prepared] = await Promise.all([
+      this.#deps.dispatches.input(tenant, traceId),
+      this.#prepareFlow(tenant, flow),
+    ])
+    if (!input) throw noInput()
+    return { traceId, ...prepared, input, route: { instance, model }, fallback }
+  }
+
+  async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {
+    const { library, memory, compile } = this.#deps
+    const definition = await library.definitionOf(tenant, ref)
+    if (!definition) throw gone(ref.name)
+    const compiled = await compile(definition)
+    if ('problem' in compiled) throw new AppError('upstream', `the flow cannot be run: ${compiled.problem.message}`)
+    const { templates, usesMemory } = compiled
+    const flow = { ...ref, definition }
+    return { flow, templates, memory: usesMemory ? await memory.promptText(tenant, ref.uid) : '' }
+  }
+
+  /** Records the end, and returns the dispatch as its client is told: the failure when it could not be recorded in time. */
+  async #record(
+    tenant: TenantId,
+    dispatch: Dispatch,
+    end: { result: DispatchEnd; output: DispatchOutput },
+  ): Promise<Dispatch> {
+    const { dispatches, isHeld, log } = this.#deps
+    const until = performance.now() + RECORD_MS
+    for (;;) {
+      try {
+        const { trace_id: traceId, executor } = dispatch
+        const ended = await dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
+        return ended ?? (await this.#endedElsewhere(tenant, dispatch))
+      } catch (cause) {
+        if (performance.now() < until) {
+          await sleep(RETRY_MS)
+          continue
+        }
+        log.warn('the end of a flow could not be recorded', { trace_id: dispatch.trace_id, cause })
+        return { ...dispatch, ...failed(dispatch, NOT_RECORDED), ended_at: new Date().toISOString() }
+      }
+    }
+  }
+
+  /**
+   * Another process has ended the dispatch, or may have by now, because this one could not renew its lease. Where none has, this one
+   * ends it with the same failure as soon as it may act again.
+   */
+  async #endedElsewhere(tenant: TenantId, dispatch: Dispatch): Promise<Dispatch> {
+    const stored = await this.#deps.dispatches.get(tenant, dispatch.trace_id)
+    if (stored && isEnded(stored)) return stored
+    return { ...dispatch, ...failed(dispatch, NOT_RECORDED), ended_at: new Date().toISOString() }
+  }
+
+  /** Keeps a confirmed output as a precedent (api.md "Flow definition"). A failure changes nothing for the caller. */
+  async #evolve(tenant: TenantId, { dispatch, execution, output }: Confirmed): Promise<void> {
+    const { flow, kind, trace_id } = dispatch
+    const { definition } = execution.flow
+    if (!definition.evolve || kind !== 'run') return
+    try {
+      const remembered = this.#deps.memory.remember(tenant, flow.uid, { input: execution.input, output })
+      await withDeadline(remembered, EVOLVE_MS, () => new Error('the store is slow'))
+    } catch (cause) {
+      this.#deps.log.warn('the precedent of a flow was not kept', { trace_id, cause })
+    }
+  }
+
+  /**
+   * Returns whether the dispatch has ended. One whose executor is dead, or that this process has begun and can do nothing more for, is
+   * ended first.
+   */
+  async #isSettled(tenant: TenantId, id: string): Promise<boolean> {
+    const { dispatches, executors, epoch } = this.#deps
+    const dispatch = await dispatches.get(tenant, id)
+    if (!dispatch || isEnded(dispatch)) return true
+    const { executor } = dispatch
+    if (executor === null) return false
+    const isOwn = executor === epoch()
+    if (!isOwn && (await executors.isAlive(executor))) return false
+    await this.#endAs(tenant, dispatch, isOwn ? NOT_RECORDED : EXECUTOR_LOST)
+    return true
+  }
+
+  async #endAs(tenant: TenantId, dispatch: Dispatch, failure: FlowFailure): Promise<void> {
+    const { trace_id: traceId, executor } = dispatch
+    await this.#deps.dispatches.end(tenant, traceId, { executor, result: failed(dispatch, failure) })
+  }
+}
+
+type Confirmed = { dispatch: Dispatch; execution: FlowExecution; output: unknown }
+
+const NOT_RECORDED = failureOf(
+  'storage_unavailable',
+  'the result of this run could not be recorded; send the request again',
+)
+
+const noInput = () =>
+  new AppError(
+    'unavailable',
+    'the input of this run was not stored: the process that accepted it has ended; send the request again',
+  )
+
+const gone = (name: string) =>
+  new AppError('upstream', `the flow ${name} was deleted before this run began; store and publish it again`)

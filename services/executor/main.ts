@@ -1,0 +1,51 @@
+import { Lease } from '../../shared/broker/placement/lease.ts'
+import { openRedisLink } from '../../shared/broker/redis-link.ts'
+import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
+import { ConfigError } from '../../shared/config/config.ts'
+import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
+import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
+import { createRedisConfigBell } from '../wiring/config-bell.ts'
+import { openFlows } from '../wiring/flows.ts'
+import { runProcess } from '../wiring/process.ts'
+import { openClusterStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { openTools } from '../wiring/tools.ts'
+import { openExecutor } from './open-executor.ts'
+
+const CLOSE_MS = 5_000
+
+/** Starts an executor of the cluster, which takes queued work and executes it (services/README.md). */
+await runProcess('cluster', async (config, log) => {
+  const ops = await openOps(config, { form: 'cluster', log })
+  const { metrics } = ops
+  const store = await openClusterStore(config, log)
+  if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
+  const url = config.redisUrl ?? ''
+  const lease = new Lease()
+  const link = await openRedisLink(url)
+  const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
+  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
+  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
+  const opened = openExecutor(config, { flows, store, tenantConfig, toolBox, fence: lease, metrics, log })
+  const relay = new ExecutorRelay(link, opened.executor, { pid: process.pid, lease, log, metrics })
+  metrics.gauge('runs', () => opened.executor.runs.countByStatus())
+  await relay.join()
+  const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
+  await opened.start(createBullConsume({ url, onProblem }), {
+    epoch: () => relay.epoch,
+    announce: (runId) => relay.announceStart(runId),
+    executors: relay.executors,
+  })
+  ops.ready({ redis: () => !relay.readiness().isRedisAway })
+  return {
+    ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
+    closers: [
+      ops.drain,
+      { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
+      { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'sweep', deadlineMs: CLOSE_MS, close: async () => opened.close() },
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+    ],
+  }
+})

@@ -1,0 +1,83 @@
+import { AppError, invalidRequest, toAppError } from '../../errors.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import type { SchemaChecker } from '../../schemas/port.ts'
+import type { TenantId } from '../../tenant.ts'
+import type { Audit, TenantConfig } from '../../tenant-config/config.ts'
+import type { LiveConfigs } from '../../tenant-config/live-configs.ts'
+import type { CompileFlow } from '../compile.ts'
+import { refusalOf } from '../execute/outcome.ts'
+import type { Dispatch, Dispatches } from '../port.ts'
+import { checkInput, routesOf } from './admission.ts'
+import { RETRY_SECS, withTrace } from './failure.ts'
+import { type Execution, newDispatch, rejected } from './new-dispatch.ts'
+import { type Executors, failed } from './settle.ts'
+
+export type StartDeps = {
+  compile: CompileFlow
+  checker: SchemaChecker
+  dispatches: Pick<Dispatches, 'create' | 'end'>
+  configs: Pick<LiveConfigs, 'get'>
+  queue: Pick<JobQueue, 'add'>
+  executors: Executors
+  /** `false`: records are kept only as long as the work needs them (DISPATCH_STORE). */
+  keepsHistory: boolean
+  now: () => Date
+}
+
+const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
+
+/**
+ * Checks an execution, stores its dispatch and queues its job. A refusal is stored as a `rejected` dispatch, and thrown with the
+ * trace id (D6.5).
+ */
+export async function startExecution(
+  tenant: TenantId,
+  traceId: string,
+  { execution, deps }: { execution: Execution; deps: StartDeps },
+): Promise<void> {
+  const config = await deps.configs.get(tenant)
+  const audit = deps.keepsHistory ? config.audit : NO_HISTORY
+  const requested = newDispatch(execution, { traceId, audit, at: deps.now() })
+  const dispatch = await admit(execution, { config, requested, deps }).catch(async (cause: unknown) => {
+    const refusal = toAppError(cause)
+    await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
+    throw withTrace(refusal, traceId)
+  })
+  await deps.dispatches.create(tenant, dispatch, execution.request.input)
+  await enqueue(tenant, dispatch, deps)
+}
+
+type Admission = { config: TenantConfig; requested: Dispatch; deps: StartDeps }
+
+/**
+ * The dispatch with its instances and models. Throws when the request or the flow cannot be executed: for its input first (api.md
+ * "Named flows" 2).
+ */
+async function admit({ flow, request }: Execution, { config, requested, deps }: Admission): Promise<Dispatch> {
+  const { compile, checker, executors } = deps
+  const compiled = await compile(flow.definition)
+  if ('problem' in compiled) {
+    const { path, message } = compiled.problem
+    throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
+  }
+  await checkInput(flow.definition, request, checker)
+  const { primary, fallback } = routesOf(flow.definition, request, config)
+  if (!executors.hasAny()) {
+    throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
+  }
+  return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
+}
+
+async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
+  const { trace_id: traceId } = dispatch
+  try {
+    await queue.add({ kind: 'flow', tenant, id: traceId })
+  } catch (cause) {
+    const failure = toAppError(cause)
+    const ended = await dispatches.end(tenant, traceId, {
+      executor: null,
+      result: failed(dispatch, refusalOf(failure)),
+    })
+    if (ended) throw withTrace(failure, traceId) // Otherwise only the answer was lost: an executor has begun the job.
+  }
+}

@@ -1,0 +1,87 @@
+import type { FrameStream, Frames } from '../../broker/port.ts'
+
+export type WatchOptions = {
+  /** Number of the last frame that the reader has. */
+  after: number
+  /**
+   * Called while nothing comes, and when the stream has broken. Returns the terminal frame of an execution that has ended without
+   * sending one; `undefined` while it goes on.
+   */
+  findEnd(lastSeq: number): Promise<string | undefined>
+  /** How long the stream may be silent before `findEnd` is asked. */
+  silentMs?: number
+}
+
+const SILENT_MS = 2_000
+
+/** Failures after which the execution has ended or is lost; after the others only this reader is. */
+const BREAKS: ReadonlySet<string> = new Set(['worker_lost', 'cancelled'])
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/**
+ * The frames of an execution, with an end in every case: when its executor is lost or no executor takes it, the terminal frame is
+ * made from the stored record. A class, because `return` must end a wait that is under way.
+ */
+export class WatchedRun implements AsyncIterableIterator<Frames> {
+  readonly #stream: AsyncIterator<Frames>
+  readonly #options: WatchOptions
+  #pending: Promise<IteratorResult<Frames>> | undefined
+  #seq: number
+  #isOver = false
+
+  constructor(stream: FrameStream, options: WatchOptions) {
+    this.#stream = stream[Symbol.asyncIterator]()
+    this.#options = options
+    this.#seq = options.after
+  }
+
+  async next(): Promise<IteratorResult<Frames, undefined>> {
+    while (!this.#isOver) {
+      const frames = await this.#nextOrSilence()
+      if (frames === 'silence') {
+        const end = await this.#options.findEnd(this.#seq)
+        if (end !== undefined) return this.#close(end)
+      } else if (frames === undefined) {
+        this.#isOver = true
+      } else if (frames.failure !== undefined && BREAKS.has(frames.failure)) {
+        return this.#close((await this.#options.findEnd(this.#seq)) ?? frames.text)
+      } else {
+        this.#seq = frames.lastSeq
+        return { done: false, value: frames }
+      }
+    }
+    return END
+  }
+
+  async return(): Promise<IteratorResult<Frames, undefined>> {
+    this.#isOver = true
+    await this.#stream.return?.()
+    return END
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** The next frames, `undefined` at the end. The wait for them goes on over a silence. */
+  async #nextOrSilence(): Promise<Frames | 'silence' | undefined> {
+    this.#pending ??= this.#stream.next()
+    const silence = Promise.withResolvers<'silence'>()
+    const timer = setTimeout(() => silence.resolve('silence'), this.#options.silentMs ?? SILENT_MS)
+    try {
+      const news = await Promise.race([this.#pending, silence.promise])
+      if (news === 'silence') return news
+      this.#pending = undefined
+      return news.done ? undefined : news.value
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** A terminal frame that was not sent by the execution itself repeats the last number (D4.2). */
+  async #close(text: string | Uint8Array): Promise<IteratorResult<Frames, undefined>> {
+    await this.return()
+    return { done: false, value: { text, lastSeq: this.#seq } }
+  }
+}

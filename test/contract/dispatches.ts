@@ -1,0 +1,267 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import type { Dispatch, DispatchStore } from '../../shared/flows/port.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { DISPATCH_ANSWERS, DISPATCH_INPUTS, DISPATCH_OUTPUTS } from '../../shared/store/dispatch-documents.ts'
+import { createDispatches } from '../../shared/store/dispatches.ts'
+import type { CollectionSpec, Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { dispatchListContract } from './dispatch-list.ts'
+import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT, START } from './dispatch-setup.ts'
+import type { OpenStore } from './store.ts'
+import { watchStore } from './watched-store.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+
+/** The tests of the executions and their history, which every store passes. */
+export function dispatchContract(open: OpenStore): void {
+  let store: Store
+  let dispatches: DispatchStore
+  let clock = START
+  const now = () => new Date(clock)
+  before(async () => {
+    store = await open(COLLECTIONS, () => clock)
+    dispatches = createDispatches(store, { now })
+  })
+  after(() => store.close())
+
+  const queue = async (more: Partial<Dispatch> = {}) => {
+    const dispatch = newDispatch(clock, more)
+    await dispatches.create(TENANT, dispatch, INPUT)
+    return dispatch
+  }
+  const run = async (more: Partial<Dispatch> = {}) => {
+    const { trace_id } = await queue(more)
+    const running = await dispatches.begin(TENANT, trace_id, 7)
+    if (!running) throw new Error('it did not begin')
+    return running
+  }
+  const isStored = async (spec: CollectionSpec, key: Record<string, string>) =>
+    (await store.collection(spec).get(TENANT, key)) !== undefined
+
+  it('a dispatch is found with its input by its own tenant only, and creating it again changes nothing', async () => {
+    const dispatch = await queue({ idempotency_key: 'key 1' })
+    const { trace_id } = dispatch
+    await dispatches.create(TENANT, { ...dispatch, model: 'changed' }, { text: 'changed' })
+    expect(await dispatches.get(TENANT, trace_id)).to.deep.equal(dispatch)
+    expect(await dispatches.input(TENANT, trace_id)).to.deep.equal(INPUT)
+    expect(await dispatches.output(TENANT, dispatch)).to.equal(undefined)
+    expect(await dispatches.get(OTHER, trace_id)).to.equal(undefined)
+    expect(await dispatches.input(OTHER, trace_id)).to.equal(undefined)
+    expect(await dispatches.begin(OTHER, trace_id, 7)).to.equal(undefined)
+    expect(await dispatches.end(OTHER, trace_id, { executor: null, result: FAILED })).to.equal(undefined)
+    expect(await dispatches.get(TENANT, trace_id)).to.deep.equal(dispatch)
+  })
+
+  it('an execution goes from queued over running to its end, with its time and its output', async () => {
+    const queued = await queue()
+    const running = await dispatches.begin(TENANT, queued.trace_id, 7)
+    expect(running).to.deep.equal({ ...queued, status: 'running', executor: 7 })
+    expect(await dispatches.get(TENANT, queued.trace_id)).to.deep.equal(running)
+    clock += 1_500
+    const ended = await dispatches.end(TENANT, queued.trace_id, { executor: 7, result: OK, output: OUTPUT })
+    const { output_id, ...rest } = ended as Dispatch
+    expect(rest).to.deep.equal({ ...running, ...OK, ended_at: now().toISOString(), duration_ms: 1_500 })
+    expect(output_id).to.be.a('string')
+    expect(await dispatches.get(TENANT, queued.trace_id)).to.deep.equal(ended)
+    expect(await dispatches.output(TENANT, rest)).to.equal(undefined)
+    expect(await dispatches.output(TENANT, ended as Dispatch)).to.deep.equal(OUTPUT)
+    expect(await dispatches.output(OTHER, ended as Dispatch)).to.equal(undefined)
+    expect(await dispatches.input(TENANT, queued.trace_id)).to.deep.equal(INPUT)
+  })
+
+  it('of two executors that begin an execution one gets it', async () => {
+    const rival = createDispatches(store, { now })
+    for (let round = 0; round < 20; round++) {
+      const { trace_id } = await queue()
+      const begun = await Promise.all([dispatches.begin(TENANT, trace_id, 1), rival.begin(TENANT, trace_id, 2)])
+      expect(begun.filter(Boolean)).to.have.length(1)
+      expect((await dispatches.get(TENANT, trace_id))?.executor).to.equal(begun[0] ? 1 : 2)
+      expect(await dispatches.begin(TENANT, trace_id, 3)).to.equal(undefined)
+    }
+  })
+
+  it('of several that end an execution one succeeds, and its output is the one that counts', async () => {
+    const rival = createDispatches(store, { now })
+    for (let round = 0; round < 20; round++) {
+      const { trace_id } = await run()
+      const outputBy = (by: number) => ({ ...OUTPUT, output: { by } })
+      const [one, two, lost] = await Promise.all([
+        dispatches.end(TENANT, trace_id, { executor: 7, result: OK, output: outputBy(1) }),
+        rival.end(TENANT, trace_id, { executor: 7, result: { ...OK, turns: 3 }, output: outputBy(2) }),
+        rival.end(TENANT, trace_id, { executor: 7, result: FAILED }),
+      ])
+      expect([one, two, lost].filter(Boolean)).to.have.length(1)
+      const ended = (await dispatches.get(TENANT, trace_id)) as Dispatch
+      expect(ended).to.deep.equal(one ?? two ?? lost)
+      expect((await dispatches.output(TENANT, ended))?.output).to.deep.equal(one ? { by: 1 } : two && { by: 2 })
+    }
+  })
+
+  it('only the executor that runs an execution ends it, and only `null` ends one that is queued', async () => {
+    const { trace_id } = await queue()
+    expect(await dispatches.end(TENANT, trace_id, { executor: 7, result: OK })).to.equal(undefined)
+    await dispatches.begin(TENANT, trace_id, 7)
+    for (const executor of [null, 8])
+      expect(await dispatches.end(TENANT, trace_id, { executor, result: FAILED })).to.equal(undefined)
+    expect((await dispatches.end(TENANT, trace_id, { executor: 7, result: OK }))?.status).to.equal('ok')
+    expect(await dispatches.end(TENANT, trace_id, { executor: 7, result: FAILED })).to.equal(undefined)
+    const waiting = await queue()
+    const cancelled = await dispatches.end(TENANT, waiting.trace_id, { executor: null, result: FAILED })
+    expect(cancelled).to.include({ status: 'error', executor: null })
+    expect(await dispatches.begin(TENANT, waiting.trace_id, 7)).to.equal(undefined)
+  })
+
+  it('a process that may no longer write ends nothing, and leaves an output that does not count', async () => {
+    const { watched, writes } = watchStore(store)
+    const paused = createDispatches(watched, { now })
+    const running = await run()
+    const { trace_id } = running
+    const end = (mayWrite: () => boolean) =>
+      paused.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT, mayWrite })
+    expect(await end(() => false)).to.equal(undefined)
+    expect(writes).to.deep.equal([])
+    let asked = 0
+    expect(await end(() => ++asked < 2)).to.equal(undefined)
+    expect(writes).to.deep.equal(['insert dispatch_outputs'])
+    expect(await dispatches.get(TENANT, trace_id)).to.deep.equal(running)
+    const taken = await dispatches.end(TENANT, trace_id, { executor: 7, result: FAILED })
+    expect(await dispatches.output(TENANT, taken as Dispatch)).to.equal(undefined)
+  })
+
+  it('an executor that ends an execution too late leaves no output behind', async () => {
+    const { watched, operations } = watchStore(store)
+    const late = createDispatches(watched, { now })
+    const { trace_id } = await queue()
+    await late.begin(TENANT, trace_id, 7)
+    await dispatches.end(TENANT, trace_id, { executor: 7, result: FAILED })
+    operations.length = 0
+    expect(await late.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })).to.equal(undefined)
+    expect(operations).to.deep.equal(['insert dispatch_outputs', 'replace dispatches', 'delete dispatch_outputs'])
+    expect(await dispatches.get(TENANT, trace_id)).to.include({ status: 'error' })
+  })
+
+  it('begin is one read and one write, the end two writes one after the other and no read', async () => {
+    const { watched, operations } = watchStore(store)
+    const counted = createDispatches(watched, { now })
+    const dispatch = newDispatch(clock)
+    await counted.create(TENANT, dispatch, INPUT)
+    expect(operations.splice(0)).to.deep.equal(['insert dispatch_inputs', 'insert dispatches'])
+    await counted.begin(TENANT, dispatch.trace_id, 7)
+    expect(operations.splice(0)).to.deep.equal(['get dispatches', 'replace dispatches'])
+    await counted.end(TENANT, dispatch.trace_id, { executor: 7, result: OK, output: OUTPUT })
+    expect(operations.splice(0)).to.deep.equal(['insert dispatch_outputs', 'replace dispatches'])
+  })
+
+  it('begin reads no dispatch again that `get` has returned, and notices that another process has begun or ended it', async () => {
+    const { watched, operations } = watchStore(store)
+    const counted = createDispatches(watched, { now })
+    const { trace_id } = await queue()
+    await counted.get(TENANT, trace_id)
+    operations.length = 0
+    expect(await counted.begin(TENANT, trace_id, 8)).to.include({ status: 'running', executor: 8 })
+    expect(operations).to.deep.equal(['replace dispatches'])
+
+    const [begun, cancelled] = [await queue(), await queue()]
+    for (const dispatch of [begun, cancelled]) await counted.get(TENANT, dispatch.trace_id)
+    await dispatches.begin(TENANT, begun.trace_id, 7)
+    await dispatches.end(TENANT, cancelled.trace_id, { executor: null, result: FAILED })
+    for (const dispatch of [begun, cancelled]) {
+      expect(await counted.begin(TENANT, dispatch.trace_id, 8)).to.equal(undefined)
+      expect(await counted.end(TENANT, dispatch.trace_id, { executor: null, result: OK })).to.equal(undefined)
+    }
+    expect(await dispatches.get(TENANT, begun.trace_id)).to.include({ status: 'running', executor: 7 })
+    expect(await dispatches.get(TENANT, cancelled.trace_id)).to.include({ status: 'error' })
+  })
+
+  it('without payloads the input is deleted at the end, and the output is kept for 24 hours without its raw text', async () => {
+    const dispatch = await run({ keeps_payloads: false })
+    const { trace_id } = dispatch
+    const ended = await dispatches.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })
+    expect(await isStored(DISPATCH_INPUTS, { trace_id })).to.equal(false)
+    const output_id = ended?.output_id ?? ''
+    expect(await isStored(DISPATCH_OUTPUTS, { output_id })).to.equal(false)
+    expect(await isStored(DISPATCH_ANSWERS, { output_id })).to.equal(true)
+    expect(await dispatches.output(TENANT, ended as Dispatch)).to.deep.equal({ ...OUTPUT, raw_output: '' })
+    clock += DAY_MS
+    expect(await dispatches.output(TENANT, ended as Dispatch)).to.equal(undefined)
+    expect(await dispatches.get(TENANT, trace_id)).to.deep.equal(ended)
+  })
+
+  it('without payloads the input of an execution that never began is deleted, too, or expires after 24 hours', async () => {
+    const [cancelled, forgotten] = [await queue({ keeps_payloads: false }), await queue({ keeps_payloads: false })]
+    await dispatches.end(TENANT, cancelled.trace_id, { executor: null, result: FAILED })
+    expect(await isStored(DISPATCH_INPUTS, { trace_id: cancelled.trace_id })).to.equal(false)
+    expect(await dispatches.input(TENANT, forgotten.trace_id)).to.deep.equal(INPUT)
+    clock += DAY_MS
+    expect(await dispatches.input(TENANT, forgotten.trace_id)).to.equal(undefined)
+  })
+
+  it('a record expires with its payloads, and not before', async () => {
+    const dispatch = await run({ expires_at: new Date(clock + 2 * DAY_MS).toISOString() })
+    const { trace_id } = dispatch
+    const ended = (await dispatches.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })) as Dispatch
+    const found = async () => [
+      await dispatches.get(TENANT, trace_id),
+      await dispatches.input(TENANT, trace_id),
+      await dispatches.output(TENANT, ended),
+    ]
+    clock += 2 * DAY_MS - 1
+    expect(await found()).to.deep.equal([ended, INPUT, OUTPUT])
+    clock += 1
+    expect(await found()).to.deep.equal([undefined, undefined, undefined])
+  })
+
+  it('D6.5: a rejected request is recorded with its input, whatever it names', async () => {
+    const error = { status: 400, type: 'invalid_request_error', message: 'x'.repeat(1e6) }
+    const names = { provider_instance: 'i'.repeat(9e6), model: '\0\ud800' }
+    const rejected = newDispatch(clock, { status: 'rejected', error, ...names, ended_at: now().toISOString() })
+    await dispatches.create(TENANT, rejected, { text: 'x'.repeat(9e6) })
+    const found = await dispatches.get(TENANT, rejected.trace_id)
+    expect(found).to.include({ status: 'rejected', model: '\0\ud800' })
+    expect(found?.provider_instance).to.have.length.below(1_000)
+    expect(found?.error?.message).to.have.length.below(5_000)
+    expect(await dispatches.input(TENANT, rejected.trace_id)).to.equal(undefined)
+    const short = newDispatch(clock, { status: 'rejected' })
+    await dispatches.create(TENANT, short, INPUT)
+    expect(await dispatches.input(TENANT, short.trace_id)).to.deep.equal(INPUT)
+    const secret = newDispatch(clock, { status: 'rejected', keeps_payloads: false })
+    await dispatches.create(TENANT, secret, INPUT)
+    expect(await dispatches.input(TENANT, secret.trace_id)).to.equal(undefined)
+  })
+
+  it('an input above the limit of the store is refused with 413, and no dispatch is stored', async () => {
+    const dispatch = newDispatch(clock)
+    const failure = await dispatches.create(TENANT, dispatch, { text: 'x'.repeat(9e6) }).catch((cause) => cause)
+    expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'invalid_request', status: 413, param: '/input' })
+    expect(await dispatches.get(TENANT, dispatch.trace_id)).to.equal(undefined)
+  })
+
+  it('a new dispatch of which one write fails is not there, unless an earlier call has stored it', async () => {
+    for (const failing of ['insert dispatches', 'insert dispatch_inputs']) {
+      const { watched, failAt } = watchStore(store)
+      failAt(failing)
+      const dispatch = newDispatch(clock)
+      const create = () => createDispatches(watched).create(TENANT, dispatch, INPUT)
+      expect(await create().catch((cause: Error) => cause.message)).to.equal('stopped')
+      expect(await dispatches.get(TENANT, dispatch.trace_id)).to.equal(undefined)
+      await dispatches.create(TENANT, dispatch, INPUT)
+      expect(await create().catch((cause: Error) => cause.message)).to.equal('stopped')
+      expect(await dispatches.get(TENANT, dispatch.trace_id)).to.deep.equal(dispatch)
+      expect(await dispatches.input(TENANT, dispatch.trace_id)).to.deep.equal(INPUT)
+    }
+  })
+
+  it('an output above the limit of the store ends the execution with an error that says so', async () => {
+    const { trace_id } = await run()
+    const output = { ...OUTPUT, output: { text: 'x'.repeat(9e6) }, raw_output: 'x'.repeat(9e6) }
+    const ended = await dispatches.end(TENANT, trace_id, { executor: 7, result: OK, output })
+    expect(ended).to.include({ status: 'error', turns: OK.turns })
+    expect(ended?.error).to.include({ status: 502, type: 'upstream_error' })
+    expect(ended?.error?.message).to.include('cannot be stored')
+    expect((await dispatches.output(TENANT, ended as Dispatch))?.output).to.equal(null)
+  })
+
+  dispatchListContract(() => ({ dispatches, now: () => clock }))
+}

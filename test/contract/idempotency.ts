@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createIdempotency, type Idempotency } from '../../shared/store/idempotency.ts'
+import type { Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { OpenStore } from './store.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+const RESERVED = { state: 'reserved' }
+
+/** The tests of idempotency keys, which every store passes. */
+export function idempotencyContract(open: OpenStore): void {
+  let store: Store
+  let idempotency: Idempotency
+  let clock = Date.now()
+  let keys = 0
+  const newUse = () => ({ operation: 'flow_run', key: `key ${++keys}` })
+  before(async () => {
+    store = await open(COLLECTIONS, () => clock)
+    idempotency = createIdempotency(store)
+  })
+  after(() => store.close())
+
+  it('D6.6: a key stands for its first execution; the same request gets its id, another one a mismatch', async () => {
+    const use = newUse()
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })).to.deep.equal(RESERVED)
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'two' })).to.deep.equal({
+      state: 'taken',
+      id: 'one',
+    })
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'x', id: 'two' })).to.deep.equal({ state: 'mismatch' })
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })).to.deep.equal(RESERVED)
+  })
+
+  it('a key is separate in each tenant and for each operation', async () => {
+    const use = newUse()
+    const request = { ...use, hash: 'h', id: 'one' }
+    expect(await idempotency.reserve(TENANT, request)).to.deep.equal(RESERVED)
+    expect(await idempotency.reserve(OTHER, { ...request, id: 'two' })).to.deep.equal(RESERVED)
+    const plan = { ...request, operation: 'plan_submit', id: 'three' }
+    expect(await idempotency.reserve(TENANT, plan)).to.deep.equal(RESERVED)
+  })
+
+  it('of 30 requests with one key one reserves it, and all others get its id', async () => {
+    const use = newUse()
+    const other = createIdempotency(store)
+    const all = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        (i % 2 ? idempotency : other).reserve(TENANT, { ...use, hash: 'h', id: `${i}` }),
+      ),
+    )
+    const winner = all.findIndex(({ state }) => state === 'reserved')
+    expect(all.filter(({ state }) => state === 'reserved')).to.have.length(1)
+    for (const [i, each] of all.entries())
+      if (i !== winner) expect(each).to.deep.equal({ state: 'taken', id: `${winner}` })
+  })
+
+  it('of several that replace a lost execution one succeeds', async () => {
+    const use = newUse()
+    await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'lost' })
+    const replace = (to: string, from = 'lost') => idempotency.replace(TENANT, { ...use, from, to })
+    const won = await Promise.all(['a', 'b', 'c', 'd'].map((to) => replace(to)))
+    expect(won.filter(Boolean)).to.have.length(1)
+    const id = ['a', 'b', 'c', 'd'][won.indexOf(true)] ?? ''
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'x' })).to.deep.equal({ state: 'taken', id })
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'y', id: 'x' })).to.deep.equal({ state: 'mismatch' })
+    expect(await replace(id)).to.equal(true)
+    expect(await replace('late')).to.equal(false)
+    expect(await idempotency.replace(TENANT, { ...newUse(), from: 'lost', to: 'x' })).to.equal(false)
+  })
+
+  it('a key is freed only by the execution that it stands for', async () => {
+    const use = newUse()
+    await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })
+    await idempotency.release(TENANT, { ...use, id: 'two' })
+    await idempotency.release(OTHER, { ...use, id: 'one' })
+    expect((await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'two' })).state).to.equal('taken')
+    await idempotency.release(TENANT, { ...use, id: 'one' })
+    await idempotency.release(TENANT, { ...use, id: 'one' })
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'other', id: 'two' })).to.deep.equal(RESERVED)
+  })
+
+  it('D6.6: a key is forgotten 24 hours after it was reserved, also when its execution was replaced', async () => {
+    const use = newUse()
+    await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })
+    clock += 80_000_000
+    expect(await idempotency.replace(TENANT, { ...use, from: 'one', to: 'two' })).to.equal(true)
+    clock += 6_399_999
+    expect((await idempotency.reserve(TENANT, { ...use, hash: 'x', id: 'three' })).state).to.equal('mismatch')
+    clock += 1
+    expect(await idempotency.reserve(TENANT, { ...use, hash: 'x', id: 'three' })).to.deep.equal(RESERVED)
+  })
+}

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { Executor, type ExecutorDeps } from '../../services/executor/executor.ts'
+import type { CancelCode } from '../../services/runs/run.ts'
+import { errorEvent } from '../../shared/events.ts'
+import { newTraceId, runIdOf } from '../../shared/ids.ts'
+import { createLog } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
+import type { ConsumeOptions, Job, JobHandler } from '../../shared/queue/port.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { until } from '../support/until.ts'
+
+const TENANT = DEFAULT_TENANT
+const job: Job = { kind: 'flow', tenant: TENANT, id: 'trace_1' }
+
+/** An executor whose queue hands out what the test passes to `handle` and `onGivenUp`. */
+async function setUp(changes: Partial<ExecutorDeps> = {}) {
+  const lines: string[] = []
+  const removed: string[] = []
+  const executor = new Executor({
+    limits: { runsPerWorker: 3, runResumeMs: 60_000 },
+    workspaces: { open: () => '', remove: async (_tenant, id) => void removed.push(id) },
+    metrics: NO_METRICS,
+    log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
+    ...changes,
+  })
+  const handling: Promise<void>[] = []
+  const handled: string[] = []
+  let taken: { kind: string; handle: JobHandler; options: ConsumeOptions } | undefined
+  let isDrained = false
+  await executor.start(
+    async (kind, handler, options) => {
+      taken = { kind, handle: handler, options }
+      const drain = async () => {
+        isDrained = true
+        await Promise.all(handling)
+      }
+      return { drain, close: async () => {} }
+    },
+    {
+      async handle({ id }) {
+        handled.push(`handled ${id}`)
+        const run = executor.runs.open({ id: runIdOf(newTraceId()), tenant: TENANT, sessionId: undefined })
+        await run.execute(async function* (_run, signal) {
+          if (!signal.aborted) await once(signal, 'abort')
+          yield errorEvent(signal.reason as CancelCode, 'ended')
+        })
+      },
+      givenUp: async ({ id }) => void handled.push(`given up ${id}`),
+    },
+  )
+  if (!taken) throw new Error('nothing was consumed')
+  const { handle, options, kind } = taken
+  const take = () => {
+    const work = handle(job)
+    handling.push(work)
+    return work
+  }
+  const eventsOf = () =>
+    executor.runs
+      .list(TENANT, { limit: 10 })
+      .runs.map(({ run_id }) => String(executor.inbox.followRun(TENANT, run_id, 0).take()?.text))
+  return { executor, take, options, kind, handled, handling, lines, removed, eventsOf, isDrained: () => isDrained }
+}
+
+describe('executor', () => {
+  it('takes RUNS_PER_WORKER flows at a time, and hands each to its work', async () => {
+    const { kind, options, handled, take, executor } = await setUp()
+    expect([kind, options.concurrency]).to.deep.equal(['flow', 3])
+    void take()
+    await options.onGivenUp({ ...job, id: 'trace_2' })
+    expect(handled).to.deep.equal(['handled trace_1', 'given up trace_2'])
+    expect(executor.liveRuns()).to.equal(1)
+    await executor.drain(0)
+  })
+
+  it('a drain takes no further job at once, and lets runs end for the grace time; the others end with worker_draining', async () => {
+    const { executor, take, isDrained, eventsOf } = await setUp()
+    void take()
+    const since = performance.now()
+    const drained = executor.drain(100)
+    expect([executor.isDraining(), isDrained(), executor.liveRuns()]).to.deep.equal([true, true, 1])
+    await drained
+    expect(performance.now() - since).to.be.within(90, 1_000)
+    expect(executor.liveRuns()).to.equal(0)
+    expect(eventsOf().join()).to.include('"code":"worker_draining"')
+  })
+
+  it('a drain leaves a job behind that has not ended two seconds after the grace time', async () => {
+    const { executor, handling, lines } = await setUp()
+    handling.push(new Promise(() => {}))
+    const since = performance.now()
+    await executor.drain(0)
+    expect(performance.now() - since).to.be.within(1_900, 4_000)
+    expect(lines.join()).to.include('leaves jobs behind')
+  })
+
+  it('D4.8: an evicted executor ends its runs with worker_lost and goes on', async () => {
+    const { executor, take, eventsOf } = await setUp()
+    const work = take()
+    executor.abortAll()
+    await work
+    expect(eventsOf().join()).to.include('"code":"worker_lost"')
+    expect(executor.isDraining()).to.equal(false)
+  })
+
+  it('removes the folder of a run when the run is forgotten', async () => {
+    const { executor, take, removed } = await setUp({ limits: { runsPerWorker: 3, runResumeMs: 1 } })
+    await take() // Nobody reads it, so it is forgotten, which ends it.
+    await until(() => removed.length > 0, { what: 'the folder to be removed' })
+    expect(removed[0]).to.match(/^run_00000000/)
+    expect(executor.runs.list(TENANT, { limit: 10 }).runs).to.deep.equal([])
+  })
+})

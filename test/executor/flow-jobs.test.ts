@@ -1,0 +1,255 @@
+import { expect } from 'chai'
+import { FlowJobs, type FlowJobsDeps } from '../../services/executor/flow-jobs.ts'
+import { Runs } from '../../services/runs/runs.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { FlowEvent } from '../../shared/events.ts'
+import { isLost } from '../../shared/flows/calls/settle.ts'
+import type { FlowExecution } from '../../shared/flows/execute/agents.ts'
+import type { FlowOutcome } from '../../shared/flows/execute/execute.ts'
+import type { Dispatch, FlowDefinition } from '../../shared/flows/port.ts'
+import { runIdOf } from '../../shared/ids.ts'
+import { createLog } from '../../shared/log.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
+import { useHistory } from '../flows/history-setup.ts'
+
+const EPOCH = 7
+const OUTCOME: FlowOutcome = { ...OK, ...OUTPUT, status: 'ok' }
+const DEFINITION: FlowDefinition = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: true }
+
+const started = (traceId: string): FlowEvent => ({
+  type: 'started',
+  trace_id: traceId,
+  flow_id: 'summarize',
+  flow_version: 3,
+  provider_instance: 'main',
+  model: 'm1',
+  at: '2026-11-22T10:00:00.000Z',
+})
+
+describe('the jobs that execute flows', () => {
+  const history = useHistory()
+
+  /** An executor whose flows end as `outcome` says; `executed` holds what it has executed. */
+  function createExecutor(changes: Partial<FlowJobsDeps> = {}, outcome: FlowOutcome = OUTCOME) {
+    const executed: FlowExecution[] = []
+    const remembered: unknown[] = []
+    const announced: string[] = []
+    const runs = new Runs(
+      { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
+      { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
+    )
+    const jobs = new FlowJobs({
+      runs,
+      dispatches: history.dispatches,
+      library: { definitionOf: async () => DEFINITION },
+      compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: true }),
+      memory: {
+        promptText: async () => 'what was corrected',
+        async remember(_tenant, uid, precedent) {
+          remembered.push({ uid, ...precedent })
+          return true
+        },
+      },
+      async *execute(_tenant, execution) {
+        executed.push(execution)
+        yield started(execution.traceId)
+        return outcome
+      },
+      executors: { isAlive: async (epoch) => epoch === EPOCH },
+      epoch: () => EPOCH,
+      isHeld: () => true,
+      announce: (runId) => announced.push(runId),
+      log: createLog({ level: 'error', write: () => {} }),
+      ...changes,
+    })
+    const handle = ({ trace_id: id }: Dispatch) => jobs.handle({ kind: 'flow', tenant: TENANT, id })
+    const eventsOf = ({ trace_id: id }: Dispatch) => {
+      const text = runs.get(TENANT, runIdOf(id)).follow(0).take()?.text.toString() ?? ''
+      return Array.from(text.matchAll(/^event: (\w+)\ndata: (.*)$/gm), ([, type, data = '']) => ({
+        type,
+        ...(JSON.parse(data) as object),
+      }))
+    }
+    return { jobs, handle, eventsOf, executed, remembered, announced }
+  }
+
+  const read = async ({ trace_id: id }: Dispatch) => history.dispatches.get(TENANT, id)
+
+  it('claim the dispatch, execute it with its input and memory, and record how it ended before they say so', async () => {
+    const { handle, executed, announced, eventsOf } = createExecutor()
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(executed).to.have.length(1)
+    expect(executed[0]).to.deep.include({
+      traceId: dispatch.trace_id,
+      input: INPUT,
+      route: { instance: 'main', model: 'm1' },
+      fallback: { instance: 'other', model: 'm2' },
+      memory: 'what was corrected',
+    })
+    expect(announced).to.deep.equal([runIdOf(dispatch.trace_id)])
+    const ended = await read(dispatch)
+    expect(ended).to.deep.include({ status: 'ok', executor: EPOCH, turns: 2 })
+    expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(['started', 'result'])
+    expect(eventsOf(dispatch)[1]).to.deep.include({ verdict: 'ok', output: OUTPUT.output, at: ended?.ended_at })
+  })
+
+  it('keep a confirmed output of a flow that evolves, and none of an evaluation or of a wrong output', async () => {
+    const { handle, remembered } = createExecutor()
+    await handle(await history.queue({ kind: 'evaluation' }))
+    expect(remembered).to.deep.equal([])
+    await handle(await history.queue())
+    expect(remembered).to.deep.equal([{ uid: 'flow_1', input: INPUT, output: OUTPUT.output }])
+
+    const wrong = createExecutor({}, { ...OUTCOME, status: 'invalid_output', output: null })
+    await wrong.handle(await history.queue())
+    expect(wrong.remembered).to.deep.equal([])
+  })
+
+  it('answer all the same when the precedent cannot be kept', async () => {
+    const memory = { promptText: async () => '', remember: async () => Promise.reject(new Error('the store is away')) }
+    const { handle, eventsOf } = createExecutor({ memory })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(eventsOf(dispatch).at(-1)).to.deep.include({ type: 'result', verdict: 'ok' })
+  })
+
+  it('execute a dispatch once, however many jobs there are for it; the others wait for its end', async () => {
+    const gate = Promise.withResolvers<void>()
+    const executed: string[] = []
+    const slow = createExecutor({
+      async *execute(_tenant, { traceId }) {
+        executed.push(traceId)
+        yield started(traceId)
+        await gate.promise
+        return OUTCOME
+      },
+    })
+    const dispatch = await history.queue()
+    const first = slow.handle(dispatch)
+    const other = createExecutor({ epoch: () => 8 })
+    const second = other.handle(dispatch).then(() => 'the other job is over')
+    const again = slow.handle(dispatch)
+    expect(await Promise.race([second, first.then(() => 'done'), Promise.resolve('both wait')])).to.equal('both wait')
+    gate.resolve()
+    await Promise.all([first, second, again])
+    expect(executed).to.deep.equal([dispatch.trace_id])
+    expect(other.executed).to.deep.equal([])
+    expect(await read(dispatch)).to.deep.include({ status: 'ok', executor: EPOCH })
+  })
+
+  it('end a dispatch whose executor died, and do not execute it again', async () => {
+    const { handle, executed } = createExecutor()
+    const dispatch = await history.queue()
+    await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
+    await handle(dispatch)
+    expect(executed).to.deep.equal([])
+    expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
+  })
+
+  it('leave one alone that has ended', async () => {
+    const { handle, executed } = createExecutor()
+    const dispatch = await history.queue()
+    const ended = await history.end(dispatch)
+    await handle(dispatch)
+    expect(executed).to.deep.equal([])
+    expect(await read(dispatch)).to.deep.equal(ended)
+  })
+
+  it('write nothing when the lease was lost meanwhile, and say that the result is not recorded', async () => {
+    let isHeld = true
+    const { handle, eventsOf, remembered } = createExecutor({
+      isHeld: () => isHeld,
+      async *execute(_tenant, { traceId }) {
+        yield started(traceId)
+        isHeld = false
+        return OUTCOME
+      },
+    })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(eventsOf(dispatch).at(-1)).to.deep.include({ type: 'error', code: 'storage_unavailable', status: 503 })
+    expect(remembered).to.deep.equal([])
+    expect(await history.dispatches.output(TENANT, (await read(dispatch)) ?? dispatch)).to.equal(undefined)
+  })
+
+  it('end what they have claimed although the answer of the store was lost', async () => {
+    const { dispatches } = history
+    const { handle, executed } = createExecutor({
+      dispatches: {
+        create: (...args) => dispatches.create(...args),
+        get: (...args) => dispatches.get(...args),
+        input: (...args) => dispatches.input(...args),
+        output: (...args) => dispatches.output(...args),
+        end: (...args) => dispatches.end(...args),
+        async begin(...args) {
+          if (await dispatches.begin(...args)) throw new AppError('unavailable', 'no answer')
+          return undefined
+        },
+      },
+    })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(executed).to.deep.equal([])
+    expect(await read(dispatch)).to.have.nested.property('error.status', 503)
+  })
+
+  it('fail a run whose flow was deleted with 502, and say so', async () => {
+    const { handle, eventsOf } = createExecutor({ library: { definitionOf: async () => undefined } })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(await read(dispatch)).to.have.nested.property('error.status', 502)
+    expect(eventsOf(dispatch).at(-1)).to.deep.include({ type: 'error', status: 502 })
+  })
+
+  it('read no memory that no prompt holds', async () => {
+    const refuse = async () => Promise.reject(new Error('nobody needs it'))
+    const { handle, executed } = createExecutor({
+      compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: false }),
+      memory: { promptText: refuse, remember: refuse },
+    })
+    await handle(await history.queue())
+    expect(executed.map(({ memory }) => memory)).to.deep.equal([''])
+  })
+
+  it('fail a run whose input was not stored with 503, so that it may be sent again', async () => {
+    const { dispatches } = history
+    const { handle, executed } = createExecutor({
+      dispatches: {
+        create: (...args) => dispatches.create(...args),
+        get: (...args) => dispatches.get(...args),
+        input: async () => undefined,
+        output: (...args) => dispatches.output(...args),
+        begin: (...args) => dispatches.begin(...args),
+        end: (...args) => dispatches.end(...args),
+      },
+    })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(executed).to.deep.equal([])
+    const ended = await read(dispatch)
+    expect(ended && isLost(ended)).to.equal(true)
+  })
+
+  it('report a bug as internal error, without its text', async () => {
+    const { handle } = createExecutor({
+      execute() {
+        throw new TypeError('sk-secret is not a function')
+      },
+    })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    const ended = await read(dispatch)
+    expect(ended?.error).to.deep.include({ status: 500, type: 'internal_error' })
+    expect(JSON.stringify(ended)).to.not.contain('sk-secret')
+  })
+
+  it('end a dispatch as lost when its executors have died each time', async () => {
+    const { jobs } = createExecutor()
+    const dispatch = await history.queue()
+    await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
+    await jobs.givenUp({ kind: 'flow', tenant: TENANT, id: dispatch.trace_id })
+    expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
+  })
+})

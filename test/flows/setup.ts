@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AppError } from '../../shared/errors.ts'
+import type { JsonObject } from '../../shared/events.ts'
+import { createFlowCompiler } from '../../shared/flows/compile.ts'
+import { FlowLibrary } from '../../shared/flows/library.ts'
+import { FlowMemory } from '../../shared/flows/memory.ts'
+import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { FlowMemoryStore } from '../../shared/store/flow-memory.ts'
+import { FlowStore } from '../../shared/store/flows.ts'
+import type { Store } from '../../shared/store/port.ts'
+import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+
+export const TENANT = 't_1' as TenantId
+export const OTHER = 't_2' as TenantId
+
+export const BODY = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
+
+/** Refuses the schemas that have the property `broken`; its value is the path. */
+export const CHECKER: Pick<SchemaChecker, 'problemWith'> = {
+  async problemWith({ broken }) {
+    return typeof broken === 'string' ? { path: broken, message: 'is broken' } : undefined
+  },
+}
+
+export type Opened = { library: FlowLibrary; memory: FlowMemory; compiled: JsonObject[]; flows: FlowStore }
+
+/** Puts a library together as one process does. `compiled` collects the definitions that it compiles. */
+export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () => new Date() } = {}): Opened {
+  const flows = new FlowStore(store, { now })
+  const entries = new FlowMemoryStore(store)
+  const compiled: JsonObject[] = []
+  const compile = createFlowCompiler({ checker: CHECKER, tools: () => tools })
+  const library = new FlowLibrary({
+    store: flows,
+    memory: entries,
+    tools: () => tools,
+    now,
+    compile(definition) {
+      compiled.push(definition)
+      return compile(definition)
+    },
+  })
+  return { library, memory: new FlowMemory({ flows, entries, now }), compiled, flows }
+}
+
+/** Opens a store of its own before the enclosing `describe`, and deletes it afterwards. */
+export function useStore(): { readonly store: Store } {
+  let dir = ''
+  let store: Store | undefined
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
+    store = await openSqliteStore({ file: join(dir, 'flows.db'), collections: COLLECTIONS })
+  })
+  after(async () => {
+    await store?.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  return {
+    get store() {
+      return store ?? missing()
+    },
+  }
+}
+
+function missing(): never {
+  throw new Error('the store is opened by the `before` hook; use it in hooks and tests')
+}
+
+/** The refusal with which the call ends. */
+export async function refusalOf(call: Promise<unknown>): Promise<AppError> {
+  const cause = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (cause instanceof AppError) return cause
+  throw cause ?? new Error('the call was not refused')
+}
