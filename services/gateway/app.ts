@@ -19,7 +19,12 @@ import { constantHeaders } from './middleware/headers.ts'
 import { limitRate } from './middleware/rate-limit.ts'
 import { type ConfigSurface, configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
+import { type DispatchSurface, dispatchRoutes } from './routes/dispatches.ts'
 import { explorerRoutes } from './routes/docs.ts'
+import { flowMemoryRoutes } from './routes/flow-memory.ts'
+import { flowRunRoutes } from './routes/flow-runs.ts'
+import type { FlowSurface } from './routes/flow-surface.ts'
+import { flowRoutes } from './routes/flows.ts'
 import { health } from './routes/health.ts'
 import { sendMessage } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
@@ -44,6 +49,10 @@ export type AppDeps = {
   config: ConfigSurface | undefined
   /** `undefined` with it. */
   transcription: TranscriptionDeps | undefined
+  /** `undefined` when the process has no store. */
+  flows: FlowSurface | undefined
+  /** `undefined` when the process has no store, or keeps no history (DISPATCH_STORE). */
+  dispatches: DispatchSurface | undefined
   identify: Identify
   /** The credentials that `identify` requires, for the API description. */
   authentication: Authentication
@@ -91,7 +100,17 @@ export function createApp(deps: AppDeps): Express {
 }
 
 /** The routes that require a token and count against the rate limit. */
-function guardedRoutes({ broker, log, metrics, tools, ledger, config, ...deps }: AppDeps): RouteTable {
+function guardedRoutes({
+  broker,
+  log,
+  metrics,
+  tools,
+  ledger,
+  config,
+  flows,
+  dispatches,
+  ...deps
+}: AppDeps): RouteTable {
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
   const sessions = sessionRoutes({ broker, readBody })
@@ -109,6 +128,10 @@ function guardedRoutes({ broker, log, metrics, tools, ledger, config, ...deps }:
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
+    ...flowRoutes({ flows, readBody }),
+    ...flowMemoryRoutes({ flows, readBody }),
+    ...flowRunRoutes({ flows, readBody, relay }),
+    ...dispatchRoutes({ dispatches, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
   }

@@ -1,12 +1,16 @@
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
+import { createFlowRuns } from '../../shared/flows/calls/flow-runs.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
-import { openStore } from '../wiring/store.ts'
+import { openClusterStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openTools } from '../wiring/tools.ts'
 import { drainGateway } from './drain.ts'
+import { openFlowSurface } from './open-flows.ts'
 import { openHttp } from './open-http.ts'
 
 /** For each closer, beyond its share of DRAIN_SECS. */
@@ -17,17 +21,22 @@ await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics } = ops
   const link = await openRedisLink(config.redisUrl ?? '')
-  const relay = new GatewayRelay(link, { pid: process.pid, log, metrics })
+  const queue = createBullQueue(config.redisUrl ?? '')
+  const store = await openClusterStore(config, log)
+  const jobs = store && createFlowRuns({ dispatches: store.dispatches, queue })
+  const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs })
   await relay.join()
-  const { toolBox, close: closeTools } = await openTools(config, log)
-  const store = await openStore(config, 'cluster', log)
+  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
+  const { broker, executors } = relay
+  const flowParts = { store, toolBox, schemas, configs: tenantConfig?.configs, queue, broker, executors, log }
   const http = await openHttp(config, {
     form: 'cluster',
-    broker: relay.broker,
+    broker,
     tools: toolBox.tools,
     ledger: store?.ledger,
     tenantConfig,
+    ...(await openFlowSurface(config, flowParts)),
     link,
     log,
     metrics,
@@ -43,11 +52,8 @@ await runProcess('cluster', async (config, log) => {
         close: () => drainGateway(config.drainMs, { relay, http }),
       },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
-      { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
-      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
-      { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
-      { name: 'redis', deadlineMs: CLOSE_MS, close: link.close },
-      ops.close,
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
     ],
   }
 })

@@ -15,6 +15,8 @@ import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiter } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
+import type { DispatchSurface } from './routes/dispatches.ts'
+import type { FlowSurface } from './routes/flow-surface.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
@@ -26,6 +28,10 @@ type HttpParts = {
   ledger: Ledger | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
+  /** `undefined` when the process has no store. */
+  flows: FlowSurface | undefined
+  /** `undefined` when the process has no store, or keeps no history. */
+  dispatches: DispatchSurface | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   log: Log
@@ -35,7 +41,7 @@ type HttpParts = {
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, broker, tools, ledger, tenantConfig, link, log, metrics }: HttpParts,
+  { form, broker, tools, ledger, tenantConfig, flows, dispatches, link, log, metrics }: HttpParts,
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
@@ -49,6 +55,8 @@ export async function openHttp(
     ledger,
     config: tenantConfig && { ...tenantConfig, providers: providerSpecs },
     transcription: transcription.deps,
+    flows,
+    dispatches,
     identify,
     authentication,
     limiter,

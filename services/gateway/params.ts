@@ -10,6 +10,10 @@ export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,1
 export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
+/** A flow's name is its id (D6.1). */
+export const FLOW: IdForm = { noun: 'flow', pattern: /^[a-z0-9][a-z0-9_-]{0,63}$/ }
+export const FLOW_VERSION: IdForm = { noun: 'version of this flow', pattern: /^[1-9]\d{0,9}$/ }
+export const TRACE: IdForm = { noun: 'execution', pattern: /^trace_[0-9a-f]{32}$/ }
 /** Names of instances and secrets (D2.11). */
 export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }
 
@@ -28,9 +32,36 @@ export function queryValue(req: Request, name: string, form: ValueForm): string 
   return value === undefined ? undefined : checkValue(value, name, form)
 }
 
+/** Returns a number from the query. Throws `invalid_request` when it is outside the range. */
+export function queryNumber(req: Request, name: string, [min, max]: readonly [number, number]): number | undefined {
+  const wanted = `a number from ${min} to ${max}`
+  const text = queryValue(req, name, { pattern: NUMBER, wanted })
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (value >= min && value <= max) return value
+  throw invalidRequest(`${name} must be ${wanted}`, { param: `/${name}` })
+}
+
+/** A number as JSON writes it; at most 40 characters. */
+const NUMBER = /^(?=.{1,40}$)\d+(\.\d+)?(e[+-]?\d+)?$/i
+
+/** Returns a query parameter whose form the service behind the route checks. */
+export const queryText = (req: Request, name: string): string | undefined => queryValue(req, name, TEXT)
+
+const TEXT: ValueForm = { pattern: /^[^]{0,1024}$/, wanted: 'a text of at most 1024 characters' }
+
 export function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm): string {
   if (typeof value === 'string' && pattern.test(value)) return value
   throw invalidRequest(`${name} must be ${wanted}, given once`, { param: `/${name}` })
+}
+
+const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }
+
+/** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5). */
+export function lastEventId(req: Request): number {
+  const header = req.headers['last-event-id']
+  if (header !== undefined) return Number(checkValue(header, 'Last-Event-ID', EVENT_ID))
+  return Number(queryValue(req, 'last_event_id', EVENT_ID) ?? 0)
 }
 
 const DEFAULT_LIMIT = 50

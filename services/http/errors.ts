@@ -42,6 +42,7 @@ function sendError(req: Request, res: Response, error: AppError): void {
   if (error.kind === 'authentication' && !res.hasHeader('WWW-Authenticate')) {
     res.setHeader('WWW-Authenticate', challengeOf(error))
   }
+  if (error.traceId !== undefined) res.setHeader('X-Trace-ID', error.traceId)
   const retryAfterSecs = error.retryAfterSecs ?? (error.kind === 'rate_limit' ? 1 : undefined)
   if (retryAfterSecs !== undefined) res.setHeader('Retry-After', Math.max(1, Math.ceil(retryAfterSecs)))
   if (res.shouldKeepAlive || req.complete) res.end(body)

@@ -27,6 +27,7 @@ export function logRequests(log: Log): RequestHandler {
         status: res.headersSent ? res.statusCode : CLIENT_LEFT,
         ms: Math.round(performance.now() - start),
         run_id: res.getHeader('X-Run-ID'),
+        trace_id: res.getHeader('X-Trace-ID'),
         ...(!res.writableFinished && { is_cut: true }),
       })
     })

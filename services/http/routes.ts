@@ -3,8 +3,11 @@ import { AppError } from '../../shared/errors.ts'
 
 type Method = 'get' | 'post' | 'put' | 'delete'
 
-/** Maps each path to the handlers of its methods. */
-export type RouteTable = Record<string, Partial<Record<Method, RequestHandler>>>
+/**
+ * Maps each path to the handlers of its methods. `otherwise` gets the requests of all other methods before they are refused; with
+ * `next('route')` it passes one on to the next path that matches.
+ */
+export type RouteTable = Record<string, Partial<Record<Method | 'otherwise', RequestHandler>>>
 
 /**
  * Creates a router from a table. A method that a path does not list is answered with 405 and `Allow` (D2.2); `everywhere` names
@@ -12,10 +15,11 @@ export type RouteTable = Record<string, Partial<Record<Method, RequestHandler>>>
  */
 export function createRoutes(table: RouteTable, everywhere: readonly string[] = []): Router {
   const router = Router({ caseSensitive: true })
-  for (const [path, handlers] of Object.entries(table)) {
+  for (const [path, { otherwise, ...handlers }] of Object.entries(table)) {
     const route = router.route(path)
     const methods = Object.keys(handlers) as Method[]
     for (const method of methods) route[method](handlers[method] ?? [])
+    if (otherwise) route.all(otherwise)
     route.all(refuseMethod(allowOf(methods, everywhere)))
   }
   return router

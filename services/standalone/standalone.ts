@@ -4,12 +4,14 @@ import { ALWAYS_HELD } from '../../shared/broker/port.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Closer } from '../../shared/shutdown.ts'
+import { openFlowSurface } from '../gateway/open-flows.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { SILENT_BELL } from '../wiring/config-bell.ts'
-import { openStore } from '../wiring/store.ts'
+import { openStandaloneStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
+import { openLocalExecutor } from './open-local-executor.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
@@ -21,46 +23,43 @@ const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined }
 export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 
 /**
- * Opens a gateway and a worker in one process, connected by the in-process broker. Both listeners accept requests when it
- * resolves.
+ * Opens a gateway, a worker and an executor in one process, connected by the in-process broker and queue. Both listeners accept
+ * requests when it resolves.
  */
 export async function openStandalone(config: Config, log: Log): Promise<Standalone> {
   const ops = await openOps(config, { form: 'standalone', log })
   const { metrics } = ops
   const permissions = createMemoryPermissionStore()
-  const store = await openStore(config, 'standalone', log)
+  const store = await openStandaloneStore(config)
   const tenantConfig = await openTenantConfig(config, { store, bell: SILENT_BELL, log })
   const parts = { permissions, lineStore: store, metrics, tenantConfig, ...ALONE }
-  const { worker, toolBox, close: closeTools } = await openWorker(config, log, parts)
-  const broker = createMemoryBroker(worker.inbox, permissions)
-  const http = await openHttp(config, {
-    form: 'standalone',
-    broker,
-    tools: toolBox.tools,
-    ledger: store?.ledger,
-    tenantConfig,
-    link: undefined,
-    log,
-    metrics,
-  })
+  const { worker, toolBox, schemas, close: closeTools } = await openWorker(config, log, parts)
+  const executor = openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, metrics, log })
+  const { queue, executors } = executor
+  const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
+  const flowParts = { store, toolBox, schemas, configs: tenantConfig?.configs, queue, broker, executors, log }
+  const surfaces = await openFlowSurface(config, flowParts)
+  const { tools } = toolBox
+  const { ledger } = store
+  const httpParts = { form: 'standalone', broker, tools, ledger, tenantConfig, link: undefined, log, metrics } as const
+  const http = await openHttp(config, { ...httpParts, ...surfaces })
+  await executor.start()
   ops.ready({})
-  /** The worker refuses new runs; requests that answer, cancel or follow a running one are still served. */
+  /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
   const drain = async () => {
     const startedAt = performance.now()
     http.drain()
-    await worker.drain(config.drainMs)
+    await Promise.all([worker.drain(config.drainMs), executor.drain(config.drainMs)])
     await http.close(STREAMS_MS, config.drainMs - (performance.now() - startedAt))
   }
-  return {
-    url: http.url,
-    opsUrl: ops.url,
-    closers: [
-      ops.drain,
-      { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
-      { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
-      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
-      { name: 'store', deadlineMs: CLOSE_MS, close: async () => store?.close() },
-      ops.close,
-    ],
-  }
+  const closers: Closer[] = [
+    ops.drain,
+    { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
+    { name: 'queue', deadlineMs: CLOSE_MS, close: executor.close },
+    { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
+    { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
+    { name: 'store', deadlineMs: CLOSE_MS, close: () => store.close() },
+    ops.close,
+  ]
+  return { url: http.url, opsUrl: ops.url, closers }
 }

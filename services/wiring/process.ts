@@ -43,7 +43,7 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
     flushCompileCache() // Node writes it at exit, which a killed process never reaches.
   } catch (cause) {
     log.error('the start failed', { cause: cause instanceof Error ? cause.message : cause })
-    process.exit(EXIT_FAILURE)
+    process.exit(cause instanceof ConfigError ? EXIT_CONFIG : EXIT_FAILURE)
   }
 }
 

@@ -1,9 +1,15 @@
 import { join } from 'node:path'
 import type { Config } from '../../shared/config/config.ts'
-import type { Form } from '../../shared/config/fields.ts'
+import type { DispatchStore } from '../../shared/flows/port.ts'
 import type { Log } from '../../shared/log.ts'
+import type { JobStore } from '../../shared/queue/port.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createDispatches } from '../../shared/store/dispatches.ts'
+import { FlowMemoryStore } from '../../shared/store/flow-memory.ts'
+import { FlowStore } from '../../shared/store/flows.ts'
+import { createIdempotency, type Idempotency } from '../../shared/store/idempotency.ts'
 import { type CapabilityStore, createCapabilityStore } from '../../shared/store/instance-capabilities.ts'
+import { createJobStore } from '../../shared/store/jobs.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memory-entries.ts'
 import type { Store } from '../../shared/store/port.ts'
@@ -11,30 +17,45 @@ import { createTenantConfigStore, type TenantConfigStore } from '../../shared/st
 
 export const SQLITE_FILE = 'agent-engine.db'
 
-type StoreConfig = Pick<Config, 'dataDir' | 'mongodbUrl' | 'mongodbDb'>
+type StoreConfig = Pick<Config, 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = {
   ledger: Ledger
   memories: MemoryEntries
   tenantConfigs: TenantConfigStore
   capabilities: CapabilityStore
+  flows: FlowStore
+  flowMemory: FlowMemoryStore
+  dispatches: DispatchStore
+  idempotency: Idempotency
+  jobs: JobStore
   close(): Promise<void>
 }
 
-/** Opens the store: a SQLite file in DATA_DIR, or MongoDB in the cluster. A cluster without MONGODB_URL has none. */
-export async function openStore(config: StoreConfig, form: Form, log: Log): Promise<OpenedStore | undefined> {
-  const store = form === 'standalone' ? await openFile(config) : await openMongo(config, log)
-  if (!store) return undefined
-  return {
-    ledger: createLedger(store),
-    memories: createMemoryEntries(store),
-    tenantConfigs: createTenantConfigStore(store),
-    capabilities: createCapabilityStore(store),
-    close: () => store.close(),
-  }
+/** Opens the store of the standalone form: a SQLite file in DATA_DIR. */
+export const openStandaloneStore = async (config: Pick<Config, 'dataDir'>): Promise<OpenedStore> =>
+  createStores(await openFile(config))
+
+/** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
+export async function openClusterStore(config: StoreConfig, log: Log): Promise<OpenedStore | undefined> {
+  const store = await openMongo(config, log)
+  return store && createStores(store)
 }
 
-async function openFile({ dataDir }: StoreConfig): Promise<Store> {
+const createStores = (store: Store): OpenedStore => ({
+  ledger: createLedger(store),
+  memories: createMemoryEntries(store),
+  tenantConfigs: createTenantConfigStore(store),
+  capabilities: createCapabilityStore(store),
+  flows: new FlowStore(store),
+  flowMemory: new FlowMemoryStore(store),
+  dispatches: createDispatches(store),
+  idempotency: createIdempotency(store),
+  jobs: createJobStore(store),
+  close: () => store.close(),
+})
+
+async function openFile({ dataDir }: Pick<Config, 'dataDir'>): Promise<Store> {
   const { openSqliteStore } = await import('../../shared/store/sqlite/sqlite.ts')
   return openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
 }

@@ -16,6 +16,7 @@ export type Schema = {
   'x-wanted'?: string
   'x-refused'?: string
   'x-ignored'?: boolean
+  'x-max-values'?: number
 }
 
 export type Schemas = Record<string, Schema>

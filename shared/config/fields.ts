@@ -134,7 +134,13 @@ export const FIELDS = {
     or(toolPolicies, '{}'),
     'Policies that replace the built-in ones: {"<tool>": "allow", "ask" or "deny"}.',
   ),
+  planPermissions: field(
+    'PLAN_PERMISSIONS',
+    or(toolPolicies, '{}'),
+    'Policies for flows and queued plans, in which nobody can be asked: as TOOL_PERMISSIONS; without an entry Write and Edit are allowed.',
+  ),
   isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
+  flowsDir: field('FLOWS_DIR', optional(path), 'Folder of flow definitions in YAML, loaded as drafts at start.'),
   skillsDir: field('SKILLS_DIR', optional(path), 'Folder of Agent Skills: NAME/SKILL.md with front matter.'),
   mcpConfig: field('MCP_CONFIG', optional(path), 'JSON file of MCP servers: {"mcpServers": {...}}.'),
   sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
@@ -165,6 +171,11 @@ export const FIELDS = {
     'CUSTOMER_HISTORY_CHARS',
     or(integer(0, COUNT), '4000'),
     'Characters of these earlier runs that are put there at most.',
+  ),
+  hasDispatchStore: field(
+    'DISPATCH_STORE',
+    or(flag, 'true'),
+    'Keep the history of flow runs; `false` keeps a record only as long as the run needs it.',
   ),
   hasPlanQueue: field('PLAN_QUEUE', or(flag, 'true'), 'Queue approved plans; `false` switches the queue off.'),
 }

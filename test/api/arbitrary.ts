@@ -14,6 +14,7 @@ export function arbitraryOf(schema: AnySchemaObject, document: ApiDocument): Arb
   const choices = schema['anyOf'] ?? schema['oneOf']
   if (Array.isArray(choices)) return fc.oneof(...choices.map(inner))
   const type: unknown = schema['type']
+  if (Array.isArray(type)) return fc.oneof(...type.map((each: unknown) => inner({ ...schema, type: each })))
   if (type === 'string') return textOf(schema)
   if (type === 'integer') return fc.integer({ min: schema['minimum'] as number, max: schema['maximum'] as number })
   if (type === 'number') {
@@ -89,6 +90,7 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
     requiredKeys: (schema['required'] ?? []) as string[],
   })
   const whole = record.map((value) => withoutConflicts(schema, value))
+  if (fields.length === 0 && schema['additionalProperties'] === undefined) return anyObject
   const others: unknown = schema['additionalProperties']
   if (typeof others !== 'object' || others === null) return whole
   const { pattern, not } = schema['propertyNames'] as { pattern: string; not: { const: string } }
@@ -98,6 +100,11 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
   })
   return fc.tuple(whole, table).map(([known, more]) => ({ ...more, ...known }))
 }
+
+/** An object of any content, which the API passes on as it is. A key `__proto__` is refused everywhere (D2.4). */
+const anyObject: Arbitrary = fc
+  .dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 3 })
+  .filter((value) => !JSON.stringify(value).includes('__proto__'))
 
 /** Drops fields whose companions are absent, and fields that another one excludes. */
 function withoutConflicts(schema: AnySchemaObject, value: Record<string, unknown>): Record<string, unknown> {

@@ -7,6 +7,8 @@ const bodies = createBodies()
 const decode = (name: string, text: string | Uint8Array<ArrayBuffer>) =>
   bodies.decode(name, typeof text === 'string' ? new TextEncoder().encode(text) : text)
 
+const FLOW = { input_schema: {}, output_schema: {} }
+
 const run = (fields: object) => decode('RunRequest', JSON.stringify({ prompt: 'hi', ...fields }))
 
 async function refusalOf(decoded: Promise<unknown>): Promise<AppError> {
@@ -32,6 +34,20 @@ describe('request bodies', () => {
 
   it('D2.4: unknown fields, and tools and stream of a run, are dropped whatever their value', async () => {
     expect(await run({ tools: 42, stream: { a: [null] }, extra: '\ud800' })).to.deep.equal({ prompt: 'hi' })
+  })
+
+  it('P13: a flow may have 100,000 values and its input 200,000, wherever they are', async () => {
+    const list = (length: number) => Array.from({ length }, () => [[]])
+    const flow = (length: number) => ({ ...FLOW, input_schema: { enum: list(length) } })
+    const request = (length: number) => ({ input: { list: list(length) }, provider_instance: 'a' })
+    for (const [schema, make, max] of [
+      ['FlowRequest', flow, 100_000],
+      ['FlowRunRequest', request, 200_000],
+    ] as const) {
+      await decode(schema, JSON.stringify(make(max / 2 - 10)))
+      const { status, message } = await refusalOf(decode(schema, JSON.stringify(make(max / 2))))
+      expect([status, message]).to.deep.equal([400, `the body has more than ${max} values; send less`])
+    }
   })
 
   it('D2.4: unknown fields of the objects inside are dropped, too', async () => {
@@ -95,6 +111,29 @@ describe('request bodies', () => {
       'routing.main.fallback_instance is required beside fallback_model',
     ],
     ['EngineConfigRequest', { audit: { retention_days: 0 } }, '/audit/retention_days', 'a whole number from 1 to 3650'],
+    ['FlowRequest', {}, '/input_schema', 'input_schema is required'],
+    ['FlowRequest', { ...FLOW, input_schema: true }, '/input_schema', 'input_schema must be a JSON object'],
+    ['FlowRequest', { ...FLOW, name: 'Upper' }, '/name', 'a name of 1 to 64 of the characters a-z'],
+    ['FlowRequest', { ...FLOW, evolve: 'yes' }, '/evolve', 'evolve must be true or false'],
+    ['FlowRequest', { ...FLOW, model: '' }, '/model', 'model must be a string of 1 to 256 characters'],
+    [
+      'FlowRequest',
+      { ...FLOW, system_prompt_template: {} },
+      '/system_prompt_template',
+      'must be a string of 0 to 100000',
+    ],
+    ['FlowRequest', { ...FLOW, tools: 'Read' }, '/tools', 'tools must be a list of at most 128 names of tools'],
+    ['FlowRequest', { ...FLOW, tools: [''] }, '/tools/0', 'tools[0] must be a string of 1 to 256 characters'],
+    ['FlowRequest', { ...FLOW, sub_agents: Array(9).fill(1) }, '/sub_agents', 'a list of at most 8 entries'],
+    ['FlowRequest', { ...FLOW, sub_agents: [1] }, '/sub_agents/0', 'sub_agents[0] must be a JSON object'],
+    ['FlowRequest', { ...FLOW, sub_agents: [{ prompt: '' }] }, '/sub_agents/0/name', 'sub_agents[0].name is required'],
+    [
+      'FlowRequest',
+      { ...FLOW, sub_agents: [{ name: '1', prompt: '', output_schema: {} }] },
+      '/sub_agents/0/name',
+      'that begins with a letter',
+    ],
+    ['FlowMemoryRequest', { content: 5 }, '/content', 'content must be a text or a JSON object of at most 8192 bytes'],
     ['InstanceRequest', { type: 'demo' }, '/type', 'type must be one of openai, anthropic, google,'],
     ['InstanceRequest', { type: 'openai', key: 'a b' }, '/key', 'printable ASCII characters without blanks'],
     ['InstanceRequest', { type: 'openai', key: 'a', secret: 'b' }, '/secret', 'give key or secret, not both'],
@@ -121,6 +160,14 @@ describe('request bodies', () => {
       expect(error.message).to.include(message)
     })
   }
+
+  it('D2.4: the schemas of a flow and the input of a run are passed on as they are, deeper unknown fields included', async () => {
+    const schema = { type: 'object', properties: { name: { const: null }, constructor: {} }, x: [{ y: 1 }] }
+    const flow = { input_schema: schema, output_schema: {} }
+    expect(await decode('FlowRequest', JSON.stringify({ ...flow, version: [], x: 1 }))).to.deep.equal(flow)
+    const call = { input: { input: schema, toString: 1 }, provider_instance: 'main' }
+    expect(await decode('FlowRunRequest', JSON.stringify({ ...call, x: 1 }))).to.deep.equal(call)
+  })
 
   it('D4.11, D2.4: 1e400 is not a whole number', async () => {
     expect(await refusalOf(decode('RunRequest', '{"prompt":"a","max_turns":1e400}'))).to.include({

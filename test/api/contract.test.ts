@@ -5,6 +5,7 @@ import { type Contract, createContract } from './contract.ts'
 const ID = { 'x-request-id': 'req_1' }
 const JSON_TYPE = { ...ID, 'content-type': 'application/json; charset=utf-8' }
 const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
+const WARNING = { code: 'price_unknown', message: '', detail: {} }
 const LIMITS = { 'ratelimit-limit': '60', 'ratelimit-remaining': '59', 'ratelimit-reset': '0' }
 
 const refusal = (type: string) => ({ error: { type: `${type}_error`, message: 'no' } })
@@ -89,6 +90,42 @@ describe('the check of answers against the API description', () => {
   }
 
   const child = { subagent_id: `sub_${'0'.repeat(32)}`, event_type: 'text', text: 'a' }
+  const TRACE = `trace_${'0'.repeat(32)}`
+  const AT = { at: '2026-11-22T09:30:00.000Z' }
+  const lost = { error: '', code: 'worker_lost', detail: '', suggestion: '', retryable: true }
+  const result = { flow_id: 'f', flow_version: 1, trace_id: TRACE, verdict: 'ok', output: [1], served_instance: 'i' }
+  const flowFrames: [string, object, boolean][] = [
+    ['a result', { id: 1, event: 'result', data: { ...result, ...AT } }, true],
+    ['a result without its time', { id: 1, event: 'result', data: result }, false],
+    ['a result with an undescribed field', { id: 1, event: 'result', data: { ...result, ...AT, x: 1 } }, false],
+    [
+      'the failure of the flow',
+      { id: 1, event: 'error', data: { ...lost, ...AT, status: 502, trace_id: TRACE } },
+      true,
+    ],
+    ['the failure of the connection', { id: 1, event: 'error', data: lost }, true],
+    ['a failure without its status', { id: 1, event: 'error', data: { ...lost, ...AT, trace_id: TRACE } }, false],
+    ["the warning of a flow's agent", { id: 1, event: 'warning', data: { ...WARNING, ...AT, agent: 'main' } }, true],
+    ['a warning of nobody', { id: 1, event: 'warning', data: { ...WARNING, ...AT } }, false],
+  ]
+  for (const [what, frame, isRight] of flowFrames) {
+    it(`${what} is ${isRight ? 'a frame' : 'no frame'} of a flow`, () => {
+      const problem = contract.problemsOfFrame('GET', `/dispatches/${TRACE}/events`, frame)
+      expect(problem === '', problem).to.equal(isRight)
+    })
+  }
+
+  it("a run's stream has frames of agents and of flows, and each other stream only its own", () => {
+    const own = { id: 1, event: 'text', data: { text: 'a' } }
+    const flows = { id: 1, event: 'result', data: { ...result, ...AT } }
+    const isFrame = (method: string, path: string, frame: object) =>
+      contract.problemsOfFrame(method, path, frame) === ''
+    expect([own, flows].map((frame) => isFrame('GET', '/runs/r/events', frame))).to.deep.equal([true, true])
+    expect([own, flows].map((frame) => isFrame('POST', '/agent/run', frame))).to.deep.equal([true, false])
+    expect([own, flows].map((frame) => isFrame('POST', '/flows/f/run', frame))).to.deep.equal([false, true])
+    expect([own, flows].map((frame) => isFrame('GET', '/runs', frame))).to.deep.equal([false, false])
+  })
+
   const frames: [string, object, boolean][] = [
     ['an event', { id: 1, event: 'text', data: { text: 'a' } }, true],
     ['an event with an undescribed field', { id: 1, event: 'text', data: { text: 'a', x: 1 } }, false],
@@ -115,7 +152,9 @@ describe('the check of answers against the API description', () => {
   ]
   for (const [what, frame, isRight] of frames) {
     it(`${what} is ${isRight ? 'a frame' : 'no frame'}`, () => {
-      expect(contract.problemsOfFrame(JSON.parse(JSON.stringify(frame)) as object) === '').to.equal(isRight)
+      expect(
+        contract.problemsOfFrame('POST', '/agent/run', JSON.parse(JSON.stringify(frame)) as object) === '',
+      ).to.equal(isRight)
     })
   }
 })

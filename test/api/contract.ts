@@ -2,7 +2,7 @@ import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2
 import addFormats from 'ajv-formats'
 import type { ApiDocument } from '../../shared/api/document.ts'
 import { close, closeInner, type Schemas } from './closed.ts'
-import { findOperation, isJsonRefusal, type Node, resolve } from './operations.ts'
+import { findOperation, frameSchemaOf, isJsonRefusal, type Node, resolve } from './operations.ts'
 
 /** A response as a test received it. `body` is parsed when it is JSON, and absent when the test does not read it. */
 export type Received = { status: number; headers: Headers; body?: unknown }
@@ -15,11 +15,10 @@ export type Contract = {
    * may also be a template of the document. The body of a transcription is the backend's, and not checked.
    */
   problemsOfAnswer(method: string, path: string, received: Received): string
-  /** Describes what is wrong with a frame of a stream. */
-  problemsOfFrame(frame: object): string
+  /** Describes what is wrong with a frame of the stream that answers such a request. */
+  problemsOfFrame(method: string, path: string, frame: object): string
 }
 
-const FRAME = { $ref: '#/components/schemas/EventFrame' }
 const TRANSCRIPTIONS = '/audio/transcriptions'
 const REFUSAL = { $ref: '#/components/schemas/ErrorResponse' }
 
@@ -28,7 +27,7 @@ export function createContract(document: ApiDocument): Contract {
   const schemas = document.components.schemas as Schemas
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true })
   addFormats.default(ajv)
-  ajv.addVocabulary(['x-wanted', 'x-refused', 'x-ignored'])
+  ajv.addVocabulary(['x-wanted', 'x-refused', 'x-ignored', 'x-max-values'])
   for (const [name, schema] of Object.entries(schemas)) ajv.addSchema(closeInner(schema, schemas), name)
   const compiled = new Map<object, ValidateFunction>()
   const problemsOf = (schema: AnySchemaObject, value: unknown) => {
@@ -43,7 +42,11 @@ export function createContract(document: ApiDocument): Contract {
     ].join('; ')
   return {
     problemsOf,
-    problemsOfFrame: (frame) => problemsOf(FRAME, frame),
+    problemsOfFrame(method, path, frame) {
+      const { operation } = findOperation(document, method, path)
+      const schema = operation && frameSchemaOf(document, operation)
+      return schema ? problemsOf(schema, frame) : `${method} ${path} has no stream`
+    },
     problemsOfAnswer(method, path, received) {
       const { operation, template, allow } = findOperation(document, method, path)
       const where = `${method} ${path.split('?', 1)[0]} with ${received.status}`
@@ -68,6 +71,8 @@ const TOLD = [
   'Retry-After',
   'WWW-Authenticate',
   'X-Run-ID',
+  'X-Trace-ID',
+  'Idempotency-Replayed',
   'RateLimit-Limit',
   'RateLimit-Remaining',
   'RateLimit-Reset',

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createBodies } from '../../shared/api/bodies.ts'
 import { readBodySchemas, readDocument } from '../../shared/api/document.ts'
 import { RUN_STATUSES } from '../../shared/broker/port.ts'
+import { DISPATCH_STATUSES, FLOW_STATES } from '../../shared/flows/port.ts'
 import { createContract } from './contract.ts'
 import { at, examplesOf, referencesOf } from './operations.ts'
 
@@ -30,20 +31,26 @@ describe('the API description', () => {
     for (const { schema, value, where } of examples) expect(contract.problemsOf(schema, value), where).to.equal('')
   })
 
-  it('has an example stream that consists of the frames that it describes', async () => {
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
-    const contract = createContract(document)
-    const example = JSON.stringify(document['components']).match(
-      /"example":("(?:[^"\\]|\\.)*: ok(?:[^"\\]|\\.)*")/,
-    )?.[1]
-    const blocks = (JSON.parse(example ?? '""') as string).trim().split('\n\n').slice(1)
-    expect(blocks).to.have.length(5)
-    for (const block of blocks) {
-      const [, id, event, data] = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block) ?? []
-      const frame = { id: Number(id), event, data: JSON.parse(data ?? '') }
-      expect(contract.problemsOfFrame(frame), block).to.equal('')
-    }
-  })
+  const streams: [string, string, number][] = [
+    ['EventStream', 'EventFrame', 5],
+    ['FlowEventStream', 'FlowEventFrame', 3],
+  ]
+  for (const [stream, frame, count] of streams) {
+    it(`has an example of ${stream} that consists of the frames that it describes`, async () => {
+      const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+      const { problemsOf } = createContract(document)
+      const media = at(document, `#/components/responses/${stream}/content`) as Record<string, Record<string, unknown>>
+      const { example, 'x-itemSchema': schema } = media['text/event-stream'] ?? {}
+      expect(schema).to.deep.equal({ $ref: `#/components/schemas/${frame}` })
+      const blocks = String(example).trim().split('\n\n').slice(1)
+      expect(blocks).to.have.length(count)
+      for (const block of blocks) {
+        const [, id, event, data] = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block) ?? []
+        const sent = { id: Number(id), event, data: JSON.parse(data ?? '') }
+        expect(problemsOf(schema as object, sent), block).to.equal('')
+      }
+    })
+  }
 
   it('a schema that is read alone equals the one in the whole document', async () => {
     const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
@@ -67,9 +74,11 @@ describe('the API description', () => {
     for (const reference of references) expect(reference).to.match(/^#\/components\/schemas\/\w+(Request|Form)$/)
   })
 
-  it('D4.5: lists the run states of the broker port', async () => {
+  it('D4.5, D6.2, D6.8: lists the states of runs, flows and dispatches', async () => {
     const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
     expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
+    expect(components.schemas['FlowHead']?.properties?.['state']).to.deep.include({ enum: [...FLOW_STATES] })
+    expect(components.schemas['DispatchStatus']).to.deep.include({ enum: [...DISPATCH_STATUSES] })
   })
 
   it('checking a body against an unknown schema throws an error that names it', async () => {

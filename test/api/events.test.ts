@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readDocument } from '../../shared/api/document.ts'
 import type { ErrorCode, ErrorKind } from '../../shared/errors.ts'
-import type { AgentEvent, RunErrorCode, SubAgentStatus, WarningCode } from '../../shared/events.ts'
+import type { AgentEvent, FlowEvent, RunErrorCode, SubAgentStatus, WarningCode } from '../../shared/events.ts'
 import type { ReasoningEffort } from '../../shared/model-options.ts'
 import type { InstanceType, Role } from '../../shared/tenant-config/config.ts'
 
@@ -10,7 +10,12 @@ import type { InstanceType, Role } from '../../shared/tenant-config/config.ts'
 /** Every member of a union, none more and none less. */
 const members = <T extends string>(table: Record<T, true>): string[] => Object.keys(table).toSorted()
 
-type Presence<E, K extends keyof E> = undefined extends E[K] ? 'optional' : 'required'
+/** A field of any value is required: only its value may be absent. */
+type Presence<E, K extends keyof E> = unknown extends E[K]
+  ? 'required'
+  : undefined extends E[K]
+    ? 'optional'
+    : 'required'
 type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 /** Which fields an event has. */
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
@@ -49,6 +54,19 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     start_time_ms: 'required',
   },
   subagent_end: { ...AGENT, duration_ms: 'required', status: 'required', result: 'required', error: 'optional' },
+}
+
+type FlowEventOf<T extends FlowEvent['type']> = Extract<FlowEvent, { type: T }>
+const RESULT = { flow_id: 'required', flow_version: 'required', trace_id: 'required' } as const
+const ROUTE = { provider_instance: 'required', model: 'required' } as const
+const TURN = { turn_number: 'required', input_tokens: 'required', output_tokens: 'required' } as const
+
+const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
+  started: { at: 'required', trace_id: 'required', flow_id: 'required', flow_version: 'required', ...ROUTE },
+  progress: { at: 'required', agent: 'required', model: 'required', cost_usd: 'required', ...TURN },
+  warning: { ...FIELDS.warning, at: 'required', agent: 'required' },
+  result: { ...RESULT, at: 'required', verdict: 'required', output: 'required', served_instance: 'required' },
+  error: { ...FIELDS.error, at: 'required', status: 'required', trace_id: 'required' },
 }
 
 const RUN_ERRORS = members<RunErrorCode>({
@@ -99,6 +117,7 @@ const ERROR_CODES = members<ErrorCode>({
   egress_too_large: true,
   egress_unreachable: true,
   fenced: true,
+  idempotency_mismatch: true,
   invalid_token: true,
   master_key_missing: true,
   secret_missing: true,
@@ -146,12 +165,21 @@ describe('the API description names the same as the code', () => {
   const enumOf = (name: string, ...fields: string[]) =>
     fields.reduce<Described | undefined>((at, field) => at?.properties[field], schemas[name])?.enum?.toSorted()
 
+  const nameOf = ($ref = '') => $ref.replace('#/components/schemas/', '')
+
   /** The schema of each event's data. */
-  const dataSchemas = () =>
-    (schemas['EventFrame']?.oneOf ?? []).map(({ properties: { event, data } }) => ({
+  const dataSchemas = (frame = 'EventFrame') =>
+    (schemas[frame]?.oneOf ?? []).map(({ properties: { event, data } }) => ({
       event: event?.const ?? '',
-      schema: data?.$ref?.replace('#/components/schemas/', '') ?? '',
+      schema: nameOf(data?.$ref),
     }))
+
+  /** Which fields a schema describes, those of the schema that it extends included. */
+  const fieldsOf = (name: string): Record<string, string> => {
+    const { properties = {}, required = [], $ref } = schemas[name] ?? {}
+    const own = Object.keys(properties).map((field) => [field, required.includes(field) ? 'required' : 'optional'])
+    return { ...($ref !== undefined && fieldsOf(nameOf($ref))), ...(Object.fromEntries(own) as Record<string, string>) }
+  }
 
   it('the events', () => {
     const events = dataSchemas().map(({ event }) => event)
@@ -161,9 +189,19 @@ describe('the API description names the same as the code', () => {
   for (const [event, fields] of Object.entries(FIELDS)) {
     it(`the fields of ${event}`, () => {
       const { schema } = dataSchemas().find((each) => each.event === event) ?? { schema: '' }
-      const { properties = {}, required = [] } = schemas[schema] ?? {}
-      const described = Object.keys(properties).map((name) => [name, required.includes(name) ? 'required' : 'optional'])
-      expect(Object.fromEntries(described)).to.deep.equal(fields)
+      expect(fieldsOf(schema)).to.deep.equal(fields)
+    })
+  }
+
+  it('the events of a flow', () => {
+    const events = new Set(dataSchemas('FlowEventFrame').map(({ event }) => event))
+    expect([...events].toSorted()).to.deep.equal(Object.keys(FLOW_FIELDS).toSorted())
+  })
+
+  for (const [event, fields] of Object.entries(FLOW_FIELDS)) {
+    it(`the fields of a flow's ${event}`, () => {
+      const { schema } = dataSchemas('FlowEventFrame').find((each) => each.event === event) ?? { schema: '' }
+      expect(fieldsOf(schema)).to.deep.equal(fields)
     })
   }
 
@@ -171,21 +209,17 @@ describe('the API description names the same as the code', () => {
     const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$/.test(event))
     const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, $ref }) => ({
       event: properties['event_type']?.const ?? '',
-      schema: $ref?.replace('#/components/schemas/', '') ?? '',
+      schema: nameOf($ref),
     }))
     expect(wrapped).to.deep.equal(own)
   })
 
   const lists: [string, () => string[] | undefined, string[]][] = [
-    ['D4.8: the codes of the error event', () => enumOf('ErrorData', 'code'), RUN_ERRORS],
+    ['D4.8: the codes of the error event', () => enumOf('RunErrorCode'), RUN_ERRORS],
     ['D4.9: the codes of warnings', () => enumOf('WarningData', 'code'), WARNINGS],
     ['the states of sub-agents', () => enumOf('SubagentEndData', 'status'), AGENT_STATES],
-    [
-      'D2.3: the types of errors',
-      () => enumOf('ErrorResponse', 'error', 'type'),
-      ERROR_KINDS.map((kind) => `${kind}_error`).toSorted(),
-    ],
-    ['D2.3: the codes of errors', () => enumOf('ErrorResponse', 'error', 'code'), ERROR_CODES],
+    ['D2.3: the types of errors', () => enumOf('ErrorType'), ERROR_KINDS.map((kind) => `${kind}_error`).toSorted()],
+    ['D2.3: the codes of errors', () => enumOf('ErrorCode'), ERROR_CODES],
     ['D8.1: the roles', () => Object.keys(schemas['Routing']?.properties ?? {}).toSorted(), ROLES],
     ['D8.2: the types of instances', () => enumOf('InstanceType'), INSTANCE_TYPES],
     ['the reasoning efforts', () => enumOf('ModelOptions', 'reasoning_effort'), EFFORTS],

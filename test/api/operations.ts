@@ -54,6 +54,13 @@ export function resolve(document: ApiDocument, node: unknown): Node | undefined 
   return typeof reference === 'string' ? (at(document, reference) as Node) : (node as Node | undefined)
 }
 
+/** The schema of the frames of an operation's stream; `undefined` when it has none. */
+export function frameSchemaOf(document: ApiDocument, operation: Node): AnySchemaObject | undefined {
+  const answer = resolve(document, (operation['responses'] as Node)['200'])
+  const content = answer?.['content'] as Record<string, Node> | undefined
+  return content?.['text/event-stream']?.['x-itemSchema'] as AnySchemaObject | undefined
+}
+
 /** The node that a reference points to. */
 export const at = (document: ApiDocument, reference: string): unknown =>
   reference

@@ -60,12 +60,14 @@ describe('config: values', () => {
         ['mcp__a__b', 'deny'],
       ]),
     ],
+    ['PLAN_PERMISSIONS', '{"WebFetch":"allow"}', 'planPermissions', new Map([['WebFetch', 'allow']])],
     [
       'MODEL_PRICES',
       '{"m":{"input":1.5,"output":0,"cache_read":0.1}}',
       'modelPrices',
       new Map([['m', { input: 1.5, output: 0, cache_read: 0.1 }]]),
     ],
+    ['FLOWS_DIR', 'flows', 'flowsDir', resolve('flows')],
     ['SKILLS_DIR', 'skills', 'skillsDir', resolve('skills')],
     ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
   ]
@@ -80,7 +82,7 @@ describe('config: values', () => {
   })
 
   it('D1.3: a variable that names no setting is ignored', () => {
-    expect(problems({ PLAN_PERMISSIONS: '{"Write":"ask"}', DISPATCH_STORE: 'maybe', NO_SETTING: '1' })).to.deep.equal(
+    expect(problems({ PLAN_PERMISSION: '{"Write":"maybe"}', DISPATCH_STORES: 'maybe', NO_SETTING: '1' })).to.deep.equal(
       [],
     )
   })
@@ -116,6 +118,7 @@ describe('config: values', () => {
     ['OIDC_ISSUER', ['issuer.example', 'https://i?a', 'https://i#a', 'https://u@i']],
     ['OPS_PORT', ['65536', '-1']],
     ['MONGODB_DB', ['a.b', 'a/b', 'd'.repeat(64)]],
+    ['PLAN_PERMISSIONS', ['{', '{"Write":"maybe"}']],
     ['TOOL_PERMISSIONS', ['{', '[]', 'null', '{"Write":"maybe"}', '{"Write":true}']],
     [
       'MODEL_PRICES',

@@ -6,20 +6,24 @@ import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ConfigSurface } from '../../services/gateway/routes/config.ts'
+import type { FlowExecution } from '../../services/gateway/routes/flow-surface.ts'
 import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
 import { createReceiveUpload } from '../../services/gateway/upload.ts'
-import { openStore } from '../../services/wiring/store.ts'
+import { openStandaloneStore } from '../../services/wiring/store.ts'
 import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/tenant-config.ts'
 import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import { loadConfig } from '../../shared/config/config.ts'
+import type { FlowAnswer } from '../../shared/events.ts'
 import { createLog } from '../../shared/log.ts'
 import type { EgressResponse } from '../../shared/net/port.ts'
 import { providerSpecs } from '../../shared/providers/catalogue.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import type { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
 import { arbitraryOf } from '../api/arbitrary.ts'
 import { createContract } from '../api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
+import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
 const RUNS = 100
@@ -47,6 +51,42 @@ const BROKER: Partial<Broker> = {
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
 }
 
+const TRACE_ID = RUN_ID.replace('run_', 'trace_')
+
+const ANSWER: FlowAnswer = {
+  flow_id: 'main',
+  flow_version: 1,
+  trace_id: TRACE_ID,
+  verdict: 'ok',
+  output: null,
+  served_instance: 'main',
+}
+
+const EXECUTION: FlowExecution = {
+  calls: {
+    start: async () => ({
+      traceId: TRACE_ID,
+      isReplayed: false,
+      answer: async () => ANSWER,
+      frames: () => Promise.reject(new Error('not expected')),
+    }),
+  },
+  evaluator: {
+    evaluate: async (_tenant, name) => ({
+      flow_id: name,
+      version: 2,
+      published_version: 1,
+      pass_rate: 1,
+      published_pass_rate: 1,
+      cost_usd: 0,
+      published_cost_usd: 0,
+      latency_ms_p50: 0,
+      published_latency_ms_p50: 0,
+      runs: [],
+    }),
+  },
+}
+
 const INSPECTOR = {
   discover: async () => ({ models: [], discovered_at: AT }),
   probe: async () => PROBE,
@@ -69,6 +109,12 @@ const SEMANTIC: Record<string, RegExp> = {
   listInstances: /^\/cursor$/,
   listSecrets: /^\/cursor$/,
   readCustomerLedger: /^\/cursor$/,
+  listFlows: /^\/cursor$/,
+  listFlowMemory: /^\/cursor$/,
+  listDispatches: /^\/cursor$/,
+  putFlow: /^\/name$/,
+  publishFlow: /^\/(?:tools|sub_agents|\w+_schema|\w+_template)/,
+  addFlowMemory: /^\/(?:content|scope)$/,
   putEngineConfig: /^\/routing\/\w+\/(?:fallback_)?instance$/,
   putInstance: /^\/(?:secret|url|options\/headers\/.+)$/,
   transcribe: /^\/provider_instance$/,
@@ -76,10 +122,11 @@ const SEMANTIC: Record<string, RegExp> = {
 
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 
-/** Names of secrets and instances are often `main`, which exists. */
+/** Names of secrets, instances and flows are often `main`, which exists; so does one execution. */
 const generatedFrom: ApiDocument = structuredClone(document)
 const { schemas } = generatedFrom.components as { schemas: Record<string, AnySchemaObject> }
-schemas['ConfigName'] = { anyOf: [{ const: 'main' }, { ...schemas['ConfigName'] }] }
+for (const name of ['ConfigName', 'FlowName']) schemas[name] = { anyOf: [{ const: 'main' }, { ...schemas[name] }] }
+schemas['TraceId'] = { anyOf: [{ const: TRACE_ID }, { ...schemas['TraceId'] }] }
 
 const arbitrary = (schema: AnySchemaObject) => arbitraryOf(schema, generatedFrom)
 
@@ -132,6 +179,7 @@ describe('values that are generated from the API description', () => {
   let dir: string
   let tenantConfig: OpenedTenantConfig
   let closeStore: () => Promise<void>
+  let flows: Flows
   let gateway: Gateway
 
   before(async () => {
@@ -139,17 +187,20 @@ describe('values that are generated from the API description', () => {
     const env = { DATA_DIR: dir, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
     const config = loadConfig(env, 'standalone')
     const log = createLog({ level: 'error', write: () => {} })
-    const store = await openStore(config, 'standalone', log)
+    const store = await openStandaloneStore(config)
     const bell = { ring: () => {}, listen: async () => async () => {} }
     const opened = await openTenantConfig(config, { store, bell, log })
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
     closeStore = () => store.close()
+    flows = await openFlows()
+    await flows.dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
   })
 
   after(async () => {
     await tenantConfig.close()
     await closeStore()
+    await flows.close()
     await rm(dir, { recursive: true })
   })
 
@@ -164,7 +215,9 @@ describe('values that are generated from the API description', () => {
       receive: createReceiveUpload(dir),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
-    gateway = await start({ methods: BROKER, config, transcription, ledger })
+    const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history }
+    gateway = await start({ methods: BROKER, config, transcription, ledger, ...surfaces })
+    await put('/flows/main', DEFINITION)
     await put('/config/secrets/main', { value: 'sk-0123456789' })
     await put('/config/instances/main', { type: 'openai-compatible', url: 'http://127.0.0.1:1/v1' })
   })

@@ -17,8 +17,15 @@ describe('the public listener, opened from the configuration', () => {
     const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', REDIS_URL: 'redis://127.0.0.1:1' }
     const config = loadConfig({ ...places, ...env }, form)
     const log = createLog({ level: 'error', write: () => {} })
-    const parts = { broker: {} as Broker, tools: [], ledger: undefined, tenantConfig: undefined, link: undefined, log }
-    const http = await openHttp(config, { form, metrics: NO_METRICS, ...parts })
+    const absent = {
+      ledger: undefined,
+      tenantConfig: undefined,
+      flows: undefined,
+      dispatches: undefined,
+      link: undefined,
+    }
+    const parts = { broker: {} as Broker, tools: [], metrics: NO_METRICS, log }
+    const http = await openHttp(config, { form, ...parts, ...absent })
     opened.push({ ...http, port: Number(new URL(http.url).port) })
     return opened.at(-1) as Opened
   }

@@ -4,7 +4,12 @@ import { operationsOf } from '../api/operations.ts'
 import { PERMISSION_ID, RUN_ID, refusalOf, routesOfApp, useGateways } from './setup.ts'
 
 const concrete = (path: string) =>
-  path.replace('{run_id}', RUN_ID).replace('{request_id}', PERMISSION_ID).replace('{id}', 's-1')
+  path
+    .replace('{run_id}', RUN_ID)
+    .replace('{request_id}', PERMISSION_ID)
+    .replace('{name}', 'a')
+    .replace('{version}', '1')
+    .replace('{id}', 's-1')
 
 const methodsOf = (paths: ApiDocument['paths'], path: string) =>
   Object.keys(paths[path] ?? {})

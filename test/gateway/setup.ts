@@ -2,7 +2,7 @@ import { type AppDeps, createApp } from '../../services/gateway/app.ts'
 import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
 import { renderFrame } from '../../shared/broker/journal/frames.ts'
 import type { Broker, FrameStream, Frames } from '../../shared/broker/port.ts'
-import type { AgentEvent } from '../../shared/events.ts'
+import type { AgentEvent, RunEvent } from '../../shared/events.ts'
 import type { LogFields } from '../../shared/log.ts'
 import { APP_DEFAULTS } from '../support/app-defaults.ts'
 
@@ -104,7 +104,7 @@ export const refusalOf = async (response: Response): Promise<Refusal['error']> =
   ((await response.json()) as Refusal).error
 
 /** The frames of a run with these events, as a broker returns them. */
-export async function* framesOf(...events: AgentEvent[]): AsyncGenerator<Frames, void, undefined> {
+export async function* framesOf(...events: RunEvent[]): AsyncGenerator<Frames, void, undefined> {
   for (const [i, event] of events.entries()) yield { text: renderFrame(i + 1, event), lastSeq: i + 1 }
 }
 

@@ -17,6 +17,7 @@ describe('the request log', () => {
       path: '/v1/health',
       status: 200,
       run_id: undefined,
+      trace_id: undefined,
     })
     expect(ms).to.be.a('number')
     expect(JSON.stringify(lines)).to.not.include('secret')

@@ -11,8 +11,13 @@ export function authenticate(identify: Identify): RequestHandler {
 }
 
 /** The tenant of the caller. Throws in a route that is mounted before `authenticate`. */
-export function tenantOf(res: Response): TenantId {
+export const tenantOf = (res: Response): TenantId => identityOf(res).tenant
+
+/** The caller within the tenant: the `sub` of the token, or `anonymous` (D3.5). */
+export const subjectOf = (res: Response): string => identityOf(res).subject
+
+function identityOf(res: Response): Identity {
   const identity = res.locals['identity'] as Identity | undefined
   if (!identity) throw new Error('this route is mounted before authentication')
-  return identity.tenant
+  return identity
 }

@@ -7,6 +7,7 @@ import type { InstanceInspector } from '../../../shared/tenant-config/inspector.
 import type { TenantSettings } from '../../../shared/tenant-config/settings.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
+import { leaving } from '../leaving.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CONFIG_NAME, pageOf, pathId } from '../params.ts'
 
@@ -141,13 +142,6 @@ const enabledWith =
 
 const secretName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'secret' })
 const instanceName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'instance' })
-
-/** Aborts when the client has gone. */
-function leaving(res: Response): AbortSignal {
-  const controller = new AbortController()
-  res.once('close', () => controller.abort())
-  return controller.signal
-}
 
 /** One page of items that are ordered by name (D2.7). */
 function listOf(plural: string, items: readonly { name: string }[], req: Request): object {

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { type Broker, RUN_STATUSES, type RunFilter, type RunStatus } from '../../../shared/broker/port.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { checkValue, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
+import { lastEventId, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
 import { openStream, type Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
@@ -38,16 +38,8 @@ const STATUS: ValueForm = {
   pattern: new RegExp(`^(${RUN_STATUSES.join('|')})$`),
   wanted: `one of ${RUN_STATUSES.join(', ')}`,
 }
-const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }
 
 function filterOf(req: Request): RunFilter {
   const status = queryValue(req, 'status', STATUS) as RunStatus | undefined
   return { ...pageOf(req), ...(status !== undefined && { status }) }
-}
-
-/** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5). */
-function lastEventId(req: Request): number {
-  const header = req.headers['last-event-id']
-  if (header !== undefined) return Number(checkValue(header, 'Last-Event-ID', EVENT_ID))
-  return Number(queryValue(req, 'last_event_id', EVENT_ID) ?? 0)
 }

@@ -1,0 +1,41 @@
+import type { Request } from 'express'
+import type { JsonObject } from '../../../shared/events.ts'
+import type { RouteTable } from '../../http/routes.ts'
+import type { ReadBody } from '../body.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { FLOW, pageOf, pathId, queryText, queryValue, type ValueForm } from '../params.ts'
+import { type FlowSurface, storedWith } from './flow-surface.ts'
+
+type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
+
+/** The memory of a flow (D6.7). */
+export function flowMemoryRoutes({ flows, readBody }: Deps): RouteTable {
+  const stored = storedWith(flows)
+  return {
+    '/flows/:name/memory': {
+      get: stored(({ memory }) => async (req, res) => {
+        const page = { ...scopeOf(req), ...pageOf(req) }
+        res.json(await memory.list(tenantOf(res), pathId(req, 'name', FLOW), page))
+      }),
+      post: stored(({ memory }) => async (req, res) => {
+        const name = pathId(req, 'name', FLOW)
+        const scope = scopeOf(req)
+        const { content } = await readBody<{ content: string | JsonObject }>(req, res, 'FlowMemoryRequest')
+        res.status(201).json(await memory.add(tenantOf(res), name, { ...scope, content }))
+      }),
+      delete: stored(({ memory }) => async (req, res) => {
+        const entryId = queryValue(req, 'entry_id', ENTRY)
+        const which = { ...scopeOf(req), ...(entryId !== undefined && { entryId }) }
+        const count = await memory.remove(tenantOf(res), pathId(req, 'name', FLOW), which)
+        res.json({ status: 'deleted', count })
+      }),
+    },
+  }
+}
+
+const ENTRY: ValueForm = { pattern: /^mem_[0-9a-f]{32}$/, wanted: 'the id of an entry, mem_ and 32 hex digits' }
+
+function scopeOf(req: Request): { scope?: string } {
+  const scope = queryText(req, 'scope')
+  return scope === undefined ? {} : { scope }
+}

@@ -1,0 +1,60 @@
+import type { Request } from 'express'
+import { invalidRequest } from '../../../shared/errors.ts'
+import type { EvaluateRequest } from '../../../shared/flows/evaluate/evaluate.ts'
+import type { FlowRunRequest } from '../../../shared/flows/port.ts'
+import { runIdOf } from '../../../shared/ids.ts'
+import type { RouteTable } from '../../http/routes.ts'
+import type { ReadBody } from '../body.ts'
+import { answerUntilLeft } from '../leaving.ts'
+import { subjectOf, tenantOf } from '../middleware/auth.ts'
+import { checkValue, FLOW, pathId, type ValueForm } from '../params.ts'
+import type { Relay } from '../sse.ts'
+import { executedWith, type FlowSurface } from './flow-surface.ts'
+
+type Deps = { flows: FlowSurface | undefined; readBody: ReadBody; relay: Relay }
+
+/** Runs and evaluates flows (api.md "Named flows"). Without a master key both answer 503. */
+export function flowRunRoutes({ flows, readBody, relay }: Deps): RouteTable {
+  const executed = executedWith(flows)
+  return {
+    '/flows/:name/run': {
+      post: executed(({ calls }) => async (req, res) => {
+        const name = pathId(req, 'name', FLOW)
+        const idempotencyKey = idempotencyKeyOf(req)
+        const request = await readBody<FlowRunRequest>(req, res, 'FlowRunRequest')
+        const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
+        res.setHeader('X-Trace-ID', started.traceId)
+        if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+        if (wantsEvents(req)) relay({ runId: runIdOf(started.traceId), frames: await started.frames() }, res)
+        else await answerUntilLeft(res, (signal) => started.answer(signal))
+      }),
+    },
+    '/flows/:name/evaluate': {
+      post: executed(({ evaluator }) => async (req, res) => {
+        const name = pathId(req, 'name', FLOW)
+        const request = await readBody<EvaluateRequest>(req, res, 'FlowEvaluationRequest')
+        await answerUntilLeft(res, (signal) =>
+          evaluator.evaluate(tenantOf(res), name, request, { subject: subjectOf(res), signal }),
+        )
+      }),
+    },
+  }
+}
+
+const EVENTS = 'text/event-stream'
+
+/** Whether the client names the type; a wildcard that includes it gets JSON. */
+const wantsEvents = (req: Request): boolean =>
+  req.accepts(['application/json', EVENTS]) === EVENTS && (req.get('accept') ?? '').toLowerCase().includes(EVENTS)
+
+const KEY: ValueForm = {
+  pattern: /^(?=.{1,255}$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/,
+  wanted: '1 to 255 printable ASCII characters',
+}
+
+/** Throws `invalid_request` for a key that is empty, too long, or sent twice (D6.6). */
+function idempotencyKeyOf(req: Request): string | undefined {
+  const keys = req.headersDistinct['idempotency-key'] ?? []
+  if (keys.length > 1) throw invalidRequest('send Idempotency-Key once', { param: '/Idempotency-Key' })
+  return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', KEY)
+}

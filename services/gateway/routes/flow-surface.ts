@@ -1,0 +1,34 @@
+import type { RequestHandler } from 'express'
+import { AppError } from '../../../shared/errors.ts'
+import type { FlowCalls } from '../../../shared/flows/calls/calls.ts'
+import type { FlowEvaluator } from '../../../shared/flows/evaluate/evaluate.ts'
+import type { FlowLibrary } from '../../../shared/flows/library.ts'
+import type { FlowMemory } from '../../../shared/flows/memory.ts'
+import { refuseDisabled } from './config.ts'
+
+type LibraryCall = 'list' | 'get' | 'put' | 'publish' | 'rollback' | 'remove' | 'revisions' | 'catalogue'
+
+/** The services behind the flow endpoints. They exist in a process with a store. */
+export type FlowSurface = {
+  library: Pick<FlowLibrary, LibraryCall>
+  memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
+  /** `undefined` without a master key: flows can be edited, but no provider can be called. */
+  execution: FlowExecution | undefined
+}
+
+export type FlowExecution = { calls: Pick<FlowCalls, 'start'>; evaluator: Pick<FlowEvaluator, 'evaluate'> }
+
+/** Creates handlers that need the store; without one they answer 503. */
+export const storedWith =
+  (flows: FlowSurface | undefined) =>
+  (create: (flows: FlowSurface) => RequestHandler): RequestHandler =>
+    flows ? create(flows) : refuseStoreless
+
+/** Creates handlers that call a provider; without a master key they answer 503. */
+export const executedWith =
+  (flows: FlowSurface | undefined) => (create: (execution: FlowExecution) => RequestHandler) =>
+    storedWith(flows)(({ execution }) => (execution ? create(execution) : refuseDisabled))
+
+const refuseStoreless: RequestHandler = () => {
+  throw new AppError('unavailable', 'this server has no store for flows: set MONGODB_URL and start it again')
+}

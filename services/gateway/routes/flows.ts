@@ -1,0 +1,101 @@
+import type { Request, RequestHandler } from 'express'
+import type { JsonObject } from '../../../shared/events.ts'
+import { toYaml } from '../../../shared/flows/folder.ts'
+import type { FlowSummary } from '../../../shared/flows/library.ts'
+import type { Flow } from '../../../shared/flows/port.ts'
+import type { RouteTable } from '../../http/routes.ts'
+import type { ReadBody } from '../body.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { FLOW, FLOW_VERSION, pageOf, pathId, queryNumber } from '../params.ts'
+import { type FlowSurface, storedWith } from './flow-surface.ts'
+
+type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
+
+/** The definitions of flows and their life (api.md "Named flows", D6.1, D6.2). Without a store every path answers 503. */
+export function flowRoutes({ flows, readBody }: Deps): RouteTable {
+  const stored = storedWith(flows)
+  return {
+    '/flows': { get: stored(list) },
+    // A PUT goes on to the next path, whose handler refuses the reserved name (D6.1).
+    '/flows/tools': {
+      get: stored(catalogue),
+      otherwise: (req, _res, next) => (req.method === 'PUT' ? next('route') : next()),
+    },
+    '/flows/:name': { get: stored(read), put: stored(put(readBody)), delete: stored(remove) },
+    '/flows/:name/publish': { post: stored(publish) },
+    '/flows/:name/rollback/:version': { post: stored(rollback) },
+    '/flows/:name/revisions': { get: stored(revisions) },
+  }
+}
+
+type Create = (flows: FlowSurface) => RequestHandler
+
+const list: Create =
+  ({ library }) =>
+  async (req, res) => {
+    const { flows, next_cursor } = await library.list(tenantOf(res), pageOf(req))
+    res.json({ flows: flows.map(answerOf), next_cursor })
+  }
+
+const catalogue: Create =
+  ({ library }) =>
+  (_req, res) => {
+    const tools = library.catalogue()
+    res.json({ tools, count: tools.length })
+  }
+
+const read: Create =
+  ({ library }) =>
+  async (req, res) => {
+    const flow = await library.get(tenantOf(res), flowName(req))
+    if (wantsYaml(req)) res.type('application/yaml').send(await toYaml(flow))
+    else res.json(answerOf(flow))
+  }
+
+const put =
+  (readBody: ReadBody): Create =>
+  ({ library }) =>
+  async (req, res) => {
+    const name = flowName(req)
+    const body = await readBody<JsonObject>(req, res, 'FlowRequest')
+    res.json(answerOf(await library.put(tenantOf(res), name, body)))
+  }
+
+const remove: Create =
+  ({ library }) =>
+  async (req, res) => {
+    await library.remove(tenantOf(res), flowName(req))
+    res.json({ status: 'deleted' })
+  }
+
+const publish: Create =
+  ({ library }) =>
+  async (req, res) => {
+    const requirePassRate = queryNumber(req, 'require_pass_rate', [0, 1])
+    const options = requirePassRate === undefined ? {} : { requirePassRate }
+    res.json(answerOf(await library.publish(tenantOf(res), flowName(req), options)))
+  }
+
+const rollback: Create =
+  ({ library }) =>
+  async (req, res) => {
+    const version = Number(pathId(req, 'version', FLOW_VERSION))
+    res.json(answerOf(await library.rollback(tenantOf(res), flowName(req), version)))
+  }
+
+const revisions: Create =
+  ({ library }) =>
+  async (req, res) => {
+    const newest = await library.revisions(tenantOf(res), flowName(req))
+    res.json({ revisions: newest, next_cursor: null })
+  }
+
+const flowName = (req: Request): string => pathId(req, 'name', FLOW)
+
+const wantsYaml = (req: Request): boolean =>
+  req.accepts(['application/json', 'application/yaml']) === 'application/yaml'
+
+/** A flow as the API shows it (D6.2). */
+function answerOf({ uid: _uid, is_built_in: built_in, ...flow }: FlowSummary | Flow): object {
+  return { ...flow, built_in }
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FlowExecution, FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
+import { type OpenedFlows, openFlows as openServices } from '../../services/wiring/flows.ts'
+import { openStandaloneStore } from '../../services/wiring/store.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import type { Dispatch } from '../../shared/flows/port.ts'
+import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import type { ToolBox } from '../../shared/tools/port.ts'
+import { newDispatch } from '../contract/dispatch-setup.ts'
+
+export type Flows = Pick<OpenedFlows, 'library' | 'dispatches' | 'history'> & {
+  surface(execution?: FlowExecution): FlowSurface
+  close(): Promise<void>
+}
+
+export const TOOLS = ['Grep', 'Read']
+
+/** The real services behind the routes, on a SQLite store. */
+export async function openFlows(): Promise<Flows> {
+  const dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
+  const store = await openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
+  const schemas = createSchemaChecker()
+  const toolBox = { tools: TOOLS.map((name) => ({ name, alwaysAsks: false })) } as unknown as ToolBox
+  const { library, memory, dispatches, history } = openServices({ store, toolBox, schemas, configs: undefined })
+  return {
+    library,
+    dispatches,
+    history,
+    surface: (execution) => ({ library, memory, execution }),
+    async close() {
+      await schemas.close()
+      await store.close()
+      await rm(dir, { recursive: true })
+    },
+  }
+}
+
+export const SCHEMA = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
+export const DEFINITION = { input_schema: SCHEMA, output_schema: { type: 'object' } }
+
+/** A name of no other flow. */
+export const newName = (): string => `flow-${randomBytes(8).toString('hex')}`
+
+/** The record of an execution that has just been queued. */
+export function dispatchOf(fields: Partial<Dispatch> = {}): Dispatch {
+  const flow = { name: 'invoice-total', uid: 'flow_1', version: 1 }
+  return newDispatch(Date.now(), { subject: 'anonymous', flow, model: 'my-model', fallback: null, ...fields })
+}

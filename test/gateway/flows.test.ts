@@ -1,0 +1,310 @@
+import { expect } from 'chai'
+import type { FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/tenant.ts'
+import { useContract } from './described.ts'
+import { DEFINITION, type Flows, newName, openFlows, SCHEMA, TOOLS } from './flow-setup.ts'
+import { refusalOf, useGateways } from './setup.ts'
+
+const DEFAULTS = { tools: [], sub_agents: [], evolve: false }
+const acme = parseTenant('acme') as TenantId
+
+describe('the definitions of flows', () => {
+  const start = useGateways()
+  const described = useContract()
+  let flows: Flows
+  let surface: FlowSurface
+  before(async () => {
+    flows = await openFlows()
+    surface = flows.surface()
+  })
+  after(() => flows.close())
+
+  async function open(tenant: TenantId = DEFAULT_TENANT) {
+    const { url } = await start({ flows: surface, identify: async () => ({ tenant, subject: 'anonymous' }) })
+    return async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+      const sent = body !== undefined && { body: JSON.stringify(body) }
+      const type = body !== undefined && { 'content-type': 'application/json' }
+      const response = await fetch(url + path, { method, headers: { ...type, ...headers }, ...sent })
+      const isJson = response.headers.get('content-type')?.startsWith('application/json')
+      const text = await response.clone().text()
+      const answer = isJson ? await described(method, path, response) : text
+      return { status: response.status, headers: response.headers, body: answer as Record<string, unknown> }
+    }
+  }
+
+  it('D6.2: PUT stores a draft and answers with it, GET shows it, and neither shows the internal id', async () => {
+    const call = await open()
+    const name = newName()
+    const { status, body } = await call('PUT', `/flows/${name}`, DEFINITION)
+    expect(status).to.equal(200)
+    expect(body).to.deep.include({ name, version: 1, state: 'draft', published_version: null, built_in: false })
+    expect(body['definition']).to.deep.equal({ ...DEFINITION, ...DEFAULTS })
+    expect(body).to.have.all.keys([
+      'name',
+      'version',
+      'state',
+      'published_version',
+      'built_in',
+      'definition',
+      'created_at',
+      'updated_at',
+    ])
+    expect((await call('GET', `/flows/${name}`)).body).to.deep.equal(body)
+  })
+
+  it('the schemas inside a definition are stored as they are; unknown fields around them are dropped', async () => {
+    const schema = {
+      type: 'object',
+      properties: { properties: { const: null }, constructor: {} },
+      'x-y': [{}],
+      $defs: {},
+    }
+    const agent = { name: 'lines', prompt: 'Count {{.input.text}}', output_schema: schema, tools: ['Read'] }
+    const body = { input_schema: schema, output_schema: schema, sub_agents: [{ ...agent, x: 1 }], x: 1, version: 'x' }
+    const { body: stored } = await (await open())('PUT', `/flows/${newName()}`, body)
+    expect(stored['definition']).to.deep.equal({
+      ...DEFAULTS,
+      input_schema: schema,
+      output_schema: schema,
+      sub_agents: [agent],
+    })
+  })
+
+  it('D6.2, D2.7: GET /flows lists the flows in the order of their names, page by page, without definitions', async () => {
+    const call = await open(parseTenant('lists'))
+    for (const name of ['zebra', 'alpha']) await call('PUT', `/flows/${name}`, DEFINITION)
+    const names: unknown[] = []
+    for (let cursor: unknown = ''; typeof cursor === 'string'; ) {
+      const query = cursor === '' ? '' : `&cursor=${cursor}`
+      const { body } = await call('GET', `/flows?limit=2${query}`)
+      names.push(...(body['flows'] as { name: string; built_in: boolean }[]).map((each) => [each.name, each.built_in]))
+      cursor = body['next_cursor']
+    }
+    expect(names).to.deep.equal([
+      ['alpha', false],
+      ['classify', true],
+      ['extract', true],
+      ['summarize', true],
+      ['zebra', false],
+    ])
+    expect((await call('GET', '/flows?cursor=x')).status).to.equal(400)
+  })
+
+  it('D6.1: tools is a reserved name (400), a built-in flow is 403, a name of another form is 404 on every path', async () => {
+    const call = await open()
+    const reserved = await call('PUT', '/flows/tools', DEFINITION)
+    expect(reserved.status).to.equal(400)
+    expect(reserved.body['error']).to.include({ type: 'invalid_request_error', param: '/name' })
+    expect((await call('DELETE', '/flows/tools')).status).to.equal(405)
+    for (const [method, path] of [
+      ['PUT', '/flows/summarize'],
+      ['DELETE', '/flows/summarize'],
+      ['POST', '/flows/summarize/rollback/1'],
+    ] as const) {
+      const { status, body } = await call(method, path, method === 'PUT' ? DEFINITION : undefined)
+      expect(status, path).to.equal(403)
+      expect(body['error']).to.include({ type: 'permission_error' })
+    }
+    for (const name of ['Upper', '-x', 'a.b', 'x'.repeat(65), 'a%20b', '%2e%2e']) {
+      expect((await call('PUT', `/flows/${name}`, DEFINITION)).status, name).to.equal(404)
+      for (const path of ['', '/revisions', '/memory']) {
+        expect((await call('GET', `/flows/${name}${path}`)).status, name + path).to.equal(404)
+      }
+      expect((await call('POST', `/flows/${name}/publish`)).status, name).to.equal(404)
+    }
+  })
+
+  it('api.md Flow: draft, published, draft again by PUT and by rollback, deleted', async () => {
+    const call = await open()
+    const path = `/flows/${newName()}`
+    await call('PUT', path, DEFINITION)
+    expect((await call('POST', `${path}/publish`)).body).to.include({
+      version: 1,
+      state: 'published',
+      published_version: 1,
+    })
+    const edited = await call('PUT', path, { ...DEFINITION, evolve: true })
+    expect(edited.body).to.include({ version: 2, state: 'draft', published_version: 1 })
+    const restored = await call('POST', `${path}/rollback/1`)
+    expect(restored.body).to.include({ version: 3, state: 'draft', published_version: 1 })
+    expect(restored.body['definition']).to.deep.equal({ ...DEFINITION, ...DEFAULTS })
+    const { body } = await call('GET', `${path}/revisions`)
+    expect((body['revisions'] as { version: number }[]).map(({ version }) => version)).to.deep.equal([3, 2, 1])
+    expect(body['next_cursor']).to.equal(null)
+    expect((await call('DELETE', path)).body).to.deep.equal({ status: 'deleted' })
+    for (const [method, rest] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/publish'],
+      ['GET', '/revisions'],
+    ] as const) {
+      expect((await call(method, path + rest)).status, method + rest).to.equal(404)
+    }
+  })
+
+  it('D2.11: a version in the path is a whole number from 1, anything else and an unknown one is 404', async () => {
+    const call = await open()
+    const path = `/flows/${newName()}`
+    await call('PUT', path, DEFINITION)
+    for (const version of ['0', '-1', '1.0', '01', '1e0', 'x', '2', '99999999999']) {
+      expect((await call('POST', `${path}/rollback/${version}`)).status, version).to.equal(404)
+    }
+  })
+
+  it('D6.3: publishing a definition that does not compile is 400 and names the place', async () => {
+    const call = await open()
+    const path = `/flows/${newName()}`
+    await call('PUT', path, { ...DEFINITION, output_schema: { type: 'strng' } })
+    const { status, body } = await call('POST', `${path}/publish`)
+    expect(status).to.equal(400)
+    expect(body['error']).to.include({ param: '/output_schema/type' })
+    expect((await call('GET', path)).body).to.include({ state: 'draft', version: 1 })
+  })
+
+  it('require_pass_rate is a number from 0 to 1, and a version without such an evaluation is 409', async () => {
+    const call = await open()
+    const name = newName()
+    await call('PUT', `/flows/${name}`, DEFINITION)
+    const publish = (rate: string) => call('POST', `/flows/${name}/publish?require_pass_rate=${rate}`)
+    for (const rate of ['', 'x', '-1', '1.1', '1.', '.5', '0x1', 'Infinity', '0&require_pass_rate=1']) {
+      const { status, body } = await publish(rate)
+      expect(status, rate).to.equal(400)
+      expect(body['error']).to.include({ param: '/require_pass_rate' })
+    }
+    expect((await publish('0')).status).to.equal(409)
+    await flows.library.saveEvaluation(DEFAULT_TENANT, await flows.library.get(DEFAULT_TENANT, name), {
+      pass_rate: 0.5,
+      runs: 2,
+    })
+    expect((await publish('0.75')).status).to.equal(409)
+    expect((await publish('5e-1')).status).to.equal(200)
+  })
+
+  it('GET with Accept: application/yaml answers with YAML, any other Accept with JSON', async () => {
+    const call = await open()
+    const path = `/flows/${newName()}`
+    await call('PUT', path, DEFINITION)
+    const yaml = await call('GET', path, undefined, { accept: 'application/yaml' })
+    expect(yaml.headers.get('content-type')).to.equal('application/yaml; charset=utf-8')
+    expect(yaml.body)
+      .to.match(/^name: flow-/)
+      .and.include('input_schema:\n  type: object')
+    for (const accept of [
+      '*/*',
+      'application/json',
+      'application/*',
+      'text/html',
+      'application/json, application/yaml',
+    ]) {
+      const { headers } = await call('GET', path, undefined, { accept })
+      expect(headers.get('content-type'), accept).to.equal('application/json; charset=utf-8')
+    }
+  })
+
+  it('api.md: GET /flows/tools lists the names of the tools', async () => {
+    expect((await (await open())('GET', '/flows/tools')).body).to.deep.equal({ tools: TOOLS, count: TOOLS.length })
+  })
+
+  it('api.md Authentication 8: a flow of another tenant is the same 404 as an unknown one', async () => {
+    const [own, foreign] = [await open(), await open(acme)]
+    const name = newName()
+    await own('PUT', `/flows/${name}`, DEFINITION)
+    for (const [method, rest] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/publish'],
+      ['POST', '/rollback/1'],
+      ['GET', '/revisions'],
+      ['GET', '/memory'],
+      ['DELETE', '/memory'],
+    ] as const) {
+      const [theirs, nobodys] = [
+        await foreign(method, `/flows/${name}${rest}`),
+        await foreign(method, `/flows/no${rest}`),
+      ]
+      expect(theirs.status, method + rest).to.equal(404)
+      expect(JSON.stringify(theirs.body).replaceAll(name, 'no')).to.equal(JSON.stringify(nobodys.body))
+    }
+    expect((await own('GET', `/flows/${name}`)).status).to.equal(200)
+  })
+
+  it('D6.7: memory entries are added, listed newest first by scope, and deleted one by one or as a scope', async () => {
+    const call = await open()
+    const path = `/flows/${newName()}/memory`
+    await call('PUT', path.replace('/memory', ''), DEFINITION)
+    const first = await call('POST', path, { content: 'Amounts are in euros.', x: 1 })
+    expect(first.status).to.equal(201)
+    expect(first.body).to.include({ scope: 'corrections', content: 'Amounts are in euros.' })
+    const second = await call('POST', path, { content: { constructor: 1, deep: [{}] } })
+    expect(second.body['content']).to.deep.equal({ constructor: 1, deep: [{}] })
+    await call('POST', `${path}?scope=other`, { content: 'x' })
+    const page = await call('GET', `${path}?limit=1`)
+    expect(page.body['entries']).to.deep.equal([second.body])
+    const rest = await call('GET', `${path}?scope=corrections&cursor=${String(page.body['next_cursor'])}`)
+    expect(rest.body).to.deep.equal({ entries: [first.body], next_cursor: null })
+    const entry = `entry_id=${String(first.body['id'])}`
+    expect((await call('DELETE', `${path}?scope=other&${entry}`)).status).to.equal(404)
+    expect((await call('DELETE', `${path}?${entry}`)).body).to.deep.equal({ status: 'deleted', count: 1 })
+    expect((await call('DELETE', `${path}?${entry}`)).status).to.equal(404)
+    expect((await call('DELETE', path)).body).to.deep.equal({ status: 'deleted', count: 1 })
+    expect((await call('GET', `${path}?scope=other`)).body['entries']).to.have.length(1)
+  })
+
+  it('D2.11: a wrong scope, entry or content is 400 and names the field', async () => {
+    const call = await open()
+    const path = '/flows/summarize/memory'
+    for (const [method, query, body, param] of [
+      ['GET', '?scope=', undefined, '/scope'],
+      ['GET', '?scope=a&scope=b', undefined, '/scope'],
+      ['GET', '?scope=%24where', undefined, '/scope'],
+      ['GET', '?limit=0', undefined, '/limit'],
+      ['DELETE', '?entry_id=', undefined, '/entry_id'],
+      ['DELETE', '?entry_id=mem_x', undefined, '/entry_id'],
+      ['POST', '?scope=evolve', { content: 'x' }, '/scope'],
+      ['POST', '', {}, '/content'],
+      ['POST', '', { content: 1 }, '/content'],
+      ['POST', '', { content: null }, '/content'],
+      ['POST', '', { content: ['x'] }, '/content'],
+      ['POST', '', { content: ' ' }, '/content'],
+      ['POST', '', { content: 'x'.repeat(8_193) }, '/content'],
+      ['POST', '', { content: { x: 'x'.repeat(8_193) } }, '/content'],
+    ] as const) {
+      const answer = await call(method, path + query, body)
+      expect(answer.status, `${method} ${query} ${JSON.stringify(body)}`).to.equal(400)
+      expect(answer.body['error']).to.include({ type: 'invalid_request_error', param })
+    }
+    expect((await call('GET', path)).body['entries']).to.deep.equal([])
+  })
+
+  it('a process without a store answers 503 on every path of flows', async () => {
+    const { get, post, url } = await start()
+    const put = await fetch(`${url}/flows/x`, { method: 'PUT' })
+    const answers = [
+      put,
+      await post('/flows/x/publish'),
+      await post('/flows/x/run', {}),
+      await post('/flows/x/evaluate'),
+    ]
+    for (const path of ['/flows', '/flows/tools', '/flows/x', '/flows/x/revisions', '/flows/x/memory']) {
+      answers.push(await get(path))
+    }
+    for (const answer of answers) {
+      expect(answer.status, answer.url).to.equal(503)
+      expect(await refusalOf(answer))
+        .to.include({ type: 'unavailable_error' })
+        .and.not.have.property('code')
+    }
+  })
+
+  it('a body with a key __proto__ inside a schema, or nested too deeply, is 400 and stores nothing', async () => {
+    const { url } = await start({ flows: surface })
+    const name = newName()
+    const deep = `${'{"a":'.repeat(64)}1${'}'.repeat(64)}`
+    for (const schema of ['{"properties":{"__proto__":{}}}', deep]) {
+      const body = `{"input_schema":${schema},"output_schema":${JSON.stringify(SCHEMA)}}`
+      const headers = { 'content-type': 'application/json' }
+      expect((await fetch(`${url}/flows/${name}`, { method: 'PUT', headers, body })).status).to.equal(400)
+    }
+    expect((await fetch(`${url}/flows/${name}`)).status).to.equal(404)
+  })
+})
