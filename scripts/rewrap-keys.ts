@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openStore, SQLITE_FILE } from '../services/wiring/store.ts'
+import { openClusterStore, openStandaloneStore, SQLITE_FILE } from '../services/wiring/store.ts'
 import { type Config, ConfigError, loadConfig } from '../shared/config/config.ts'
 import { createLog } from '../shared/log.ts'
 import { createKeyring, type Keyring } from '../shared/secrets/keyring.ts'
@@ -73,7 +73,7 @@ function readConfig(): Config | undefined {
 
 async function rewrapStore(config: Config, keyring: Keyring): Promise<number> {
   const log = createLog({ level: 'error', secrets: config.secrets })
-  const store = await openStore(config, config.mongodbUrl === undefined ? 'standalone' : 'cluster', log)
+  const store = await (config.mongodbUrl === undefined ? openStandaloneStore(config) : openClusterStore(config, log))
   if (!store) throw new Error('there is none')
   const total = { tenants: 0, rewrapped: 0, current: 0, failures: 0 }
   try {

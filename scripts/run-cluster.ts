@@ -6,7 +6,7 @@ import { type StartFailure, Supervisor, toFailure } from './local-cluster/superv
 import { openMongo } from './local-services/mongo.ts'
 import { openRedis } from './local-services/redis.ts'
 
-// Runs gateways and workers as separate processes (D1.1). Started by scripts/cluster.
+// Runs gateways, workers and executors as separate processes (D1.1). Started by scripts/cluster.
 
 /** Time for each process to close its connections, beyond DRAIN_SECS. */
 const STOP_MS = 15_000
@@ -20,10 +20,9 @@ await run(process.argv.slice(2)).catch((cause: unknown) => {
 })
 
 async function run(args: string[]): Promise<void> {
-  const { gateways, workers, restarts } = readOptions(args)
+  const { restarts, ...counts } = readOptions(args)
   const env = environment()
   const { dataDir, drainMs, port, opsPort } = readConfig(env)
-  say('There are no executors yet: --executors has no effect.')
   const redis = await openRedis(env['REDIS_URL'], say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
@@ -36,7 +35,7 @@ async function run(args: string[]): Promise<void> {
       await file.write(members).catch((cause: unknown) => say(`${file.path} is out of date: ${String(cause)}`))
   }
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onRefused: ending.resolve })
-  const slots = await slotsOf({ gateways, workers }, { port, opsPort })
+  const slots = await slotsOf(counts, { port, opsPort })
   const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
   const programs = slots.map((slot) => memberProgram(slot, shared))
   const start = async () => {

@@ -29,6 +29,13 @@ export class Bench {
     return this.#share('provider', () => this.#start('provider', 'test/support/model-server/main.ts', {}))
   }
 
+  /** A provider that answers every request with the same JSON. */
+  jsonProvider(): Promise<Running> {
+    return this.#share('json-provider', () =>
+      this.#start('json-provider', 'scripts/bench/programs/json-provider.ts', {}),
+    )
+  }
+
   baseline(): Promise<Running> {
     return this.#share('baseline', () => this.startBaseline())
   }

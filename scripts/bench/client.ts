@@ -41,10 +41,15 @@ export class Client {
 
   /** Sends a JSON request and resolves with the body of its JSON answer. */
   async json(path: string, body: object): Promise<unknown> {
+    return JSON.parse(await this.text(path, body))
+  }
+
+  /** Sends a JSON request and resolves with the body of its answer. */
+  async text(path: string, body: object): Promise<string> {
     const res = await this.#post(path, JSON.stringify(body))
     let text = ''
     for await (const chunk of res) text += chunk
-    if (res.statusCode !== undefined && res.statusCode < 300) return JSON.parse(text)
+    if (res.statusCode !== undefined && res.statusCode < 300) return text
     throw new Error(`${path} answered ${res.statusCode}: ${text.slice(0, 200)}`)
   }
 

@@ -4,7 +4,9 @@ import { Bench, type SharedProcesses } from './bench.ts'
 import type { Figure, Row } from './figure.ts'
 import { coldStart } from './figures/cold-start.ts'
 import { cpu } from './figures/cpu.ts'
+import { dispatchList } from './figures/dispatch-list.ts'
 import { firstEvent } from './figures/first-event.ts'
+import { flowAgents, flowRun, flowRunCluster } from './figures/flow-run.ts'
 import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
@@ -25,6 +27,10 @@ const FIGURES = [
   pacedStreams,
   sessionGrowth,
   ledgerGrowth,
+  flowRun,
+  flowRunCluster,
+  flowAgents,
+  dispatchList,
   team,
   coldStart,
   idleMemory,
@@ -36,7 +42,7 @@ const FIGURES = [
 ]
 const NAMES = FIGURES.map(({ name }) => name)
 const FIGURE_WITHIN_MS = 45_000
-const ALL_WITHIN_MS = 230_000
+const ALL_WITHIN_MS = 290_000
 const MAX_FAILURE_CHARS = 300
 /** Beyond this load average, other processes distort the ratios. */
 const CALM_LOAD = 1

@@ -2,15 +2,16 @@
 
 /**
  * The purpose of a file. `kernel`: small things without a subject. `port`: the interface of a subject. `domain`: a subject's own logic.
- * `adapter`: a port over one technology. `http`: what the listeners of gateway and ops share, so that neither imports the other.
- * `service`: one process's code. `root`: where adapters are chosen and put together.
+ * `adapter`: a port over one technology. `http`: what the listeners of gateway and ops share, and `runs`: what workers and executors
+ * share, so that neither imports the other. `service`: one process's code. `root`: where adapters are chosen and put together.
  */
-export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'http' | 'service' | 'root' | 'script' | 'test'
+export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'http' | 'runs' | 'service' | 'root' | 'script' | 'test'
 
 /** The first row that matches a file is its layer. */
 export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
   ['root', ['services/*/{main,open-*,standalone}.ts', 'services/wiring/*.ts']],
   ['http', ['services/http/**']],
+  ['runs', ['services/runs/**']],
   ['service', ['services/**']],
   ['port', ['shared/*/port.ts']],
   ['kernel', ['shared/*.ts', 'shared/config/**']],
@@ -22,6 +23,7 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
       'shared/providers/{ai-sdk,chat,demo}/**',
       'shared/tools/mcp/**',
       'shared/net/egress{,-*}.ts',
+      'shared/queue/{bullmq,memory}{,-*}.ts',
     ],
   ],
   ['domain', ['shared/**']],
@@ -39,10 +41,11 @@ export const MAY_IMPORT: Record<Layer, readonly Layer[]> = {
   domain: ['kernel', 'port'],
   adapter: ['kernel', 'port'],
   http: ['kernel', 'port', 'domain', 'http'],
-  service: ['kernel', 'port', 'domain', 'http'],
-  root: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root'],
-  script: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root', 'script'],
-  test: ['kernel', 'port', 'domain', 'adapter', 'http', 'service', 'root', 'script', 'test'],
+  runs: ['kernel', 'port', 'domain', 'runs'],
+  service: ['kernel', 'port', 'domain', 'http', 'runs'],
+  root: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root'],
+  script: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root', 'script'],
+  test: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root', 'script', 'test'],
 }
 
 /** The adapters of a subject, by the beginning of their file's or folder's name. One adapter does not import another. */
@@ -56,12 +59,15 @@ export const ADAPTERS: readonly string[] = [
   'demo',
   'mcp',
   'egress',
+  'bullmq',
 ]
 
 /** Domain subjects that may import other domain subjects. There is no way back. */
 export const SIDEWAYS: Record<string, readonly string[]> = {
   engine: ['store', 'providers'],
   customers: ['store', 'engine'],
+  flows: ['broker', 'store', 'engine', 'tenant-config', 'tools'],
+  tools: ['schemas'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
 }
 
@@ -80,13 +86,14 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@ai-sdk/*': ['shared/providers/ai-sdk/**'],
   '@modelcontextprotocol/client': ['shared/tools/mcp/**'],
   '@pydantic/genai-prices': ['shared/providers/prices{,-*}.ts'],
-  ajv: ['shared/api/**', 'shared/tools/registry.ts'],
-  'ajv-formats': ['shared/api/**', 'shared/tools/registry.ts'],
-  yaml: ['shared/api/**', 'shared/tools/agents/**'],
-  re2js: ['shared/tools/**'],
+  ajv: ['shared/api/**', 'shared/schemas/**'],
+  'ajv-formats': ['shared/api/**'],
+  yaml: ['shared/api/**', 'shared/flows/**', 'shared/tools/agents/**'],
+  re2js: ['shared/schemas/**', 'shared/tools/**'],
   picomatch: ['shared/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/broker/redis-link.ts'],
+  bullmq: ['shared/queue/bullmq{,-*}.ts'],
   'jwks-rsa': ['shared/auth/**'],
   jsonwebtoken: ['shared/auth/**'],
   mongodb: ['shared/store/mongo/**'],
@@ -105,7 +112,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
-  ['services/{gateway,worker,wiring}/*.ts', 'shared/{auth,net,providers,store,tools}/**'],
+  ['services/{executor,gateway,worker,wiring}/*.ts', 'shared/{auth,net,providers,queue,store,tools}/**'],
   ['services/gateway/open-rate-limit.ts', 'shared/broker/redis-link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/providers/**', '@ai-sdk/*'],
   ['shared/providers/**', 'undici'],
@@ -113,9 +120,13 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/tools/**', '@modelcontextprotocol/client'],
   ['shared/tools/**', 'picomatch'],
   ['shared/tools/**', 're2js'],
+  ['shared/schemas/**', 're2js'],
+  ['shared/tools/**', 'shared/schemas/compile.ts'], // It loads ajv.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
+  ['shared/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['shared/api/**', 'yaml'],
+  ['shared/flows/**', 'yaml'],
   ['shared/api/**', 'shared/api/decode.ts'], // It loads ajv.
 ]
 

@@ -4,7 +4,7 @@ import { type Child, spawnChild } from '../local-services/child.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import type { Program } from './supervisor.ts'
 
-export type Role = 'gateway' | 'worker'
+export type Role = 'gateway' | 'worker' | 'executor'
 
 /** A running process as `DATA_DIR/cluster.json` lists it (D1.1). */
 export type Member = { role: Role; id: string; pid: number; port: number | null; ops_port: number }
@@ -17,7 +17,7 @@ const POLL_EVERY_MS = 25
 const ANSWER_WITHIN_MS = 1_000
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Describes a gateway or worker process. It is ready when its `/readyz` answers 200. */
+/** Describes a process of the product. It is ready when its `/readyz` answers 200. */
 export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>): Program<Member> {
   const { name, role, port, opsPort } = slot
   const own = {

@@ -2,16 +2,16 @@ import { parseArgs } from 'node:util'
 import { type Config, ConfigError, loadConfig } from '../../shared/config/config.ts'
 import { StartFailure, toFailure } from './supervisor.ts'
 
-export type ClusterOptions = { gateways: number; workers: number; restarts: boolean }
+export type ClusterOptions = { gateways: number; workers: number; executors: number; restarts: boolean }
 
 export const USAGE = 'usage: scripts/cluster [--gateways N] [--workers N] [--executors N] [--no-restart] [--help]'
-export const ABOUT = `Installs what is missing and runs the clustered form on this machine: gateways and workers as
-separate processes, and a Redis and a MongoDB unless REDIS_URL and MONGODB_URL name some.
-A process that dies is started again.
+export const ABOUT = `Installs what is missing and runs the clustered form on this machine: gateways, workers and
+executors as separate processes, and a Redis and a MongoDB unless REDIS_URL and MONGODB_URL name
+some. A process that dies is started again.
 
   --gateways N   number of gateways (2)
   --workers N    number of workers (2)
-  --executors N  no effect: there are no executors yet
+  --executors N  number of executors, which run flows (1)
   --no-restart   leave dead processes dead`
 const EXIT_USAGE = 2
 const EXIT_CONFIG = 78
@@ -19,15 +19,20 @@ const EXIT_CONFIG = 78
 /** Parses the arguments of scripts/cluster. Throws `StartFailure` with the usage. */
 export function readOptions(args: string[]): ClusterOptions {
   const values = parse(args)
-  return { gateways: countOf(values.gateways), workers: countOf(values.workers), restarts: !values['no-restart'] }
+  return {
+    gateways: countOf(values.gateways),
+    workers: countOf(values.workers),
+    executors: countOf(values.executors),
+    restarts: !values['no-restart'],
+  }
 }
 
 function parse(args: string[]) {
-  const count = { type: 'string', default: '2' } as const
+  const count = (by: string) => ({ type: 'string', default: by }) as const
   const options = {
-    gateways: count,
-    workers: count,
-    executors: count,
+    gateways: count('2'),
+    workers: count('2'),
+    executors: count('1'),
     'no-restart': { type: 'boolean', default: false },
   } as const
   try {

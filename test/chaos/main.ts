@@ -1,5 +1,6 @@
 import { runScenarios } from '../harness/scenarios.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
+import { killExecutor } from './scenarios/kill-executor.ts'
 import { killWorker } from './scenarios/kill-worker.ts'
 import { ledgerFence } from './scenarios/ledger-fence.ts'
 import { ledgerKill } from './scenarios/ledger-kill.ts'
@@ -20,6 +21,7 @@ await runScenarios({
     [ledgerKill, ledgerFence],
     [rollingRestart, tokens],
     [slowReaders],
+    [killExecutor],
   ],
-  takes: { short: '3 min', full: 'about an hour' },
+  takes: { short: '3.5 min', full: 'about an hour' },
 })

@@ -16,13 +16,15 @@ export type WorldOptions = {
   random: Random
   gateways?: number
   workers?: number
+  /** They need MONGODB_URL in `env`. */
+  executors?: number
   /** Puts a fault proxy between each process and Redis. */
   hasProxies?: boolean
   /** Settings of every process. They replace the defaults, which choose the demo model. */
   env?: Readonly<Record<string, string>>
 }
 
-type Role = 'gateway' | 'worker'
+type Role = 'gateway' | 'worker' | 'executor'
 
 /** A process under test. `url` is a gateway's, with the base path. */
 export type Member = { role: Role; name: string; proc: Proc; url: string; proxy?: RedisProxy }
@@ -39,11 +41,12 @@ export class World implements AsyncDisposable {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
   gateways: Member[] = []
   workers: Member[] = []
+  executors: Member[] = []
   readonly #options: WorldOptions
   readonly #procs = new Procs((entry) => this.record(entry))
   readonly #proxies: RedisProxy[] = []
   readonly #violations: Violation[] = []
-  readonly #started: Record<Role, number> = { gateway: 0, worker: 0 }
+  readonly #started: Record<Role, number> = { gateway: 0, worker: 0, executor: 0 }
   /** Members by the epoch that their runs' ids begin with. */
   readonly #byEpoch = new Map<number, Member>()
 
@@ -57,9 +60,10 @@ export class World implements AsyncDisposable {
   static async open(options: WorldOptions): Promise<World> {
     const world = new World(await startRedis(), options)
     try {
-      const { gateways = 2, workers = 4 } = options
+      const { gateways = 2, workers = 4, executors = 0 } = options
       await Promise.all([
         ...Array.from({ length: workers }, () => world.start('worker')),
+        ...Array.from({ length: executors }, () => world.start('executor')),
         ...Array.from({ length: gateways }, () => world.start('gateway')),
       ])
       await Promise.all(world.gateways.map((gateway) => world.#waitForWorkers(gateway, workers)))
@@ -101,8 +105,7 @@ export class World implements AsyncDisposable {
     const { id, url = '' } = JSON.parse(proc.ready[0]) as { id: string; url?: string }
     const member: Member = { role, name, proc, url: url.replace('//0.0.0.0:', '//127.0.0.1:'), ...(proxy && { proxy }) }
     this.#byEpoch.set(Number(id.slice(id.indexOf('_') + 1)), member)
-    if (role === 'gateway') this.gateways.push(member)
-    else this.workers.push(member)
+    this.#listOf(role).push(member)
     return member
   }
 
@@ -144,7 +147,7 @@ export class World implements AsyncDisposable {
   /** Reads the members' epochs from Redis again: an evicted process rejoins under a new epoch. */
   async refreshEpochs(): Promise<void> {
     for (const { epoch, pid } of await this.#readMembers()) {
-      const member = [...this.workers, ...this.gateways].find(({ proc }) => proc.pid === pid)
+      const member = [...this.workers, ...this.executors, ...this.gateways].find(({ proc }) => proc.pid === pid)
       if (member) this.#byEpoch.set(epoch, member)
     }
   }
@@ -216,6 +219,11 @@ export class World implements AsyncDisposable {
   #remove(member: Member): void {
     this.gateways = this.gateways.filter((each) => each !== member)
     this.workers = this.workers.filter((each) => each !== member)
+    this.executors = this.executors.filter((each) => each !== member)
+  }
+
+  #listOf(role: Role): Member[] {
+    return { gateway: this.gateways, worker: this.workers, executor: this.executors }[role]
   }
 
   /** Starts runs until every worker had one. A gateway refreshes its member list twice a second and ignores workers it has not seen. */

@@ -10,6 +10,8 @@ import { type Product, startStandalone } from '../support/product.ts'
 
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 const SESSION = 'support-7'
+const FLOW = '/flows/invoice-total'
+const TOTAL = '{"total":120}'
 const WRITE = '{"path":"notes/a.txt","content":"hello"}'
 
 /** `product.call` and `product.stream` check that each answer is described; the tests that it is a good one. */
@@ -61,6 +63,23 @@ describe('the examples of the API description, sent to the standalone form', () 
     followRun: async () => `${await run()}/events`,
     cancelRun: run,
     getExplorerFile: async () => '/docs/swagger-ui.css',
+    getFlow: flow,
+    putFlow: async () => FLOW,
+    deleteFlow: flow,
+    publishFlow: async () => `${await flow()}/publish`,
+    rollbackFlow: async () => `${await flow()}/rollback/1`,
+    listFlowRevisions: async () => `${await flow()}/revisions`,
+    listFlowMemory: async () => `${await flow()}/memory`,
+    addFlowMemory: async () => `${await flow()}/memory`,
+    deleteFlowMemory: async () => `${await flow()}/memory`,
+    runFlow: async () => `${await published()}/run`,
+    evaluateFlow: async () => {
+      await execution()
+      provider.answer(TOTAL)
+      return `${FLOW}/evaluate`
+    },
+    getDispatch: async () => `/dispatches/${await execution()}`,
+    replayDispatch: async () => `/dispatches/${await execution()}/events`,
     getSecret: secret,
     putSecret: async () => '/config/secrets/team',
     deleteSecret: secret,
@@ -110,6 +129,28 @@ describe('the examples of the API description, sent to the standalone form', () 
     return '/config/instances/main'
   }
 
+  /** A draft, with the example of its definition. */
+  async function flow(): Promise<string> {
+    await product.call('DELETE', FLOW)
+    await call('PUT', FLOW, exampleOf('putFlow'))
+    return FLOW
+  }
+
+  /** A flow that can run once, on the instance of the example. */
+  async function published(): Promise<string> {
+    await configured()
+    await flow()
+    await call('POST', `${FLOW}/publish`)
+    provider.answer(TOTAL)
+    return FLOW
+  }
+
+  async function execution(): Promise<string> {
+    const { status, text, headers } = await product.call('POST', `${await published()}/run`, exampleOf('runFlow'))
+    expect(status, text).to.equal(200)
+    return headers.get('x-trace-id') ?? ''
+  }
+
   async function send({ method, operation }: Operation, path: string, value: unknown): Promise<void> {
     const responses = Object.keys(operation['responses'] as object)
     const isStream = JSON.stringify((operation['responses'] as Record<string, unknown>)['200'] ?? '').includes(
@@ -117,7 +158,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     )
     if (isStream) {
       const stream = await product.stream(path, value)
-      expect((await stream.all()).at(-1)?.event).to.equal('done')
+      expect((await stream.all()).at(-1)?.event).to.be.oneOf(['done', 'result'])
     } else {
       const { status, text } = await product.call(method, path, value)
       expect(status, text).to.be.within(200, 299)
@@ -139,6 +180,12 @@ describe('the examples of the API description, sent to the standalone form', () 
     })
   }
 })
+
+/** The first example of an operation's body. */
+function exampleOf(operationId: string): unknown {
+  const found = operationsOf(document).find(({ operation }) => operation['operationId'] === operationId)
+  return found && bodyOf(found.operation)?.examples[0]
+}
 
 function formOf(fields: object): FormData {
   const form = new FormData()

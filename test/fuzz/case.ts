@@ -7,6 +7,10 @@ export type Fixtures = {
   /** A one-input run that waits for a permission, and the permission's id. */
   asking: string
   permission: string
+  /** A published flow with an entry in its memory, and one run of it. */
+  flow: string
+  trace: string
+  entry: string
 }
 
 /** Expected status. `any`: the specification does not say; the rules for every answer still apply. */

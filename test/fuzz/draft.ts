@@ -1,4 +1,6 @@
 import type { Random } from '../harness/seed.ts'
+import type { Fixtures } from './case.ts'
+import { flowRequests, type Plain } from './flow-requests.ts'
 import { type Headers, request } from './request.ts'
 
 /** A request in parts, so that mutators can change them one by one. */
@@ -15,10 +17,8 @@ export type Draft = {
   isFramed: boolean
 }
 
-/** The session and runs that generated requests may change and delete. */
-export type Victims = { session: string; run: string; asking: string; permission: string }
-
-type Plain = { method: string; path: string; query?: Draft['query']; headers?: Headers; body?: unknown }
+/** The session, runs and flow that generated requests may change and delete. */
+export type Victims = Fixtures
 
 const PROMPT = '/say a'
 const ALL_FIELDS = {
@@ -34,8 +34,10 @@ const ALL_FIELDS = {
 }
 
 /** One valid request for every route of the API, with all its fields. */
-function plainRequests({ session, run, asking, permission }: Victims): readonly Plain[] {
+function plainRequests(victims: Victims): readonly Plain[] {
+  const { session, run, asking, permission } = victims
   return [
+    ...flowRequests(victims),
     { method: 'GET', path: 'v1/health' },
     { method: 'POST', path: 'v1/agent/run', body: ALL_FIELDS },
     { method: 'POST', path: 'v1/agent/run', body: { prompt: PROMPT } },

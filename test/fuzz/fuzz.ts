@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarantee, noneOf } from '../harness/guarantee.ts'
 import { HealthProber } from '../harness/health-prober.ts'
 import { errorsIn } from '../harness/leftovers.ts'
 import { LOOP_PROBE_PRELOAD, LoopProbe } from '../harness/loop-probe.ts'
 import { Product } from '../harness/product.ts'
+import { ModelServer } from '../support/model-server/model-server.ts'
 import type { Finding } from './finding.ts'
 import { leftoverGuarantees, playedGuarantees, stallGuarantees, stopGuarantees } from './guarantees.ts'
 import { TOKEN } from './request.ts'
@@ -24,6 +26,7 @@ const MAX_TOGETHER_BYTES = 1024 * 1024
 const EXIT_NOTICED_MS = 500
 
 const ENV = {
+  MASTER_KEY: randomBytes(32).toString('base64'),
   API_TOKEN: TOKEN,
   CORS_ORIGINS: 'https://app.example',
   RUN_RESUME_SECS: '1',
@@ -34,18 +37,26 @@ const ENV = {
 export async function fuzz(options: FuzzOptions): Promise<Fuzzed> {
   await using product = await Product.start({ env: ENV, preload: LOOP_PROBE_PRELOAD })
   const { port } = product
+  const model = new ModelServer({ record: false })
+  model.otherwise(() => '{}')
+  await model.listen(0)
   try {
-    return { ...(await fuzzProduct(product, options)), port }
+    return { ...(await fuzzProduct(product, { ...options, modelUrl: model.url })), port }
   } catch (cause) {
     await sleep(EXIT_NOTICED_MS) // Connections are refused shortly before the exit of the process is reported.
     if (product.isRunning) throw cause
     return { guarantees: [noneOf('crashes', [product.lines.slice(-5).join(' ')])], findings: [], port }
+  } finally {
+    await model.close()
   }
 }
 
-async function fuzzProduct(product: Product, { seed, count, isFull }: FuzzOptions): Promise<Omit<Fuzzed, 'port'>> {
+async function fuzzProduct(
+  product: Product,
+  { seed, count, isFull, modelUrl }: FuzzOptions & { modelUrl: string },
+): Promise<Omit<Fuzzed, 'port'>> {
   const { port } = product
-  using target = await FuzzTarget.open(product, seed)
+  using target = await FuzzTarget.open(product, seed, modelUrl)
   const probe = new LoopProbe(product)
   const before = { seen: await target.snapshot(), heapMiB: await probe.heapMiB() }
   const mark = probe.mark()

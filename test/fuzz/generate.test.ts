@@ -15,6 +15,9 @@ const VICTIMS = {
   run: `run_${'a'.repeat(32)}`,
   asking: `run_${'b'.repeat(32)}`,
   permission: `perm_${'c'.repeat(32)}`,
+  flow: 'f',
+  trace: `trace_${'0'.repeat(8)}${'d'.repeat(24)}`,
+  entry: `mem_${'e'.repeat(32)}`,
 }
 
 const bytesOf = (seed: number, index: number) => make(recipeFor(seed, index), VICTIMS).bytes

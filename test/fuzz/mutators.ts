@@ -41,9 +41,14 @@ export const MUTATORS: Readonly<Record<string, Mutate>> = {
   bodyBytes: (draft, random) => ({ ...draft, body: corrupted(bytesOf(draft.body), random) }),
 }
 
+const QUERY_NAMES = [
+  ...['limit', 'cursor', 'status', 'last_event_id', 'scope', 'entry_id', 'flow', 'since', 'until', 'speed'],
+  'require_pass_rate',
+]
+
 const nastySegment = (random: Random) => encodeLoosely(nastyText(random))
 const nastyPair = (random: Random) => {
-  const name = random.chance(0.6) ? random.pick(['limit', 'cursor', 'status', 'last_event_id']) : nastySegment(random)
+  const name = random.chance(0.6) ? random.pick(QUERY_NAMES) : nastySegment(random)
   return [name, nastySegment(random)] as const
 }
 

@@ -1,6 +1,7 @@
 import type { Case, Fixtures } from './case.ts'
 import { bodies } from './cases/bodies.ts'
 import { fields } from './cases/fields.ts'
+import { flows } from './cases/flows.ts'
 import { framing } from './cases/framing.ts'
 import { hosts, keys, odd, origins, requestIds, types } from './cases/headers.ts'
 import { ids } from './cases/ids.ts'
@@ -8,7 +9,6 @@ import { methods } from './cases/methods.ts'
 import { paths } from './cases/paths.ts'
 import { pipelines } from './cases/pipelines.ts'
 import { queries } from './cases/queries.ts'
-
 import { work } from './cases/work.ts'
 
 /** Every hand-written case, in the order of the tables. */
@@ -27,5 +27,6 @@ export const casesFor = (at: Fixtures): Case[] => [
   ...ids(at),
   ...queries(at),
   ...pipelines(at),
+  ...flows(at),
   ...work,
 ]

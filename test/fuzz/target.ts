@@ -31,8 +31,8 @@ export class FuzzTarget implements Disposable {
     this.#victims = new Victims(world)
   }
 
-  static async open(product: Product, seed: number): Promise<FuzzTarget> {
-    const world = new World(product.port)
+  static async open(product: Product, seed: number, modelUrl: string): Promise<FuzzTarget> {
+    const world = new World(product.port, modelUrl)
     const target = new FuzzTarget(product, seed, { world, canary: await world.make('canary') })
     await target.#play(target.#cases().slice(0, WARM_UPS), 1)
     return target

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fixtures } from './case.ts'
+import { INSTANCE, OPEN_FLOW } from './flow-requests.ts'
 import { TOKEN } from './request.ts'
 
 type Json = Record<string, unknown>
@@ -14,26 +15,47 @@ export class World {
   readonly #url: string
   readonly #held = new AbortController()
 
-  constructor(port: number) {
+  readonly #modelUrl: string
+
+  /** `modelUrl` is that of a provider for flows, which answers `{}`. */
+  constructor(port: number, modelUrl: string) {
+    this.#modelUrl = modelUrl
     this.#url = `http://127.0.0.1:${port}/v1`
   }
 
-  /** Creates a session with one exchange, a run that lasts until `leave`, and one that waits for a permission until then. */
+  /**
+   * Creates a session with one exchange, a run that lasts until `leave`, one that waits for a permission until then, and a published
+   * flow that was run once.
+   */
   async make(session: string): Promise<Fixtures> {
     await this.#json('POST', '/sessions', { session_id: session }).catch(() => {}) // It may exist already.
     await (await this.#ask('POST', `/sessions/${session}/messages`, { prompt: '/say a' })).text()
     const run = await this.#hold(FOREVER, 'text')
     const asking = await this.#hold(ASK, 'permission_request')
     const permission = /"(perm_[0-9a-f]{32})"/.exec(asking.seen)?.[1] ?? ''
-    return { session, run: run.id, asking: asking.id, permission }
+    return { session, run: run.id, asking: asking.id, permission, ...(await this.#makeFlow(session)) }
+  }
+
+  async #makeFlow(flow: string): Promise<Pick<Fixtures, 'flow' | 'trace' | 'entry'>> {
+    const body = { type: 'openai-compatible', url: this.#modelUrl, key: 'k' }
+    await this.#json('PUT', `/config/instances/${INSTANCE}`, body)
+    await this.#json('PUT', `/flows/${flow}`, OPEN_FLOW)
+    await this.#json('POST', `/flows/${flow}/publish`)
+    const { id: entry } = await this.#json('POST', `/flows/${flow}/memory`, { content: 'a correction' })
+    const request = { input: {}, provider_instance: INSTANCE, model: 'm' }
+    const { trace_id: trace } = await this.#json('POST', `/flows/${flow}/run`, request)
+    return { flow, trace: String(trace), entry: String(entry) }
   }
 
   /** The fixtures as a client sees them, and the files on disk: hostile requests must not change them. */
-  async snapshot({ session, run, asking }: Fixtures, dataDir: string): Promise<string[]> {
+  async snapshot({ session, run, asking, flow, trace }: Fixtures, dataDir: string): Promise<string[]> {
     const answers = [
       await this.#json('GET', `/sessions/${session}`),
       await this.#json('GET', `/runs/${run}`),
       await this.#json('GET', `/runs/${asking}`),
+      await this.#json('GET', `/flows/${flow}`),
+      await this.#json('GET', `/flows/${flow}/memory`),
+      await this.#json('GET', `/dispatches/${trace}`),
       await this.#runsAtRest(),
     ]
     const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true })
@@ -42,8 +64,8 @@ export class World {
   }
 
   /** Deletes these fixtures and nothing else. */
-  async end({ run, asking, session }: Fixtures): Promise<void> {
-    for (const path of [`/runs/${run}`, `/runs/${asking}`, `/sessions/${session}`]) {
+  async end({ run, asking, session, flow }: Fixtures): Promise<void> {
+    for (const path of [`/runs/${run}`, `/runs/${asking}`, `/sessions/${session}`, `/flows/${flow}`]) {
       await (await this.#ask('DELETE', path)).arrayBuffer()
     }
   }

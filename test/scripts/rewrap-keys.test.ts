@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { openStore } from '../../services/wiring/store.ts'
+import { openStandaloneStore } from '../../services/wiring/store.ts'
 import { loadConfig } from '../../shared/config/config.ts'
-import { createLog } from '../../shared/log.ts'
 import { createKeyring, type Keyring } from '../../shared/secrets/keyring.ts'
 import { seal, unseal } from '../../shared/secrets/seal.ts'
 import type { TenantId } from '../../shared/tenant.ts'
@@ -41,10 +40,7 @@ describe('scripts/rewrap-keys', () => {
   afterEach(() => rm(dir, { recursive: true }))
 
   const openConfigs = async () => {
-    const log = createLog({ level: 'error', write: () => {} })
-    const store = await openStore(loadConfig({ DATA_DIR: dir }, 'standalone'), 'standalone', log)
-    if (!store) throw new Error('the standalone form always has a store')
-    return store
+    return openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
   }
 
   const storeSecret = async (ring: Keyring, name = 'team') => {

@@ -51,7 +51,7 @@ describe('scripts/run-cluster.ts', () => {
   it('D1.1, D1.3: cluster.json lists every process with its ports, and a killed process is started again', async () => {
     const [port, opsPort] = [await freePort(), await freePort()]
     const env = { PORT: String(port), OPS_PORT: String(opsPort) }
-    const child = start(['--gateways', '1', '--workers', '2'], env)
+    const child = start(['--gateways', '1', '--workers', '2', '--executors', '1'], env)
     await child.line(/cluster is ready/)
     const { processes, redis_url, mongodb_url } = await read()
     expect(mongodb_url).to.match(/^mongodb:\/\//)
@@ -60,15 +60,16 @@ describe('scripts/run-cluster.ts', () => {
       ['gateway', port, opsPort],
       ['worker', null, opsPort + 1],
       ['worker', null, opsPort + 2],
+      ['executor', null, opsPort + 3],
     ])
     for (const { ops_port } of processes)
       expect((await fetch(`http://127.0.0.1:${ops_port}/readyz`)).status).to.equal(200)
 
     const victim = processes[1]?.pid ?? 0
     process.kill(victim, 'SIGKILL')
-    const without = await waitForFile((file) => file.processes.length === 2)
+    const without = await waitForFile((file) => file.processes.length === 3)
     expect(without.processes.map(({ pid }) => pid)).not.to.include(victim)
-    const again = await waitForFile((file) => file.processes.length === 3)
+    const again = await waitForFile((file) => file.processes.length === 4)
     expect(again.processes[1]).to.include({ role: 'worker', ops_port: opsPort + 1 })
     expect(again.processes[1]?.pid).not.to.equal(victim)
 
@@ -101,6 +102,7 @@ describe('scripts/run-cluster.ts', () => {
       ['--worker', '1'],
       ['--gateways', '0'],
       ['--workers', 'two'],
+      ['--executors', '-1'],
     ]) {
       const child = start(args)
       expect(await child.exited).to.equal(2)

@@ -6,9 +6,9 @@ import { NODE_FLAGS } from '../../scripts/node-options.ts'
 import { withDeadline } from '../../shared/deadline.ts'
 import { Child } from '../support/child.ts'
 
-export type Role = 'standalone' | 'gateway' | 'worker'
+export type Role = 'standalone' | 'gateway' | 'worker' | 'executor'
 
-/** A process of the product. `url` includes the base path; a worker has none. */
+/** A process of the product. `url` includes the base path; workers and executors have none. */
 export type Server = {
   name: string
   pid: number

@@ -29,7 +29,7 @@ export async function openStream(url: string, init: Init): Promise<EventStream> 
       const refusal = text !== undefined && { body: parse(response, text) }
       throwFor(problemsOfAnswer(init.method, pathOf(url), { status, headers, ...refusal }), text)
     },
-    frame: (frame) => throwFor(problemsOfFrame(frame), JSON.stringify(frame)),
+    frame: (frame) => throwFor(problemsOfFrame(init.method, pathOf(url), frame), JSON.stringify(frame)),
   }
   return EventStream.open(url, init, checks)
 }

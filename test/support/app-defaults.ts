@@ -14,6 +14,8 @@ export const APP_DEFAULTS = {
   ledger: undefined,
   config: undefined,
   transcription: undefined,
+  flows: undefined,
+  dispatches: undefined,
   limiter: undefined,
   allowedHosts: undefined,
   metrics: NO_METRICS,

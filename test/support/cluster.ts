@@ -4,17 +4,23 @@ import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 
 const READY_MS = 20_000
 const STOP_MS = 10_000
-const EACH = 2
+/** How many processes of each role there are. Executors need a MongoDB. */
+const COUNTS = { gateway: 2, worker: 2, executor: 1 }
 
 export type Cluster = {
   /** The gateways' addresses, with the base path. */
   urls: readonly string[]
   gateways: readonly Child[]
   workers: readonly Child[]
+  /** Empty without a MONGODB_URL. */
+  executors: readonly Child[]
   close(): Promise<void>
 }
 
-/** Starts two gateways, two workers and a Redis as separate processes. They end when this process ends, however it ends. */
+/**
+ * Starts two gateways, two workers and a Redis as separate processes, and an executor when `env` has a MONGODB_URL. They end when this
+ * process ends, however it ends.
+ */
 export async function startCluster(env: Readonly<Record<string, string>>): Promise<Cluster> {
   const redis = await startRedis()
   const running: Child[] = []
@@ -22,9 +28,9 @@ export async function startCluster(env: Readonly<Record<string, string>>): Promi
     await Promise.all(running.map((child) => child.stop(STOP_MS)))
     await redis.stop()
   }
-  const startAll = (role: string) =>
+  const startAll = (role: keyof typeof COUNTS) =>
     Promise.all(
-      Array.from({ length: EACH }, async () => {
+      Array.from({ length: COUNTS[role] }, async () => {
         const child = await start(role, { ...env, REDIS_URL: redis.url })
         running.push(child)
         const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)
@@ -32,13 +38,18 @@ export async function startCluster(env: Readonly<Record<string, string>>): Promi
       }),
     )
   try {
-    const workers = await startAll('worker') // First, so that each gateway finds them when it joins.
+    // First, so that each gateway finds them when it joins.
+    const [workers, executors] = await Promise.all([
+      startAll('worker'),
+      env['MONGODB_URL'] === undefined ? [] : startAll('executor'),
+    ])
     const gateways = await startAll('gateway')
     const childOf = ({ child }: { child: Child }) => child
     return {
       urls: gateways.map(({ url }) => url),
       gateways: gateways.map(childOf),
       workers: workers.map(childOf),
+      executors: executors.map(childOf),
       close,
     }
   } catch (cause) {

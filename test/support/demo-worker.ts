@@ -44,7 +44,7 @@ export function createDemoWorker(
   } as const
   return createWorker({
     models: createServerModels(DEMO_MODELS),
-    toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: () => undefined },
+    toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: async () => undefined },
     permissions,
     onSessionRemoved: undefined,
     lineStore: undefined,

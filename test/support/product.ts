@@ -70,6 +70,9 @@ async function startProduct(
     MODEL_BASE_URL: model.url,
     MODEL_PRICES: '{"test-model":{"input":1,"output":10,"cache_read":0.1}}',
     ...env,
+  }).catch(async (cause: unknown) => {
+    await model.close()
+    throw cause
   })
   let calls = 0
   const nextUrl = (path: string) => `${opened.urls[calls++ % opened.urls.length]}${path}`
@@ -105,7 +108,7 @@ async function openInProcess(env: Record<string, string>): Promise<Opened> {
 }
 
 async function openCluster(env: Record<string, string>): Promise<Opened> {
-  const { urls, gateways, workers, close } = await startCluster({ API_EXPLORER: 'true', ...env })
-  const log = () => [...gateways, ...workers].flatMap(({ output }) => output.split('\n'))
+  const { urls, gateways, workers, executors, close } = await startCluster({ API_EXPLORER: 'true', ...env })
+  const log = () => [...gateways, ...workers, ...executors].flatMap(({ output }) => output.split('\n'))
   return { urls, workerCount: workers.length, log, close }
 }

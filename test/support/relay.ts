@@ -1,18 +1,22 @@
+import type { Executor } from '../../services/executor/executor.ts'
 import type { Session } from '../../services/worker/session.ts'
 import type { Worker } from '../../services/worker/worker.ts'
 import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
+import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
 import { GatewayRelay, type GatewayRelayDeps } from '../../shared/broker/relay/redis-gateway.ts'
 import { WorkerRelay, type WorkerRelayDeps } from '../../shared/broker/relay/redis-worker.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
+import { createDemoExecutor } from './demo-executor.ts'
 import { createDemoWorker } from './demo-worker.ts'
 
 const log = createLog({ level: 'error', write: () => {} })
 
 export type Gateway = GatewayRelay & { link: RedisLink }
 export type RelayedWorker = WorkerRelay<Session> & { worker: Worker; link: RedisLink; leave(): Promise<void> }
+export type RelayedExecutor = ExecutorRelay & { executor: Executor; link: RedisLink; leave(): Promise<void> }
 
 export type WorkerOptions = {
   limits?: Parameters<typeof createDemoWorker>[1]
@@ -20,11 +24,13 @@ export type WorkerOptions = {
   relay?: Partial<WorkerRelayDeps>
 }
 
-/** Gateways and workers with the demo model, all in this process, each with its own connections to Redis. */
+/** Gateways, executors, and workers with the demo model, all in this process, each with its own connections to Redis. */
 export type TestRelay = {
   gateway(options?: Partial<GatewayRelayDeps>): Promise<Gateway>
   worker(options?: WorkerOptions): Promise<RelayedWorker>
-  /** Stops all gateways and workers that have not left yet. */
+  /** Tests open its runs themselves: it takes none from a queue. */
+  executor(): Promise<RelayedExecutor>
+  /** Stops all members that have not left yet. */
   close(): Promise<void>
 }
 
@@ -53,6 +59,19 @@ export function createTestRelay(urlOf: () => string): TestRelay {
       }
       closers.push(leave)
       return Object.assign(relay, { worker, link, leave })
+    },
+    async executor() {
+      const link = await openRedisLink(urlOf())
+      const executor = await createDemoExecutor()
+      const relay = new ExecutorRelay(link, executor, { pid: ++pid, lease: new Lease(), log, metrics: NO_METRICS })
+      await relay.join()
+      const leave = async () => {
+        await relay.drain(0)
+        await relay.stop()
+        await link.close()
+      }
+      closers.push(leave)
+      return Object.assign(relay, { executor, link, leave })
     },
     async close() {
       for (const close of closers.splice(0)) await close()

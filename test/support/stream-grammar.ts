@@ -1,6 +1,6 @@
 type Frame = { id: number; event: string; data: Record<string, unknown> }
 
-const TERMINAL = new Set(['done', 'error', 'plan_queued'])
+const TERMINAL = new Set(['done', 'error', 'plan_queued', 'result'])
 
 /** Codes of terminal frames that the gateway makes itself: they repeat the last number (D4.2). A draining worker's has its own. */
 const READER_FAILURES = new Set(['worker_lost', 'worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
@@ -11,6 +11,7 @@ export function checkStream(frames: readonly Frame[]): void {
   // The beginning of a resumed stream is unknown, so its blocks and calls cannot be checked.
   if (frames[0]?.id === 1) {
     wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfSubAgents(frames))
+    wrong.push(...problemsOfFlow(frames))
   }
   if (wrong.length > 0) throw new Error(`the stream breaks the grammar: ${wrong.join('; ')}`)
 }
@@ -59,6 +60,22 @@ function problemsOfBlocks(frames: readonly Frame[]): string[] {
       deltas = ''
     }
     if (deltas !== '' && frames.at(-1)?.event === 'done') problems.push(`${kind} deltas without their block`)
+  }
+  return problems
+}
+
+/** A flow begins once, before everything else, and counts the turns of each agent from 1 (api.md "Named flows" 7). */
+function problemsOfFlow(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  const turns = new Map<unknown, number>()
+  const isFlow = frames.some(({ event }) => event === 'started' || event === 'progress' || event === 'result')
+  for (const [i, { id, event, data }] of frames.entries()) {
+    if (isFlow && (event === 'started') !== (i === 0)) problems.push(`frame ${id} of a flow is ${event}`)
+    if (event !== 'progress') continue
+    const turn = (turns.get(data['agent']) ?? 0) + 1
+    turns.set(data['agent'], turn)
+    if (data['turn_number'] !== turn)
+      problems.push(`turn ${data['turn_number']} of ${data['agent']} is its turn ${turn}`)
   }
   return problems
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Bench } from '../bench.ts'
 import type { Figure } from '../figure.ts'
+import { MASTER_KEY } from '../master-key.ts'
 import { rssMiB } from '../proc.ts'
 import { median } from '../statistics.ts'
 
@@ -14,7 +14,6 @@ const PARALLEL = 8
 const SAMPLE_EVERY_MS = 20
 const CHUNK = Buffer.alloc(64 * 1024, 0x5a)
 const BOUNDARY = 'bench-upload'
-const MASTER_KEY = createHash('sha256').update('bench').digest('base64')
 
 /**
  * Throughput of parallel uploads through the transcription proxy to a backend, beside a server without forms, checks and keys that

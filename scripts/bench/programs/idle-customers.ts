@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStandalone } from '../../../services/standalone/standalone.ts'
-import { openStore } from '../../../services/wiring/store.ts'
+import { openStandaloneStore } from '../../../services/wiring/store.ts'
 import { loadConfig } from '../../../shared/config/config.ts'
 import { createLog } from '../../../shared/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
@@ -38,7 +38,7 @@ function nameOf(n: number): string {
 }
 
 async function writeHistories(): Promise<void> {
-  const store = await openStore(config, 'standalone', log)
+  const store = await openStandaloneStore(config)
   await each(async (n) => {
     for (let past = 0; past < history; past++) {
       const input = `${n} ${past} ${'a long question '.repeat(PROMPT_CHARS / 16)}`

@@ -1,6 +1,5 @@
-import { openStore } from '../../../services/wiring/store.ts'
+import { openStandaloneStore } from '../../../services/wiring/store.ts'
 import { loadConfig } from '../../../shared/config/config.ts'
-import { createLog } from '../../../shared/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { EMPTY_CONFIG, type InstanceType, type StoredInstance } from '../../../shared/tenant-config/config.ts'
 
@@ -10,7 +9,7 @@ import { EMPTY_CONFIG, type InstanceType, type StoredInstance } from '../../../s
  */
 export async function storeInstances(dataDir: string, instances: readonly Address[]): Promise<void> {
   const config = loadConfig({ DATA_DIR: dataDir }, 'standalone')
-  const store = await openStore(config, 'standalone', createLog({ level: 'error' }))
+  const store = await openStandaloneStore(config)
   if (!store) throw new Error('the standalone form always has a store')
   await store.tenantConfigs.update(DEFAULT_TENANT, () => ({ ...EMPTY_CONFIG, instances: instances.map(toInstance) }))
   await store.close()

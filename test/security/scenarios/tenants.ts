@@ -52,7 +52,7 @@ async function attack(issuer: Issuer, model: ModelServer): Promise<Guarantee[]> 
     MODEL_PROVIDER: 'openai-compatible',
     MODEL_BASE_URL: model.url,
   })
-  const worker = await processes.start('worker')
+  const [worker, executor] = await Promise.all([processes.start('worker'), processes.start('executor')])
   const gateways = await Promise.all([processes.start('gateway'), processes.start('gateway')])
   const urls = gateways.map(({ url }) => url)
   const [url = ''] = urls
@@ -71,14 +71,14 @@ async function attack(issuer: Issuer, model: ModelServer): Promise<Guarantee[]> 
     canaries,
   })
   const after = await stateOf(url, owner, owned)
-  const metrics = await metricsOf([worker, ...gateways])
+  const metrics = await metricsOf([worker, executor, ...gateways])
   owned.waiting.leave()
   const stored = `${await dumpMongo(mongo.url)}\n${recorder.commands.join('\n')}`
   const dirs = [processes.dataDir, ...mongo.members.map(({ dir }) => dir)]
   const onDisk = (await Promise.all(dirs.map((dir) => findInFiles(dir, owned.canaries.keys)))).flat()
   return [
     ...wallGuarantees(routes, walls),
-    { title: 'cursors of lists of the other tenant', value: owned.cursors.length, unit: '', goal: { atLeast: 4 } },
+    { title: 'cursors of lists of the other tenant', value: owned.cursors.length, unit: '', goal: { atLeast: 6 } },
     noneOf('changes of the other tenant’s things', before === after ? [] : [`${before} became ${after}`]),
     noneOf('contents or keys in metrics', findIn('a metric', metrics, [...canaries, ...Object.values(owned.ids)])),
     noneOf('contents in logs', findIn('a log', processes.lines.join('\n'), owned.canaries.contents)),
@@ -125,6 +125,11 @@ async function stateOf(url: string, headers: Record<string, string>, { ids }: Ow
     `/config/instances/${ids.instance}`,
     `/config/instances/${ids.instance}/capabilities`,
     `/config/secrets/${ids.secret}`,
+    `/flows/${ids.flow}`,
+    `/flows/${ids.flow}/memory`,
+    '/flows/summarize/memory',
+    '/dispatches',
+    `/dispatches/${ids.trace}`,
   ]
   const replies = await Promise.all(paths.map((path) => call(url, { method: 'GET', path, headers })))
   return replies.map(({ status, text }) => `${status} ${text.replaceAll(/"last_\w+":"[^"]*"/g, '')}`).join('\n')

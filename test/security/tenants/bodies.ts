@@ -1,5 +1,7 @@
-import { transcriptionForm } from '../api.ts'
+import { type Call, transcriptionForm } from '../api.ts'
 import type { Body, Ids } from './ids.ts'
+
+const DEFINITION = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 
 /** The bodies that name what belongs to somebody, for each route that takes one. A route that is missing here breaks the promise. */
 export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]> = {
@@ -19,5 +21,37 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   'PUT /config/instances/:name': ({ secret }) => [{ type: 'openai', secret }, { type: 'openai' }],
   'POST /config/instances/:name/discover': () => [undefined],
   'POST /config/instances/:name/probe': () => [{ model: 'm' }],
+  'PUT /flows/:name': () => [DEFINITION],
+  'POST /flows/:name/publish': () => [undefined],
+  'POST /flows/:name/rollback/:version': () => [undefined],
+  'POST /flows/:name/memory': () => [{ content: 'hello' }],
+  'POST /flows/:name/run': ({ instance }) => [
+    { input: {}, provider_instance: instance, model: 'm' },
+    { input: {}, provider_instance: 'openai-compatible', model: 'm' },
+  ],
+  'POST /flows/:name/evaluate': ({ instance }) => [undefined, { provider_instance: instance, model: 'm' }],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
+
+/** Requests that name something of the other tenant's at a built-in flow, which every tenant has. */
+export const ON_BUILT_IN: readonly ((ids: Ids) => Call)[] = [
+  () => ({ method: 'GET', path: '/flows/summarize/memory' }),
+  ({ memory }) => ({ method: 'DELETE', path: `/flows/summarize/memory?entry_id=${memory}` }),
+  ({ instance, key }) => ({
+    method: 'POST',
+    path: '/flows/summarize/run',
+    headers: { 'idempotency-key': key },
+    body: { input: { text: 'hello' }, provider_instance: instance, model: 'm' },
+  }),
+  ({ instance }) => ({
+    method: 'POST',
+    path: '/flows/summarize/run',
+    body: {
+      input: { text: 'hello' },
+      provider_instance: 'openai-compatible',
+      model: 'm',
+      fallback_instance: instance,
+      fallback_model: 'm',
+    },
+  }),
+]

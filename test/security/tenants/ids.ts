@@ -1,7 +1,19 @@
 import { randomBytes } from 'node:crypto'
 
 /** The kinds of a tenant's things that another tenant might name. */
-export const KINDS = ['session', 'run', 'permission', 'customer', 'instance', 'secret'] as const
+export const KINDS = [
+  'session',
+  'run',
+  'permission',
+  'customer',
+  'instance',
+  'secret',
+  'flow',
+  'trace',
+  'flow_run',
+  'key',
+  'memory',
+] as const
 export type Kind = (typeof KINDS)[number]
 export type Ids = Record<Kind, string>
 
@@ -19,6 +31,8 @@ const PARAMETERS: Record<string, Kind> = {
   '/sessions/:request_id': 'permission',
   '/customers/:id': 'customer',
   '/runs/:run_id': 'run',
+  '/flows/:name': 'flow',
+  '/dispatches/:id': 'trace',
   '/config/:name of secrets': 'secret',
   '/config/:name of instances': 'instance',
 }
@@ -27,5 +41,8 @@ export function kindOf(path: string, param: string): Kind | undefined {
   const [, first = '', second = ''] = path.split('/')
   return PARAMETERS[`/${first}/:${param}${first === 'config' ? ` of ${second}` : ''}`]
 }
+
+/** The values of parameters that every tenant has in common. */
+export const COMMON: Record<string, string> = { version: '1' }
 
 export type Body = object | FormData

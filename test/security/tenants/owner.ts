@@ -3,6 +3,7 @@ import type { ModelServer } from '../../support/model-server/model-server.ts'
 import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.ts'
 import type { Sink } from '../uploads/sink.ts'
 import { type Ids, random } from './ids.ts'
+import { ownFlow } from './own-flow.ts'
 
 /** Texts of the owner's, each unlike any other text. */
 export type Canaries = {
@@ -31,7 +32,8 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   const names = { customer: `customer-${random()}`, instance: `instance-${random()}`, secret: `secret-${random()}` }
   const session = `session-${random()}`
   const [secretValue, ownKey, header, backendKey] = ['s', 'k', 'h', 't'].map((letter) => letter + random(20))
-  const [prompt, answer, memory] = ['prompt', 'answer', 'memory'].map((kind) => `${kind}-${random()}`)
+  const texts = { prompt: `prompt-${random()}`, answer: `answer-${random()}`, memory: `memory-${random()}` }
+  const { prompt, answer, memory } = texts
   const answers: string[] = []
   const keep = <T extends Reply>(reply: T): T => {
     answers.push(reply.text)
@@ -55,7 +57,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     routing: { main: { instance: names.instance, model: 'm', fallback_instance: 'spare', fallback_model: 'm' } },
   })
 
-  model.answer(answer ?? '')
+  model.answer(answer)
   await run({ prompt, customer_id: names.customer })
   model.answer([{ tool: 'Dream', input: { focus: 'all' } }], `- ${memory}`, 'dreamt')
   await run({ prompt: 'dream', customer_id: names.customer })
@@ -68,6 +70,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   model.answer({ status: 401, message: echo })
   await ask({ method: 'POST', path: '/config/instances/spare/probe', body: { model: 'm' } })
   await ask({ method: 'POST', path: '/audio/transcriptions', body: transcriptionForm('voice') })
+  const flow = await ownFlow({ url, headers, model }, { instance: names.instance, ...texts }, keep)
   for (const path of ['/config/engine', `/config/instances/${names.instance}/capabilities`, '/permissions']) {
     await ask({ method: 'GET', path })
   }
@@ -81,16 +84,18 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   })
   const { data } = await waiting.until('permission_request')
   const cursors: string[] = []
-  for (const list of ['/runs', '/config/instances', '/config/secrets', `/customers/${names.customer}/ledger`]) {
+  const ofConfig = ['/config/instances', '/config/secrets']
+  const ofFlows = ['/flows', '/flows/summarize/memory']
+  for (const list of ['/runs', ...ofConfig, ...ofFlows, `/customers/${names.customer}/ledger`]) {
     const { text } = await ask({ method: 'GET', path: list + SHORT_LIST })
     const { next_cursor: cursor } = JSON.parse(text) as { next_cursor?: string | null }
     if (cursor) cursors.push(cursor)
   }
   return {
-    ids: { ...names, session, run: waiting.runId, permission: String(data['id']) },
+    ids: { ...names, ...flow, session, run: waiting.runId, permission: String(data['id']) },
     canaries: {
       keys: [secretValue, ownKey, header, backendKey].filter((key) => key !== undefined),
-      contents: [prompt, answer, memory].filter((text) => text !== undefined),
+      contents: Object.values(texts),
     },
     cursors,
     answers: answers.join('\n'),

@@ -1,6 +1,6 @@
 import { type Call, call, type Reply } from '../api.ts'
-import { BODIES } from './bodies.ts'
-import { type Body, type Ids, KINDS, kindOf, unknownIds } from './ids.ts'
+import { BODIES, ON_BUILT_IN } from './bodies.ts'
+import { type Body, COMMON, type Ids, KINDS, kindOf, unknownIds } from './ids.ts'
 import type { ApiRoute } from './routes.ts'
 
 export type Stranger = {
@@ -26,11 +26,12 @@ export async function tryWalls(routes: readonly ApiRoute[], stranger: Stranger):
     else for (const variant of variantsOf(route)) await compare(variant, stranger, walls)
     if (route.method === 'GET' && route.params.length === 0) await readList(route, stranger, walls)
   }
+  for (const variant of ON_BUILT_IN) await compare(variant, stranger, walls)
   return walls
 }
 
 function missingFixture({ method, path, params }: ApiRoute): string | undefined {
-  const param = params.find((each) => !kindOf(path, each))
+  const param = params.find((each) => !kindOf(path, each) && COMMON[each] === undefined)
   if (param) return `${path}: no id for the parameter ${param}`
   const takesBody = method === 'POST' || method === 'PUT'
   return takesBody && !BODIES[`${method} ${path}`] ? `${method} ${path}: no body` : undefined
@@ -48,14 +49,14 @@ function variantsOf({ method, path, params }: ApiRoute): Variant[] {
           KINDS.map(
             (kind) => (ids: Ids) =>
               path.replaceAll(/:(\w+)/g, (_, param: string) => {
-                const own = kindOf(path, param) ?? kind
-                return encodeURIComponent(ids[param === place ? kind : own])
+                const own = COMMON[param] ?? ids[kindOf(path, param) ?? kind]
+                return encodeURIComponent(param === place ? ids[kind] : own)
               }),
           ),
         )
   const queries =
     method === 'GET' && params.length === 0
-      ? ['session_id', 'run_id', 'customer_id', 'instance', 'name', 'id'].flatMap((field) =>
+      ? ['session_id', 'run_id', 'customer_id', 'instance', 'name', 'id', 'flow', 'trace_id'].flatMap((field) =>
           KINDS.map((kind) => (ids: Ids) => `${path}?${field}=${encodeURIComponent(ids[kind])}`),
         )
       : []
@@ -120,7 +121,7 @@ function report(what: string, text: string, { stranger, walls }: { stranger: Str
 function send(request: Call, { urls, headers }: Stranger, walls: Walls): Promise<Reply> {
   const url = urls[Math.floor(walls.requests / 2) % urls.length] ?? ''
   walls.requests += 1
-  return call(url, { ...request, headers })
+  return call(url, { ...request, headers: { ...request.headers, ...headers } })
 }
 
 /** The answer without the ids that were sent, the ids that it made, and times. */
@@ -132,6 +133,6 @@ function masked({ status, headers, text }: Reply, ids: Ids): string {
   const facts = ['content-type', 'allow', 'location', 'retry-after'].map((name) => headers.get(name))
   return [status, ...facts, body]
     .join(' ')
-    .replaceAll(/\b(run|req|sess|perm|sub|rev|wk|gw)_[0-9a-f]+/g, '$1_…')
+    .replaceAll(/\b(run|req|sess|perm|sub|rev|wk|gw|trace|mem)_[0-9a-f]+/g, '$1_…')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
 }

@@ -7,7 +7,7 @@ import type { Signer } from './signer.ts'
 export const AUDIENCE = 'urn:agent-engine:test'
 
 /** Clients of the issuer. The tenant of a token is the client that it was issued to. */
-const CLIENTS = ['acme', 'globex']
+const CLIENTS = ['acme', 'globex', 'initech', 'umbrella']
 
 const JWKS_PATH = '/jwks'
 

@@ -21,6 +21,8 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     ledger: undefined,
     config: undefined,
     transcription: undefined,
+    flows: undefined,
+    dispatches: undefined,
     limiter: undefined,
     allowedHosts: undefined,
     metrics: NO_METRICS,

@@ -13,9 +13,12 @@ export class Standalone implements RunOpener, AsyncDisposable {
   readonly #dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
   readonly #procs = new Procs((entry) => this.history.push(entry))
   #proc: Proc | undefined
+  readonly #settings: Readonly<Record<string, string>>
   #starts = 0
 
-  constructor() {
+  /** `settings` replace the defaults, which choose the demo model. */
+  constructor(settings: Readonly<Record<string, string>> = {}) {
+    this.#settings = settings
     process.once('exit', this.#clean)
   }
 
@@ -55,6 +58,7 @@ export class Standalone implements RunOpener, AsyncDisposable {
       RATE_LIMIT_RPM: '0',
       DATA_DIR: this.#dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
+      ...this.#settings,
     }
   }
 

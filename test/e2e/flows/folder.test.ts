@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { REQUEST } from '../../support/flow-streams.ts'
+import { KEYS, putInstance } from '../../support/flows.ts'
+import { useMongo } from '../../support/mongo.ts'
+import { inBothForms, type Product } from '../../support/product.ts'
+
+const START_MS = 60_000
+
+type Listed = { name: string; version: number; state: string; built_in: boolean }
+
+const flowFile = (name: string, prompt: string) => `# A flow of the operator.
+name: ${name}
+system_prompt_template: |
+  ${prompt}
+  {{.memory}}
+input_schema:
+  type: object
+  required: [text]
+  properties: { text: &text { type: string } }
+output_schema:
+  type: object
+  required: [answer]
+  properties: { answer: *text }
+`
+
+inBothForms('FLOWS_DIR', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  const masterKey = randomBytes(32).toString('base64')
+  let dir = ''
+  let product: Product
+
+  /** Writes the files, and starts the product with them. */
+  const start = async (files: Record<string, string>) => {
+    await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(dir, 'flows', name), text)))
+    product = await startProduct({
+      MONGODB_URL: mongo?.url ?? '',
+      MASTER_KEY: masterKey,
+      ALLOW_PRIVATE_URLS: 'true',
+      DATA_DIR: join(dir, 'data'),
+      FLOWS_DIR: join(dir, 'flows'),
+    })
+  }
+
+  const restart = async (files: Record<string, string> = {}) => {
+    await product.close()
+    await start(files)
+  }
+
+  const call = (method: string, path: string, body?: object) => product.call(method, path, body)
+
+  /** Name, version and state of each flow that is not built in. */
+  const flows = async () => {
+    const page = (await call('GET', '/flows')).body as { flows: Listed[] }
+    const own = page.flows.filter(({ built_in }) => !built_in)
+    return own.map(({ name, version, state }) => `${name} ${version} ${state}`)
+  }
+
+  const problems = () =>
+    product.log.flatMap((line) => {
+      const { level, msg } = (line.startsWith('{') ? JSON.parse(line) : {}) as Record<string, string>
+      return level === 'warn' && msg?.includes('loaded') ? [msg] : []
+    })
+
+  before(async function () {
+    this.timeout(START_MS)
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-flows-'))
+    await mkdir(join(dir, 'flows'))
+    await start({
+      'greet.yaml': flowFile('greet', 'Greet.'),
+      'part.yml': flowFile('part', 'Part.'),
+      'foreign.yaml': `tenant: t_other\n${flowFile('foreign', 'Foreign.')}`,
+      'notes.txt': 'not a flow',
+      'broken.yaml': 'name: [',
+      'empty.yaml': '',
+      'schema.yaml': 'name: schema\noutput_schema: { type: object }\n',
+      'built-in.yaml': flowFile('summarize', 'Summarize.'),
+      'twice.yaml': flowFile('greet', 'Greet again.'),
+    })
+  })
+
+  after(async function () {
+    this.timeout(START_MS)
+    await product.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  it('D1.3: its definitions are drafts of their tenant at the start, whichever gateway loads them, and other files are left out', async () => {
+    for (let gateway = 0; gateway < 2; gateway++) {
+      expect(await flows()).to.deep.equal(['greet 1 draft', 'part 1 draft'])
+    }
+    const { body } = await call('GET', '/flows/greet')
+    expect(body).to.nested.include({ version: 1, 'definition.system_prompt_template': 'Greet.\n{{.memory}}\n' })
+    expect(body).to.have.deep.nested.property('definition.output_schema', {
+      type: 'object',
+      required: ['answer'],
+      properties: { answer: { type: 'string' } },
+    })
+    expect((await call('POST', '/flows/greet/run', REQUEST)).status).to.equal(404)
+  })
+
+  it('a file that cannot be loaded is logged with its name and the reason', () => {
+    const messages = problems()
+    for (const [file, reason] of [
+      ['broken.yaml', 'it is not valid YAML'],
+      ['empty.yaml', 'it is not a YAML mapping'],
+      ['schema.yaml', '/input_schema'],
+      ['built-in.yaml', 'summarize'],
+      ['twice.yaml', 'greet.yaml has the same flow'],
+    ] as const) {
+      const found = messages.filter((message) => message.includes(`the flow in ${file} `))
+      expect(found, file).to.have.length(form === 'cluster' ? 2 : 1)
+      expect(found[0]).to.contain(reason)
+    }
+    expect(messages.join()).not.to.match(/notes|part|foreign/)
+  })
+
+  it('a start with the same files makes no new version and leaves a published flow published; a changed file is a new draft', async function () {
+    this.timeout(START_MS)
+    for (const name of ['greet', 'part']) {
+      expect((await call('POST', `/flows/${name}/publish`)).status).to.equal(200)
+    }
+    await restart({ 'part.yml': `${flowFile('part', 'Part as friends.')}evolve: true\n` })
+    expect(await flows()).to.deep.equal(['greet 1 published', 'part 2 draft'])
+    const { revisions } = (await call('GET', '/flows/part/revisions')).body as { revisions: { version: number }[] }
+    expect(revisions.map(({ version }) => version)).to.deep.equal([2, 1])
+    await putInstance({ product }, 'main', { url: product.model.url, key: KEYS.main })
+    product.model.answer('{"answer":"hello"}')
+    const { status, body } = await call('POST', '/flows/greet/run', REQUEST)
+    expect(status).to.equal(200)
+    expect(body).to.deep.nested.include({ flow_version: 1, verdict: 'ok', output: { answer: 'hello' } })
+  })
+
+  it('a folder that does not exist is logged, and the product starts without it', async function () {
+    this.timeout(START_MS)
+    await product.close()
+    await rm(join(dir, 'flows'), { recursive: true })
+    await start({})
+    expect(problems().join()).to.contain(`FLOWS_DIR ${join(dir, 'flows')} is not a folder`)
+    expect(await flows()).to.deep.equal(['greet 1 published', 'part 2 draft'])
+  })
+})

@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import {
+  EVENTS,
+  endOf,
+  eventsOf,
+  nextCall,
+  REQUEST,
+  recordOf,
+  runningRun,
+  streamFlow,
+  traceOf,
+} from '../../support/flow-streams.ts'
+import { answerOf, DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
+import { inBothForms, type Reply } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+
+const RESUME_SECS = 2
+
+inBothForms('Idempotency-Key of flows', (startProduct, form) => {
+  const bench = useFlows(startProduct, form, { RUN_RESUME_SECS: String(RESUME_SECS) })
+  let name = ''
+  let keys = 0
+  before(async () => {
+    name = await bench.publish(DEFINITION)
+  })
+
+  const newKey = () => ({ 'idempotency-key': `key-${keys++}` })
+
+  const run = (key: object, body: object = {}, flow = name) =>
+    bench.call('POST', `/flows/${flow}/run`, { ...REQUEST, ...body }, { ...key })
+
+  const isReplayed = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed') === 'true'
+
+  /** The number of requests that the provider gets meanwhile. */
+  const callsDuring = async (work: () => Promise<unknown>) => {
+    const before = bench.main.requests.length
+    await work()
+    return bench.main.requests.length - before
+  }
+
+  it('D6.6: requests with one key at the same time, through all gateways, are one execution with one answer', async () => {
+    const gate = Promise.withResolvers<void>()
+    const key = newKey()
+    bench.main.answer([{ hold: gate.promise }, { text: GOOD }])
+    let replies: Reply[] = []
+    const calls = await callsDuring(async () => {
+      const waiting = Array.from({ length: 6 }, () => run(key))
+      await until(() => bench.main.openRequests(), { what: 'the provider to be called' })
+      gate.resolve()
+      replies = await Promise.all(waiting)
+    })
+    expect(calls).to.equal(1)
+    expect(new Set(replies.map(({ text }) => text)).size).to.equal(1)
+    expect(new Set(replies.map(traceOf)).size).to.equal(1)
+    expect(replies.filter(isReplayed)).to.have.length(5)
+    expect(answerOf(replies[0] as Reply)).to.deep.include({ verdict: 'ok', output: { answer: 'yes' } })
+  })
+
+  it('D6.6: after the end the same request gets the stored answer, in whatever order its fields are', async () => {
+    const key = newKey()
+    const flow = await bench.publish({ ...DEFINITION, input_schema: { type: 'object' } })
+    bench.main.answer(GOOD)
+    const first = await run(key, { input: { text: 'hello', page: 1 } }, flow)
+    expect(isReplayed(first)).to.equal(false)
+    const calls = await callsDuring(async () => {
+      for (const input of [
+        { text: 'hello', page: 1 },
+        { page: 1, text: 'hello' },
+      ]) {
+        const again = await run(key, { input }, flow)
+        expect(again.text).to.equal(first.text)
+        expect(traceOf(again)).to.equal(traceOf(first))
+        expect(isReplayed(again)).to.equal(true)
+      }
+    })
+    expect(calls).to.equal(0)
+    expect((await recordOf(bench, traceOf(first))).idempotency_key).to.equal(key['idempotency-key'])
+  })
+
+  it('D6.6: a failure is an answer too, and is not tried again', async () => {
+    const key = newKey()
+    bench.main.answer({ status: 401 })
+    const first = await run(key)
+    expect(first.status).to.equal(502)
+    const calls = await callsDuring(async () => {
+      const again = await run(key)
+      expect([again.status, again.body, traceOf(again)]).to.deep.equal([502, first.body, traceOf(first)])
+      expect(isReplayed(again)).to.equal(true)
+    })
+    expect(calls).to.equal(0)
+  })
+
+  it('D6.6: the same key with another input, model or flow is 409, and changes nothing', async () => {
+    const key = newKey()
+    const other = await bench.publish(DEFINITION)
+    bench.main.answer(GOOD)
+    const first = await run(key)
+    const calls = await callsDuring(async () => {
+      for (const [body, flow] of [
+        [{ input: { text: 'other' } }, name],
+        [{ model: 'm-2' }, name],
+        [{}, other],
+      ] as const) {
+        const { status, body: refusal, headers } = await run(key, body, flow)
+        expect(status).to.equal(409)
+        expect(refusal).to.nested.include({ 'error.type': 'conflict_error', 'error.code': 'idempotency_mismatch' })
+        expect(isReplayed({ headers })).to.equal(false)
+      }
+      expect((await run(key)).text).to.equal(first.text)
+    })
+    expect(calls).to.equal(0)
+  })
+
+  it('D6.6: other keys, and requests without one, are executions of their own', async () => {
+    bench.main.answer(GOOD, GOOD, GOOD)
+    const replies = [await run(newKey()), await run(newKey()), await run({})]
+    expect(new Set(replies.map(traceOf)).size).to.equal(3)
+    expect(replies.some(isReplayed)).to.equal(false)
+  })
+
+  it('a request that was refused does not use up its key', async () => {
+    const draft = newName()
+    for (const [key, body, flow, status] of [
+      [newKey(), { input: {} }, name, 400],
+      [newKey(), { provider_instance: 'nobody' }, name, 400],
+      [newKey(), {}, draft, 404],
+    ] as const) {
+      for (let gateway = 0; gateway < 2; gateway++) {
+        const refused = await run(key, body, flow)
+        expect(refused.status).to.equal(status)
+        expect(isReplayed(refused)).to.equal(false)
+      }
+      if (flow === draft) await bench.publish(DEFINITION, draft)
+      bench.main.answer(GOOD)
+      const served = await run(key, {}, flow)
+      expect(answerOf(served)).to.include({ verdict: 'ok' })
+      expect(isReplayed(served)).to.equal(false)
+    }
+  })
+
+  it('a run that was cancelled stays cancelled for its key', async () => {
+    const key = newKey()
+    bench.main.answer([{ hang: true }])
+    const called = nextCall(bench.main)
+    const waiting = [run(key), run(key)]
+    await called
+    await bench.call('DELETE', `/runs/${await runningRun(bench)}`)
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect([...statuses, (await run(key)).status]).to.deep.equal([409, 409, 409])
+  })
+
+  it('streams join the execution of their key, while it goes on and after its end', async () => {
+    const gate = Promise.withResolvers<void>()
+    const key = newKey()
+    bench.main.answer([{ hold: gate.promise }, { text: GOOD }])
+    const called = nextCall(bench.main)
+    const first = await streamFlow(bench, name, {}, key)
+    await called
+    const second = await streamFlow(bench, name, {}, key)
+    const synchronous = run(key)
+    gate.resolve()
+    const frames = await first.all()
+    expect(eventsOf(frames)).to.deep.equal(['started', 'progress', 'result'])
+    expect(await second.all()).to.deep.equal(frames)
+    const third = await streamFlow(bench, name, {}, key)
+    expect(await third.all()).to.deep.equal(frames)
+    expect([first, second, third].map(({ response }) => isReplayed(response))).to.deep.equal([false, true, true])
+    expect(new Set([first, second, third].map(({ runId }) => runId)).size).to.equal(1)
+    const { at: _at, ...result } = frames.at(-1)?.data ?? {}
+    expect(answerOf(await synchronous)).to.deep.equal(result)
+  })
+
+  it('a run goes on while one of the clients of its key is there', async () => {
+    const key = newKey()
+    const gate = Promise.withResolvers<void>()
+    bench.main.answer([{ hold: gate.promise }, { text: GOOD }], [{ hang: true }])
+    const called = nextCall(bench.main)
+    const leaver = await streamFlow(bench, name, {}, key)
+    await called
+    const joined = run(key)
+    const abandonedCall = nextCall(bench.main)
+    const abandoned = await streamFlow(bench, name)
+    const { closedByClient } = await abandonedCall
+    leaver.leave()
+    abandoned.leave()
+    await closedByClient
+    gate.resolve()
+    const answer = answerOf(await joined)
+    expect(answer).to.include({ verdict: 'ok', trace_id: traceOf(leaver.response) })
+  })
+
+  it('a stream replays the record when the run itself is forgotten', async () => {
+    const key = newKey()
+    bench.main.answer([{ tool: 'TodoWrite', input: { todos: [] } }], GOOD)
+    const flow = await bench.publish({ ...DEFINITION, tools: ['TodoWrite'] })
+    const first = await streamFlow(bench, flow, {}, key)
+    const frames = await first.all()
+    await until(async () => (await bench.call('GET', `/runs/${first.runId}`)).status === 404, {
+      what: 'the run to be forgotten',
+      everyMs: 50,
+    })
+    const again = await streamFlow(bench, flow, {}, key)
+    expect(await again.all()).to.deep.equal(frames)
+    expect([again.runId, isReplayed(again.response)]).to.deep.equal([first.runId, true])
+  })
+
+  it('D6.6: a key has 1 to 255 characters', async () => {
+    for (const key of ['', 'k'.repeat(256)]) {
+      for (const headers of [{ 'idempotency-key': key }, { 'idempotency-key': key, ...EVENTS }]) {
+        const { status, body } = await run(headers)
+        expect(status).to.equal(400)
+        expect(body).to.have.nested.property('error.param', '/Idempotency-Key')
+      }
+    }
+    bench.main.answer(GOOD)
+    const longest = await run({ 'idempotency-key': 'k'.repeat(255) })
+    expect(await endOf(bench, traceOf(longest))).to.include({ status: 'ok' })
+  })
+})

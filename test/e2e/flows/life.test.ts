@@ -1,0 +1,188 @@
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
+import { inBothForms } from '../../support/product.ts'
+
+type Flow = { name: string; version: number; state: string; definition: object; built_in: boolean }
+type Revision = { version: number; definition: object }
+
+inBothForms('the life of a flow', (startProduct, form) => {
+  const bench = useFlows(startProduct, form)
+  const { call, publish, run } = bench
+
+  beforeEach(() => bench.main.otherwise(() => GOOD))
+
+  const put = async (name: string, definition: object = DEFINITION) => {
+    const { status, text, body } = await call('PUT', `/flows/${name}`, definition)
+    expect(status, text).to.equal(200)
+    return body as Flow
+  }
+
+  const get = async (name: string) => (await call('GET', `/flows/${name}`)).body as Flow
+
+  const revisions = async (name: string) => {
+    const { body } = await call('GET', `/flows/${name}/revisions`)
+    return (body as { revisions: Revision[] }).revisions
+  }
+
+  const refusal = async (method: string, path: string, body?: unknown) => {
+    const { status, body: answer } = await call(method, path, body)
+    return { status, ...(answer as { error: { type: string; message: string; param?: string } }).error }
+  }
+
+  it('api.md Flow: a PUT stores a draft, publish makes it run, and an edit makes it a draft again', async () => {
+    const name = newName()
+    const stored = await put(name, { ...DEFINITION, unknown: 1 })
+    expect(stored).to.deep.include({ name, version: 1, state: 'draft', published_version: null, built_in: false })
+    expect(stored.definition).to.deep.equal({ ...DEFINITION, tools: [], sub_agents: [], evolve: false })
+    expect(await get(name)).to.deep.equal(stored)
+    expect((await run(name)).status).to.equal(404)
+
+    const published = await call('POST', `/flows/${name}/publish`)
+    expect(published.body).to.deep.include({ version: 1, state: 'published', published_version: 1 })
+    expect((await call('POST', `/flows/${name}/publish`)).body).to.deep.equal(published.body)
+    expect((await run(name)).body).to.include({ flow_id: name, flow_version: 1, verdict: 'ok' })
+
+    const edited = await put(name, { ...DEFINITION, evolve: true })
+    expect(edited).to.deep.include({ version: 2, state: 'draft', published_version: 1 })
+    expect((await run(name)).status).to.equal(404)
+    await call('POST', `/flows/${name}/publish`)
+    expect((await run(name)).body).to.include({ flow_version: 2 })
+  })
+
+  it('a draft and an unknown flow are the same 404, without an execution', async () => {
+    const [draft, unknown] = [newName(), newName()]
+    await put(draft)
+    const before = bench.main.requests.length
+    const [ofDraft, ofUnknown] = await Promise.all([run(draft), run(unknown)])
+    expect([ofDraft.status, ofUnknown.status]).to.deep.equal([404, 404])
+    expect(ofDraft.text.replaceAll(draft, unknown)).to.equal(ofUnknown.text)
+    expect(ofDraft.headers.has('x-trace-id')).to.equal(false)
+    expect((await call('GET', `/dispatches?flow=${draft}`)).body).to.have.property('dispatches').that.is.empty
+    expect(bench.main.requests).to.have.length(before)
+  })
+
+  it('D2.7: flows are listed in pages in the order of their names, built-in ones included, without definitions', async () => {
+    const own = [newName(), newName(), newName()]
+    for (const name of own) await put(name)
+    const names: string[] = []
+    let cursor: string | null = ''
+    do {
+      const { body } = await call('GET', `/flows?limit=2${cursor && `&cursor=${cursor}`}`)
+      const page = body as { flows: Flow[]; next_cursor: string | null }
+      expect(page.flows).to.have.length.within(1, 2)
+      for (const flow of page.flows) expect(flow).not.to.have.property('definition')
+      names.push(...page.flows.map(({ name }) => name))
+      cursor = page.next_cursor
+    } while (cursor !== null)
+    expect(names)
+      .to.deep.equal(names.toSorted())
+      .and.to.include.members([...own, 'classify', 'extract', 'summarize'])
+    expect(new Set(names).size).to.equal(names.length)
+  })
+
+  it('api.md Flow: a rollback saves an old definition as a new draft, and rewrites no history', async () => {
+    const name = await publish({ ...DEFINITION, model: 'm-1' })
+    await put(name, { ...DEFINITION, model: 'm-2' })
+    await call('POST', `/flows/${name}/publish`)
+    const { body } = await call('POST', `/flows/${name}/rollback/1`)
+    expect(body).to.deep.include({ name, version: 3, state: 'draft', published_version: 2 })
+    expect(body).to.have.nested.property('definition.model', 'm-1')
+    expect((await run(name)).status).to.equal(404)
+    const history = await revisions(name)
+    expect(history.map(({ version }) => version)).to.deep.equal([3, 2, 1])
+    expect(history.map(({ definition }) => (definition as { model: string }).model)).to.deep.equal([
+      'm-1',
+      'm-2',
+      'm-1',
+    ])
+    for (const version of ['4', '0', 'x', '99999999999'])
+      expect(await refusal('POST', `/flows/${name}/rollback/${version}`), version).to.include({ status: 404 })
+    expect(await refusal('POST', `/flows/${newName()}/rollback/1`)).to.include({ status: 404 })
+  })
+
+  it('api.md Limits: the 50 newest revisions are listed, and older ones can still be restored', async () => {
+    const name = newName()
+    for (let i = 1; i <= 52; i++) await put(name, { ...DEFINITION, model: `m-${i}` })
+    const history = await revisions(name)
+    expect(history.map(({ version }) => version)).to.deep.equal(Array.from({ length: 50 }, (_, i) => 52 - i))
+    expect(history.at(-1)?.definition).to.include({ model: 'm-3' })
+    const { body } = await call('POST', `/flows/${name}/rollback/1`)
+    expect(body).to.deep.include({ version: 53 }).and.to.have.nested.property('definition.model', 'm-1')
+  })
+
+  it('D6.3: of 50 PUTs at the same time through all gateways each gets a version of its own, and none is lost', async () => {
+    const name = newName()
+    const stored = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => put(name, { ...DEFINITION, model: `m-${i}` })),
+    )
+    const byVersion = stored.toSorted((a, b) => b.version - a.version)
+    expect(byVersion.map(({ version }) => version)).to.deep.equal(Array.from({ length: 50 }, (_, i) => 50 - i))
+    const kept = (await revisions(name)).map(({ version, definition }) => ({ version, definition }))
+    expect(kept).to.deep.equal(byVersion.map(({ version, definition }) => ({ version, definition })))
+    expect(await get(name)).to.deep.include({ version: 50, definition: byVersion[0]?.definition })
+  })
+
+  it('api.md Flow: DELETE removes a flow with its revisions and memory; the history of its runs stays', async () => {
+    const name = await publish(DEFINITION)
+    const ran = await run(name)
+    await call('POST', `/flows/${name}/memory`, { content: 'old' })
+    expect((await call('DELETE', `/flows/${name}`)).body).to.deep.equal({ status: 'deleted' })
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/revisions'],
+      ['GET', '/memory'],
+      ['POST', '/publish'],
+      ['POST', '/rollback/1'],
+      ['DELETE', ''],
+    ] as const)
+      expect(await refusal(method, `/flows/${name}${path}`), path).to.include({ status: 404 })
+    expect((await run(name)).status).to.equal(404)
+    expect(await bench.dispatch(ran)).to.deep.include({ status: 'ok', flow: { name, version: 1 } })
+
+    expect(await put(name)).to.deep.include({ version: 1, state: 'draft' })
+    expect(await revisions(name)).to.have.length(1)
+    expect((await call('GET', `/flows/${name}/memory`)).body).to.deep.equal({ entries: [], next_cursor: null })
+  })
+
+  it('D6.1: the built-in flows run at once, and nobody changes or deletes them', async () => {
+    for (const [name, input, answer] of [
+      ['summarize', { text: 'long' }, { summary: 'short', key_points: [] }],
+      ['classify', { text: 'a', labels: ['x', 'y'] }, { labels: ['x'], confidence: 1, reason: 'a' }],
+      ['extract', { text: 'a', fields: [{ name: 'f' }] }, { fields: [{ name: 'f', value: 'a', quote: null }] }],
+    ] as const) {
+      bench.main.answer(JSON.stringify(answer))
+      expect((await run(name, { input })).body).to.deep.include({ flow_id: name, verdict: 'ok', output: answer })
+      expect(await get(name)).to.deep.include({ built_in: true, state: 'published', version: 1 })
+      expect(await revisions(name)).to.have.length(1)
+      for (const [method, path, body] of [
+        ['PUT', '', DEFINITION],
+        ['DELETE', '', undefined],
+        ['POST', '/rollback/1', undefined],
+      ] as const)
+        expect(await refusal(method, `/flows/${name}${path}`, body), method).to.include({
+          status: 403,
+          type: 'permission_error',
+        })
+    }
+  })
+
+  it('D6.1: the name tools is reserved, and names of another form are not found', async () => {
+    expect(await refusal('PUT', '/flows/tools', DEFINITION)).to.include({ status: 400, param: '/name' })
+    const { body } = await call('GET', '/flows/tools')
+    expect(body).to.have.property('tools').that.includes('Read')
+    for (const name of ['Upper', '-a', '_a', 'a.b', 'a'.repeat(65)])
+      expect(await refusal('PUT', `/flows/${name}`, DEFINITION), name).to.include({ status: 404 })
+    expect(await put('a'.repeat(64))).to.include({ version: 1 })
+  })
+
+  it('a flow is read as YAML, and its YAML is the same definition', async () => {
+    const name = newName()
+    const { definition } = await put(name, { ...DEFINITION, system_prompt_template: 'Two\nlines: {{.memory}}' })
+    const { headers, text } = await call('GET', `/flows/${name}`, undefined, { accept: 'application/yaml' })
+    expect(headers.get('content-type')).to.match(/^application\/yaml/)
+    const read = parse(text) as object
+    expect(read).to.deep.include(definition)
+    expect((await put(name, read)).definition).to.deep.equal(definition)
+  })
+})

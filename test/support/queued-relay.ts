@@ -1,0 +1,25 @@
+import { createRunTable } from './demo-executor.ts'
+import { createTestRelay } from './relay.ts'
+
+/** Two gateways, a worker and two executors, one of which has the runs of the table. */
+export async function openQueuedRelay(urlOf: () => string) {
+  const relay = createTestRelay(urlOf)
+  const table = createRunTable()
+  await relay.worker()
+  const [member, idle] = [await relay.executor(), await relay.executor()]
+  const gateways = [await relay.gateway({ jobs: table.source }), await relay.gateway({ jobs: table.source })] as const
+  return {
+    relay,
+    table,
+    member,
+    idle,
+    gateways,
+    executor: {
+      epoch: member.epoch,
+      executor: member.executor,
+      announce: (runId: string) => member.announceStart(runId),
+    },
+    brokers: [gateways[0].broker, gateways[1].broker] as const,
+    close: relay.close,
+  }
+}
