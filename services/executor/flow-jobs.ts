@@ -40,7 +40,7 @@ export type FlowJobsDeps = {
   log: Log
 }
 
-/** How long the end of an execution waits for the store before its client is told that it could not be recorded. */
+/** The longest wait for the store at the end of an execution. After it the client gets an error: the end could not be recorded. */
 const RECORD_MS = 5_000
 const RETRY_MS = 500
 const EVOLVE_MS = 2_000
@@ -152,7 +152,7 @@ export class FlowJobs {
     return { flow, templates, memory: usesMemory ? await memory.promptText(tenant, ref.uid) : '' }
   }
 
-  /** Records the end, and returns the dispatch as its client is told: the failure when it could not be recorded in time. */
+  /** Records the end, and returns the dispatch for its client: a failed one when the end could not be recorded in time. */
   async #record(
     tenant: TenantId,
     dispatch: Dispatch,

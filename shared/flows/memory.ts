@@ -26,7 +26,7 @@ const MAX_PRECEDENT_BYTES = 65_536
 /** More corrections than these seldom fit into a prompt. */
 const READ_CORRECTIONS = 100
 
-/** What a flow remembers, in scopes (D6.7). Built-in flows have a memory for each tenant. */
+/** The memory of a flow, in scopes (D6.7). Built-in flows have a memory for each tenant. */
 export class FlowMemory {
   readonly #flows: MemoryDeps['flows']
   readonly #entries: FlowMemoryStore

@@ -111,7 +111,7 @@ export type Dispatch = {
 /** One event of an execution, for its replay: `event` is the type, `at` the time, `data` holds the other fields. */
 export type TimelineEntry = { event: string; at: string; data: JsonObject }
 
-/** What an executor produced. */
+/** The result of an execution. */
 export type DispatchOutput = { raw_output: string; output: unknown; timeline: readonly TimelineEntry[] }
 
 /** Fields that change when an execution ends. */
@@ -126,7 +126,7 @@ export interface Dispatches {
   create(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void>
   get(tenant: TenantId, traceId: string): Promise<Dispatch | undefined>
   input(tenant: TenantId, traceId: string): Promise<JsonObject | undefined>
-  /** What the executor stored that ended the dispatch; `undefined` before the end, or when payloads are not kept and 24 h have passed. */
+  /** The result that ended the dispatch, as the executor stored it; `undefined` before the end, or when payloads are not kept and 24 h have passed. */
   output(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined>
   /** queued -> running, for the executor of this epoch. One that `get` has returned is not read again. Returns the dispatch as it is now, or `undefined` when it was not queued. */
   begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined>

@@ -1,7 +1,7 @@
 import { truncate } from '../text.ts'
 import type { Template, TemplateValues } from './port.ts'
 
-/** What a template may insert. `path` holds the keys below the root: names of properties or indexes of arrays. */
+/** A place where a template inserts a value. `path` holds the keys below the root: names of properties or indexes of arrays. */
 export type Reference = { root: keyof TemplateValues; path: readonly string[] }
 
 export type ParsedTemplate = Template & { references: readonly Reference[] }

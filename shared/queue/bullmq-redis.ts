@@ -4,7 +4,7 @@ import type { TenantId } from '../tenant.ts'
 /** The keys of BullMQ begin with `ae:` and the kind of the job. */
 export const PREFIX = 'ae'
 
-/** What BullMQ stores of a job, besides its kind and id. */
+/** The part of a job that BullMQ stores besides its kind and id. */
 export type BullData = { tenant: TenantId }
 
 /** Milliseconds until the next attempt to connect. */

@@ -5,7 +5,7 @@ export type Subschema = { key: readonly string[]; schema: unknown }
 
 /** How a keyword is read: what its value must be, and which schemas are in it. */
 export type Keyword = {
-  /** What is wrong with the value, as the end of a sentence about the keyword. */
+  /** Describes the problem of a value, as the end of a sentence about the keyword. */
   problem(value: unknown): string | undefined
   subschemas?(value: unknown): Subschema[]
   /** Its schemas apply to the same value as the schema that they are in, not to a part of the value. */

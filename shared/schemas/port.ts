@@ -1,6 +1,6 @@
 import type { JsonObject } from '../events.ts'
 
-/** What is wrong, and where: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
+/** A problem and its place: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
 export type SchemaProblem = { path: string; message: string }
 
 /**

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { SchemaProblem } from './port.ts'
 
-/** What a thread does: it compiles the schema `id`, and checks `value` if there is one. `schema` is JSON text. */
+/** Work for a thread, which compiles the schema `id`, and checks `value` if there is one. `schema` is JSON text. */
 export type Task = { id: string; schema?: string; value?: { json: string | undefined } }
 
 /** `unknown`: the thread does not hold the schema, and needs the task again, with the schema. */

@@ -6,7 +6,7 @@ import type { Broker, FrameStream, QueuedRunSource, QueuedRunState, RunSummary }
 import { type ExecutorCalls, isNotFound, type RunPlace } from './executor-calls.ts'
 import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
 
-/** What a client may do with a run, wherever it is. */
+/** The operations of a client on a run, wherever the run is. */
 export type RunAccess = Pick<Broker, 'getRun' | 'followRun' | 'cancelRun'>
 
 export type QueuedRunsDeps = WaitingRunsDeps & { source: QueuedRunSource; executors: ExecutorCalls }

@@ -1,7 +1,7 @@
 import type { StructuredOutput } from '../../providers/port.ts'
 import type { FlowRoute } from '../port.ts'
 
-/** What a stored probe says of a model; `undefined` when none is stored. */
+/** Reads the stored probe of a model; `undefined` when none is stored. */
 export type SupportsStructuredOutput = (instance: string, model: string) => Promise<boolean | undefined>
 
 /** Decides for one call at which models the provider's own feature for structured output is used. */
