@@ -12,6 +12,15 @@ export const COUNTERS = {
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 
+/** Counters that are divided by one label: `/metrics` shows `agent_engine_<name>_total{<label>="<value>"}`. */
+export const DIVIDED_COUNTERS = {
+  plan_steps: {
+    help: 'Steps of plans that ended, by how they ended',
+    label: 'status',
+    values: ['done', 'failed', 'skipped'],
+  },
+} as const
+
 /** The histograms with the upper bounds of their buckets. Values above the last bound are counted as well. */
 export const HISTOGRAMS = {
   relay_batch_bytes: {
@@ -29,22 +38,30 @@ export const GAUGES = {
   runs: 'Runs that this process has in memory, by state',
   permissions_pending: 'Permission requests that are not answered yet',
   sessions: 'Sessions that this process holds',
+  queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
+  queue_oldest_waiting_seconds:
+    'Seconds that the oldest waiting job has waited, by the kind of work; 0 when none waits',
 } as const
 
 export type CounterName = keyof typeof COUNTERS
+export type DividedName = keyof typeof DIVIDED_COUNTERS
+export type DividedValue<Name extends DividedName> = (typeof DIVIDED_COUNTERS)[Name]['values'][number]
 export type HistogramName = keyof typeof HISTOGRAMS
 export type GaugeName = keyof typeof GAUGES
 
-/** One number, or one per state. */
-export type GaugeValue = number | Readonly<Record<string, number>>
+export type LabelledValue = { labels: Readonly<Record<string, string>>; value: number }
+
+/** One number, or one per state, or one per set of labels. */
+export type GaugeValue = number | Readonly<Record<string, number>> | readonly LabelledValue[]
 
 /** Receives the numbers of a process. Counting is an addition and never throws. */
 export interface Metrics {
   count(name: CounterName, by?: number): void
+  countDivided<Name extends DividedName>(name: Name, value: DividedValue<Name>): void
   observe(name: HistogramName, value: number): void
-  /** `read` is called whenever `/metrics` is requested. */
-  gauge(name: GaugeName, read: () => GaugeValue): void
+  /** `read` is called whenever `/metrics` is requested. The gauge is left out when it rejects or takes longer than a second. */
+  gauge(name: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
 }
 
 /** Discards every number. */
-export const NO_METRICS: Metrics = { count: () => {}, observe: () => {}, gauge: () => {} }
+export const NO_METRICS: Metrics = { count: () => {}, countDivided: () => {}, observe: () => {}, gauge: () => {} }

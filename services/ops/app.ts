@@ -11,13 +11,15 @@ export type OpsDeps = {
   guards: readonly RequestHandler[]
   readiness: Pick<Readiness, 'failing'>
   exposition: Exposition
+  /** Answers all requests below `/queues`. */
+  queues: RequestHandler
   /** OPS_TOKEN. */
   token: string | undefined
   log: Log
 }
 
 /** The HTTP app of the ops listener (D1.3). The probes are open to everyone; everything else requires the token. */
-export function createOpsApp({ guards, readiness, exposition, token, log }: OpsDeps): Express {
+export function createOpsApp({ guards, readiness, exposition, queues, token, log }: OpsDeps): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.use(...guards, constantHeaders)
@@ -26,8 +28,9 @@ export function createOpsApp({ guards, readiness, exposition, token, log }: OpsD
 
   app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
   app.use(createRoutes({ '/metrics': { get: metrics(exposition) } }))
+  app.use('/queues', queues)
 
-  app.use(notFound('the paths of this listener are /livez, /readyz and /metrics'))
+  app.use(notFound('the paths of this listener are /livez, /readyz, /metrics and /queues'))
   app.use(recover(log))
   return app
 }

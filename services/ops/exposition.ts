@@ -1,19 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metric, Registry } from 'prom-client'
+import { withDeadline } from '../../shared/deadline.ts'
 import {
   COUNTERS,
   type CounterName,
+  DIVIDED_COUNTERS,
+  type DividedName,
   GAUGES,
   type GaugeName,
   type GaugeValue,
   HISTOGRAMS,
   type HistogramName,
+  type LabelledValue,
 } from '../../shared/metrics.ts'
 import type { HistogramReading, MetricsRegistry } from './registry.ts'
 
 const PREFIX = 'agent_engine_'
 /** Sampling interval of the event-loop delay. A shorter one would cost an idle process most of its CPU time. */
 const LOOP_DELAY_MS = 20
+const GAUGE_MS = 1_000
 
 /** Renders the answer of `/metrics`. */
 export type Exposition = () => Promise<{ contentType: string; text: string }>
@@ -45,8 +50,15 @@ function metricsOf(numbers: MetricsRegistry): Metric[] {
     const fullName = `${PREFIX}${name}_total`
     return toMetric({ name: fullName, help: COUNTERS[name], type: 'counter' }, () => [one(numbers.counter(name))])
   }
+  const divided = (name: DividedName) => {
+    const { help, label } = DIVIDED_COUNTERS[name]
+    const read = () => [...numbers.divided(name)].map(([key, value]) => ({ value, labels: { [label]: key } }))
+    return toMetric({ name: `${PREFIX}${name}_total`, help, type: 'counter' }, read)
+  }
   const gauge = (name: GaugeName) =>
-    toMetric({ name: PREFIX + name, help: GAUGES[name], type: 'gauge' }, () => gaugeSamples(numbers.gaugeValue(name)))
+    toMetric({ name: PREFIX + name, help: GAUGES[name], type: 'gauge' }, async () =>
+      gaugeSamples(await inTime(numbers.gaugeValue(name))),
+    )
   const histogram = (name: HistogramName) => {
     const fullName = PREFIX + name
     const { help } = HISTOGRAMS[name]
@@ -54,6 +66,7 @@ function metricsOf(numbers: MetricsRegistry): Metric[] {
   }
   return [
     ...(Object.keys(COUNTERS) as CounterName[]).map(counter),
+    ...(Object.keys(DIVIDED_COUNTERS) as DividedName[]).map(divided),
     ...(Object.keys(GAUGES) as GaugeName[]).map(gauge),
     ...(Object.keys(HISTOGRAMS) as HistogramName[]).map(histogram),
   ]
@@ -67,18 +80,25 @@ type Sample = { metricName?: string; labels: Record<string, string>; value: numb
  * Wraps a read function as a metric. A registry only uses `get` and the name; prom-client's classes, which count by themselves,
  * are not needed.
  */
-function toMetric(head: Head, read: () => Sample[]): Metric {
-  const get = async () => ({ ...head, aggregator: 'sum', values: read() })
+function toMetric(head: Head, read: () => Sample[] | Promise<Sample[]>): Metric {
+  const get = async () => ({ ...head, aggregator: 'sum', values: await read() })
   return { ...head, get } as unknown as Metric
 }
+
+/** A gauge that cannot be read is missing, and the others are shown. */
+const inTime = (value: Promise<GaugeValue | undefined>): Promise<GaugeValue | undefined> =>
+  withDeadline(value, GAUGE_MS, () => new Error('the gauge is not read in time')).catch(() => undefined)
 
 const one = (value: number): Sample => ({ value, labels: {} })
 
 function gaugeSamples(value: GaugeValue | undefined): Sample[] {
   if (value === undefined) return []
   if (typeof value === 'number') return [one(value)]
+  if (isLabelled(value)) return value.map((each) => ({ value: each.value, labels: { ...each.labels } }))
   return Object.entries(value).map(([state, count]) => ({ value: count, labels: { state } }))
 }
+
+const isLabelled = (value: Exclude<GaugeValue, number>): value is readonly LabelledValue[] => Array.isArray(value)
 
 /** Prometheus's buckets are cumulative. */
 function bucketSamples(name: string, { bounds, counts, sum }: HistogramReading): Sample[] {

@@ -3,10 +3,13 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import type { QueueMonitor } from '../../shared/queue/port.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { checkHost, hostNames } from '../http/host.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
+import { createQueues, type Queues } from './open-queues.ts'
+import { watchQueue } from './queue-gauges.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
 
@@ -14,11 +17,13 @@ import { MetricsRegistry } from './registry.ts'
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
-export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedHosts'>
+export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl'>
 
 export type Ops = {
   url: string
   metrics: Metrics
+  /** Shows the numbers of a queue in `/metrics`, and in the standalone form in `/queues`. Returns the queue. */
+  watchQueue<Q extends QueueMonitor>(queue: Q): Q
   /** Call it when everything is open. From then on `/readyz` is 200 while all checks hold. */
   ready(checks: Checks): void
   /** Must be the first closer of a process: it makes `/readyz` 503 before anything else closes. */
@@ -36,6 +41,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const isStandalone = form === 'standalone'
   const readiness = createReadiness()
   const metrics = new MetricsRegistry()
+  const queues = createQueues({ redisUrl: isStandalone ? undefined : config.redisUrl, log })
   // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
   const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
   const openApp = async () => {
@@ -44,6 +50,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
       guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // At info level the probes would be most of the log.
       readiness,
       exposition: createExposition(metrics),
+      queues: queues.handle,
       token: opsToken,
       log,
     })
@@ -57,10 +64,20 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   return {
     url: urlOf(address),
     metrics,
+    watchQueue(queue) {
+      queues.watch(queue)
+      watchQueue(metrics, queue)
+      return queue
+    },
     ready: readiness.start,
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },
-    close: { name: 'ops', deadlineMs: 2 * CLOSE_MS, close: () => server.close(CLOSE_MS) },
+    close: { name: 'ops', deadlineMs: 4 * CLOSE_MS, close: () => close(server, queues) },
   }
+}
+
+async function close(server: ReturnType<typeof createServer>, queues: Queues): Promise<void> {
+  await server.close(CLOSE_MS)
+  await queues.close()
 }
 
 /** Loads the app at the first request, because Express slows down a start and many processes are never probed. */

@@ -1,6 +1,8 @@
 import {
   COUNTERS,
   type CounterName,
+  DIVIDED_COUNTERS,
+  type DividedName,
   type GaugeName,
   type GaugeValue,
   HISTOGRAMS,
@@ -17,11 +19,17 @@ export type HistogramReading = { bounds: readonly number[]; counts: readonly num
 /** Holds the numbers of a process. They are rendered only when `/metrics` is requested. */
 export class MetricsRegistry implements Metrics {
   readonly #counters = mapKeys(COUNTERS, () => 0)
+  readonly #divided = mapKeys(DIVIDED_COUNTERS, (name) => zeroFor(DIVIDED_COUNTERS[name].values))
   readonly #histograms = mapKeys(HISTOGRAMS, (name) => emptyHistogram(HISTOGRAMS[name].bounds))
-  readonly #gauges = new Map<GaugeName, () => GaugeValue>()
+  readonly #gauges = new Map<GaugeName, () => GaugeValue | Promise<GaugeValue>>()
 
   count(name: CounterName, by = 1): void {
     this.#counters[name] += by
+  }
+
+  countDivided(name: DividedName, value: string): void {
+    const counts = this.#divided[name]
+    counts.set(value, (counts.get(value) ?? 0) + 1)
   }
 
   observe(name: HistogramName, value: number): void {
@@ -33,7 +41,7 @@ export class MetricsRegistry implements Metrics {
     histogram.sum += value
   }
 
-  gauge(name: GaugeName, read: () => GaugeValue): void {
+  gauge(name: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void {
     this.#gauges.set(name, read)
   }
 
@@ -41,15 +49,21 @@ export class MetricsRegistry implements Metrics {
     return this.#counters[name]
   }
 
+  divided(name: DividedName): ReadonlyMap<string, number> {
+    return this.#divided[name]
+  }
+
   histogram(name: HistogramName): HistogramReading {
     return this.#histograms[name]
   }
 
   /** `undefined` when this process does not have the gauge: a gateway has no sessions. */
-  gaugeValue(name: GaugeName): GaugeValue | undefined {
+  async gaugeValue(name: GaugeName): Promise<GaugeValue | undefined> {
     return this.#gauges.get(name)?.()
   }
 }
+
+const zeroFor = (values: readonly string[]) => new Map(values.map((value) => [value, 0]))
 
 const emptyHistogram = (bounds: readonly number[]) => ({ bounds, counts: [...bounds, 0].map(() => 0), sum: 0 })
 

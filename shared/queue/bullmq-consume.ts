@@ -1,7 +1,9 @@
-import { Worker } from 'bullmq'
+import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
-import { type BullData, closeInTime, PREFIX, retryStrategy } from './bullmq-redis.ts'
-import type { Consume, Job, JobConsumer } from './port.ts'
+import { type BullData, closeInTime, PREFIX, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
+import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
+import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
+import { tickId } from './schedule-times.ts'
 
 export type BullTimes = {
   /** A consumer that does not renew its lock for this long is taken for dead. It renews it twice as often. */
@@ -31,16 +33,16 @@ export const createBullConsume =
     const running = new Set<Promise<void>>()
     const handle = async (job: Job, stalled: number) => {
       try {
-        await (stalled > MAX_STALLED ? onGivenUp(job) : handler(job))
+        return await (stalled > MAX_STALLED ? onGivenUp(job) : handler(job))
       } catch (cause) {
         onProblem('a job failed', cause)
-        throw new Error('the job failed: see the log', { cause }) // BullMQ stores this text, and no cause.
+        return { failed: HANDLER_FAILED } // BullMQ stores this text.
       }
     }
     const worker = new JobWorker(
       kind,
-      async ({ id = '', data, stalledCounter }) => {
-        const handled = handle({ kind, tenant: data.tenant, id }, stalledCounter)
+      async (bullJob, token) => {
+        const handled = handle(toJob(kind, bullJob), bullJob.stalledCounter).then((end) => endAs(end, bullJob, token))
         running.add(handled)
         await handled.finally(() => running.delete(handled))
       },
@@ -48,6 +50,7 @@ export const createBullConsume =
         connection: { url, maxRetriesPerRequest: null, retryStrategy }, // A consumer waits for Redis for as long as it takes.
         prefix: PREFIX,
         skipVersionCheck: true,
+        settings: { repeatStrategy },
         concurrency,
         lockDuration: times.lockMs,
         stalledInterval: times.stalledMs,
@@ -58,6 +61,20 @@ export const createBullConsume =
     await untilReady(worker)
     return createConsumer(worker, running)
   }
+
+const toJob = (kind: JobKind, { id = '', data: { tenant, name } }: BullJob<BullData>): Job => ({
+  kind,
+  tenant,
+  id: name === undefined ? id : tickId(tenant, { name, at: tickTimeOf(id) }),
+})
+
+/** Tells BullMQ by an error that a job has failed or waits again. */
+async function endAs(end: JobEnd | void, job: BullJob<BullData>, token: string | undefined): Promise<void> {
+  if (!end) return
+  if ('failed' in end) throw new Error(failedReason(end.failed))
+  await job.moveToWait(token)
+  throw new WaitingError()
+}
 
 class JobWorker extends Worker<BullData, void> {
   /** BullMQ's own close comes to this only when Redis has answered. */

@@ -1,11 +1,34 @@
 import { withDeadline } from '../deadline.ts'
 import type { TenantId } from '../tenant.ts'
+import type { Timing } from './port.ts'
+import { nextTick } from './schedule-times.ts'
 
 /** The keys of BullMQ begin with `ae:` and the kind of the job. */
 export const PREFIX = 'ae'
 
-/** The part of a job that BullMQ stores besides its kind and id. */
-export type BullData = { tenant: TenantId }
+/** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
+export type BullData = { tenant: TenantId; name?: string }
+
+type Repeat = { pattern: string; tz?: string }
+
+/** The timing as BullMQ stores it. Its own `every` would begin with a tick at once, and anew with every change. */
+export const patternOf = (timing: Timing): Repeat =>
+  'cron' in timing ? { pattern: timing.cron, tz: timing.timezone } : { pattern: `every ${timing.every_secs}` }
+
+const EVERY = /^every (\d+)$/
+
+/** Computes the next tick for BullMQ, which has a cron parser of its own that reads some patterns differently. */
+export function repeatStrategy(after: number, { pattern = '', tz = 'UTC' }: Partial<Repeat>): number | undefined {
+  const everySecs = EVERY.exec(pattern)?.[1]
+  const timing = everySecs === undefined ? { cron: pattern, timezone: tz } : { every_secs: Number(everySecs) }
+  return nextTick(timing, after)
+}
+
+/** BullMQ's id of the job of a tick, which it makes of the schedule's id and the time. */
+export const jobIdOf = (scheduleId: string, at: number): string => `repeat:${scheduleId}:${at}`
+
+/** The time in such an id. */
+export const tickTimeOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf(':') + 1))
 
 /** Milliseconds until the next attempt to connect. */
 export const retryStrategy = (attempt: number): number => Math.min(50 * attempt, 500)

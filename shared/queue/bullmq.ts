@@ -1,8 +1,9 @@
 import type { ConnectionOptions, Queue } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
-import { type BullData, closeInTime, PREFIX, retryStrategy } from './bullmq-redis.ts'
-import type { JobKind, JobQueue } from './port.ts'
+import { type BullData, closeInTime, PREFIX, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
+import { countJobs, takeRound } from './bullmq-scripts.ts'
+import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
 
 const ANSWER_MS = 1_500
 const COMMAND_MS = 1_000
@@ -20,7 +21,7 @@ const connectionTo = (url: string): ConnectionOptions => ({
 })
 
 /** Adds jobs to the queues of the cluster, one for each kind. It loads BullMQ and connects at the first call. */
-export function createBullQueue(url: string): JobQueue {
+export function createBullQueue(url: string): JobQueue & QueueMonitor {
   const queues = new Map<JobKind, Promise<Queue<BullData>>>()
   const queueOf = (kind: JobKind) => {
     const queue = queues.get(kind) ?? openQueue(kind, url)
@@ -28,13 +29,17 @@ export function createBullQueue(url: string): JobQueue {
     return queue
   }
   return {
-    async add({ kind, tenant, id }) {
-      const queue = await queueOf(kind)
-      await answered(queue.add(kind, { tenant }, { jobId: id }))
+    async add(job) {
+      const queue = await queueOf(job.kind)
+      await answered(job.kind === 'plan' ? addInTurn(queue, job) : addLast(queue, job))
     },
     async remove({ kind, id }) {
       const queue = await queueOf(kind)
       await answered(queue.remove(id))
+    },
+    async counts(kind) {
+      const queue = await queueOf(kind)
+      return answered(countJobs(queue, kind))
     },
     async close() {
       const opened = await Promise.all(queues.values())
@@ -43,12 +48,28 @@ export function createBullQueue(url: string): JobQueue {
   }
 }
 
-async function openQueue(kind: JobKind, url: string): Promise<Queue<BullData>> {
+async function addLast(queue: Queue<BullData>, { kind, tenant, id }: Job): Promise<void> {
+  await queue.add(kind, { tenant }, { jobId: id })
+}
+
+/** Adds a job so that the tenants take turns. BullMQ would take a job that is listed as failed for the same one. */
+async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
+  let round = await takeRound(queue, job)
+  if (round === 'ended') {
+    await queue.remove(job.id)
+    round = await takeRound(queue, job)
+  }
+  if (typeof round === 'number') await queue.add(job.kind, { tenant: job.tenant }, { jobId: job.id, priority: round })
+}
+
+/** Loads BullMQ, and connects without waiting for Redis. */
+export async function openQueue(kind: JobKind, url: string): Promise<Queue<BullData>> {
   const { Queue } = await import('bullmq')
   const queue = new Queue<BullData>(kind, {
     connection: connectionTo(url),
     prefix: PREFIX,
     skipVersionCheck: true,
+    settings: { repeatStrategy },
     streams: { events: { maxLen: 1_000 } },
     defaultJobOptions: {
       attempts: 1,
@@ -61,7 +82,8 @@ async function openQueue(kind: JobKind, url: string): Promise<Queue<BullData>> {
   return queue
 }
 
-async function answered<T>(call: Promise<T>): Promise<T> {
+/** Throws `unavailable` when Redis does not answer in time. */
+export async function answered<T>(call: Promise<T>): Promise<T> {
   const late = () => new Error(`no answer within ${ANSWER_MS} ms`)
   try {
     return await withDeadline(call, ANSWER_MS, late)

@@ -1,4 +1,4 @@
-import type { Job, JobKind, JobStore } from '../queue/port.ts'
+import type { Job, JobKind, JobStore, StoredJob } from '../queue/port.ts'
 import { SYSTEM_TENANT } from '../tenant.ts'
 import type { CollectionSpec, Scalar, Store } from './port.ts'
 
@@ -29,16 +29,20 @@ export function createJobStore(store: Store, now: () => Date = () => new Date())
       const isCounted = await documents.replaceIfVersion(SYSTEM_TENANT, replacement, { durability: 'weak' })
       return isCounted ? starts : undefined
     },
+    async resetStarts({ id }) {
+      const found = await documents.get(SYSTEM_TENANT, { id })
+      if (found) await documents.replaceIfVersion(SYSTEM_TENANT, { ...found, doc: { ...found.doc, starts: 0 } })
+    },
     async delete({ id }) {
       await documents.delete(SYSTEM_TENANT, { id })
     },
     async list(kind) {
-      const jobs: Job[] = []
+      const jobs: StoredJob[] = []
       let after: Scalar[] | undefined
       do {
         const page = await documents.page(SYSTEM_TENANT, { where: { kind }, after, limit: PAGE })
         const docs = page.map(({ doc }) => doc as JobDoc)
-        jobs.push(...docs.map(({ id, owner }) => ({ kind, tenant: owner, id })))
+        jobs.push(...docs.map(toStored))
         const last = docs.at(-1)
         after = last && page.length === PAGE ? [last.added_at, last.id] : undefined
       } while (after)
@@ -46,3 +50,8 @@ export function createJobStore(store: Store, now: () => Date = () => new Date())
     },
   }
 }
+
+const toStored = ({ id, kind, owner, added_at }: JobDoc): StoredJob => ({
+  job: { kind, tenant: owner, id },
+  addedAt: Date.parse(added_at),
+})

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import type { Consume, Job, JobConsumer, JobQueue } from '../../shared/queue/port.ts'
+import type { Consume, Job, JobConsumer, JobEnd, JobKind, JobQueue, QueueMonitor } from '../../shared/queue/port.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 
 /** The queue as one process has it. */
-export type QueueProcess = { queue: JobQueue; consume: Consume }
+export type QueueProcess = { queue: JobQueue & QueueMonitor; consume: Consume }
 
 export type QueueSetup = {
   /** Starts a process. The one before it has ended, with or without a crash. */
@@ -14,16 +14,20 @@ export type QueueSetup = {
 }
 
 const OTHER = 'other' as TenantId
+const THIRD = 'third' as TenantId
 let lastId = 0
-const newJob = (tenant = DEFAULT_TENANT): Job => ({ kind: 'flow', tenant, id: `trace_${++lastId}` })
+const newJob = (tenant = DEFAULT_TENANT, kind: JobKind = 'flow'): Job => ({ kind, tenant, id: `trace_${++lastId}` })
 
 /** A consumer that records the jobs. Its handlers end when `release` is called, if `holds` is set. */
-export async function record(consume: Consume, { holds = false, concurrency = 2 } = {}) {
+export async function record(
+  consume: Consume,
+  { holds = false, concurrency = 2, kind = 'flow' }: { holds?: boolean; concurrency?: number; kind?: JobKind } = {},
+) {
   const taken: Job[] = []
   const givenUp: Job[] = []
   const held = Promise.withResolvers<void>()
   const consumer = await consume(
-    'flow',
+    kind,
     async (job) => {
       taken.push(job)
       if (holds) await held.promise
@@ -159,5 +163,150 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     await after.queue.add(marker)
     await next.waitFor(1)
     expect([taken, givenUp, next.taken, next.givenUp]).to.deep.equal([[], [poison], [marker], []])
+  })
+
+  /** Takes one job and holds it, so that the order of the later ones is decided when all have been added. */
+  async function startBusy(queue: JobQueue, consume: Consume, concurrency = 1) {
+    const first = Array.from({ length: concurrency }, () => newJob(DEFAULT_TENANT, 'plan'))
+    for (const job of first) await queue.add(job)
+    const steps: (() => void)[] = []
+    const taken: Job[] = []
+    const handler = (job: Job) => {
+      taken.push(job)
+      return new Promise<void>((resolve) => void steps.push(resolve))
+    }
+    const consumer = await consume('plan', handler, { concurrency, onGivenUp: handler })
+    const waitFor = (count: number) => until(() => taken.length >= count, { what: `${count} plans` })
+    await waitFor(concurrency)
+    /** Ends the oldest handler, and waits for the next job. */
+    const next = async () => {
+      const count = taken.length
+      steps.shift()?.()
+      await waitFor(count + 1)
+      return taken.at(-1)
+    }
+    const releaseAll = () => {
+      for (const step of steps.splice(0)) step()
+    }
+    return { next, taken, consumer, releaseAll }
+  }
+
+  const addPlans = async (queue: JobQueue, tenant: TenantId, count: number): Promise<Job[]> => {
+    const jobs = Array.from({ length: count }, () => newJob(tenant, 'plan'))
+    for (const job of jobs) await queue.add(job)
+    return jobs
+  }
+
+  it('the first plan of a tenant is handled in the next free slot, however many plans of another tenant wait', async function () {
+    this.timeout(30_000)
+    const { queue, consume } = await start()
+    const { next, releaseAll } = await startBusy(queue, consume, 2)
+    const many = await addPlans(queue, DEFAULT_TENANT, 1_000)
+    const [one] = await addPlans(queue, OTHER, 1)
+    expect(await next()).to.deep.equal(one)
+    expect(await next()).to.deep.equal(many[0])
+    const [third] = await addPlans(queue, THIRD, 1)
+    expect(await next()).to.deep.equal(third)
+    expect(await next()).to.deep.equal(many[1])
+    releaseAll()
+  })
+
+  it('tenants that wait take turns, and the plans of each are handled in their order', async () => {
+    const { queue, consume } = await start()
+    const { next, releaseAll } = await startBusy(queue, consume)
+    const [a, b, c] = [
+      await addPlans(queue, DEFAULT_TENANT, 4),
+      await addPlans(queue, OTHER, 3),
+      await addPlans(queue, THIRD, 2),
+    ]
+    const order: (Job | undefined)[] = []
+    for (let i = 0; i < 9; i++) order.push(await next())
+    const [[a1, a2, a3, a4], [b1, b2, b3], [c1, c2]] = [a, b, c]
+    expect(order).to.deep.equal([b1, c1, a1, b2, c2, a2, b3, a3, a4])
+    releaseAll()
+  })
+
+  it('a plan is handled although other tenants add plans all the time', async () => {
+    const { queue, consume } = await start()
+    const { next, taken, releaseAll } = await startBusy(queue, consume)
+    const waiting = await addPlans(queue, DEFAULT_TENANT, 3)
+    for (let i = 0; i < 12; i++) {
+      await addPlans(queue, OTHER, 1)
+      await addPlans(queue, THIRD, 1)
+      await next()
+    }
+    expect(taken).to.include.deep.members(waiting)
+    releaseAll()
+  })
+
+  it('a plan that is added twice is handled once, and one that has ended can be added again', async () => {
+    const { queue, consume } = await start()
+    const ends: JobEnd[] = [{ failed: 'it failed' }]
+    const taken: Job[] = []
+    const handler = async (job: Job) => {
+      taken.push(job)
+      return ends.shift()
+    }
+    const job = newJob(OTHER, 'plan')
+    await queue.add(job)
+    await queue.add(job)
+    await consume('plan', handler, { concurrency: 1, onGivenUp: handler })
+    await until(async () => (await queue.counts('plan')).failed === 1, { what: 'the plan to have failed' })
+    expect(taken).to.deep.equal([job])
+    await queue.add(job)
+    await until(() => taken.length === 2, { what: 'the plan to be handled again' })
+    const marker = newJob(OTHER, 'plan')
+    await queue.add(marker)
+    await until(() => taken.length === 3, { what: 'the next plan' })
+    expect(taken).to.deep.equal([job, job, marker])
+  })
+
+  it('a job whose handler gives it back is handled after the next start, and does not count as one whose process died', async function () {
+    this.timeout(30_000)
+    const job = newJob(OTHER, 'plan')
+    await (await start()).queue.add(job)
+    for (let i = 0; i < 4; i++) {
+      const { consume } = await start()
+      const held = Promise.withResolvers<JobEnd>()
+      const taken: Job[] = []
+      const consumer = await consume(
+        'plan',
+        (each) => {
+          taken.push(each)
+          return held.promise
+        },
+        { concurrency: 1, onGivenUp: async () => expect.fail('given up') },
+      )
+      await until(() => taken.length > 0, { what: `start ${i}` })
+      const drained = consumer.drain()
+      held.resolve({ again: true })
+      await drained
+      expect(taken).to.deep.equal([job])
+    }
+  })
+
+  it('the counts of a kind: waiting, active and failed jobs, and the age of the oldest that waits', async () => {
+    const { queue, consume } = await start()
+    const none = { waiting: 0, active: 0, failed: 0, oldestWaitingMs: 0 }
+    for (const kind of ['flow', 'plan'] as const) {
+      expect(await queue.counts(kind)).to.deep.equal(none)
+      const held = Promise.withResolvers<JobEnd>()
+      const consumer = await consume(kind, () => held.promise, { concurrency: 1, onGivenUp: async () => {} })
+      for (let i = 0; i < 3; i++) await queue.add(newJob(OTHER, kind))
+      const counts = await until(
+        async () => {
+          const now = await queue.counts(kind)
+          return now.active === 1 && now.oldestWaitingMs > 5 && now
+        },
+        { what: 'an active job' },
+      )
+      expect(counts).to.deep.include({ waiting: 2, active: 1, failed: 0 })
+      expect(counts.oldestWaitingMs).to.be.below(10_000)
+      const drained = consumer.drain()
+      held.resolve({ failed: `${kind}_1 failed` })
+      await drained
+      expect(await queue.counts(kind)).to.deep.include({ active: 0, failed: 1 })
+    }
+    expect(await queue.counts('schedule')).to.deep.equal(none)
   })
 }

@@ -16,6 +16,12 @@ export function useOps(): (config?: Partial<OpsConfig>, form?: Form) => Promise<
   }
 }
 
-const DEFAULTS: OpsConfig = { host: '127.0.0.1', opsPort: 0, opsToken: undefined, allowedHosts: [] }
+const DEFAULTS: OpsConfig = {
+  host: '127.0.0.1',
+  opsPort: 0,
+  opsToken: undefined,
+  allowedHosts: [],
+  redisUrl: undefined,
+}
 
 export const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`

@@ -58,7 +58,7 @@ describe('queue within one process', () => {
     await queue.add(job)
     await waitFor(1)
     await queue.remove(job)
-    expect(await createJobStore(store).list('flow')).to.deep.equal([job])
+    expect((await createJobStore(store).list('flow')).map((each) => each.job)).to.deep.equal([job])
   })
 
   it('a job that the store cannot count is not handled before the store answers', async () => {
@@ -96,11 +96,30 @@ describe('queue within one process', () => {
     await until(async () => (await jobs.list('flow')).length === 0, { what: 'the job to be deleted' })
   })
 
+  it('the failed jobs are listed newest first, with the reason of the handler and never with the text of an error', async () => {
+    const { queue, consume, problems } = open()
+    const fail = async ({ id }: Job) => {
+      if (id === 'b') throw new Error('sk-secret')
+      return { failed: `${id} failed:\n${'x'.repeat(300)}` }
+    }
+    const consumer = await consume('flow', fail, { concurrency: 1, onGivenUp: fail })
+    for (const id of ['a', 'b']) await queue.add({ ...job, id })
+    await until(async () => (await queue.counts('flow')).failed === 2, { what: 'both jobs to have failed' })
+    const [second, first] = queue.failures('flow')
+    expect(second).to.deep.include({ id: 'b', tenant: DEFAULT_TENANT, reason: 'the job failed: see the log' })
+    expect(first?.reason)
+      .to.match(/^a failed: x+$/)
+      .and.have.length(200)
+    expect([problems, queue.failures('plan')]).to.deep.equal([['a job failed'], []])
+    await consumer.drain()
+  })
+
   it('the jobs of all tenants are listed in the order in which they were added, however many they are', async () => {
     let now = 0
     const jobs = createJobStore(store, () => new Date((now += 1)))
     const added = Array.from({ length: 1_005 }, (_, i): Job => ({ ...job, id: `trace_${1_005 - i}` }))
     for (const each of added) await jobs.insert(each)
-    expect(await jobs.list('flow')).to.deep.equal(added)
+    const expected = added.map((each, i) => ({ job: each, addedAt: i + 1 }))
+    expect(await jobs.list('flow')).to.deep.equal(expected)
   })
 })

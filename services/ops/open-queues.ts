@@ -1,0 +1,53 @@
+import type { RequestHandler } from 'express'
+import type { Log } from '../../shared/log.ts'
+import type { QueueMonitor } from '../../shared/queue/port.ts'
+
+/** The pages below `/queues`. */
+export type Queues = {
+  handle: RequestHandler
+  watch(queue: QueueMonitor): void
+  close(): Promise<void>
+}
+
+type Opened = { handle: RequestHandler; close(): Promise<void> }
+
+/**
+ * Shows the queues of the cluster in a dashboard, and those of a process without Redis as JSON. They are loaded at the first request,
+ * because most processes are never asked.
+ */
+export function createQueues({ redisUrl, log }: { redisUrl: string | undefined; log: Log }): Queues {
+  let watched: QueueMonitor | undefined
+  let opened: Promise<Opened> | undefined
+  const open = () => (redisUrl === undefined ? openPage(() => watched) : openDashboard(redisUrl, log))
+  return {
+    async handle(req, res, next) {
+      opened ??= open()
+      const { handle } = await opened
+      await handle(req, res, next)
+    },
+    watch(queue) {
+      watched = queue
+    },
+    async close() {
+      await (await opened)?.close()
+    },
+  }
+}
+
+async function openPage(watched: () => QueueMonitor | undefined): Promise<Opened> {
+  const [{ createRoutes }, { createQueuesPage }] = await Promise.all([
+    import('../http/routes.ts'),
+    import('./queues-page.ts'),
+  ])
+  return { handle: createRoutes({ '/': { get: createQueuesPage(watched) } }), close: async () => {} }
+}
+
+async function openDashboard(redisUrl: string, log: Log): Promise<Opened> {
+  const [{ openBoardQueues }, { createDashboard }] = await Promise.all([
+    import('../../shared/queue/bullmq-board.ts'),
+    import('./dashboard.ts'),
+  ])
+  const { queues, close } = await openBoardQueues(redisUrl)
+  const onProblem = (cause: unknown) => log.warn('the dashboard cannot read the queue', { cause })
+  return { handle: createDashboard('/queues', { queues, onProblem }), close }
+}

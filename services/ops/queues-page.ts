@@ -1,0 +1,15 @@
+import type { RequestHandler } from 'express'
+import { JOB_KINDS, type QueueMonitor } from '../../shared/queue/port.ts'
+
+/** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty before the queue is watched. */
+export function createQueuesPage(watched: () => QueueMonitor | undefined): RequestHandler {
+  return async (_req, res) => {
+    const queue = watched()
+    res.json({ queues: queue ? await Promise.all(JOB_KINDS.map((kind) => describe(queue, kind))) : [] })
+  }
+}
+
+async function describe(queue: QueueMonitor, kind: (typeof JOB_KINDS)[number]) {
+  const { waiting, active, failed, oldestWaitingMs } = await queue.counts(kind)
+  return { kind, waiting, active, failed, oldest_waiting_ms: oldestWaitingMs, failures: queue.failures?.(kind) ?? [] }
+}

@@ -1,0 +1,74 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createPlanScheduleStore, MAX_SCHEDULES, type PlanScheduleStore } from '../../shared/store/plan-schedules.ts'
+import type { Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { OpenStore } from './store.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+
+/** The tests of the schedules of plans, which every store passes. */
+export function planScheduleContract(open: OpenStore): void {
+  let store: Store
+  let schedules: PlanScheduleStore
+  let now = Date.parse('2026-11-22T10:00:00.000Z')
+  before(async () => {
+    store = await open(COLLECTIONS)
+    schedules = createPlanScheduleStore(store, () => new Date(now))
+  })
+  after(() => store.close())
+
+  const input = (name: string, everySecs = 60) => ({
+    name,
+    timing: { every_secs: everySecs },
+    plan: { steps: [{ id: '__proto__', prompt: 'Say $where {"a.b": 1}', depends_on: [] }], timeout_secs: 5 },
+  })
+  const namesOfAll = async () => {
+    const names: string[] = []
+    for await (const { tenant, schedule } of schedules.all()) names.push(`${tenant} ${schedule.name}`)
+    return names
+  }
+
+  it('a schedule is read as it was stored, by its tenant only, and a second put replaces it', async () => {
+    const first = await schedules.put(TENANT, input('nightly'))
+    const times = { created_at: '2026-11-22T10:00:00.000Z', updated_at: '2026-11-22T10:00:00.000Z' }
+    expect(first).to.deep.equal({ ...input('nightly'), ...times })
+    expect(await schedules.get(TENANT, 'nightly')).to.deep.equal(first)
+    expect(await schedules.get(OTHER, 'nightly')).to.equal(undefined)
+    now += 1_000
+    const cron = { ...input('nightly'), timing: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } }
+    const second = await schedules.put(TENANT, cron)
+    expect(second).to.deep.equal({ ...cron, ...times, updated_at: '2026-11-22T10:00:01.000Z' })
+    expect(await schedules.get(TENANT, 'nightly')).to.deep.equal(second)
+  })
+
+  it('the schedules of a tenant are listed by name, in pages; those of all tenants for the restart', async () => {
+    for (const name of ['b', 'a.1', 'C']) await schedules.put(TENANT, input(name))
+    await schedules.put(OTHER, input('b'))
+    const names = async (tenant: TenantId, query: { limit: number; after?: string }) =>
+      (await schedules.list(tenant, query)).map(({ name }) => name)
+    expect(await names(TENANT, { limit: 2 })).to.deep.equal(['C', 'a.1'])
+    expect(await names(TENANT, { limit: 200, after: 'a.1' })).to.deep.equal(['b', 'nightly'])
+    expect(await names(OTHER, { limit: 200 })).to.deep.equal(['b'])
+    expect(await namesOfAll()).to.deep.equal(['t_1 C', 't_1 a.1', 't_1 b', 't_1 nightly', 't_2 b'])
+  })
+
+  it('a removed schedule is gone for its tenant only', async () => {
+    expect(await schedules.remove(TENANT, 'b')).to.equal(true)
+    expect(await schedules.remove(TENANT, 'b')).to.equal(false)
+    expect(await schedules.get(OTHER, 'b')).to.not.equal(undefined)
+    expect(await namesOfAll()).to.deep.equal(['t_1 C', 't_1 a.1', 't_1 nightly', 't_2 b'])
+  })
+
+  it('a tenant has at most 100 schedules; each of them can still be replaced', async () => {
+    const full = 't_full' as TenantId
+    for (let n = 0; n < MAX_SCHEDULES; n++) await schedules.put(full, input(`s${n}`))
+    const cause = await schedules.put(full, input('one-more')).catch((error: unknown) => error)
+    expect(cause).to.be.instanceOf(AppError).and.include({ kind: 'conflict' })
+    expect(await schedules.get(full, 'one-more')).to.equal(undefined)
+    expect(await schedules.put(full, input('s5', 9))).to.deep.include({ timing: { every_secs: 9 } })
+    await schedules.put(TENANT, input('one-more'))
+  })
+}
