@@ -165,10 +165,23 @@ export type FlowEvent = Timed &
     | (ErrorEvent & { status: number; trace_id: string })
   )
 
-/** Every event that a run's stream can carry. */
-export type RunEvent = AgentEvent | FlowEvent
+/** An event of a queued plan's stream. The last one is `plan_ended`. */
+export type PlanEvent = Timed & { plan_id: string } & (
+    | { type: 'plan_started' }
+    | { type: 'step_started'; step_id: string }
+    | {
+        type: 'step_ended'
+        step_id: string
+        status: 'pending' | 'running' | 'done' | 'failed' | 'skipped'
+        error?: string
+      }
+    | { type: 'plan_ended'; status: 'queued' | 'running' | 'done' | 'failed' | 'cancelled'; error?: string }
+  )
 
-const TERMINAL = new Set<RunEvent['type']>(['done', 'error', 'plan_queued', 'result'])
+/** Every event that a run's stream can carry. */
+export type RunEvent = AgentEvent | FlowEvent | PlanEvent
+
+const TERMINAL = new Set<RunEvent['type']>(['done', 'error', 'plan_queued', 'result', 'plan_ended'])
 
 /** Returns whether this event ends the stream (D4.4). */
 export const isTerminal = (event: RunEvent): boolean => TERMINAL.has(event.type)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-export type IdPrefix = 'req' | 'sess' | 'run' | 'perm' | 'sub' | 'chg' | 'rev' | 'trace' | 'flow' | 'mem'
+export type IdPrefix = 'req' | 'sess' | 'run' | 'perm' | 'sub' | 'chg' | 'rev' | 'trace' | 'flow' | 'mem' | 'plan'
 
 /** Creates a random id: the prefix and 32 hex digits, for example `run_…` (D2.8). */
 export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {
@@ -16,6 +16,13 @@ export const newTraceId = (): string => `trace_${QUEUED}${newId('trace').slice(-
 export const runIdOf = (traceId: string): string => `run_${traceId.slice('trace_'.length)}`
 
 export const traceIdOf = (runId: string): string => `trace_${runId.slice('run_'.length)}`
+
+/** The id of a queued plan, whose run has the same digits. `digits` are hexadecimal, of which the last 24 are used; random by default. */
+export const newPlanId = (digits: string = newId('plan')): string => `plan_${QUEUED}${digits.slice(-24)}`
+
+export const planRunId = (planId: string): string => `run_${planId.slice('plan_'.length)}`
+
+export const planIdOf = (runId: string): string => `plan_${runId.slice('run_'.length)}`
 
 /** Whether the run with this id was queued for an executor, rather than started on a worker. */
 export const isQueuedRun = (runId: string): boolean => runId.startsWith(`run_${QUEUED}`)

@@ -2,19 +2,19 @@ import type { RunInbox } from '../../shared/broker/port.ts'
 import { withDeadline } from '../../shared/deadline.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import type { Consume, JobConsumer, JobHandler } from '../../shared/queue/port.ts'
+import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/queue/port.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 
 export type ExecutorDeps = {
-  limits: { runsPerWorker: number; runResumeMs: number }
+  limits: { runsPerWorker: number; plansPerExecutor: number; runResumeMs: number }
   workspaces: Workspaces
   metrics: Metrics
   log: Log
 }
 
-/** Handles the jobs of one kind. */
-export type JobWork = { handle: JobHandler; givenUp: JobHandler }
+/** Handles the jobs of one kind, `concurrency` at a time. */
+export type JobWork = { kind: JobKind; concurrency: number; handle: JobHandler; givenUp: JobHandler }
 
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 /** Time for ended runs to be recorded. */
@@ -24,21 +24,22 @@ const ENDING_MS = 2_000
 export class Executor {
   readonly runs: Runs
   readonly #deps: ExecutorDeps
-  #consumer: JobConsumer | undefined
-  #isDraining = false
+  readonly #consumers: JobConsumer[] = []
+  readonly #draining = new AbortController()
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps
     const { limits, workspaces, metrics, log } = deps
     const runLimits = {
-      maxLive: limits.runsPerWorker,
+      maxLive: limits.runsPerWorker + limits.plansPerExecutor,
       resumeMs: limits.runResumeMs,
       maxJournalBytes: MAX_JOURNAL_BYTES,
     }
     this.runs = new Runs(runLimits, {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
       onEvent: () => metrics.count('events'),
-      onForgotten({ id, tenant }) {
+      onForgotten({ id, tenant, needsNoReader }) {
+        if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.
         workspaces.remove(tenant, id).catch((cause: unknown) => {
           log.error('the folder of an ended run could not be removed', { run_id: id, cause })
         })
@@ -57,10 +58,16 @@ export class Executor {
     }
   }
 
+  /** Aborted when this executor shuts down. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
+  }
+
   /** Begins to take jobs. */
-  async start(consume: Consume, { handle, givenUp }: JobWork): Promise<void> {
-    const { runsPerWorker: concurrency } = this.#deps.limits
-    this.#consumer = await consume('flow', handle, { concurrency, onGivenUp: givenUp })
+  async start(consume: Consume, works: readonly JobWork[]): Promise<void> {
+    for (const { kind, concurrency, handle, givenUp } of works) {
+      this.#consumers.push(await consume(kind, handle, { concurrency, onGivenUp: givenUp }))
+    }
   }
 
   liveRuns(): number {
@@ -68,7 +75,7 @@ export class Executor {
   }
 
   isDraining(): boolean {
-    return this.#isDraining
+    return this.#draining.signal.aborted
   }
 
   /**
@@ -76,9 +83,9 @@ export class Executor {
    * little later without them: a job that waits for the store or for another executor is handled by the next process.
    */
   async drain(graceMs: number): Promise<void> {
-    this.#isDraining = true
+    this.#draining.abort()
     const grace = setTimeout(() => this.#endRuns('worker_draining'), graceMs)
-    const drained = this.#consumer?.drain() ?? Promise.resolve()
+    const drained = Promise.all(this.#consumers.map((consumer) => consumer.drain()))
     const late = () => new Error(`some jobs have not ended ${ENDING_MS} ms after their runs`)
     await withDeadline(drained, graceMs + ENDING_MS, late).catch((cause: unknown) => {
       this.#deps.log.warn('the executor leaves jobs behind', { cause })

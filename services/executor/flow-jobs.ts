@@ -12,9 +12,10 @@ import type { FlowMemory } from '../../shared/flows/memory.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/flows/port.ts'
 import { runIdOf } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Job } from '../../shared/queue/port.ts'
+import type { Job, JobEnd } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { Runs } from '../runs/runs.ts'
+import { failedJob, jobEndOf } from './flow-job-end.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (
@@ -65,27 +66,34 @@ export class FlowJobs {
    * Resolves when the dispatch has ended, here or elsewhere: the queue keeps the job until then, so that another executor ends the
    * dispatch should this one die. Never rejects.
    */
-  async handle({ tenant, id }: Job): Promise<void> {
-    while (!(await this.#advance(tenant, id))) await sleep(LOOK_EVERY_MS)
+  async handle({ tenant, id }: Job): Promise<JobEnd | undefined> {
+    for (;;) {
+      const settled = await this.#advance(tenant, id)
+      if (settled) return settled.end
+      await sleep(LOOK_EVERY_MS)
+    }
   }
 
   /** Ends a dispatch whose executors have died each time. */
-  async givenUp({ tenant, id }: Job): Promise<void> {
+  async givenUp({ tenant, id }: Job): Promise<JobEnd | undefined> {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
-    if (dispatch && !isEnded(dispatch)) await this.#endAs(tenant, dispatch, EXECUTOR_LOST)
+    if (!dispatch) return undefined
+    if (isEnded(dispatch)) return jobEndOf(dispatch)
+    await this.#endAs(tenant, dispatch, EXECUTOR_LOST)
+    return failedJob(id, EXECUTOR_LOST)
   }
 
-  /** Executes the dispatch if nobody has. Returns whether it has ended; `false` when the store is away, too. */
-  async #advance(tenant: TenantId, id: string): Promise<boolean> {
-    if (this.#active.has(id)) return false // The queue has handed the job out again while its first handler is at work.
+  /** Executes the dispatch if nobody has. Returns `undefined` while it has not ended, and when the store is away. */
+  async #advance(tenant: TenantId, id: string): Promise<{ end: JobEnd | undefined } | undefined> {
+    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
     this.#active.add(id)
     try {
       const queued = await this.#deps.dispatches.get(tenant, id)
       if (queued?.status === 'queued') await this.#begin(tenant, queued)
-      return await this.#isSettled(tenant, id)
+      return await this.#settle(tenant, id)
     } catch (cause) {
       this.#deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
-      return false
+      return undefined
     } finally {
       this.#active.delete(id)
     }
@@ -200,19 +208,21 @@ export class FlowJobs {
   }
 
   /**
-   * Returns whether the dispatch has ended. One whose executor is dead, or that this process has begun and can do nothing more for, is
-   * ended first.
+   * Returns `undefined` while the dispatch has not ended. One whose executor is dead, or that this process has begun and can do nothing
+   * more for, is ended.
    */
-  async #isSettled(tenant: TenantId, id: string): Promise<boolean> {
+  async #settle(tenant: TenantId, id: string): Promise<{ end: JobEnd | undefined } | undefined> {
     const { dispatches, executors, epoch } = this.#deps
     const dispatch = await dispatches.get(tenant, id)
-    if (!dispatch || isEnded(dispatch)) return true
+    if (!dispatch) return { end: undefined }
+    if (isEnded(dispatch)) return { end: jobEndOf(dispatch) }
     const { executor } = dispatch
-    if (executor === null) return false
+    if (executor === null) return undefined
     const isOwn = executor === epoch()
-    if (!isOwn && (await executors.isAlive(executor))) return false
-    await this.#endAs(tenant, dispatch, isOwn ? NOT_RECORDED : EXECUTOR_LOST)
-    return true
+    if (!isOwn && (await executors.isAlive(executor))) return undefined
+    const failure = isOwn ? NOT_RECORDED : EXECUTOR_LOST
+    await this.#endAs(tenant, dispatch, failure)
+    return { end: failedJob(id, failure) }
   }
 
   async #endAs(tenant: TenantId, dispatch: Dispatch, failure: FlowFailure): Promise<void> {

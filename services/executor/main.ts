@@ -2,7 +2,9 @@ import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
 import { ConfigError } from '../../shared/config/config.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
+import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
@@ -27,7 +29,10 @@ await runProcess('cluster', async (config, log) => {
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
-  const opened = openExecutor(config, { flows, store, tenantConfig, toolBox, fence: lease, metrics, log })
+  const queue = ops.watchQueue(createBullQueue(url))
+  const schedules = createBullSchedules(url)
+  const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, metrics, log }
+  const opened = await openExecutor(config, parts)
   const relay = new ExecutorRelay(link, opened.executor, { pid: process.pid, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())
   await relay.join()
@@ -45,6 +50,8 @@ await runProcess('cluster', async (config, log) => {
       { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'sweep', deadlineMs: CLOSE_MS, close: async () => opened.close() },
+      { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
     ],
   }

@@ -7,7 +7,13 @@ import type { TenantId } from '../../shared/tenant.ts'
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
 
-export type RunIdentity = { id: string; tenant: TenantId; sessionId: string | undefined }
+export type RunIdentity = {
+  id: string
+  tenant: TenantId
+  sessionId: string | undefined
+  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
+  needsNoReader?: boolean
+}
 
 export type RunHooks = {
   /** Called when the engine has thrown, or has ended without a terminal event. */
@@ -30,6 +36,7 @@ export class Run {
   readonly id: string
   readonly tenant: TenantId
   readonly sessionId: string | undefined
+  readonly needsNoReader: boolean
   readonly startedAt = new Date()
   readonly journal: Journal
   readonly ended: Promise<void>
@@ -45,6 +52,7 @@ export class Run {
     this.id = identity.id
     this.tenant = identity.tenant
     this.sessionId = identity.sessionId
+    this.needsNoReader = identity.needsNoReader ?? false
     this.journal = journal
     this.#hooks = hooks
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -131,6 +139,8 @@ export class Run {
 }
 
 function outcomeOf(event: RunEvent): 'done' | 'failed' | 'cancelled' {
+  if (event.type === 'plan_ended')
+    return event.status === 'failed' || event.status === 'cancelled' ? event.status : 'done'
   if (event.type !== 'error') return 'done'
   return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
 }

@@ -103,6 +103,7 @@ export class Runs {
     clearTimeout(this.#timers.get(run))
     this.#timers.delete(run)
     if (run.journal.readerCount > 0 || this.#known.get(run.id) !== run) return
+    if (run.needsNoReader && !run.isEnded) return
     this.#timers.set(run, setTimeout(() => this.#forget(run), this.#limits.resumeMs).unref())
   }
 

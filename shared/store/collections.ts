@@ -6,6 +6,8 @@ import { INSTANCE_CAPABILITIES } from './instance-capabilities.ts'
 import { JOBS } from './jobs.ts'
 import { LEDGER } from './ledger.ts'
 import { MEMORY_ENTRIES } from './memory-entries.ts'
+import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from './plan-schedules.ts'
+import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from './plans/documents.ts'
 import type { CollectionSpec } from './port.ts'
 import { CONFIG_CHANGES, CONFIGURED_TENANTS, TENANT_CONFIGS } from './tenant-configs.ts'
 
@@ -26,4 +28,10 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   DISPATCH_ANSWERS,
   IDEMPOTENCY,
   JOBS,
+  PLANS,
+  PLAN_STEPS,
+  PLAN_OUTPUTS,
+  ACTIVE_PLANS,
+  PLAN_SCHEDULES,
+  SCHEDULING_TENANTS,
 ]

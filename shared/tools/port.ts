@@ -1,4 +1,7 @@
 import type { JsonObject, PlanQueuedEvent } from '../events.ts'
+import type { Plan } from '../plan.ts'
+
+export type { Plan, PlanStep } from '../plan.ts'
 
 /** The effect of a tool call: it runs, the client is asked for permission first, or it is refused (D5.1). */
 export type Policy = 'allow' | 'ask' | 'deny'
@@ -36,18 +39,6 @@ export interface MemorySource {
   history(): Promise<string>
   keep(entries: readonly string[]): Promise<void>
 }
-
-/** One step of a plan (D5.4). */
-export type PlanStep = {
-  id: string
-  prompt: string
-  title?: string
-  depends_on?: string[]
-  writes?: string[]
-  idempotent?: boolean
-}
-
-export type Plan = { title?: string; steps: PlanStep[]; parallel?: boolean }
 
 /** Queues an approved plan. The note says why it was not queued (api.md "plan_queued"). */
 export type QueuePlan = (plan: Plan) => Promise<{ plan_id: string } | { note: string }>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createServerModels } from '../../services/worker/models.ts'
+import { createServerModels } from '../../services/runs/models.ts'
 import { createRedisMembers } from '../../shared/broker/placement/redis-members.ts'
 import type { Broker, FrameStream } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'

@@ -18,13 +18,13 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const lines: string[] = []
   const removed: string[] = []
   const executor = new Executor({
-    limits: { runsPerWorker: 3, runResumeMs: 60_000 },
+    limits: { runsPerWorker: 3, plansPerExecutor: 2, runResumeMs: 60_000 },
     workspaces: { open: () => '', remove: async (_tenant, id) => void removed.push(id) },
     metrics: NO_METRICS,
     log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
     ...changes,
   })
-  const handling: Promise<void>[] = []
+  const handling: Promise<unknown>[] = []
   const handled: string[] = []
   let taken: { kind: string; handle: JobHandler; options: ConsumeOptions } | undefined
   let isDrained = false
@@ -37,17 +37,21 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
       }
       return { drain, close: async () => {} }
     },
-    {
-      async handle({ id }) {
-        handled.push(`handled ${id}`)
-        const run = executor.runs.open({ id: runIdOf(newTraceId()), tenant: TENANT, sessionId: undefined })
-        await run.execute(async function* (_run, signal) {
-          if (!signal.aborted) await once(signal, 'abort')
-          yield errorEvent(signal.reason as CancelCode, 'ended')
-        })
+    [
+      {
+        kind: 'flow',
+        concurrency: 3,
+        async handle({ id }) {
+          handled.push(`handled ${id}`)
+          const run = executor.runs.open({ id: runIdOf(newTraceId()), tenant: TENANT, sessionId: undefined })
+          await run.execute(async function* (_run, signal) {
+            if (!signal.aborted) await once(signal, 'abort')
+            yield errorEvent(signal.reason as CancelCode, 'ended')
+          })
+        },
+        givenUp: async ({ id }) => void handled.push(`given up ${id}`),
       },
-      givenUp: async ({ id }) => void handled.push(`given up ${id}`),
-    },
+    ],
   )
   if (!taken) throw new Error('nothing was consumed')
   const { handle, options, kind } = taken
@@ -105,7 +109,9 @@ describe('executor', () => {
   })
 
   it('removes the folder of a run when the run is forgotten', async () => {
-    const { executor, take, removed } = await setUp({ limits: { runsPerWorker: 3, runResumeMs: 1 } })
+    const { executor, take, removed } = await setUp({
+      limits: { runsPerWorker: 3, plansPerExecutor: 2, runResumeMs: 1 },
+    })
     await take() // Nobody reads it, so it is forgotten, which ends it.
     await until(() => removed.length > 0, { what: 'the folder to be removed' })
     expect(removed[0]).to.match(/^run_00000000/)

@@ -79,7 +79,7 @@ describe('the jobs that execute flows', () => {
   it('claim the dispatch, execute it with its input and memory, and record how it ended before they say so', async () => {
     const { handle, executed, announced, eventsOf } = createExecutor()
     const dispatch = await history.queue()
-    await handle(dispatch)
+    expect(await handle(dispatch)).to.equal(undefined)
     expect(executed).to.have.length(1)
     expect(executed[0]).to.deep.include({
       traceId: dispatch.trace_id,
@@ -143,7 +143,9 @@ describe('the jobs that execute flows', () => {
     const { handle, executed } = createExecutor()
     const dispatch = await history.queue()
     await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
-    await handle(dispatch)
+    const lost = { failed: `${dispatch.trace_id} failed: worker_lost` }
+    expect(await handle(dispatch)).to.deep.equal(lost)
+    expect(await handle(dispatch)).to.deep.equal(lost)
     expect(executed).to.deep.equal([])
     expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
   })
@@ -239,9 +241,10 @@ describe('the jobs that execute flows', () => {
       },
     })
     const dispatch = await history.queue()
-    await handle(dispatch)
+    const end = await handle(dispatch)
     const ended = await read(dispatch)
     expect(ended?.error).to.deep.include({ status: 500, type: 'internal_error' })
+    expect(end).to.deep.equal({ failed: `${dispatch.trace_id} failed: ${ended?.error?.code ?? 'internal_error'}` })
     expect(JSON.stringify(ended)).to.not.contain('sk-secret')
   })
 
@@ -249,7 +252,8 @@ describe('the jobs that execute flows', () => {
     const { jobs } = createExecutor()
     const dispatch = await history.queue()
     await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
-    await jobs.givenUp({ kind: 'flow', tenant: TENANT, id: dispatch.trace_id })
+    const end = await jobs.givenUp({ kind: 'flow', tenant: TENANT, id: dispatch.trace_id })
+    expect(end).to.deep.equal({ failed: `${dispatch.trace_id} failed: worker_lost` })
     expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
   })
 })

@@ -3,6 +3,8 @@ import { dispatchContract } from '../contract/dispatches.ts'
 import { flowContract } from '../contract/flow-store.ts'
 import { idempotencyContract } from '../contract/idempotency.ts'
 import { ledgerContract } from '../contract/ledger.ts'
+import { planScheduleContract } from '../contract/plan-schedules.ts'
+import { planContract } from '../contract/plans.ts'
 import { storeContract } from '../contract/store.ts'
 import { useMongo } from '../support/mongo.ts'
 
@@ -31,10 +33,20 @@ describe('the store in MongoDB', () => {
     )
   })
 
+  describe('holds the plans', () => {
+    const database = mongo.newDatabase()
+    planContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
+  })
+
   describe('holds the idempotency keys', () => {
     const database = mongo.newDatabase()
     idempotencyContract((collections, now) =>
       openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
     )
+  })
+
+  describe('holds the schedules of plans', () => {
+    const database = mongo.newDatabase()
+    planScheduleContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
   })
 })

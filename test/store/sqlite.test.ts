@@ -6,6 +6,8 @@ import { dispatchContract } from '../contract/dispatches.ts'
 import { flowContract } from '../contract/flow-store.ts'
 import { idempotencyContract } from '../contract/idempotency.ts'
 import { ledgerContract } from '../contract/ledger.ts'
+import { planScheduleContract } from '../contract/plan-schedules.ts'
+import { planContract } from '../contract/plans.ts'
 import { storeContract } from '../contract/store.ts'
 
 describe('the store in SQLite', () => {
@@ -35,9 +37,17 @@ describe('the store in SQLite', () => {
     )
   })
 
+  describe('holds the plans', () => {
+    planContract((collections) => openSqliteStore({ file: join(dir, 'plans.db'), collections }))
+  })
+
   describe('holds the idempotency keys', () => {
     idempotencyContract((collections, now) =>
       openSqliteStore({ file: join(dir, 'keys.db'), collections, ...(now && { now }) }),
     )
+  })
+
+  describe('holds the schedules of plans', () => {
+    planScheduleContract((collections) => openSqliteStore({ file: join(dir, 'schedules.db'), collections }))
   })
 })

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../../shared/config/config.ts'
+import { AppError } from '../../shared/errors.ts'
+import { executeFlow } from '../../shared/flows/execute/execute.ts'
+import { runIdOf } from '../../shared/ids.ts'
+import type { ModelProvider } from '../../shared/providers/port.ts'
+import { createPrices, createWindows } from '../../shared/providers/prices.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { StoredInstance } from '../../shared/tenant-config/config.ts'
+import { findInstance } from '../../shared/tenant-config/settings.ts'
+import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { Executor } from './executor.ts'
+import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
+import type { ExecutorParts, Membership } from './open-parts.ts'
+
+/** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
+const CONFIG_LAG_MS = 2_000
+
+type FlowConfig = Pick<Config, 'maxTurns' | 'modelPrices'>
+
+/** Opens the jobs that execute flows, with the tenants' models and the tools that ask nobody. */
+export function openFlowJobs(
+  config: FlowConfig,
+  parts: ExecutorParts & { executor: Executor },
+  membership: Membership,
+): FlowJobs {
+  const { flows, fence, executor, log } = parts
+  const execute = createExecute(config, parts)
+  const { runs } = executor
+  return new FlowJobs({ ...flows, ...membership, runs, execute, isHeld: () => fence.isHeld(), log })
+}
+
+function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {
+  const { flows, tools, workspaces, log } = parts
+  const openModel = createModelOpener(parts.tenantConfig)
+  const supportsStructuredOutput = createStructuredOutputProbe(parts)
+  const priceOf = createPrices(config.modelPrices)
+  const windowOf = createWindows()
+  return (tenant, execution, signal) => {
+    const runId = runIdOf(execution.traceId)
+    return executeFlow(execution, {
+      openModel: (instance) => openModel(tenant, instance),
+      supportsStructuredOutput: (instance, model) => supportsStructuredOutput(tenant, instance, model),
+      priceOf,
+      windowOf,
+      checker: flows.schemas,
+      maxTurns: config.maxTurns,
+      signal,
+      now: Date.now,
+      onBug: (cause) => log.error('a flow failed by a bug', { run_id: runId, cause }),
+      tools: {
+        ...tools,
+        services: {},
+        workspace: () => workspaces.open(tenant, runId),
+        onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
+      },
+    })
+  }
+}
+
+/** A provider is kept for as long as its instance is the same object, which is until the tenant's configuration changes. */
+function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
+  const opened = new WeakMap<StoredInstance, Promise<ModelProvider>>()
+  return async (tenant: TenantId, name: string): Promise<ModelProvider> => {
+    if (!tenantConfig) throw disabled()
+    const { configs, credentials, openInstance } = tenantConfig
+    let config = await configs.get(tenant)
+    if (!config.instances.some((each) => each.name === name)) {
+      await sleep(CONFIG_LAG_MS) // The gateway that accepted the run knows it: this process has not heard of it yet.
+      config = await configs.get(tenant)
+    }
+    const instance = findInstance(config, name)
+    const known = opened.get(instance)
+    if (known) return known
+    const opening = openInstance(instance, credentials.read(tenant, instance, config))
+    opened.set(instance, opening)
+    return opening
+  }
+}
+
+const PROBES = { max: 10_000, ttl: 10_000 }
+
+/** The answer of the latest probe, which is read again after 10 s. */
+function createStructuredOutputProbe({ store, tenantConfig }: Pick<ExecutorParts, 'store' | 'tenantConfig'>) {
+  const known = new LRUCache<string, { isSupported: boolean | undefined }>(PROBES)
+  return async (tenant: TenantId, name: string, model: string): Promise<boolean | undefined> => {
+    const config = await tenantConfig?.configs.get(tenant)
+    if (!config) return undefined
+    const instance = findInstance(config, name)
+    const key = JSON.stringify([tenant, instance.name, instance.revision, model])
+    const cached = known.get(key)
+    if (cached) return cached.isSupported
+    const { probes } = await store.capabilities.read(tenant, instance)
+    const isSupported = probes.find((probe) => probe.model === model)?.capabilities.structured_output
+    known.set(key, { isSupported })
+    return isSupported
+  }
+}
+
+const disabled = () =>
+  new AppError('unavailable', 'runtime configuration is disabled on this server: set MASTER_KEY and start it again', {
+    code: 'config_disabled',
+  })

@@ -1,0 +1,33 @@
+import type { Config } from '../../shared/config/config.ts'
+import { planRunId } from '../../shared/ids.ts'
+import type { ModelSource } from '../runs/models.ts'
+import type { Executor } from './executor.ts'
+import type { ExecutorParts, Membership } from './open-parts.ts'
+import { PlanJobs } from './plan-jobs.ts'
+import { createPlanSteps } from './plan-steps.ts'
+
+type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
+
+/** Opens the jobs that execute plans, with the tools that ask nobody. */
+export function openPlanJobs(
+  { maxTurns }: Pick<Config, 'maxTurns'>,
+  parts: PlanParts,
+  membership: Membership,
+): PlanJobs {
+  const { store, models, tools, workspaces, executor, fence, metrics, log } = parts
+  return new PlanJobs({
+    ...membership,
+    runs: executor.runs,
+    draining: executor.draining,
+    plans: store.plans,
+    stepsOf: createPlanSteps({ models, tools, workspaces, maxTurns, log }),
+    async removeFolder(tenant, planId) {
+      const id = planRunId(planId)
+      workspaces.open(tenant, id) // An earlier executor may have made it.
+      await workspaces.remove(tenant, id)
+    },
+    isHeld: () => fence.isHeld(),
+    metrics,
+    log,
+  })
+}

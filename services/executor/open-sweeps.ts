@@ -1,0 +1,80 @@
+import { sweepOrphans } from '../../shared/flows/calls/orphan-sweep.ts'
+import { createRetentionSweep } from '../../shared/flows/retention-sweep.ts'
+import { reconcilePlans } from '../../shared/plans/reconcile.ts'
+import type { PlanSchedules } from '../../shared/plans/schedules.ts'
+import type { JobQueue } from '../../shared/queue/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { ExecutorParts, Membership } from './open-parts.ts'
+
+type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'fence' | 'log'>
+type PlanParts = { queue: JobQueue; schedules: Pick<PlanSchedules, 'restore'> }
+
+const SWEEP_EVERY_MS = 600_000
+const ORPHANS_EVERY_MS = 15_000
+const RECONCILE_EVERY_MS = 60_000
+
+/** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
+export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
+  const stops = [startRetentionSweep(parts), startOrphanSweep(parts, membership)]
+  if (plans) stops.push(startReconciler(parts, membership, plans))
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+/** Queues the plans whose jobs or executors were lost, and tells the queue of all schedules: at start, and every minute. */
+function startReconciler(
+  { store, fence, log }: Parts,
+  { executors }: Membership,
+  { queue, schedules }: PlanParts,
+): () => void {
+  const reconcile = async () => {
+    if (!fence.isHeld()) return
+    await reconcilePlans({ plans: store.plans, queue, isAlive: (epoch) => executors.isAlive(epoch) })
+    await schedules.restore()
+  }
+  const onFailure = (cause: unknown) => log.warn('plans could not be looked through; it is tried again', { cause })
+  reconcile().catch(onFailure)
+  return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, onFailure })
+}
+
+/** Deletes the records that tenants want to keep no longer. */
+function startRetentionSweep({ flows, store, log }: Parts): () => void {
+  const sweep = createRetentionSweep({
+    dispatches: flows.dispatches,
+    tenants: (after) => store.tenantConfigs.tenants(after),
+    retentionDays: (tenant) => flows.retentionDays(tenant),
+  })
+  const onFailure = (cause: unknown) => log.warn('old dispatches could not be deleted; it is tried again', { cause })
+  return repeat(() => sweep.run(), { everyMs: SWEEP_EVERY_MS, onFailure })
+}
+
+/** Ends the executions that nobody else ends any more. */
+function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Membership): () => void {
+  const deps = {
+    dispatches: flows.dispatches,
+    tenants: (after: TenantId | undefined) => store.tenantConfigs.tenants(after),
+    executors,
+    now: () => new Date(),
+  }
+  const sweep = async () => {
+    if (fence.isHeld()) await sweepOrphans(deps)
+  }
+  const onFailure = (cause: unknown) => log.warn('lost executions could not be ended; it is tried again', { cause })
+  return repeat(sweep, { everyMs: ORPHANS_EVERY_MS, onFailure })
+}
+
+type Repeating = { everyMs: number; onFailure(cause: unknown): void }
+
+/** Calls `work` at intervals, and not while an earlier call goes on. */
+function repeat(work: () => Promise<unknown>, { everyMs, onFailure }: Repeating): () => void {
+  let isBusy = false
+  const once = async () => {
+    if (isBusy) return
+    isBusy = true
+    await work().catch(onFailure)
+    isBusy = false
+  }
+  const timer = setInterval(() => void once(), everyMs).unref()
+  return () => clearInterval(timer)
+}

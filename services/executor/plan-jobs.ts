@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errorEvent, type RunEvent } from '../../shared/events.ts'
+import type { Executors } from '../../shared/flows/calls/settle.ts'
+import { planRunId } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Metrics } from '../../shared/metrics.ts'
+import { executePlan, type PlanOutcome } from '../../shared/plans/execute.ts'
+import { isEnded } from '../../shared/plans/plan-runs.ts'
+import type { PlanRecord, Plans } from '../../shared/plans/port.ts'
+import type { RunStep } from '../../shared/plans/step-runs.ts'
+import { claim, giveUp, takeOver } from '../../shared/plans/transitions.ts'
+import type { Job, JobEnd } from '../../shared/queue/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { Runs } from '../runs/runs.ts'
+
+export type PlanJobsDeps = {
+  runs: Pick<Runs, 'open'>
+  plans: Plans
+  stepsOf(tenant: TenantId, planId: string): RunStep
+  /** Removes the folder of a plan that has ended. */
+  removeFolder(tenant: TenantId, planId: string): Promise<void>
+  executors: Pick<Executors, 'isAlive'>
+  /** This executor's epoch, under which it claims plans. */
+  epoch(): number
+  /** Whether this process may still act for what it has claimed. */
+  isHeld(): boolean
+  /** Tells the gateways that wait for a run that it has begun here. */
+  announce(runId: string): void
+  /** Aborted when this process shuts down: plans are given back. */
+  draining: AbortSignal
+  metrics: Metrics
+  log: Log
+}
+
+const LOOK_EVERY_MS = 1_000
+
+/** How a job ended; `undefined` while the plan has not. */
+type Settled = { end: JobEnd | undefined } | undefined
+
+/** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
+export class PlanJobs {
+  readonly #deps: PlanJobsDeps
+  /** The plans that a handler of this process is at work on. */
+  readonly #active = new Set<string>()
+
+  constructor(deps: PlanJobsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Resolves when the plan has ended, here or elsewhere, or was given back: the queue keeps the job until then, so that another executor
+   * goes on with the plan should this one die. Never rejects.
+   */
+  async handle({ tenant, id }: Job): Promise<JobEnd | undefined> {
+    for (;;) {
+      const settled = await this.#advance(tenant, id)
+      if (settled) return settled.end
+      await sleep(LOOK_EVERY_MS)
+    }
+  }
+
+  /** Fails a plan whose executors have died each time. */
+  async givenUp({ tenant, id }: Job): Promise<JobEnd | undefined> {
+    const { plans, isHeld } = this.#deps
+    const plan = await plans.get(tenant, id)
+    if (!plan || isEnded(plan)) return plan && endOf(plan)
+    const ended = await plans.change(tenant, id, giveUp({ from: plan.executor, at: now() }), isHeld)
+    return ended ? endOf(ended) : { again: true }
+  }
+
+  async #advance(tenant: TenantId, id: string): Promise<Settled> {
+    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    this.#active.add(id)
+    try {
+      return await this.#settle(tenant, id)
+    } catch (cause) {
+      this.#deps.log.debug('a plan cannot be executed at the moment', { plan_id: id, cause })
+      return undefined
+    } finally {
+      this.#active.delete(id)
+    }
+  }
+
+  async #settle(tenant: TenantId, id: string): Promise<Settled> {
+    const { plans, draining, removeFolder, log } = this.#deps
+    const found = await plans.get(tenant, id)
+    if (!found) return { end: undefined }
+    if (isEnded(found)) return { end: endOf(found) }
+    if (draining.aborted) return { end: { again: true } }
+    const plan = await this.#claim(tenant, found)
+    if (!plan) return undefined
+    const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan)
+    if (outcome === 'given_back') return { end: { again: true } }
+    if (outcome === 'lost') return undefined
+    await removeFolder(tenant, id).catch((cause: unknown) => {
+      log.error('the folder of an ended plan could not be removed', { plan_id: id, cause })
+    })
+    return { end: endOf((await plans.get(tenant, id)) ?? plan) }
+  }
+
+  /** Returns the plan when it is this executor's now; `undefined` while another has it. */
+  async #claim(tenant: TenantId, { plan_id: id, executor: from }: PlanRecord): Promise<PlanRecord | undefined> {
+    const { plans, executors, epoch, isHeld } = this.#deps
+    const by = { executor: epoch(), at: now() }
+    if (from === null) return plans.change(tenant, id, claim(by), isHeld)
+    // One of this process's own that no handler is at work on was claimed, or lost, while the store did not answer.
+    if (from !== by.executor && (await executors.isAlive(from))) return undefined
+    return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)
+  }
+
+  async #execute(tenant: TenantId, plan: PlanRecord): Promise<PlanOutcome> {
+    const { runs, announce } = this.#deps
+    let outcome: PlanOutcome = 'lost'
+    const run = runs.open({ id: planRunId(plan.plan_id), tenant, sessionId: undefined, needsNoReader: true })
+    announce(run.id)
+    const perform = this.#perform.bind(this)
+    await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {
+      outcome = yield* perform(tenant, plan, signal)
+    })
+    return outcome
+  }
+
+  async *#perform(
+    tenant: TenantId,
+    plan: PlanRecord,
+    signal: AbortSignal,
+  ): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
+    const { plans, stepsOf, isHeld, epoch, draining, metrics, log } = this.#deps
+    const executor = plan.executor ?? epoch()
+    const deps = {
+      plans,
+      executor,
+      mayWrite: () => isHeld() && epoch() === executor,
+      runStep: stepsOf(tenant, plan.plan_id),
+      now: () => new Date(),
+      draining,
+      ...splitSignal(signal),
+    }
+    const events = executePlan(tenant, plan, deps)
+    try {
+      for (;;) {
+        const { done, value } = await events.next()
+        if (done) return yield* this.#endStream(value)
+        if (value.type === 'step_ended') metrics.countDivided('plan_steps', outcomeOf(value.status))
+        yield value
+      }
+    } catch (cause) {
+      log.warn('a plan could not be recorded; it goes on when the store is back', { plan_id: plan.plan_id, cause })
+      return yield* this.#endStream('lost')
+    }
+  }
+
+  /** Ends the stream of a plan that goes on elsewhere: its readers follow it there. */
+  async *#endStream(outcome: PlanOutcome): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
+    if (outcome === 'given_back')
+      yield errorEvent('worker_draining', 'the executor shuts down and has given the plan back')
+    if (outcome === 'lost') yield errorEvent('worker_lost', 'the executor has lost the plan')
+    return outcome
+  }
+}
+
+/** Cancelling a run cancels its plan; any other end of the run only stops this executor's work on it. */
+function splitSignal(signal: AbortSignal): { cancelled: AbortSignal; stopped: AbortSignal } {
+  const [cancelled, stopped] = [new AbortController(), new AbortController()]
+  const abort = () => (signal.reason === 'cancelled' ? cancelled : stopped).abort()
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return { cancelled: cancelled.signal, stopped: stopped.signal }
+}
+
+const outcomeOf = (status: string): 'done' | 'failed' | 'skipped' =>
+  status === 'done' || status === 'failed' ? status : 'skipped'
+
+const now = (): string => new Date().toISOString()
+
+/** The job of a plan that has ended. It is listed as failed when the plan has failed. */
+function endOf({ plan_id: id, status, states }: PlanRecord): JobEnd | undefined {
+  if (status !== 'failed') return undefined
+  const failed = states.findIndex((state) => state.status === 'failed')
+  return { failed: failed < 0 ? `${id} failed` : `${id} failed: step ${failed + 1}` }
+}

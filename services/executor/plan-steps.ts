@@ -1,0 +1,84 @@
+import { Conversation } from '../../shared/engine/conversation.ts'
+import type { RunResources, Tools } from '../../shared/engine/resources.ts'
+import { run } from '../../shared/engine/run.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { AgentEvent } from '../../shared/events.ts'
+import { planRunId } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import { stepPrompt } from '../../shared/plans/step-output.ts'
+import type { RunStep, StepResult } from '../../shared/plans/step-runs.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { ModelSource } from '../runs/models.ts'
+import type { Workspaces } from '../runs/workspaces.ts'
+
+export type PlanStepsDeps = {
+  models: ModelSource
+  /** Their policies ask nobody (`unattended`). */
+  tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct'>
+  workspaces: Pick<Workspaces, 'open'>
+  maxTurns: number
+  log: Log
+}
+
+const SYSTEM_PROMPT =
+  'You carry out one step of a plan. Nobody can be asked. Your last message is the output of the step, and other steps read it.'
+
+/** Returns what runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
+export const createPlanSteps =
+  (deps: PlanStepsDeps) =>
+  (tenant: TenantId, planId: string): RunStep =>
+  async (step, outputs, signal) => {
+    await deps.models.load(tenant)
+    const input = {
+      prompt: stepPrompt(step, outputs),
+      conversation: new Conversation(),
+      systemPrompt: SYSTEM_PROMPT,
+      background: undefined,
+      maxTurns: deps.maxTurns,
+      stopSequences: [],
+      warnings: [],
+    }
+    return resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })))
+  }
+
+function resourcesOf(
+  tenant: TenantId,
+  planId: string,
+  { deps, signal }: { deps: PlanStepsDeps; signal: AbortSignal },
+): RunResources {
+  const { models, tools, workspaces, log } = deps
+  const runId = planRunId(planId)
+  return {
+    models: models.modelsFor(tenant, undefined, 'plan'),
+    tools: {
+      ...tools,
+      services: {},
+      workspace: () => workspaces.open(tenant, runId),
+      onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
+    },
+    permissions: { openAsk: refuseAsk },
+    signal: withCode(signal),
+  }
+}
+
+const refuseAsk = () => Promise.reject(new AppError('permission', 'nobody can be asked in a queued plan'))
+
+/** The same signal with the reason that the engine expects. */
+function withCode(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController()
+  const abort = () => controller.abort('cancelled')
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return controller.signal
+}
+
+/** The output is the text of the last turn. */
+async function resultOf(events: AsyncIterable<AgentEvent>): Promise<StepResult> {
+  let texts: string[] = []
+  for await (const event of events) {
+    if (event.type === 'turn_start') texts = []
+    if (event.type === 'text') texts.push(event.text)
+    if (event.type === 'error') return { error: event.error }
+  }
+  return { output: texts.join('\n') }
+}

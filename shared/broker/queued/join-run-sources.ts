@@ -1,0 +1,18 @@
+import type { QueuedRunSource } from '../port.ts'
+
+/** Joins the sources of queued runs, whose ids do not tell which source knows them: each is asked in turn. */
+export function joinRunSources(...sources: readonly QueuedRunSource[]): QueuedRunSource {
+  return {
+    async find(tenant, runId) {
+      for (const source of sources) {
+        const found = await source.find(tenant, runId)
+        if (found) return found
+      }
+      return undefined
+    },
+    async cancelQueued(tenant, runId) {
+      for (const source of sources) if (await source.cancelQueued?.(tenant, runId)) return true
+      return false
+    },
+  }
+}

@@ -1,0 +1,11 @@
+/** One step of a plan (D5.4). */
+export type PlanStep = {
+  id: string
+  prompt: string
+  title?: string
+  depends_on?: string[]
+  writes?: string[]
+  idempotent?: boolean
+}
+
+export type Plan = { title?: string; steps: PlanStep[]; parallel?: boolean }

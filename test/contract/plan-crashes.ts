@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
+import type { PlanRecord, PlanTransition } from '../../shared/plans/port.ts'
+import { beginNextSteps, claim, endStep, finish } from '../../shared/plans/transitions.ts'
+import { createPlans } from '../../shared/store/plans.ts'
+import type { Store } from '../../shared/store/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { after, by, DIAMOND, record, step } from '../plans/plan-setup.ts'
+import { aroundStore } from '../support/around-store.ts'
+
+const TENANT = 't_1' as TenantId
+const CRASHES = [1, 2, 3].flatMap((write) => [false, true].map((isDone) => ({ write, isDone })))
+
+/** The tests of plans whose process stops before or after one of its writes, or loses the answer to it. */
+export function planCrashContract(opened: () => Store): void {
+  for (const crash of CRASHES)
+    it(`a creation that stops ${crash.isDone ? 'after' : 'before'} its write ${crash.write} leaves a plan that a sweep finds, or none`, async () => {
+      const plan = record(DIAMOND)
+      const { plan_id } = plan
+      await createPlans(failingStore(opened(), crash))
+        .create(TENANT, plan)
+        .catch(() => {})
+      const plans = createPlans(opened())
+      const found = await plans.get(TENANT, plan_id)
+      if (found) expect(found).to.deep.equal(plan)
+      const active = (await plans.active(undefined)).map(({ planId }) => planId)
+      if (found) expect(active).to.include(plan_id)
+      expect(found !== undefined).to.equal(crash.write === 3 && crash.isDone)
+      expect(await plans.create(TENANT, plan)).to.equal(!found)
+      expect(await plans.get(TENANT, plan_id)).to.deep.equal(plan)
+    })
+
+  const CHANGES: Record<string, { from: PlanRecord; transition: PlanTransition }> = {
+    'a claim': { from: record(DIAMOND), transition: claim(by(7)) },
+    'the end of a step': {
+      from: after(record(DIAMOND), claim(by(7))),
+      transition: (plan) => after(plan, endStep('a', by(7)), beginNextSteps(by(7))),
+    },
+    'the end of a plan': {
+      from: after(record([step('a')]), claim(by(7)), endStep('a', by(7))),
+      transition: finish(by(7)),
+    },
+  }
+  for (const [what, { from, transition }] of Object.entries(CHANGES))
+    for (const isDone of [false, true])
+      it(`${what} whose write ${isDone ? 'has only lost its answer' : 'has failed'} is there whole or not at all`, async () => {
+        const plan = { ...from, plan_id: record([]).plan_id }
+        await createPlans(opened()).create(TENANT, plan)
+        const failing = createPlans(failingStore(opened(), { write: 1, isDone }))
+        const failure = await failing.change(TENANT, plan.plan_id, transition).catch((cause: unknown) => cause)
+        expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable' })
+        const next = transition(plan)
+        expect(await createPlans(opened()).get(TENANT, plan.plan_id)).to.deep.equal(isDone ? next : plan)
+        const again = await createPlans(opened()).change(TENANT, plan.plan_id, (found) =>
+          found.status === next?.status && isDone ? found : transition(found),
+        )
+        expect(again).to.deep.equal(next)
+      })
+}
+
+/** A store of which one write fails, before it has happened or after, and all later ones. */
+function failingStore(store: Store, { write, isDone }: { write: number; isDone: boolean }): Store {
+  let writes = 0
+  return aroundStore(store, async (method, act) => {
+    if (method === 'get' || method === 'page' || ++writes < write) return act()
+    if (isDone && writes === write) await act()
+    throw new AppError('unavailable', 'the process has died')
+  })
+}

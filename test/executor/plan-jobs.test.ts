@@ -1,0 +1,180 @@
+import { expect } from 'chai'
+import { PlanJobs, type PlanJobsDeps } from '../../services/executor/plan-jobs.ts'
+import { Runs } from '../../services/runs/runs.ts'
+import { planRunId } from '../../shared/ids.ts'
+import { createLog } from '../../shared/log.ts'
+import { NO_METRICS } from '../../shared/metrics.ts'
+import type { PlanRecord, Plans } from '../../shared/plans/port.ts'
+import { reconcilePlans } from '../../shared/plans/reconcile.ts'
+import type { StepResult } from '../../shared/plans/step-runs.ts'
+import { claim } from '../../shared/plans/transitions.ts'
+import type { Job } from '../../shared/queue/port.ts'
+import { createPlans } from '../../shared/store/plans.ts'
+import { TENANT, useStore } from '../plans/execute-setup.ts'
+import { DIAMOND, record, statusesOf, step } from '../plans/plan-setup.ts'
+import { until } from '../support/until.ts'
+
+const EPOCH = 7
+
+describe('the jobs that execute plans', () => {
+  const store = useStore()
+  let plans: Plans
+  before(() => {
+    plans = createPlans(store.get())
+  })
+
+  /** An executor whose steps end as `result` says; `ran` holds the ids of those that it has started. */
+  function createExecutor(
+    changes: Partial<PlanJobsDeps> = {},
+    result: (id: string) => StepResult = (id) => ({ output: `output of ${id}` }),
+  ) {
+    const ran: string[] = []
+    const announced: string[] = []
+    const removed: string[] = []
+    const drain = new AbortController()
+    const runs = new Runs(
+      { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
+      { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
+    )
+    const jobs = new PlanJobs({
+      runs,
+      plans,
+      stepsOf: () => async (each) => {
+        ran.push(each.id)
+        return result(each.id)
+      },
+      removeFolder: async (_tenant, planId) => void removed.push(planId),
+      executors: { isAlive: async (epoch) => epoch === EPOCH },
+      epoch: () => EPOCH,
+      isHeld: () => true,
+      announce: (runId) => announced.push(runId),
+      draining: drain.signal,
+      metrics: NO_METRICS,
+      log: createLog({ level: 'error', write: () => {} }),
+      ...changes,
+    })
+    const handle = ({ plan_id: id }: PlanRecord) => jobs.handle({ kind: 'plan', tenant: TENANT, id })
+    const eventsOf = ({ plan_id: id }: PlanRecord) => {
+      const text = runs.get(TENANT, planRunId(id)).follow(0).take()?.text.toString() ?? ''
+      return Array.from(text.matchAll(/^event: (\w+)$/gm), ([, type]) => type)
+    }
+    return { jobs, handle, eventsOf, ran, announced, removed, drain, runs }
+  }
+
+  async function submit(steps = DIAMOND): Promise<PlanRecord> {
+    const plan = record(steps)
+    await plans.create(TENANT, plan)
+    return plan
+  }
+  const read = async ({ plan_id: id }: PlanRecord) => {
+    const plan = await plans.get(TENANT, id)
+    if (!plan) throw new Error('the plan is gone')
+    return plan
+  }
+
+  it('claim the plan, run its steps in their order, and end with it', async () => {
+    const { handle, ran, announced, removed, eventsOf } = createExecutor()
+    const plan = await submit()
+    expect(await handle(plan)).to.equal(undefined)
+    expect(ran).to.deep.equal(['a', 'b', 'c', 'd'])
+    expect(await read(plan)).to.include({ status: 'done', executor: EPOCH, starts: 1 })
+    expect(announced).to.deep.equal([planRunId(plan.plan_id)])
+    expect(removed).to.deep.equal([plan.plan_id])
+    expect(eventsOf(plan).at(0)).to.equal('plan_started')
+    expect(eventsOf(plan).at(-1)).to.equal('plan_ended')
+  })
+
+  it('list a failed plan as failed, without any text of the tenant', async () => {
+    const { handle } = createExecutor({}, (id) => (id === 'c' ? { error: 'the text of a tenant' } : { output: '' }))
+    const plan = await submit()
+    expect(await handle(plan)).to.deep.equal({ failed: `${plan.plan_id} failed: step 3` })
+    expect(statusesOf(await read(plan))).to.deep.equal({ a: 'done', b: 'done', c: 'failed', d: 'skipped' })
+  })
+
+  it('go on with the plan of a dead executor: done steps stay done, and a step that was running has failed', async () => {
+    const { handle, ran } = createExecutor()
+    const plan = await submit([step('a'), step('b')])
+    await plans.change(TENANT, plan.plan_id, claim({ executor: 3, at: plan.created_at }))
+    await handle(plan)
+    expect(ran).to.deep.equal(['b'])
+    const ended = await read(plan)
+    expect(statusesOf(ended)).to.deep.equal({ a: 'failed', b: 'done' })
+    expect(ended.states[0]?.error).to.equal('executor lost, may have run')
+  })
+
+  it('run again a step of a dead executor that is idempotent', async () => {
+    const { handle, ran } = createExecutor()
+    const plan = await submit([{ ...step('a'), idempotent: true }])
+    await plans.change(TENANT, plan.plan_id, claim({ executor: 3, at: plan.created_at }))
+    await handle(plan)
+    expect(ran).to.deep.equal(['a'])
+    expect(await read(plan)).to.include({ status: 'done', starts: 2 })
+  })
+
+  it('leave the plan of a living executor to it, and wait for its end', async () => {
+    const gate = Promise.withResolvers<StepResult>()
+    const slow = createExecutor({ stepsOf: () => () => gate.promise })
+    const other = createExecutor({ epoch: () => 8 })
+    const plan = await submit([step('a')])
+    const first = slow.handle(plan)
+    await until(async () => (await read(plan)).executor === EPOCH, { what: 'the plan to be claimed' })
+    const second = other.handle(plan).then(() => 'over')
+    gate.resolve({ output: 'x' })
+    await first
+    expect(await second).to.equal('over')
+    expect(other.ran).to.deep.equal([])
+  })
+
+  it('cancel the plan when its run is cancelled', async () => {
+    const { handle, runs } = createExecutor({
+      stepsOf: () => (_step, _outputs, signal) =>
+        new Promise((resolve) => signal.addEventListener('abort', () => resolve({ error: 'aborted' }))),
+    })
+    const plan = await submit([step('a'), step('b', 'a')])
+    const handled = handle(plan)
+    await until(() => runs.live.size === 1, { what: 'the run to begin' })
+    for (const run of runs.live) run.cancel('cancelled')
+    expect(await handled).to.equal(undefined)
+    expect(await read(plan)).to.include({ status: 'cancelled' })
+  })
+
+  it('give the plan back when the process drains, after the step that runs', async () => {
+    const gate = Promise.withResolvers<StepResult>()
+    const { handle, drain, eventsOf } = createExecutor({ stepsOf: () => () => gate.promise })
+    const plan = await submit([step('a'), step('b', 'a')])
+    const handled = handle(plan)
+    await until(async () => (await read(plan)).executor === EPOCH, { what: 'the plan to be claimed' })
+    drain.abort()
+    gate.resolve({ output: 'x' })
+    expect(await handled).to.deep.equal({ again: true })
+    const given = await read(plan)
+    expect(given).to.include({ status: 'queued', executor: null, starts: 0 })
+    expect(statusesOf(given)).to.deep.equal({ a: 'done', b: 'pending' })
+    expect(eventsOf(plan).at(-1)).to.equal('error')
+  })
+
+  it('fail a plan whose executors have died each time', async () => {
+    const { jobs } = createExecutor()
+    const plan = await submit([step('a')])
+    await plans.change(TENANT, plan.plan_id, claim({ executor: 3, at: plan.created_at }))
+    const end = await jobs.givenUp({ kind: 'plan', tenant: TENANT, id: plan.plan_id })
+    expect(end).to.deep.equal({ failed: `${plan.plan_id} failed: step 1` })
+    expect((await read(plan)).error).to.contain('died twice')
+  })
+
+  it('are added again for plans that no living executor has', async () => {
+    const queued = await submit([step('a')])
+    const lost = await submit([step('a')])
+    const running = await submit([step('a')])
+    await plans.change(TENANT, lost.plan_id, claim({ executor: 3, at: lost.created_at }))
+    await plans.change(TENANT, running.plan_id, claim({ executor: EPOCH, at: running.created_at }))
+    const added: Job[] = []
+    await reconcilePlans({
+      plans,
+      queue: { add: async (job) => void added.push(job) },
+      isAlive: async (epoch) => epoch === EPOCH,
+    })
+    expect(added.map(({ id }) => id)).to.include.members([queued.plan_id, lost.plan_id])
+    expect(added.map(({ id }) => id)).to.not.include(running.plan_id)
+  })
+})
