@@ -28,6 +28,8 @@ import { flowRoutes } from './routes/flows.ts'
 import { health } from './routes/health.ts'
 import { sendMessage } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
+import type { PlanSurface } from './routes/plan-surface.ts'
+import { planRoutes } from './routes/plans.ts'
 import { startRun } from './routes/run.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -53,6 +55,8 @@ export type AppDeps = {
   flows: FlowSurface | undefined
   /** `undefined` when the process has no store, or keeps no history (DISPATCH_STORE). */
   dispatches: DispatchSurface | undefined
+  /** `undefined` when the process has no store, or no plan queue (PLAN_QUEUE). */
+  plans: PlanSurface | undefined
   identify: Identify
   /** The credentials that `identify` requires, for the API description. */
   authentication: Authentication
@@ -109,6 +113,7 @@ function guardedRoutes({
   config,
   flows,
   dispatches,
+  plans,
   ...deps
 }: AppDeps): RouteTable {
   const readBody = createReadBody(createBodies(), deps.body)
@@ -132,6 +137,7 @@ function guardedRoutes({
     ...flowMemoryRoutes({ flows, readBody }),
     ...flowRunRoutes({ flows, readBody, relay }),
     ...dispatchRoutes({ dispatches, relay }),
+    ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
   }

@@ -1,17 +1,19 @@
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
-import { createFlowRuns } from '../../shared/flows/calls/flow-runs.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
+import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
+import { openRunSource } from '../wiring/run-source.ts'
 import { openClusterStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openTools } from '../wiring/tools.ts'
 import { drainGateway } from './drain.ts'
 import { openFlowSurface } from './open-flows.ts'
 import { openHttp } from './open-http.ts'
+import { openPlanSurface } from './open-plans.ts'
 
 /** For each closer, beyond its share of DRAIN_SECS. */
 const CLOSE_MS = 5_000
@@ -21,9 +23,10 @@ await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics } = ops
   const link = await openRedisLink(config.redisUrl ?? '')
-  const queue = createBullQueue(config.redisUrl ?? '')
+  const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
   const store = await openClusterStore(config, log)
-  const jobs = store && createFlowRuns({ dispatches: store.dispatches, queue })
+  const schedules = createBullSchedules(config.redisUrl ?? '')
+  const jobs = store && openRunSource(store, queue)
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
@@ -37,21 +40,20 @@ await runProcess('cluster', async (config, log) => {
     ledger: store?.ledger,
     tenantConfig,
     ...(await openFlowSurface(config, flowParts)),
+    plans: openPlanSurface(config, { store, queue, schedules, broker }),
     link,
     log,
     metrics,
   })
+  const drain = () => drainGateway(config.drainMs, { relay, http })
   ops.ready({ redis: () => !relay.readiness().isRedisAway })
   return {
     ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [
       ops.drain,
-      {
-        name: 'streams',
-        deadlineMs: config.drainMs + CLOSE_MS,
-        close: () => drainGateway(config.drainMs, { relay, http }),
-      },
+      { name: 'streams', deadlineMs: config.drainMs + CLOSE_MS, close: drain },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
     ],

@@ -17,6 +17,7 @@ import { openRateLimiter } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
+import type { PlanSurface } from './routes/plan-surface.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
@@ -32,6 +33,8 @@ type HttpParts = {
   flows: FlowSurface | undefined
   /** `undefined` when the process has no store, or keeps no history. */
   dispatches: DispatchSurface | undefined
+  /** `undefined` when the process has no store, or no plan queue. */
+  plans: PlanSurface | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   log: Log
@@ -41,22 +44,19 @@ type HttpParts = {
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, broker, tools, ledger, tenantConfig, flows, dispatches, link, log, metrics }: HttpParts,
+  { form, tenantConfig, link, ...parts }: HttpParts,
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
+  const { log } = parts
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
   const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
   const { limiter, close: closeLimiter } = await openRateLimiter(config, { link, log })
   const transcription = await openTranscription(config, tenantConfig)
   const app = createApp({
+    ...parts,
     basePath,
-    broker,
-    tools,
-    ledger,
     config: tenantConfig && { ...tenantConfig, providers: providerSpecs },
     transcription: transcription.deps,
-    flows,
-    dispatches,
     identify,
     authentication,
     limiter,
@@ -65,8 +65,6 @@ export async function openHttp(
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,
     relay: config,
-    log,
-    metrics,
   })
   const server = createServer(app)
   const address = await server.listen(config.port, config.host)

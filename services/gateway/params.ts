@@ -14,8 +14,11 @@ export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_
 export const FLOW: IdForm = { noun: 'flow', pattern: /^[a-z0-9][a-z0-9_-]{0,63}$/ }
 export const FLOW_VERSION: IdForm = { noun: 'version of this flow', pattern: /^[1-9]\d{0,9}$/ }
 export const TRACE: IdForm = { noun: 'execution', pattern: /^trace_[0-9a-f]{32}$/ }
+export const PLAN: IdForm = { noun: 'plan', pattern: /^plan_[0-9a-f]{32}$/ }
 /** Names of instances and secrets (D2.11). */
 export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }
+/** Schedules of plans have names of the same form (D2.11). */
+export const SCHEDULE: IdForm = { noun: 'schedule', ...CONFIG_NAME }
 
 /** Returns an id from the path. An id of the wrong form is `not_found`, like one that does not exist (D2.11). */
 export function pathId(req: Request, name: string, { noun, pattern }: IdForm): string {
@@ -50,9 +53,21 @@ export const queryText = (req: Request, name: string): string | undefined => que
 
 const TEXT: ValueForm = { pattern: /^[^]{0,1024}$/, wanted: 'a text of at most 1024 characters' }
 
-export function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm): string {
+function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm): string {
   if (typeof value === 'string' && pattern.test(value)) return value
   throw invalidRequest(`${name} must be ${wanted}, given once`, { param: `/${name}` })
+}
+
+const IDEMPOTENCY_KEY: ValueForm = {
+  pattern: /^(?=.{1,255}$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/,
+  wanted: '1 to 255 printable ASCII characters',
+}
+
+/** Throws `invalid_request` for a key that is empty, too long, or sent twice (D6.6). */
+export function idempotencyKeyOf(req: Request): string | undefined {
+  const keys = req.headersDistinct['idempotency-key'] ?? []
+  if (keys.length > 1) throw invalidRequest('send Idempotency-Key once', { param: '/Idempotency-Key' })
+  return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', IDEMPOTENCY_KEY)
 }
 
 const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }

@@ -1,15 +1,16 @@
 import { createLocalQueue, type LocalQueue } from '../../shared/broker/memory.ts'
 import { ALWAYS_HELD } from '../../shared/broker/port.ts'
 import type { Config } from '../../shared/config/config.ts'
-import { createFlowRuns } from '../../shared/flows/calls/flow-runs.ts'
 import type { Executors } from '../../shared/flows/calls/settle.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import { MemoryQueue } from '../../shared/queue/memory.ts'
+import type { MemoryQueue } from '../../shared/queue/memory.ts'
+import { MemorySchedules } from '../../shared/queue/memory-schedules.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { openExecutor } from '../executor/open-executor.ts'
 import { openFlows } from '../wiring/flows.ts'
+import { openRunSource } from '../wiring/run-source.ts'
 import type { OpenedStore } from '../wiring/store.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 
@@ -18,12 +19,13 @@ type Parts = {
   tenantConfig: OpenedTenantConfig | undefined
   toolBox: ToolBox
   schemas: SchemaChecker
+  queue: MemoryQueue
   metrics: Metrics
   log: Log
 }
 
 type LocalExecutor = {
-  queue: MemoryQueue
+  schedules: MemorySchedules
   localQueue: LocalQueue
   executors: Executors
   /** Begins to take jobs, first those that an earlier process has left. */
@@ -32,31 +34,33 @@ type LocalExecutor = {
   close(): Promise<void>
 }
 
-/** Opens the executor of the standalone form, and the queue between it and the gateway of the same process. */
-export function openLocalExecutor(
+/** Opens the executor of the standalone form, which takes its jobs from a queue within the process. */
+export async function openLocalExecutor(
   config: Config,
-  { store, tenantConfig, toolBox, schemas, metrics, log }: Parts,
-): LocalExecutor {
+  { store, tenantConfig, toolBox, schemas, queue, metrics, log }: Parts,
+): Promise<LocalExecutor> {
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
-  const queue = new MemoryQueue({ store: store.jobs, onProblem })
+  const schedules = new MemorySchedules({ queue, onProblem })
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
-  const opened = openExecutor(config, { flows, store, tenantConfig, toolBox, fence: ALWAYS_HELD, metrics, log })
+  const shared = { store, tenantConfig, toolBox, queue, schedules, metrics, log }
+  const opened = await openExecutor(config, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
-  const localQueue = createLocalQueue(executor.inbox, epoch, createFlowRuns({ dispatches: store.dispatches, queue }))
+  const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))
   const executors: Executors = {
     hasAny: () => !executor.isDraining(),
     isAlive: async (other) => other === epoch,
   }
   const announce = (runId: string) => localQueue.runs.onStarted(runId, epoch)
   return {
-    queue,
+    schedules,
     localQueue,
     executors,
     start: () => opened.start(queue.consume, { epoch: () => epoch, announce, executors }),
     drain: (graceMs) => executor.drain(graceMs),
     async close() {
       opened.close()
+      await schedules.close()
       await queue.close()
     },
   }

@@ -3,11 +3,14 @@ import { createMemoryPermissionStore } from '../../shared/broker/permissions/mem
 import { ALWAYS_HELD } from '../../shared/broker/port.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
+import { MemoryQueue } from '../../shared/queue/memory.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { openFlowSurface } from '../gateway/open-flows.ts'
 import { openHttp } from '../gateway/open-http.ts'
+import { openPlanSurface } from '../gateway/open-plans.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { SILENT_BELL } from '../wiring/config-bell.ts'
+import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { openStandaloneStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
@@ -32,17 +35,20 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const permissions = createMemoryPermissionStore()
   const store = await openStandaloneStore(config)
   const tenantConfig = await openTenantConfig(config, { store, bell: SILENT_BELL, log })
-  const parts = { permissions, lineStore: store, metrics, tenantConfig, ...ALONE }
+  const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
+  const queue = ops.watchQueue(new MemoryQueue({ store: store.jobs, onProblem }))
+  const planQueue = openPlanQueue(config, store, queue)
+  const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, ...ALONE }
   const { worker, toolBox, schemas, close: closeTools } = await openWorker(config, log, parts)
-  const executor = openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, metrics, log })
-  const { queue, executors } = executor
+  const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, metrics, log })
+  const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const flowParts = { store, toolBox, schemas, configs: tenantConfig?.configs, queue, broker, executors, log }
-  const surfaces = await openFlowSurface(config, flowParts)
+  const plans = openPlanSurface(config, { store, queue, schedules, broker })
+  const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const { tools } = toolBox
-  const { ledger } = store
-  const httpParts = { form: 'standalone', broker, tools, ledger, tenantConfig, link: undefined, log, metrics } as const
-  const http = await openHttp(config, { ...httpParts, ...surfaces })
+  const httpParts = { form: 'standalone', broker, tools, ledger: store.ledger, link: undefined, log, metrics } as const
+  const http = await openHttp(config, { ...httpParts, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})
   /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */

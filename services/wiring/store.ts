@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Config } from '../../shared/config/config.ts'
 import type { DispatchStore } from '../../shared/flows/port.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Plans } from '../../shared/plans/port.ts'
 import type { JobStore } from '../../shared/queue/port.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import { createDispatches } from '../../shared/store/dispatches.ts'
@@ -12,6 +13,8 @@ import { type CapabilityStore, createCapabilityStore } from '../../shared/store/
 import { createJobStore } from '../../shared/store/jobs.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memory-entries.ts'
+import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/store/plan-schedules.ts'
+import { createPlans } from '../../shared/store/plans.ts'
 import type { Store } from '../../shared/store/port.ts'
 import { createTenantConfigStore, type TenantConfigStore } from '../../shared/store/tenant-configs.ts'
 
@@ -29,6 +32,8 @@ export type OpenedStore = {
   dispatches: DispatchStore
   idempotency: Idempotency
   jobs: JobStore
+  plans: Plans
+  planSchedules: PlanScheduleStore
   close(): Promise<void>
 }
 
@@ -52,6 +57,8 @@ const createStores = (store: Store): OpenedStore => ({
   dispatches: createDispatches(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),
+  plans: createPlans(store),
+  planSchedules: createPlanScheduleStore(store),
   close: () => store.close(),
 })
 

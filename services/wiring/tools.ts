@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Egress } from '../../shared/net/port.ts'
-import { planProblem } from '../../shared/plans/plan.ts'
+import { proposalProblem } from '../../shared/plans/plan.ts'
 import { createSchemaChecker } from '../../shared/schemas/checker.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import { createAgentTools } from '../../shared/tools/agents/agents.ts'
@@ -40,7 +40,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
     ...createAgentTools(),
     createSkillTool(await openSkills(config.skillsDir, log)),
     createDreamTool(),
-    createExitPlanTool(planProblem),
+    createExitPlanTool(proposalProblem),
     ...(config.isBashEnabled ? [createBashTool()] : []),
     ...mcp.tools,
   ]

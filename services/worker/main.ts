@@ -2,9 +2,11 @@ import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
+import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openClusterStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
@@ -24,7 +26,9 @@ await runProcess('cluster', async (config, log) => {
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
-  const parts = { permissions, fence: lease, lineStore: store, metrics, onSessionRemoved, tenantConfig }
+  const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
+  const planQueue = openPlanQueue(config, store, queue)
+  const parts = { permissions, fence: lease, lineStore: store, metrics, onSessionRemoved, tenantConfig, planQueue }
   const { worker, close: closeTools } = await openWorker(config, log, parts)
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
@@ -35,6 +39,7 @@ await runProcess('cluster', async (config, log) => {
       ops.drain,
       { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
     ],
   }

@@ -6,8 +6,8 @@ import { run as runEngine } from '../../shared/engine/run.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolServices } from '../../shared/tools/port.ts'
+import type { ModelSource } from '../runs/models.ts'
 import type { Run } from '../runs/run.ts'
-import type { ModelSource } from './models.ts'
 
 /** The resources that all runs of a worker share. */
 export type EngineOptions = {

@@ -22,7 +22,10 @@ export function arbitraryOf(schema: AnySchemaObject, document: ApiDocument): Arb
   }
   if (type === 'boolean') return fc.boolean()
   if (type === 'array')
-    return fc.array(inner(schema['items'] as AnySchemaObject), { maxLength: (schema['maxItems'] ?? 5) as number })
+    return fc.array(inner(schema['items'] as AnySchemaObject), {
+      minLength: (schema['minItems'] ?? 0) as number,
+      maxLength: (schema['maxItems'] ?? 5) as number,
+    })
   if (type === 'object') return objectOf(schema, inner)
   throw new Error(`cannot generate from ${JSON.stringify(schema)}`)
 }

@@ -34,6 +34,7 @@ describe('the API description', () => {
   const streams: [string, string, number][] = [
     ['EventStream', 'EventFrame', 5],
     ['FlowEventStream', 'FlowEventFrame', 3],
+    ['PlanEventStream', 'PlanEventFrame', 5],
   ]
   for (const [stream, frame, count] of streams) {
     it(`has an example of ${stream} that consists of the frames that it describes`, async () => {

@@ -1,7 +1,14 @@
 import { expect } from 'chai'
 import { readDocument } from '../../shared/api/document.ts'
 import type { ErrorCode, ErrorKind } from '../../shared/errors.ts'
-import type { AgentEvent, FlowEvent, RunErrorCode, SubAgentStatus, WarningCode } from '../../shared/events.ts'
+import type {
+  AgentEvent,
+  FlowEvent,
+  PlanEvent,
+  RunErrorCode,
+  SubAgentStatus,
+  WarningCode,
+} from '../../shared/events.ts'
 import type { ReasoningEffort } from '../../shared/model-options.ts'
 import type { InstanceType, Role } from '../../shared/tenant-config/config.ts'
 
@@ -67,6 +74,16 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
   warning: { ...FIELDS.warning, at: 'required', agent: 'required' },
   result: { ...RESULT, at: 'required', verdict: 'required', output: 'required', served_instance: 'required' },
   error: { ...FIELDS.error, at: 'required', status: 'required', trace_id: 'required' },
+}
+
+type PlanEventOf<T extends PlanEvent['type']> = Extract<PlanEvent, { type: T }>
+const OF_PLAN = { at: 'required', plan_id: 'required' } as const
+
+const PLAN_FIELDS: { [T in PlanEvent['type']]: Fields<PlanEventOf<T>> } = {
+  plan_started: OF_PLAN,
+  step_started: { ...OF_PLAN, step_id: 'required' },
+  step_ended: { ...OF_PLAN, step_id: 'required', status: 'required', error: 'optional' },
+  plan_ended: { ...OF_PLAN, status: 'required', error: 'optional' },
 }
 
 const RUN_ERRORS = members<RunErrorCode>({
@@ -201,6 +218,18 @@ describe('the API description names the same as the code', () => {
   for (const [event, fields] of Object.entries(FLOW_FIELDS)) {
     it(`the fields of a flow's ${event}`, () => {
       const { schema } = dataSchemas('FlowEventFrame').find((each) => each.event === event) ?? { schema: '' }
+      expect(fieldsOf(schema)).to.deep.equal(fields)
+    })
+  }
+
+  it('the events of a plan, and the error of a connection', () => {
+    const events = dataSchemas('PlanEventFrame').map(({ event }) => event)
+    expect(events.toSorted()).to.deep.equal(['error', ...Object.keys(PLAN_FIELDS)].toSorted())
+  })
+
+  for (const [event, fields] of Object.entries(PLAN_FIELDS)) {
+    it(`the fields of a plan's ${event}`, () => {
+      const { schema } = dataSchemas('PlanEventFrame').find((each) => each.event === event) ?? { schema: '' }
       expect(fieldsOf(schema)).to.deep.equal(fields)
     })
   }

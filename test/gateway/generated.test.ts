@@ -24,6 +24,7 @@ import { arbitraryOf } from '../api/arbitrary.ts'
 import { createContract } from '../api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
 import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
+import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
 const RUNS = 100
@@ -112,6 +113,10 @@ const SEMANTIC: Record<string, RegExp> = {
   listFlows: /^\/cursor$/,
   listFlowMemory: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
+  listPlans: /^\/cursor$/,
+  listPlanSchedules: /^\/cursor$/,
+  submitPlan: /^\/steps/,
+  putPlanSchedule: /^\/(?:cron|timezone|every_secs|plan\/steps)|^$/,
   putFlow: /^\/name$/,
   publishFlow: /^\/(?:tools|sub_agents|\w+_schema|\w+_template)/,
   addFlowMemory: /^\/(?:content|scope)$/,
@@ -122,7 +127,7 @@ const SEMANTIC: Record<string, RegExp> = {
 
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 
-/** Names of secrets, instances and flows are often `main`, which exists; so does one execution. */
+/** Names of secrets, instances, flows and schedules are often `main`, which exists; so do one execution and one plan. */
 const generatedFrom: ApiDocument = structuredClone(document)
 const { schemas } = generatedFrom.components as { schemas: Record<string, AnySchemaObject> }
 for (const name of ['ConfigName', 'FlowName']) schemas[name] = { anyOf: [{ const: 'main' }, { ...schemas[name] }] }
@@ -180,6 +185,7 @@ describe('values that are generated from the API description', () => {
   let tenantConfig: OpenedTenantConfig
   let closeStore: () => Promise<void>
   let flows: Flows
+  let planning: Planning
   let gateway: Gateway
 
   before(async () => {
@@ -195,12 +201,16 @@ describe('values that are generated from the API description', () => {
     closeStore = () => store.close()
     flows = await openFlows()
     await flows.dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
+    planning = await openPlanning()
+    const planId = await planning.failed(DEFAULT_TENANT)
+    schemas['PlanId'] = { anyOf: [{ const: planId }, { ...schemas['PlanId'] }] }
   })
 
   after(async () => {
     await tenantConfig.close()
     await closeStore()
     await flows.close()
+    await planning.close()
     await rm(dir, { recursive: true })
   })
 
@@ -215,9 +225,10 @@ describe('values that are generated from the API description', () => {
       receive: createReceiveUpload(dir),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
-    const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history }
+    const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history, plans: planning.surface }
     gateway = await start({ methods: BROKER, config, transcription, ledger, ...surfaces })
     await put('/flows/main', DEFINITION)
+    await put('/plans/schedules/main', { every_secs: 60, plan: CHAIN })
     await put('/config/secrets/main', { value: 'sk-0123456789' })
     await put('/config/instances/main', { type: 'openai-compatible', url: 'http://127.0.0.1:1/v1' })
   })

@@ -22,6 +22,7 @@ describe('the public listener, opened from the configuration', () => {
       tenantConfig: undefined,
       flows: undefined,
       dispatches: undefined,
+      plans: undefined,
       link: undefined,
     }
     const parts = { broker: {} as Broker, tools: [], metrics: NO_METRICS, log }

@@ -16,6 +16,7 @@ export const APP_DEFAULTS = {
   transcription: undefined,
   flows: undefined,
   dispatches: undefined,
+  plans: undefined,
   limiter: undefined,
   allowedHosts: undefined,
   metrics: NO_METRICS,

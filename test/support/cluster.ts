@@ -14,23 +14,28 @@ export type Cluster = {
   workers: readonly Child[]
   /** Empty without a MONGODB_URL. */
   executors: readonly Child[]
+  /** Starts one more executor, which `close` stops. */
+  startExecutor(): Promise<Child>
   close(): Promise<void>
 }
 
 /**
- * Starts two gateways, two workers and a Redis as separate processes, and an executor when `env` has a MONGODB_URL. They end when this
- * process ends, however it ends.
+ * Starts two gateways, two workers and a Redis as separate processes, and an executor when `env` has a MONGODB_URL, unless
+ * `executors` is another number. They end when this process ends, however it ends.
  */
-export async function startCluster(env: Readonly<Record<string, string>>): Promise<Cluster> {
+export async function startCluster(
+  env: Readonly<Record<string, string>>,
+  { executors: executorCount = COUNTS.executor }: { executors?: number } = {},
+): Promise<Cluster> {
   const redis = await startRedis()
   const running: Child[] = []
   const close = async () => {
     await Promise.all(running.map((child) => child.stop(STOP_MS)))
     await redis.stop()
   }
-  const startAll = (role: keyof typeof COUNTS) =>
+  const startAll = (role: keyof typeof COUNTS, count = COUNTS[role]) =>
     Promise.all(
-      Array.from({ length: COUNTS[role] }, async () => {
+      Array.from({ length: count }, async () => {
         const child = await start(role, { ...env, REDIS_URL: redis.url })
         running.push(child)
         const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)
@@ -41,7 +46,7 @@ export async function startCluster(env: Readonly<Record<string, string>>): Promi
     // First, so that each gateway finds them when it joins.
     const [workers, executors] = await Promise.all([
       startAll('worker'),
-      env['MONGODB_URL'] === undefined ? [] : startAll('executor'),
+      env['MONGODB_URL'] === undefined ? [] : startAll('executor', executorCount),
     ])
     const gateways = await startAll('gateway')
     const childOf = ({ child }: { child: Child }) => child
@@ -50,6 +55,11 @@ export async function startCluster(env: Readonly<Record<string, string>>): Promi
       gateways: gateways.map(childOf),
       workers: workers.map(childOf),
       executors: executors.map(childOf),
+      async startExecutor() {
+        const [started] = await startAll('executor', 1)
+        if (!started) throw new Error('no executor was started')
+        return started.child
+      },
       close,
     }
   } catch (cause) {

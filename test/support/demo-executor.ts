@@ -9,7 +9,7 @@ import { NO_METRICS } from '../../shared/metrics.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 
 const EXECUTOR_DEPS = {
-  limits: { runsPerWorker: 100, runResumeMs: 60_000 },
+  limits: { plansPerExecutor: 2, runsPerWorker: 100, runResumeMs: 60_000 },
   workspaces: { open: () => '', remove: async () => {} },
   metrics: NO_METRICS,
   log: createLog({ level: 'error', write: () => {} }),
@@ -20,7 +20,10 @@ export async function createDemoExecutor(): Promise<Executor> {
   const executor = new Executor(EXECUTOR_DEPS)
   const drain = async () => void (await Promise.all(Array.from(executor.runs.live, ({ ended }) => ended)))
   const none = async () => {}
-  await executor.start(async () => ({ drain, close: none }), { handle: none, givenUp: none })
+  await executor.start(
+    async () => ({ drain, close: none }),
+    [{ kind: 'flow', concurrency: 1, handle: none, givenUp: none }],
+  )
   return executor
 }
 

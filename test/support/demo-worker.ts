@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServerModels, type ServerModels } from '../../services/worker/models.ts'
+import { createServerModels, type ServerModels } from '../../services/runs/models.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'

@@ -1,6 +1,6 @@
 type Frame = { id: number; event: string; data: Record<string, unknown> }
 
-const TERMINAL = new Set(['done', 'error', 'plan_queued', 'result'])
+const TERMINAL = new Set(['done', 'error', 'plan_queued', 'result', 'plan_ended'])
 
 /** Codes of terminal frames that the gateway makes itself: they repeat the last number (D4.2). A draining worker's has its own. */
 const READER_FAILURES = new Set(['worker_lost', 'worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'])
@@ -11,7 +11,7 @@ export function checkStream(frames: readonly Frame[]): void {
   // The beginning of a resumed stream is unknown, so its blocks and calls cannot be checked.
   if (frames[0]?.id === 1) {
     wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfSubAgents(frames))
-    wrong.push(...problemsOfFlow(frames))
+    wrong.push(...problemsOfFlow(frames), ...problemsOfPlan(frames))
   }
   if (wrong.length > 0) throw new Error(`the stream breaks the grammar: ${wrong.join('; ')}`)
 }
@@ -76,6 +76,27 @@ function problemsOfFlow(frames: readonly Frame[]): string[] {
     turns.set(data['agent'], turn)
     if (data['turn_number'] !== turn)
       problems.push(`turn ${data['turn_number']} of ${data['agent']} is its turn ${turn}`)
+  }
+  return problems
+}
+
+const OF_PLANS = new Set(['plan_started', 'step_started', 'step_ended', 'plan_ended'])
+
+/** A plan begins once, before its steps. A step ends once, a skipped one without a start, and all have ended before the plan has. */
+function problemsOfPlan(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  const ended = new Set<unknown>()
+  const open = new Set<unknown>()
+  for (const [i, { id, event, data }] of frames.filter((frame) => OF_PLANS.has(frame.event)).entries()) {
+    const step = data['step_id']
+    if (event === 'plan_started' && i > 0) problems.push(`frame ${id} of a plan is plan_started`)
+    if (event === 'step_started') open.add(step)
+    if (event === 'plan_ended' && open.size > 0) problems.push(`${open.size} steps never end`)
+    if (event !== 'step_ended') continue
+    if (ended.has(step)) problems.push(`step ${step} ends twice`)
+    if (data['status'] !== 'skipped' && !open.has(step)) problems.push(`step ${step} ends before it starts`)
+    ended.add(step)
+    open.delete(step)
   }
   return problems
 }

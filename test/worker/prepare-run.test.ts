@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { createServerModels } from '../../services/runs/models.ts'
 import type { Run } from '../../services/runs/run.ts'
-import { createServerModels } from '../../services/worker/models.ts'
 import { createPrepareOneShot } from '../../services/worker/prepare-one-shot.ts'
 import { createPrepareRun, type EngineOptions, type RunStart } from '../../services/worker/prepare-run.ts'
 import type { RunRequest } from '../../shared/broker/port.ts'

@@ -1,5 +1,4 @@
 import type { Request } from 'express'
-import { invalidRequest } from '../../../shared/errors.ts'
 import type { EvaluateRequest } from '../../../shared/flows/evaluate/evaluate.ts'
 import type { FlowRunRequest } from '../../../shared/flows/port.ts'
 import { runIdOf } from '../../../shared/ids.ts'
@@ -7,7 +6,7 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { answerUntilLeft } from '../leaving.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
-import { checkValue, FLOW, pathId, type ValueForm } from '../params.ts'
+import { FLOW, idempotencyKeyOf, pathId } from '../params.ts'
 import type { Relay } from '../sse.ts'
 import { executedWith, type FlowSurface } from './flow-surface.ts'
 
@@ -46,15 +45,3 @@ const EVENTS = 'text/event-stream'
 /** Whether the client names the type; a wildcard that includes it gets JSON. */
 const wantsEvents = (req: Request): boolean =>
   req.accepts(['application/json', EVENTS]) === EVENTS && (req.get('accept') ?? '').toLowerCase().includes(EVENTS)
-
-const KEY: ValueForm = {
-  pattern: /^(?=.{1,255}$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/,
-  wanted: '1 to 255 printable ASCII characters',
-}
-
-/** Throws `invalid_request` for a key that is empty, too long, or sent twice (D6.6). */
-function idempotencyKeyOf(req: Request): string | undefined {
-  const keys = req.headersDistinct['idempotency-key'] ?? []
-  if (keys.length > 1) throw invalidRequest('send Idempotency-Key once', { param: '/Idempotency-Key' })
-  return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', KEY)
-}

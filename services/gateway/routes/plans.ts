@@ -1,0 +1,75 @@
+import type { Request } from 'express'
+import { planRunId } from '../../../shared/ids.ts'
+import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/plans/port.ts'
+import type { PlanRequest } from '../../../shared/plans/submit.ts'
+import type { RouteTable } from '../../http/routes.ts'
+import type { ReadBody } from '../body.ts'
+import { subjectOf, tenantOf } from '../middleware/auth.ts'
+import { idempotencyKeyOf, lastEventId, PLAN, pageOf, pathId, queryValue, type ValueForm } from '../params.ts'
+import { openStream, type Relay } from '../sse.ts'
+import { planScheduleRoutes } from './plan-schedules.ts'
+import { type PlanSurface, queuedWith } from './plan-surface.ts'
+
+type Deps = { plans: PlanSurface | undefined; readBody: ReadBody; relay: Relay }
+
+/** The plan queue (api.md "Plan queue", D7). Where it is off every path answers 503. */
+export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
+  const queued = queuedWith(plans)
+  return {
+    '/plans': {
+      get: queued(({ calls }) => async (req, res) => {
+        res.json(await calls.list(tenantOf(res), queryOf(req)))
+      }),
+    },
+    '/plans/submit': {
+      post: queued(({ calls }) => async (req, res) => {
+        const idempotencyKey = idempotencyKeyOf(req)
+        const request = await readBody<PlanRequest>(req, res, 'PlanRequest')
+        const { plan, isReplayed } = await calls.submit(tenantOf(res), request, {
+          subject: subjectOf(res),
+          idempotencyKey,
+        })
+        if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+        res.status(202).json(plan)
+      }),
+    },
+    ...planScheduleRoutes({ plans, readBody }),
+    '/plans/:id': {
+      get: queued(({ calls }) => async (req, res) => {
+        res.json(await calls.get(tenantOf(res), pathId(req, 'id', PLAN)))
+      }),
+    },
+    '/plans/:id/cancel': {
+      post: queued(({ calls }) => async (req, res) => {
+        res.json(await calls.cancel(tenantOf(res), pathId(req, 'id', PLAN)))
+      }),
+    },
+    '/plans/:id/events': { get: queued(follow(relay)) },
+  }
+}
+
+const follow =
+  (relay: Relay): Parameters<ReturnType<typeof queuedWith>>[0] =>
+  ({ calls }) =>
+  async (req, res) => {
+    const planId = pathId(req, 'id', PLAN)
+    const runId = planRunId(planId)
+    const after = lastEventId(req)
+    if (req.method === 'HEAD') {
+      await calls.get(tenantOf(res), planId)
+      openStream(runId, res)
+      res.end()
+      return
+    }
+    relay({ runId, frames: await calls.frames(tenantOf(res), planId, after), after }, res)
+  }
+
+const STATUS: ValueForm = {
+  pattern: new RegExp(`^(${PLAN_STATUSES.join('|')})$`),
+  wanted: `one of ${PLAN_STATUSES.join(', ')}`,
+}
+
+function queryOf(req: Request): PlanQuery {
+  const status = queryValue(req, 'status', STATUS) as PlanStatus | undefined
+  return { ...pageOf(req), ...(status !== undefined && { status }) }
+}

@@ -1,0 +1,17 @@
+import type { Config } from '../../shared/config/config.ts'
+import { queueNothing, queuePlanWith } from '../../shared/plans/submit.ts'
+import type { JobQueue } from '../../shared/queue/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { QueuePlan } from '../../shared/tools/port.ts'
+import type { OpenedStore } from './store.ts'
+
+/** Opens what queues the approved plans of runs (`auto_queue_plan`). */
+export function openPlanQueue(
+  { hasPlanQueue }: Pick<Config, 'hasPlanQueue'>,
+  store: Pick<OpenedStore, 'plans' | 'idempotency'> | undefined,
+  queue: JobQueue,
+): (tenant: TenantId) => QueuePlan {
+  if (!store || !hasPlanQueue) return queueNothing
+  const { plans, idempotency } = store
+  return queuePlanWith({ plans, idempotency, queue, now: () => new Date() })
+}

@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/tenant.ts'
+import { useContract } from './described.ts'
+import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
+import { refusalOf, useGateways } from './setup.ts'
+
+const acme = parseTenant('acme') as TenantId
+const NIGHTLY = { cron: '0 3 * * *', timezone: 'Europe/Berlin', plan: CHAIN }
+
+describe('the schedules of plans', () => {
+  const start = useGateways()
+  const described = useContract()
+  let planning: Planning
+  before(async () => {
+    planning = await openPlanning()
+  })
+  after(() => planning.close())
+
+  const open = async (tenant: TenantId = DEFAULT_TENANT) => {
+    const gateway = await start({ plans: planning.surface, identify: async () => ({ tenant, subject: 'ada' }) })
+    const send = (method: string, name: string, body?: object) =>
+      fetch(`${gateway.url}/plans/schedules/${name}`, {
+        method,
+        ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      })
+    return { ...gateway, send }
+  }
+  const path = '/plans/schedules/nightly'
+
+  it('PUT stores one, GET shows it, DELETE removes it', async () => {
+    const { get, send } = await open()
+    const put = await send('PUT', 'nightly', { ...NIGHTLY, x: 1, plan: { ...CHAIN, timeout_secs: 60, y: 2 } })
+    expect(put.status).to.equal(200)
+    const stored = (await described('PUT', path, put)) as { created_at: string; updated_at: string }
+    expect(stored).to.deep.include({ name: 'nightly', ...NIGHTLY, plan: { ...CHAIN, timeout_secs: 60 } })
+    expect(await described('GET', path, await get(path))).to.deep.equal(stored)
+    const replaced = (await described(
+      'PUT',
+      path,
+      await send('PUT', 'nightly', { every_secs: 60, plan: CHAIN }),
+    )) as object
+    expect(replaced).to.include({ name: 'nightly', every_secs: 60, created_at: stored.created_at })
+    expect(replaced).to.not.have.any.keys('cron', 'timezone')
+    const removed = await send('DELETE', 'nightly')
+    expect(await described('DELETE', path, removed)).to.deep.equal({ status: 'deleted' })
+    expect((await get(path)).status).to.equal(404)
+    expect((await send('DELETE', 'nightly')).status).to.equal(404)
+  })
+
+  it('a name may be that of another path', async () => {
+    const { get, send } = await open()
+    for (const name of ['events', 'cancel', 'submit', 'schedules']) {
+      expect((await send('PUT', name, NIGHTLY)).status, name).to.equal(200)
+      expect((await get(`/plans/schedules/${name}`)).status, name).to.equal(200)
+      expect((await send('DELETE', name)).status, name).to.equal(200)
+    }
+  })
+
+  it('D2.7: GET lists them by name, page by page', async () => {
+    const tenant = parseTenant('lists') as TenantId
+    const { get, send } = await open(tenant)
+    for (const name of ['c', 'a', 'b']) await send('PUT', name, NIGHTLY)
+    type List = { schedules: { name: string }[]; next_cursor: string | null }
+    const list = async (query: string) =>
+      (await described('GET', '/plans/schedules', await get(`/plans/schedules${query}`))) as List
+    const namesOf = ({ schedules }: List) => schedules.map(({ name }) => name)
+    expect(namesOf(await list(''))).to.deep.equal(['a', 'b', 'c'])
+    const page = await list('?limit=2')
+    expect(namesOf(page)).to.deep.equal(['a', 'b'])
+    const rest = await list(`?limit=2&cursor=${page.next_cursor}`)
+    expect(rest).to.deep.include({ next_cursor: null })
+    expect(namesOf(rest)).to.deep.equal(['c'])
+    const response = await get('/plans/schedules?cursor=x')
+    expect(response.status).to.equal(400)
+    expect(await refusalOf(response)).to.include({ param: '/cursor' })
+  })
+
+  const wrong: [string, object, string | undefined][] = [
+    ['no plan', { every_secs: 60 }, '/plan'],
+    ['no time', { plan: CHAIN }, undefined],
+    ['two times', { ...NIGHTLY, every_secs: 60 }, '/cron'],
+    ['no pattern', { ...NIGHTLY, cron: 'every night' }, '/cron'],
+    ['an empty pattern', { ...NIGHTLY, cron: '' }, '/cron'],
+    ['a pattern that never applies', { ...NIGHTLY, cron: '0 0 31 2 *' }, '/cron'],
+    ['an unknown time zone', { ...NIGHTLY, timezone: 'Mars/Olympus' }, '/timezone'],
+    ['a time zone without a pattern', { every_secs: 60, timezone: 'UTC', plan: CHAIN }, '/timezone'],
+    ['0 seconds', { every_secs: 0, plan: CHAIN }, '/every_secs'],
+    ['10^9 seconds', { every_secs: 1e9, plan: CHAIN }, '/every_secs'],
+    ['a plan without steps', { every_secs: 60, plan: { steps: [] } }, '/plan/steps'],
+    ['a plan with a wrong timeout', { every_secs: 60, plan: { ...CHAIN, timeout_secs: 0 } }, '/plan/timeout_secs'],
+  ]
+  for (const [what, body, param] of wrong) {
+    it(`${what} is 400, and nothing is stored`, async () => {
+      const { get, send } = await open()
+      const response = await send('PUT', 'nightly', body)
+      expect(response.status).to.equal(400)
+      const { error } = (await described('PUT', path, response)) as { error: { param?: string } }
+      expect(error.param || undefined).to.equal(param)
+      expect((await get(path)).status).to.equal(404)
+    })
+  }
+
+  it('D7.2: a plan that cannot be carried out is 400 and names the step within the plan', async () => {
+    const { send } = await open()
+    const plan = { steps: [{ id: 'a', prompt: 'x', depends_on: ['b'] }] }
+    const response = await send('PUT', 'nightly', { every_secs: 60, plan })
+    expect((await refusalOf(response)).param).to.match(/^\/plan\/steps\/0/)
+  })
+
+  it('a foreign, an unknown and a malformed name are 404', async () => {
+    await (await open(acme)).send('PUT', 'theirs', NIGHTLY)
+    const { send } = await open()
+    for (const method of ['GET', 'DELETE']) {
+      const [foreign, unknown] = await Promise.all(['theirs', 'nobodys'].map((name) => send(method, name)))
+      expect([foreign?.status, unknown?.status]).to.deep.equal([404, 404])
+      expect(foreign && (await refusalOf(foreign)).message).to.equal(
+        unknown && (await refusalOf(unknown)).message.replace('nobodys', 'theirs'),
+      )
+    }
+    for (const name of ['-a', 'a%20b', 'x'.repeat(65), 'a%2Fb']) {
+      for (const method of ['GET', 'PUT', 'DELETE'])
+        expect((await send(method, name, method === 'PUT' ? NIGHTLY : undefined)).status, name).to.equal(404)
+    }
+    expect(await planning.surface.schedules.get(acme, 'theirs')).to.include({ name: 'theirs' })
+  })
+})

@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { PlanSurface } from '../../services/gateway/routes/plan-surface.ts'
+import { PlanSchedules } from '../../shared/plans/schedules.ts'
+import { MemorySchedules } from '../../shared/queue/memory-schedules.ts'
+import { COLLECTIONS } from '../../shared/store/collections.ts'
+import { createIdempotency } from '../../shared/store/idempotency.ts'
+import { createPlanScheduleStore } from '../../shared/store/plan-schedules.ts'
+import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { executorOf, openProcess, type Process, stepOf } from '../plans/calls-setup.ts'
+
+export const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
+
+export type Planning = Process & {
+  surface: PlanSurface
+  /** Stores a plan of one step that fails, and returns its id. */
+  failed(tenant: TenantId): Promise<string>
+  close(): Promise<void>
+}
+
+/** The real services behind the routes, on a SQLite store, with a queue and a relay that only note what they are told. */
+export async function openPlanning(): Promise<Planning> {
+  const dir = await mkdtemp(join(tmpdir(), 'ae-plans-'))
+  const store = await openSqliteStore({ file: join(dir, 'plans.db'), collections: COLLECTIONS })
+  const process = openProcess(store)
+  const { calls, plans } = process
+  const queue = { add: async () => {} }
+  const timers = new MemorySchedules({ queue, onProblem: () => {} })
+  const schedules = new PlanSchedules({
+    plans,
+    queue,
+    idempotency: createIdempotency(store),
+    now: () => new Date(),
+    store: createPlanScheduleStore(store),
+    schedules: timers,
+  })
+  return Object.assign(process, {
+    surface: { calls, schedules },
+    async failed(tenant: TenantId) {
+      const { plan } = await calls.submit(tenant, CHAIN, { subject: 'anonymous' })
+      const executor = executorOf(plans, tenant, plan.id)
+      await executor.begin()
+      await executor.beginStep('a')
+      await executor.failStep('a', 'main did not answer')
+      await executor.finish()
+      return plan.id
+    },
+    async close() {
+      await timers.close()
+      await store.close()
+      await rm(dir, { recursive: true })
+    },
+  })
+}
