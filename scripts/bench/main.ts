@@ -11,6 +11,7 @@ import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { pacedStreams } from './figures/paced-streams.ts'
+import { planSubmit } from './figures/plan-submit.ts'
 import { routing } from './figures/routing.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
@@ -31,6 +32,7 @@ const FIGURES = [
   flowRunCluster,
   flowAgents,
   dispatchList,
+  planSubmit,
   team,
   coldStart,
   idleMemory,

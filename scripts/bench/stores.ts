@@ -10,8 +10,8 @@ import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import type { Bench } from './bench.ts'
 import type { Measured } from './figure.ts'
 
-/** An empty store, and how many documents its long list shall have. */
-export type BenchStore = { name: string; store: Store; long: number }
+/** Two empty stores, and how many documents a long list shall have. */
+export type BenchStore = { name: string; store: Store; other: Store; long: number }
 
 const SQLITE_LONG = 100_000
 /** As many as fit in the time of a figure. */
@@ -34,25 +34,29 @@ type Use = (store: BenchStore) => Promise<Measured>
 
 async function inSqlite(use: Use, bench: Bench): Promise<Measured> {
   const dir = await mkdtemp(join(tmpdir(), 'agent-engine-bench-'))
-  const store = await openSqliteStore({ file: join(dir, 'bench.db'), collections: COLLECTIONS })
+  const open = (file: string) => openSqliteStore({ file: join(dir, file), collections: COLLECTIONS })
+  const [store, other] = [await open('bench.db'), await open('other.db')]
   try {
-    return await use({ name: 'SQLite', store, long: bench.pick(SQLITE_LONG, QUICK_LONG) })
+    return await use({ name: 'SQLite', store, other, long: bench.pick(SQLITE_LONG, QUICK_LONG) })
   } finally {
-    await store.close()
+    await Promise.all([store.close(), other.close()])
     await rm(dir, { recursive: true })
   }
 }
 
 async function inMongo(url: string, use: Use, bench: Bench): Promise<Measured> {
-  const database = `bench_${randomUUID().slice(0, 8)}`
-  const store = await openMongoStore({ url, database, collections: COLLECTIONS })
+  const names = [newName(), newName()] as const
+  const open = (database: string) => openMongoStore({ url, database, collections: COLLECTIONS })
+  const [store, other] = [await open(names[0]), await open(names[1])]
   try {
-    return await use({ name: 'MongoDB', store, long: bench.pick(MONGO_LONG, QUICK_MONGO_LONG) })
+    return await use({ name: 'MongoDB', store, other, long: bench.pick(MONGO_LONG, QUICK_MONGO_LONG) })
   } finally {
-    await store.close()
-    await dropDatabase(url, database)
+    await Promise.all([store.close(), other.close()])
+    for (const name of names) await dropDatabase(url, name)
   }
 }
+
+const newName = (): string => `bench_${randomUUID().slice(0, 8)}`
 
 async function dropDatabase(url: string, database: string): Promise<void> {
   const client = new MongoClient(url)

@@ -66,6 +66,7 @@ export const ADAPTERS: readonly string[] = [
 export const SIDEWAYS: Record<string, readonly string[]> = {
   engine: ['store', 'providers'],
   customers: ['store', 'engine'],
+  plans: ['broker', 'engine', 'queue', 'store', 'tools'],
   flows: ['broker', 'store', 'engine', 'tenant-config', 'tools'],
   tools: ['schemas'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
@@ -94,6 +95,8 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/broker/redis-link.ts'],
   bullmq: ['shared/queue/bullmq{,-*}.ts'],
+  '@bull-board/*': ['services/ops/**'],
+  croner: ['shared/queue/schedule-times.ts'],
   'jwks-rsa': ['shared/auth/**'],
   jsonwebtoken: ['shared/auth/**'],
   mongodb: ['shared/store/mongo/**'],
@@ -123,6 +126,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/schemas/**', 're2js'],
   ['shared/tools/**', 'shared/schemas/compile.ts'], // It loads ajv.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
+  ['services/ops/open-queues.ts', 'services/{http,ops}/**'], // Most processes are never asked for their queues.
+  ['services/ops/open-queues.ts', 'shared/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['shared/api/**', 'yaml'],

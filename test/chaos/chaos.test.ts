@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { runScript } from '../harness/run-script.ts'
 
 const MAIN = new URL('main.ts', import.meta.url)
-/** It takes three and a half minutes on a machine without other work. */
-const WITHIN_MS = 320_000
+/** It takes four minutes on a machine without other work. */
+const WITHIN_MS = 360_000
 
 describe('the chaos script', function () {
   this.timeout(WITHIN_MS + 5_000)
 
-  it('P1 to P6, P8, P9, P15, P19: in the short form the cluster keeps its promises under faults, durations and sizes aside', async () => {
+  it('P1 to P9, P15, P19: in the short form the cluster keeps its promises under faults, durations and sizes aside', async () => {
     const { code, printed } = await runScript(MAIN, ['--short', '--untimed'], WITHIN_MS)
     expect(code, printed).to.equal(0)
   })

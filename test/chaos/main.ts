@@ -1,6 +1,7 @@
 import { runScenarios } from '../harness/scenarios.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
 import { killExecutor } from './scenarios/kill-executor.ts'
+import { killPlanExecutor } from './scenarios/kill-plan-executor.ts'
 import { killWorker } from './scenarios/kill-worker.ts'
 import { ledgerFence } from './scenarios/ledger-fence.ts'
 import { ledgerKill } from './scenarios/ledger-kill.ts'
@@ -22,6 +23,7 @@ await runScenarios({
     [rollingRestart, tokens],
     [slowReaders],
     [killExecutor],
+    [killPlanExecutor],
   ],
-  takes: { short: '3.5 min', full: 'about an hour' },
+  takes: { short: '4 min', full: 'about an hour' },
 })

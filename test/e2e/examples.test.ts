@@ -11,6 +11,7 @@ import { type Product, startStandalone } from '../support/product.ts'
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 const SESSION = 'support-7'
 const FLOW = '/flows/invoice-total'
+const SCHEDULE = '/plans/schedules/nightly'
 const TOTAL = '{"total":120}'
 const WRITE = '{"path":"notes/a.txt","content":"hello"}'
 
@@ -80,6 +81,16 @@ describe('the examples of the API description, sent to the standalone form', () 
     },
     getDispatch: async () => `/dispatches/${await execution()}`,
     replayDispatch: async () => `/dispatches/${await execution()}/events`,
+    getPlan: plan,
+    cancelPlan: async () => `${await plan()}/cancel`,
+    followPlan: async () => {
+      const path = await plan()
+      await call('POST', `${path}/cancel`)
+      return `${path}/events`
+    },
+    getPlanSchedule: schedule,
+    putPlanSchedule: async () => SCHEDULE,
+    deletePlanSchedule: schedule,
     getSecret: secret,
     putSecret: async () => '/config/secrets/team',
     deleteSecret: secret,
@@ -117,6 +128,17 @@ describe('the examples of the API description, sent to the standalone form', () 
     const stream = await product.run({ prompt: 'hi' })
     await stream.all()
     return `/runs/${stream.runId}`
+  }
+
+  async function plan(): Promise<string> {
+    const { status, text } = await product.call('POST', '/plans/submit', exampleOf('submitPlan'))
+    expect(status, text).to.equal(202)
+    return `/plans/${(JSON.parse(text) as { id: string }).id}`
+  }
+
+  async function schedule(): Promise<string> {
+    await call('PUT', SCHEDULE, exampleOf('putPlanSchedule'))
+    return SCHEDULE
   }
 
   async function secret(): Promise<string> {
@@ -158,7 +180,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     )
     if (isStream) {
       const stream = await product.stream(path, value)
-      expect((await stream.all()).at(-1)?.event).to.be.oneOf(['done', 'result'])
+      expect((await stream.all()).at(-1)?.event).to.be.oneOf(['done', 'result', 'plan_ended'])
     } else {
       const { status, text } = await product.call(method, path, value)
       expect(status, text).to.be.within(200, 299)

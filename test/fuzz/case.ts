@@ -11,6 +11,8 @@ export type Fixtures = {
   flow: string
   trace: string
   entry: string
+  /** A plan that is done. */
+  plan: string
 }
 
 /** Expected status. `any`: the specification does not say; the rules for every answer still apply. */

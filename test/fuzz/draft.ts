@@ -1,6 +1,7 @@
 import type { Random } from '../harness/seed.ts'
 import type { Fixtures } from './case.ts'
 import { flowRequests, type Plain } from './flow-requests.ts'
+import { planRequests } from './plan-requests.ts'
 import { type Headers, request } from './request.ts'
 
 /** A request in parts, so that mutators can change them one by one. */
@@ -38,6 +39,7 @@ function plainRequests(victims: Victims): readonly Plain[] {
   const { session, run, asking, permission } = victims
   return [
     ...flowRequests(victims),
+    ...planRequests(victims),
     { method: 'GET', path: 'v1/health' },
     { method: 'POST', path: 'v1/agent/run', body: ALL_FIELDS },
     { method: 'POST', path: 'v1/agent/run', body: { prompt: PROMPT } },

@@ -16,6 +16,7 @@ const VICTIMS = {
   asking: `run_${'b'.repeat(32)}`,
   permission: `perm_${'c'.repeat(32)}`,
   flow: 'f',
+  plan: 'plan_1',
   trace: `trace_${'0'.repeat(8)}${'d'.repeat(24)}`,
   entry: `mem_${'e'.repeat(32)}`,
 }

@@ -68,7 +68,7 @@ function shown(statuses: readonly Want[]): string {
   return statuses.length > 5 ? `${statuses.length} answers, the last ${statuses.at(-1)}` : statuses.join(', ')
 }
 
-const TERMINAL = new Set(['done', 'error', 'plan_queued', 'result'])
+const TERMINAL = new Set(['done', 'error', 'plan_queued', 'result', 'plan_ended'])
 
 /** A stream must end with a terminal event, unless it was resumed after that event and is empty. */
 function problemsOfStream({ headers, body, isWhole }: Answer): string[] {

@@ -8,6 +8,7 @@ import { ids } from './cases/ids.ts'
 import { methods } from './cases/methods.ts'
 import { paths } from './cases/paths.ts'
 import { pipelines } from './cases/pipelines.ts'
+import { plans } from './cases/plans.ts'
 import { queries } from './cases/queries.ts'
 import { work } from './cases/work.ts'
 
@@ -28,5 +29,6 @@ export const casesFor = (at: Fixtures): Case[] => [
   ...queries(at),
   ...pipelines(at),
   ...flows(at),
+  ...plans(at),
   ...work,
 ]

@@ -24,8 +24,8 @@ export class World {
   }
 
   /**
-   * Creates a session with one exchange, a run that lasts until `leave`, one that waits for a permission until then, and a published
-   * flow that was run once.
+   * Creates a session with one exchange, a run that lasts until `leave`, one that waits for a permission until then, a published
+   * flow that was run once, and a plan that is done.
    */
   async make(session: string): Promise<Fixtures> {
     await this.#json('POST', '/sessions', { session_id: session }).catch(() => {}) // It may exist already.
@@ -33,7 +33,20 @@ export class World {
     const run = await this.#hold(FOREVER, 'text')
     const asking = await this.#hold(ASK, 'permission_request')
     const permission = /"(perm_[0-9a-f]{32})"/.exec(asking.seen)?.[1] ?? ''
-    return { session, run: run.id, asking: asking.id, permission, ...(await this.#makeFlow(session)) }
+    return {
+      session,
+      run: run.id,
+      asking: asking.id,
+      permission,
+      ...(await this.#makeFlow(session)),
+      plan: await this.#makePlan(),
+    }
+  }
+
+  async #makePlan(): Promise<string> {
+    const { id } = await this.#json('POST', '/plans/submit', { steps: [{ id: 'a', prompt: '/say a' }] })
+    await (await this.#ask('GET', `/plans/${id}/events`)).text()
+    return String(id)
   }
 
   async #makeFlow(flow: string): Promise<Pick<Fixtures, 'flow' | 'trace' | 'entry'>> {
@@ -48,7 +61,7 @@ export class World {
   }
 
   /** The fixtures as a client sees them, and the files on disk: hostile requests must not change them. */
-  async snapshot({ session, run, asking, flow, trace }: Fixtures, dataDir: string): Promise<string[]> {
+  async snapshot({ session, run, asking, flow, trace, plan }: Fixtures, dataDir: string): Promise<string[]> {
     const answers = [
       await this.#json('GET', `/sessions/${session}`),
       await this.#json('GET', `/runs/${run}`),
@@ -56,6 +69,7 @@ export class World {
       await this.#json('GET', `/flows/${flow}`),
       await this.#json('GET', `/flows/${flow}/memory`),
       await this.#json('GET', `/dispatches/${trace}`),
+      await this.#json('GET', `/plans/${plan}`),
       await this.#runsAtRest(),
     ]
     const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true })

@@ -2,6 +2,7 @@ import { type Call, transcriptionForm } from '../api.ts'
 import type { Body, Ids } from './ids.ts'
 
 const DEFINITION = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
+const PLAN = { steps: [{ id: 'a', prompt: 'hello' }] }
 
 /** The bodies that name what belongs to somebody, for each route that takes one. A route that is missing here breaks the promise. */
 export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]> = {
@@ -30,6 +31,9 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { input: {}, provider_instance: 'openai-compatible', model: 'm' },
   ],
   'POST /flows/:name/evaluate': ({ instance }) => [undefined, { provider_instance: instance, model: 'm' }],
+  'POST /plans/submit': () => [PLAN, { ...PLAN, parallel: true }],
+  'POST /plans/:id/cancel': () => [undefined],
+  'PUT /plans/schedules/:name': () => [{ every_secs: 86_400, plan: PLAN }],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
 

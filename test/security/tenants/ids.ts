@@ -13,6 +13,8 @@ export const KINDS = [
   'flow_run',
   'key',
   'memory',
+  'plan',
+  'schedule',
 ] as const
 export type Kind = (typeof KINDS)[number]
 export type Ids = Record<Kind, string>
@@ -33,6 +35,8 @@ const PARAMETERS: Record<string, Kind> = {
   '/runs/:run_id': 'run',
   '/flows/:name': 'flow',
   '/dispatches/:id': 'trace',
+  '/plans/:id': 'plan',
+  '/plans/:name': 'schedule',
   '/config/:name of secrets': 'secret',
   '/config/:name of instances': 'instance',
 }

@@ -4,6 +4,7 @@ import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.
 import type { Sink } from '../uploads/sink.ts'
 import { type Ids, random } from './ids.ts'
 import { ownFlow } from './own-flow.ts'
+import { ownPlan } from './own-plan.ts'
 
 /** Texts of the owner's, each unlike any other text. */
 export type Canaries = {
@@ -71,6 +72,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   await ask({ method: 'POST', path: '/config/instances/spare/probe', body: { model: 'm' } })
   await ask({ method: 'POST', path: '/audio/transcriptions', body: transcriptionForm('voice') })
   const flow = await ownFlow({ url, headers, model }, { instance: names.instance, ...texts }, keep)
+  const plan = await ownPlan({ url, headers, model }, texts, keep)
   for (const path of ['/config/engine', `/config/instances/${names.instance}/capabilities`, '/permissions']) {
     await ask({ method: 'GET', path })
   }
@@ -86,13 +88,14 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   const cursors: string[] = []
   const ofConfig = ['/config/instances', '/config/secrets']
   const ofFlows = ['/flows', '/flows/summarize/memory']
-  for (const list of ['/runs', ...ofConfig, ...ofFlows, `/customers/${names.customer}/ledger`]) {
+  const ofPlans = ['/plans', '/plans/schedules']
+  for (const list of ['/runs', ...ofConfig, ...ofFlows, ...ofPlans, `/customers/${names.customer}/ledger`]) {
     const { text } = await ask({ method: 'GET', path: list + SHORT_LIST })
     const { next_cursor: cursor } = JSON.parse(text) as { next_cursor?: string | null }
     if (cursor) cursors.push(cursor)
   }
   return {
-    ids: { ...names, ...flow, session, run: waiting.runId, permission: String(data['id']) },
+    ids: { ...names, ...flow, ...plan, session, run: waiting.runId, permission: String(data['id']) },
     canaries: {
       keys: [secretValue, ownKey, header, backendKey].filter((key) => key !== undefined),
       contents: Object.values(texts),

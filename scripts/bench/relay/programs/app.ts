@@ -23,6 +23,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     transcription: undefined,
     flows: undefined,
     dispatches: undefined,
+    plans: undefined,
     limiter: undefined,
     allowedHosts: undefined,
     metrics: NO_METRICS,

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
+import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
+import type { Guarantee } from '../../harness/guarantee.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
+import type { Random } from '../../harness/seed.ts'
+import { noViolations } from '../checker.ts'
+import { type Member, World } from '../world.ts'
+import { cutSteps, type Fault, planGuarantees, tallyPlans } from './plans/judge.ts'
+import { PlanLoad } from './plans/load.ts'
+import { StepModel } from './plans/model.ts'
+import { killStandalone } from './plans/standalone.ts'
+
+/** A point is a step that a fault cuts off. Rounds are added until there are enough points. */
+type Size = { clients: number; points: number; maxRounds: number; restarts: number }
+
+const SHORT: Size = { clients: 24, points: 10, maxRounds: 1, restarts: 3 }
+const FULL: Size = { clients: 40, points: 300, maxRounds: 30, restarts: 20 }
+
+/** Kills and freezes executors while plans run, and then the standalone form. */
+export const killPlanExecutor: Scenario = {
+  id: 'P7',
+  promise: 'a step of a plan is executed at most once, and every plan ends, whichever executor is killed or frozen',
+  run,
+}
+
+async function run(options: ScenarioOptions): Promise<Guarantee[]> {
+  const size = options.isFull ? FULL : SHORT
+  await ensureMongod(options.say)
+  const guarantees = await Promise.all([breakCluster(options, size), killStandalone(options, size.restarts)])
+  return guarantees.flat()
+}
+
+async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promise<Guarantee[]> {
+  await using mongo = await startMongoSet()
+  await using model = await StepModel.start()
+  const env = { ...model.env, MONGODB_URL: mongo.url }
+  await using world = await World.open({ random, gateways: 2, workers: 0, executors: 2, env })
+  const urlOf = (ofRequest: Random) => ofRequest.pick(world.gateways).url
+  const load = new PlanLoad(urlOf, { name: 'plan', random: random.fork('load') })
+  const stop = new AbortController()
+  const running = load.run(size.clients, stop.signal)
+  const faults: Fault[] = []
+  for (let n = 1; n <= size.maxRounds && cutSteps({ load, model }) < size.points; n++) {
+    await breakExecutors(world, random.fork(`round ${n}`), faults)
+    say(`round ${n}: ${cutSteps({ load, model })} steps cut off; ${tallyPlans(load)}`)
+  }
+  stop.abort()
+  await running
+  say(`at the end: ${cutSteps({ load, model })} steps cut off by ${faults.length} faults; ${tallyPlans(load)}`)
+  return [...planGuarantees({ load, model, faults }, size.points), noViolations(world.check())]
+}
+
+/** Two kills and a freeze in a random order. Another executor replaces one that was killed. */
+async function breakExecutors(world: World, random: Random, faults: Fault[]): Promise<void> {
+  for (const inject of random.shuffle([kill, freeze, kill])) {
+    await sleep(random.between(500, 2_000))
+    const from = Date.now()
+    await inject(world, random)
+    faults.push({ from, until: inject === kill ? from : Date.now() })
+  }
+}
+
+/** The executor that has run the longest has plans to lose. */
+function oldest({ executors: [executor] }: World): Member {
+  if (!executor) throw new Error('there is no executor')
+  return executor
+}
+
+async function kill(world: World): Promise<void> {
+  await world.kill(oldest(world))
+  await world.start('executor')
+}
+
+async function freeze(world: World, random: Random): Promise<void> {
+  const { proc } = oldest(world)
+  await proc.kill('SIGSTOP')
+  await sleep(random.between(5_000, 8_000))
+  await proc.kill('SIGCONT')
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Plan } from '../../../../shared/plan.ts'
+import type { PlanView } from '../../../../shared/plans/view.ts'
+import type { Random } from '../../../harness/seed.ts'
+import { ask } from '../../ask.ts'
+import { randomPlan } from './form.ts'
+
+/** A submitted plan, as it was seen last. */
+export type SeenPlan = {
+  name: string
+  plan: Plan
+  /** `undefined`: no submit was answered. */
+  view: PlanView | undefined
+  /** Changes of a state that must not happen. */
+  problems: string[]
+}
+
+const LOOK_EVERY_MS = 200
+/** Longer than plans may take after a fault. */
+const GIVEN_UP_MS = 60_000
+
+/** Clients that submit one plan after the other, each with a key, and read it until it has ended. */
+export class PlanLoad {
+  readonly plans: SeenPlan[] = []
+  /** Answers to submits that are neither 202 nor those of a process that is down. */
+  readonly refusals: string[] = []
+  readonly #urlOf: (random: Random) => string
+  readonly #name: string
+  readonly #random: Random
+
+  /** `urlOf` chooses the gateway of each request. */
+  constructor(urlOf: (random: Random) => string, { name, random }: { name: string; random: Random }) {
+    this.#urlOf = urlOf
+    this.#name = name
+    this.#random = random
+  }
+
+  /** Resolves when every client's last plan has ended, or after a minute more. */
+  async run(clients: number, signal: AbortSignal): Promise<void> {
+    const client = async (random: Random) => {
+      while (!signal.aborted) await this.#one(random)
+    }
+    await Promise.all(Array.from({ length: clients }, (_, n) => client(this.#random.fork(`client ${n}`))))
+  }
+
+  async #one(random: Random): Promise<void> {
+    const name = `${this.#name}-${this.plans.length}`
+    const seen: SeenPlan = { name, plan: randomPlan(name, random), view: undefined, problems: [] }
+    this.plans.push(seen)
+    for (const deadline = Date.now() + GIVEN_UP_MS; Date.now() < deadline; await sleep(LOOK_EVERY_MS)) {
+      const view = await (seen.view ? this.#read(seen.view.id, random) : this.#submit(seen, random))
+      if (!view) continue
+      seen.problems.push(...changesBetween(seen, view))
+      seen.view = view
+      if (view.ended_at !== null) return
+    }
+  }
+
+  async #submit({ name, plan }: SeenPlan, random: Random): Promise<PlanView | undefined> {
+    const headers = { 'idempotency-key': name }
+    const { status, body } = await ask(this.#urlOf(random), { path: '/plans/submit', body: plan, headers })
+    if (status === 202) return body as PlanView
+    if (status !== 0) this.refusals.push(`${name}: ${status} ${JSON.stringify(body)}`)
+    return undefined
+  }
+
+  async #read(id: string, random: Random): Promise<PlanView | undefined> {
+    const { status, body } = await ask(this.#urlOf(random), { path: `/plans/${id}` })
+    return status === 200 ? (body as PlanView) : undefined
+  }
+}
+
+const FINAL = new Set(['done', 'failed', 'skipped'])
+
+/** What has changed since the last look, and must not: a step's end is final, and only an idempotent one begins again (D7.3). */
+export function changesBetween({ view, plan, name }: SeenPlan, next: PlanView): string[] {
+  if (!view) return []
+  const found = view.id === next.id ? [] : [`${name}: ${view.id} became ${next.id}`]
+  return plan.steps.reduce((all, { id, idempotent = false }) => {
+    const [from = 'pending', to = 'pending'] = [view.step_statuses[id], next.step_statuses[id]]
+    const isBack = FINAL.has(from) ? to !== from : from === 'running' && to === 'pending' && !idempotent
+    return isBack ? [...all, `${name} ${id}: ${from} became ${to}`] : all
+  }, found)
+}

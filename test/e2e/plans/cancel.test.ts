@@ -1,0 +1,123 @@
+import { expect } from 'chai'
+import { heads, planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
+import { inBothForms } from '../../support/product.ts'
+
+/** The time in which a running plan ends after its cancellation (D7.1). */
+const CANCEL_MS = 2_000
+const TIMEOUT_SECS = 1
+
+inBothForms('the end of plans', (startProduct, form) => {
+  // An executor with 8 runs executes one plan at a time.
+  const bench = usePlans(startProduct, form, { RUNS_PER_WORKER: '8' })
+  const { submit, read, ended, begun, events, requestOf } = bench
+
+  beforeEach(() => bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`))
+
+  const cancel = (id: string) => bench.call('POST', `/plans/${id}/cancel`)
+
+  /** Submits a plan whose step `held` gets no answer of the model, and waits until it runs. */
+  async function holding(held: string, plan: object) {
+    bench.product.model.otherwise((request) =>
+      stepIdOf(request) === held ? [{ hang: true }] : `out of ${stepIdOf(request)}`,
+    )
+    const { id } = await submit(plan)
+    await begun(held)
+    return id
+  }
+
+  it('D7.1: a queued plan is cancelled at once and never runs, and the one behind it does', async () => {
+    const running = await holding('a', { steps: [step('a')] })
+    const queued = await submit({ steps: [step('b'), step('c', 'b')] })
+    const behind = await submit({ steps: [step('d')] })
+    const plan = planOf(await cancel(queued.id))
+    expect(plan).to.deep.include({ status: 'cancelled', started_at: null })
+    expect(plan.step_statuses).to.deep.equal({ b: 'skipped', c: 'skipped' })
+    expect(plan).not.to.have.property('step_errors')
+    expect(await read(queued.id)).to.deep.equal(plan)
+    const ends = [...['b', 'c'].map((id) => `step_ended ${id} skipped`), 'plan_ended cancelled']
+    expect(heads(await events(queued.id))).to.deep.equal(ends)
+    await cancel(running)
+    expect(await ended(behind.id)).to.include({ status: 'done' })
+    expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['a', 'd'])
+  })
+
+  it('D7.1: a running plan is cancelled within 2 s through any gateway, and the call to the model is closed', async () => {
+    const steps = [step('a'), step('b', 'a'), step('c', 'b'), step('d', 'c')]
+    for (const gateway of [0, 1]) {
+      bench.product.model.requests.length = 0
+      const id = await holding('b', { steps })
+      const stream = await bench.product.stream(`/plans/${id}/events`)
+      if (gateway === 1) await read(id) // The other gateway gets the next request.
+      const askedAt = performance.now()
+      expect(['running', 'cancelled']).to.include(planOf(await cancel(id)).status)
+      const frames = await stream.all()
+      await requestOf('b').closedByClient
+      expect(performance.now() - askedAt).to.be.below(CANCEL_MS)
+      expect(heads(frames).slice(-4)).to.have.members([
+        'step_ended b failed',
+        'step_ended c skipped',
+        'step_ended d skipped',
+        'plan_ended cancelled',
+      ])
+      const plan = await read(id)
+      expect(plan).to.include({ status: 'cancelled' })
+      expect(plan.step_statuses).to.deep.equal({ a: 'done', b: 'failed', c: 'skipped', d: 'skipped' })
+      expect(plan.step_errors?.['b']).to.include('cancelled')
+      expect(plan.step_outputs).to.deep.equal({ a: 'out of a' })
+      expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['a', 'b'])
+    }
+  })
+
+  it('D7.1: a plan that has ended cannot be cancelled: 409, and it stays as it is', async () => {
+    const { id: done } = await submit({ steps: [step('a')] })
+    await ended(done)
+    const cancelled = await holding('b', { steps: [step('b')] })
+    await cancel(cancelled)
+    await ended(cancelled)
+    for (const [id, status] of [
+      [done, 'done'],
+      [cancelled, 'cancelled'],
+    ] as const) {
+      const before = await read(id)
+      const reply = await cancel(id)
+      expect(reply.status).to.equal(409)
+      expect(reply.body).to.nested.include({ 'error.type': 'conflict_error' })
+      expect(reply.text).to.include(status)
+      expect(await read(id)).to.deep.equal(before)
+    }
+  })
+
+  it('of many cancellations of a running plan each is answered, and it ends once', async () => {
+    const id = await holding('a', { steps: [step('a')] })
+    const replies = await Promise.all(Array.from({ length: 8 }, () => cancel(id)))
+    const statuses = replies.map(({ status }) => status)
+    expect(statuses).to.include(200)
+    expect([200, 409]).to.include.members(statuses)
+    expect(heads(await events(id))).to.deep.equal([
+      'plan_started',
+      'step_started a',
+      'step_ended a failed',
+      'plan_ended cancelled',
+    ])
+  })
+
+  it('D7.1: a plan past its timeout is failed, its running steps too, and the rest is skipped', async () => {
+    const steps = [step('a'), step('b', 'a'), step('c', 'b')]
+    const id = await holding('b', { steps, timeout_secs: TIMEOUT_SECS })
+    const plan = await ended(id)
+    await requestOf('b').closedByClient
+    expect(plan).to.include({ status: 'failed', timeout_secs: TIMEOUT_SECS })
+    expect(plan.step_statuses).to.deep.equal({ a: 'done', b: 'failed', c: 'skipped' })
+    expect(plan.error).to.match(/within its 1 s/)
+    expect(plan.step_errors).to.deep.equal({ b: plan.error })
+    const tookMs = Date.parse(plan.ended_at ?? '') - Date.parse(plan.started_at ?? '')
+    expect(tookMs).to.be.within(TIMEOUT_SECS * 1_000, TIMEOUT_SECS * 1_000 + CANCEL_MS)
+  })
+
+  it('the time that a plan waits in the queue does not count for its timeout', async () => {
+    const running = await holding('a', { steps: [step('a')], timeout_secs: TIMEOUT_SECS + 1 })
+    const { id } = await submit({ steps: [step('b')], timeout_secs: TIMEOUT_SECS })
+    expect(await ended(running)).to.include({ status: 'failed' })
+    expect(await ended(id)).to.include({ status: 'done' })
+  })
+})

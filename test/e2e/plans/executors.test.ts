@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import type { Child } from '../../../scripts/local-services/child.ts'
+import { callApi, initOf, openStream } from '../../support/api-client.ts'
+import { type Cluster, startCluster } from '../../support/cluster.ts'
+import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { useMongo } from '../../support/mongo.ts'
+import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
+import { until } from '../../support/until.ts'
+import { beforeCrash, CRASHING, checkAfterCrash } from './crash.ts'
+
+const START_MS = 60_000
+/** Another executor takes a plan over when the lock of its job has run out, which takes up to 13 s. */
+const TAKEOVER_MS = 40_000
+const FIRED_MS = 10_000
+
+type Planned = { id: string; status: string }
+
+/** The tests build on each other: the cluster begins without an executor. */
+describe('plans and the executors of a cluster', () => {
+  const mongo = useMongo()
+  let model: ModelServer
+  let cluster: Cluster
+  const executors: Child[] = []
+  let calls = 0
+
+  before(async function () {
+    this.timeout(START_MS)
+    model = await startModelServer()
+    const env = {
+      MONGODB_URL: mongo.url,
+      MODEL: 'test-model',
+      MODEL_PROVIDER: 'openai-compatible',
+      MODEL_BASE_URL: model.url,
+      RATE_LIMIT_RPM: '0',
+      DRAIN_SECS: '0',
+    }
+    cluster = await startCluster(env, { executors: 0 })
+  })
+  beforeEach(() => {
+    model.requests.length = 0
+    model.otherwise((request) => `out of ${stepIdOf(request)}`)
+  })
+  after(async () => {
+    await cluster?.close()
+    await model?.close()
+  })
+
+  const start = async () => executors.push(await cluster.startExecutor())
+  const url = (path: string) => `${cluster.urls[calls++ % cluster.urls.length]}${path}`
+  const call = (method: string, path: string, body?: unknown) => callApi(url(path), initOf(method, body))
+  const submit = async (plan: object) => planOf(await call('POST', '/plans/submit', plan), 202)
+  const read = async (id: string) => planOf(await call('GET', `/plans/${id}`))
+  const follow = (id: string) => openStream(url(`/plans/${id}/events`), initOf('GET'))
+  const fired = async () => ((await call('GET', '/plans?limit=200')).body as { plans: Planned[] }).plans
+
+  it('without an executor plans are accepted, wait, and can be cancelled; they run when an executor starts', async () => {
+    const plans = [await submit({ steps: [step('a'), step('b', 'a')] }), await submit({ steps: [step('c')] })]
+    const cancelled = await submit({ steps: [step('d')] })
+    expect(planOf(await call('POST', `/plans/${cancelled.id}/cancel`))).to.include({ status: 'cancelled' })
+    for (const { id } of plans) expect(await read(id)).to.include({ status: 'queued', started_at: null })
+    const stream = await follow(plans[0]?.id ?? '')
+    expect(model.requests).to.be.empty
+
+    await start()
+    expect(heads(await stream.all()).at(-1)).to.equal('plan_ended done')
+    await (await follow(plans[1]?.id ?? '')).all()
+    for (const { id } of plans) expect(await read(id)).to.include({ status: 'done' })
+    expect(model.requests.map(stepIdOf).toSorted()).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('two executors submit one plan for each tick of a schedule', async () => {
+    await start()
+    const { length: earlier } = await fired()
+    const startedAt = Date.now()
+    await call('PUT', '/plans/schedules/each', { every_secs: 1, plan: { steps: [step('tick')] } })
+    const hasFired = async () => (await fired()).length >= earlier + 3
+    await until(hasFired, { what: 'three ticks', withinMs: FIRED_MS, everyMs: 50 })
+    await call('DELETE', '/plans/schedules/each')
+    const ticks = (await fired()).length - earlier
+    expect(ticks).to.be.at.most(Math.floor(Date.now() / 1_000) - Math.floor(startedAt / 1_000))
+    const areDone = async () => (await fired()).every(({ status }) => status === 'done' || status === 'cancelled')
+    await until(areDone, { what: 'the plans of the ticks to end', withinMs: FIRED_MS, everyMs: 50 })
+    expect(model.requests).to.have.length(ticks)
+  })
+
+  it('D7.3: plans of a killed executor go on at another: a step that ran is failed unless it is idempotent', async function () {
+    this.timeout(TAKEOVER_MS)
+    model.otherwise(beforeCrash)
+    const { id } = await submit(CRASHING)
+    const watched = await submit({ steps: [step('held'), step('after', 'held')] })
+    const stream = await follow(watched.id)
+    const areAsked = () => ['once', 'again', 'held'].every((each) => model.requests.map(stepIdOf).includes(each))
+    await until(areAsked, { what: 'the steps to run', withinMs: FIRED_MS })
+    for (const executor of executors.splice(0)) await executor.kill('SIGKILL')
+    model.otherwise((request) => `out of ${stepIdOf(request)}`)
+    await start()
+    expect(heads(await stream.all())).to.deep.equal([
+      'plan_started',
+      'step_started held',
+      'step_ended held failed',
+      'step_ended after skipped',
+      'plan_ended failed',
+    ])
+    const hasEnded = async () => (await read(id)).ended_at !== null
+    await until(hasEnded, { what: 'the other plan to end', withinMs: FIRED_MS, everyMs: 50 })
+    checkAfterCrash(await read(id), model)
+  })
+})

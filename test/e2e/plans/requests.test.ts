@@ -1,0 +1,130 @@
+import { expect } from 'chai'
+import type { PlanView } from '../../../shared/plans/view.ts'
+import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
+import { newSigner } from '../../support/issuer/signer.ts'
+import { planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
+import { inBothForms, type Reply } from '../../support/product.ts'
+
+const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`
+const TWO = { steps: [step('a'), step('b', 'a')] }
+
+const writing = (id: string, path: string) => ({ ...step(id), writes: [path] })
+
+const WRONG: readonly [what: string, plan: unknown, param: string | undefined][] = [
+  ['a cycle', { steps: [step('a', 'c'), step('b', 'a'), step('c', 'b')] }, '/steps/0/depends_on'],
+  ['a step that depends on itself', { steps: [step('a'), step('b', 'b')] }, '/steps/1/depends_on/0'],
+  ['two steps with one id', { steps: [step('a'), step('b'), step('a')] }, '/steps/2/id'],
+  ['two steps with the id __proto__', { steps: [step('__proto__'), step('__proto__')] }, '/steps/1/id'],
+  ['an unknown dependency', { steps: [step('a', 'b')] }, '/steps/0/depends_on/0'],
+  ['a dependency on a name of every object', { steps: [step('a', '__proto__')] }, '/steps/0/depends_on/0'],
+  ['201 steps', { steps: Array.from({ length: 201 }, (_, i) => step(`s${i}`)) }, '/steps'],
+  ['no steps', { steps: [] }, '/steps'],
+  [
+    'one path spelled twice',
+    { parallel: true, steps: [writing('a', 'a//b'), writing('b', './a/b')] },
+    '/steps/1/writes/0',
+  ],
+  ['a path outside the workspace', { parallel: true, steps: [writing('a', '../b')] }, '/steps/0/writes/0'],
+  ['a timeout of 0', { ...TWO, timeout_secs: 0 }, '/timeout_secs'],
+  ['a timeout of 10^9', { ...TWO, timeout_secs: 1e9 }, '/timeout_secs'],
+  ['a step without an id', { steps: [{ prompt: 'x' }] }, '/steps/0/id'],
+  ['a list', [TWO], undefined],
+  ['no body', undefined, undefined],
+]
+
+const errorOf = ({ body }: Reply) => (body as { error: { type: string; message: string; param?: string } }).error
+
+inBothForms('requests for plans', (startProduct, form) => {
+  const issuer = {} as { current: Issuer }
+  before(async () => {
+    issuer.current = await Issuer.start([await newSigner('RS256', 'r1')])
+  })
+  const start: typeof startProduct = (env) =>
+    startProduct({ ...env, OIDC_ISSUER: issuer.current.url, OIDC_AUDIENCE: AUDIENCE })
+  const bench = usePlans(start, form)
+  after(() => issuer.current.close())
+
+  const as = async (client: string) => ({ authorization: `Bearer ${await issuer.current.token(client)}` })
+  const call = async (method: string, path: string, body?: unknown, headers = {}, client = 'acme') =>
+    bench.call(method, path, body, { ...(await as(client)), ...headers })
+  const submit = (plan: unknown, headers = {}, client = 'acme') => call('POST', '/plans/submit', plan, headers, client)
+  const idsOf = async (client: string) => {
+    const { body } = await call('GET', '/plans?limit=200', undefined, {}, client)
+    return (body as { plans: { id: string }[] }).plans.map(({ id }) => id)
+  }
+  const ended = async (id: string, client = 'acme'): Promise<PlanView> => {
+    await (await bench.product.stream(`/plans/${id}/events`, undefined, await as(client))).all()
+    return planOf(await call('GET', `/plans/${id}`, undefined, {}, client))
+  }
+
+  beforeEach(() => bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`))
+
+  for (const [what, plan, param] of WRONG)
+    it(`D7.2: ${what} is 400, and nothing is stored`, async () => {
+      const reply = await submit(plan, {}, 'initech')
+      expect(reply.status, reply.text).to.equal(400)
+      expect(errorOf(reply)).to.include({ type: 'invalid_request_error' })
+      if (param !== undefined) expect(errorOf(reply)).to.include({ param })
+      expect(await idsOf('initech')).to.be.empty
+    })
+
+  it('ids like __proto__ and with dots are ids like any other, up to the outputs in prompts', async () => {
+    const ids = ['__proto__', 'constructor', 'a.b', '$set', 'ä 1']
+    const steps = [...ids.map((id) => step(id)), step('last', ...ids)]
+    const { id } = planOf(await submit({ steps, parallel: true }), 202)
+    const plan = await ended(id)
+    expect(plan.status).to.equal('done')
+    const all = [...ids, 'last']
+    expect(Object.entries(plan.step_statuses)).to.have.deep.members(all.map((each) => [each, 'done']))
+    expect(Object.entries(plan.step_outputs ?? {})).to.have.deep.members(all.map((each) => [each, `out of ${each}`]))
+    const { prompt } = bench.requestOf('last')
+    for (const each of ids) expect(prompt).to.include(`<step_output step="${each}">\nout of ${each}\n`)
+  })
+
+  it('one path is written in two waves, or without parallel, by 200 steps', async () => {
+    const chain = { parallel: true, steps: [writing('a', 'x'), { ...writing('b', './x'), depends_on: ['a'] }] }
+    expect((await ended(planOf(await submit(chain), 202).id)).status).to.equal('done')
+    const many = { steps: Array.from({ length: 200 }, (_, i) => writing(`s${i}`, 'x')) }
+    const { id } = planOf(await submit(many), 202)
+    expect((await call('POST', `/plans/${id}/cancel`)).status).to.equal(200)
+    await ended(id)
+  })
+
+  it('D6.6: requests with one key at the same time, through every gateway, are one plan', async () => {
+    const key = { 'idempotency-key': 'key 1' }
+    const replies = await Promise.all(Array.from({ length: 6 }, () => submit(TWO, key)))
+    const ids = new Set(replies.map((reply) => planOf(reply, 202).id))
+    expect(ids.size).to.equal(1)
+    const replayed = replies.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')
+    expect(replayed).to.have.length(5)
+    const [id = ''] = ids
+    await ended(id)
+    const later = await submit({ ...TWO, unknown: 1 }, key)
+    expect(later.headers.get('idempotency-replayed')).to.equal('true')
+    expect(planOf(later, 202)).to.include({ id, status: 'done' })
+    expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['a', 'b'])
+    const other = await submit({ ...TWO, parallel: true }, key)
+    expect(other.status).to.equal(409)
+    expect(other.body).to.nested.include({ 'error.code': 'idempotency_mismatch' })
+    expect(planOf(await submit(TWO, key, 'umbrella'), 202).id).not.to.equal(id)
+  })
+
+  it('a plan of another tenant is 404 with the words of an unknown one, and stays as it is', async () => {
+    const { id } = planOf(await submit(TWO), 202)
+    const plan = await ended(id)
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/cancel'],
+      ['GET', '/events'],
+    ]) {
+      const [foreign, unknown, malformed] = await Promise.all(
+        [id, NOBODYS, 'plan_x'].map((each) => call(method ?? '', `/plans/${each}${path}`, undefined, {}, 'globex')),
+      )
+      expect([foreign?.status, unknown?.status, malformed?.status]).to.deep.equal([404, 404, 404])
+      expect(foreign?.text.replaceAll(id, NOBODYS)).to.equal(unknown?.text)
+    }
+    expect(await idsOf('globex')).to.be.empty
+    expect(await idsOf('acme')).to.include(id)
+    expect(planOf(await call('GET', `/plans/${id}`))).to.deep.equal(plan)
+  })
+})

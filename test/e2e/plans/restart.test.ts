@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { callApi, initOf, openStream } from '../../support/api-client.ts'
+import { Child } from '../../support/child.ts'
+import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
+import { until } from '../../support/until.ts'
+import { beforeCrash, CRASHING, checkAfterCrash } from './crash.ts'
+
+const MAIN = new URL('../../../services/standalone/main.ts', import.meta.url).pathname
+const FIRED_MS = 10_000
+
+describe('plans of a standalone process that is killed', () => {
+  let dataDir: string
+  let model: ModelServer
+  let url = ''
+  let child: Child | undefined
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-restart-'))
+    model = await startModelServer()
+    model.otherwise((request) => `out of ${stepIdOf(request)}`)
+    await start()
+  })
+  afterEach(async () => {
+    await child?.end('SIGKILL')
+    await model.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  /** Starts the process on the data of the earlier ones. It executes one plan at a time. */
+  async function start(): Promise<void> {
+    child = new Child(process.execPath, [MAIN], {
+      DATA_DIR: dataDir,
+      PORT: '0',
+      OPS_PORT: '0',
+      RATE_LIMIT_RPM: '0',
+      RUNS_PER_WORKER: '8',
+      MODEL: 'test-model',
+      MODEL_PROVIDER: 'openai-compatible',
+      MODEL_BASE_URL: model.url,
+    })
+    url = (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
+  }
+
+  const call = (method: string, path: string, body?: unknown) => callApi(`${url}${path}`, initOf(method, body))
+  const submit = async (plan: object) => planOf(await call('POST', '/plans/submit', plan), 202)
+  const read = async (id: string) => planOf(await call('GET', `/plans/${id}`))
+  const follow = (id: string) => openStream(`${url}/plans/${id}/events`, initOf('GET'))
+  const crash = async () => {
+    await child?.end('SIGKILL')
+    model.otherwise((request) => `out of ${stepIdOf(request)}`)
+    await start()
+  }
+  const begun = (...ids: readonly string[]) => {
+    const areAsked = () => ids.every((id) => model.requests.map(stepIdOf).includes(id))
+    return until(areAsked, { what: `the steps ${ids.join(', ')} to run`, withinMs: FIRED_MS })
+  }
+
+  it('D7.3: after a restart a step that ran is failed unless it is idempotent, and queued plans run', async () => {
+    model.otherwise(beforeCrash)
+    const running = await submit(CRASHING)
+    await begun('once', 'again')
+    const queued = [await submit({ steps: [step('x'), step('y', 'x')] }), await submit({ steps: [step('z')] })]
+    for (const { id } of queued) expect(await read(id)).to.include({ status: 'queued' })
+    await crash()
+    expect(heads(await (await follow(running.id)).all()).at(-1)).to.equal('plan_ended failed')
+    checkAfterCrash(await read(running.id), model)
+    for (const { id } of queued) {
+      await (await follow(id)).all()
+      expect(await read(id)).to.include({ status: 'done' })
+    }
+    expect(model.requests.map(stepIdOf).filter((id) => 'xyz'.includes(id))).to.deep.equal(['x', 'y', 'z'])
+  })
+
+  it('plans that have ended stay as they were, a cancelled one is not run, and schedules go on', async () => {
+    const done = await submit({ steps: [step('a')] })
+    await (await follow(done.id)).all()
+    model.otherwise(() => [{ hang: true }])
+    await submit({ steps: [step('b')] })
+    await begun('b')
+    const cancelled = await submit({ steps: [step('c')] })
+    await call('POST', `/plans/${cancelled.id}/cancel`)
+    const plan = { title: 'tick', steps: [step('tick')] }
+    expect((await call('PUT', '/plans/schedules/each', { every_secs: 1, plan })).status).to.equal(200)
+    const ended = [await read(done.id), await read(cancelled.id)]
+    await crash()
+    expect([await read(done.id), await read(cancelled.id)]).to.deep.equal(ended)
+    await begun('tick')
+    expect(model.requests.map(stepIdOf).filter((id) => id !== 'tick')).to.deep.equal(['a', 'b'])
+  })
+})

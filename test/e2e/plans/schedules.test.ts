@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { step, stepIdOf, usePlans } from '../../support/plans.ts'
+import { inBothForms } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+
+type Planned = { id: string; title?: string; status: string; created_at: string }
+
+const WITHIN_MS = 8_000
+
+const planned = (title: string) => ({ title, steps: [step('a')] })
+
+inBothForms('schedules of plans', (startProduct, form) => {
+  const bench = usePlans(startProduct, form)
+  const { call, ended } = bench
+
+  before(() => bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`))
+
+  const put = (name: string, body: object) => call('PUT', `/plans/schedules/${name}`, body)
+  const putEverySecond = async (name: string, title: string) => {
+    const { status, text } = await put(name, { every_secs: 1, plan: planned(title) })
+    expect(status, text).to.equal(200)
+  }
+  const remove = (name: string) => call('DELETE', `/plans/schedules/${name}`)
+  /** The plans with this title, newest first. */
+  const fired = async (title: string) => {
+    const { body } = await call('GET', '/plans?limit=200')
+    return (body as { plans: Planned[] }).plans.filter((plan) => plan.title === title)
+  }
+  const hasFired = (title: string, times: number) =>
+    until(
+      async () => {
+        const plans = await fired(title)
+        return plans.length >= times && plans
+      },
+      { what: `${times} plans with the title ${title}`, withinMs: WITHIN_MS, everyMs: 50 },
+    )
+
+  it('every second submits one plan for each tick, and it is carried out', async () => {
+    const startedAt = Date.now()
+    await putEverySecond('each', 'each')
+    const [newest] = await hasFired('each', 2)
+    expect((await remove('each')).body).to.deep.equal({ status: 'deleted' })
+    const { length } = await fired('each')
+    // Ticks are the whole seconds since 1970.
+    expect(length).to.be.at.most(Math.floor(Date.now() / 1_000) - Math.floor(startedAt / 1_000))
+    expect(await ended(newest?.id ?? '')).to.deep.include({ status: 'done', step_outputs: { a: 'out of a' } })
+  })
+
+  it('a schedule that is replaced submits the new plan only, and one that is deleted none', async () => {
+    await putEverySecond('changed', 'before')
+    await hasFired('before', 1)
+    await putEverySecond('changed', 'after')
+    const { body } = await call('GET', '/plans/schedules/changed')
+    expect(body).to.deep.include({ name: 'changed', every_secs: 1, plan: planned('after') })
+    await hasFired('after', 1)
+    const { length: before } = await fired('before')
+    await hasFired('after', 2)
+    expect(await fired('before')).to.have.length(before)
+
+    expect((await remove('changed')).status).to.equal(200)
+    await putEverySecond('other', 'other')
+    await hasFired('other', 1)
+    const { length: after } = await fired('after')
+    await hasFired('other', 2)
+    expect(await fired('after')).to.have.length(after)
+    await remove('other')
+    expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [], next_cursor: null })
+  })
+
+  it('a schedule of the future is listed and submits nothing', async () => {
+    const nightly = { cron: '0 3 1 1 *', timezone: 'Europe/Berlin', plan: planned('nightly') }
+    const { body } = await put('nightly', nightly)
+    expect(body).to.deep.include({ name: 'nightly', ...nightly })
+    expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [body], next_cursor: null })
+    expect(await fired('nightly')).to.be.empty
+    expect((await remove('nightly')).status).to.equal(200)
+    expect((await remove('nightly')).status).to.equal(404)
+    expect((await call('GET', '/plans/schedules/nightly')).status).to.equal(404)
+  })
+
+  for (const [what, times, param] of [
+    ['a pattern that is none', { cron: 'every night' }, '/cron'],
+    ['a pattern that never comes', { cron: '0 0 30 2 *' }, '/cron'],
+    ['an unknown time zone', { cron: '0 3 * * *', timezone: 'Mars/Olympus' }, '/timezone'],
+    ['0 seconds', { every_secs: 0 }, '/every_secs'],
+    ['10^9 seconds', { every_secs: 1e9 }, '/every_secs'],
+    ['two times', { cron: '0 3 * * *', every_secs: 60 }, '/cron'],
+    [
+      'a plan that waits for itself',
+      { every_secs: 60, plan: { steps: [step('a', 'a')] } },
+      '/plan/steps/0/depends_on/0',
+    ],
+  ] as const)
+    it(`${what} is 400, and nothing is stored`, async () => {
+      const reply = await put('wrong', { plan: planned('wrong'), ...times })
+      expect(reply.status, reply.text).to.equal(400)
+      expect(reply.body).to.nested.include({ 'error.type': 'invalid_request_error', 'error.param': param })
+      expect((await call('GET', '/plans/schedules/wrong')).status).to.equal(404)
+    })
+})

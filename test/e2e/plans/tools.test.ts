@@ -1,0 +1,80 @@
+import { access, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { planRunId } from '../../../shared/ids.ts'
+import type { Answer, Received } from '../../support/model-server/model-server.ts'
+import { step, stepIdOf, usePlans } from '../../support/plans.ts'
+import { inBothForms } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+
+/** Answers the first request of a step with its calls, and the next with `said`. */
+const calling = (calls: Record<string, Answer>) => (request: Received) =>
+  request.results.length > 0 ? 'said' : (calls[stepIdOf(request)] ?? 'said')
+
+inBothForms('the tools of plans', (startProduct, form) => {
+  const bench = usePlans(startProduct, form, { PLAN_PERMISSIONS: '{"Edit":"deny","Glob":"deny"}' })
+  const { submit, ended, begun } = bench
+
+  const resultsOf = (tool: string) => {
+    const results = bench.product.model.requests.flatMap(({ results: each }) => each)
+    return results.filter(({ id }) => id === tool).map(({ text }) => text)
+  }
+  const tenantDir = () => join(bench.product.dataDir, 'workspaces', 't_default')
+  const folderOf = (id: string) => join(tenantDir(), planRunId(id))
+  const isGone = (path: string) =>
+    access(path).then(
+      () => false,
+      () => true,
+    )
+
+  it('D7.3: the steps share the workspace of their plan, which is removed after its end', async () => {
+    const gate = Promise.withResolvers<void>()
+    const calls = {
+      a: [{ tool: 'Write', input: { path: 'notes/a.txt', content: 'from step a' }, id: 'write' }],
+      b: [{ hold: gate.promise }, { tool: 'Read', input: { path: 'notes/a.txt' }, id: 'read' }],
+    }
+    bench.product.model.otherwise(calling(calls))
+    const { id } = await submit({ steps: [step('a'), step('b', 'a')] })
+    await begun('b')
+    expect(await readFile(join(folderOf(id), 'notes', 'a.txt'), 'utf8')).to.equal('from step a')
+    gate.resolve()
+    const plan = await ended(id)
+    expect(plan).to.deep.include({ status: 'done', step_outputs: { a: 'said', b: 'said' } })
+    expect(resultsOf('read')).to.have.length(1)
+    expect(resultsOf('read')[0]).to.include('from step a')
+    await until(() => isGone(folderOf(id)), { what: 'the folder of the plan to be removed' })
+  })
+
+  it('D7.3: another plan has a workspace of its own', async () => {
+    bench.product.model.otherwise(calling({ a: [{ tool: 'Write', input: { path: 'x', content: 'x' }, id: 'write' }] }))
+    await ended((await submit({ steps: [step('a')] })).id)
+    bench.product.model.otherwise(calling({ b: [{ tool: 'Read', input: { path: 'x' }, id: 'read-x' }] }))
+    await ended((await submit({ steps: [step('b')] })).id)
+    expect(resultsOf('read-x')).to.have.length(1)
+    expect(resultsOf('read-x')[0]).to.match(/no such file|not exist|no file/i)
+    const isEmpty = async () => (await isGone(tenantDir())) || (await readdir(tenantDir())).length === 0
+    await until(isEmpty, { what: 'the folders of both plans to be removed' })
+  })
+
+  it('D7.4: without an entry WebFetch is denied, an entry denies Edit and Glob, and nobody is asked', async () => {
+    const calls = {
+      a: [
+        { tool: 'WebFetch', input: { url: `${bench.product.model.url}/models` }, id: 'fetch' },
+        { tool: 'Write', input: { path: 'a.txt', content: 'one' }, id: 'write' },
+        { tool: 'Edit', input: { path: 'a.txt', old_string: 'one', new_string: 'two' }, id: 'edit' },
+        { tool: 'Glob', input: { pattern: '*' }, id: 'glob' },
+        { tool: 'ExitPlanMode', input: { steps: [step('z')] }, id: 'exit' },
+      ],
+    }
+    bench.product.model.otherwise(calling(calls))
+    const plan = await ended((await submit({ steps: [step('a')] })).id)
+    expect(plan).to.include({ status: 'done' })
+    for (const tool of ['fetch', 'edit', 'glob', 'exit']) {
+      expect(resultsOf(tool), tool).to.have.length(1)
+      expect(resultsOf(tool)[0], tool).to.match(/switched off/)
+    }
+    expect(resultsOf('write')[0]).not.to.match(/switched off/)
+    expect((await bench.call('GET', '/permissions')).body).to.deep.equal({ permissions: [], next_cursor: null })
+    expect(bench.product.model.requests.filter(({ listsModels }) => listsModels)).to.be.empty
+  })
+})
