@@ -153,7 +153,7 @@ export class FlowJobs {
     const { library, memory, compile } = this.#deps
     const definition = await library.definitionOf(tenant, ref)
     if (!definition) throw gone(ref.name)
-    const compiled = await compile(definition)
+    const compiled = await compile(definition, { wasPublished: true })
     if ('problem' in compiled) throw new AppError('upstream', `the flow cannot be run: ${compiled.problem.message}`)
     const { templates, usesMemory } = compiled
     const flow = { ...ref, definition }

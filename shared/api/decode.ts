@@ -21,20 +21,20 @@ export function createDecode(schemas: Schemas): Decode {
     return check
   }
   return (name, bytes) => {
-    const parsed = parse(bytes)
-    if ('refusal' in parsed) return parsed
     const check = checkOf(name)
+    const parsed = parse(bytes, check.maxValues)
+    if ('refusal' in parsed) return parsed
     const value = pick(parsed.value, check.shape)
     const refusal = check.refusalOf(value)
     return refusal ? { refusal } : { value }
   }
 }
 
-function parse(bytes: Uint8Array): Decoded {
+function parse(bytes: Uint8Array, maxValues: number | undefined): Decoded {
   if (bytes.length === 0) return { value: {} } // An absent body counts as an empty object (D2.1).
   if (!isUtf8(bytes)) return refuse('the body is not valid UTF-8')
   const text = new TextDecoder().decode(bytes) // Drops a byte order mark.
-  const flaw = findFlaw(text)
+  const flaw = findFlaw(text, maxValues)
   if (flaw !== undefined) return refuse(flaw)
   const value = parseJson(text)
   if (value === undefined) return refuse('the body is not valid JSON')

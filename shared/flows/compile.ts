@@ -12,13 +12,16 @@ export type FlowProblem = { path: string; message: string }
 export type CompiledFlow = { templates: FlowTemplates; usesMemory: boolean }
 
 /**
- * Checks a definition, for publishing and for execution alike (D6.3). Returns the first problem. Throws when the schemas cannot be
- * checked at the moment.
+ * Checks a definition, for publishing and for execution alike (D6.3). Returns the first problem. A definition that was published has a
+ * little more time. Throws `unavailable` when the schemas cannot be checked at the moment.
  */
-export type CompileFlow = (definition: FlowDefinition) => Promise<CompiledFlow | { problem: FlowProblem }>
+export type CompileFlow = (
+  definition: FlowDefinition,
+  options?: { wasPublished?: boolean },
+) => Promise<CompiledFlow | { problem: FlowProblem }>
 
 type CompilerDeps = {
-  checker: Pick<SchemaChecker, 'problemWith'>
+  checker: Pick<SchemaChecker, 'findUnusable'>
   /** The names of the tools that flows may use. */
   tools: () => readonly string[]
 }
@@ -26,14 +29,14 @@ type CompilerDeps = {
 /** Remembers what it has compiled for as long as the definition object lives. The tools are checked each time: they may come and go. */
 export function createFlowCompiler({ checker, tools }: CompilerDeps): CompileFlow {
   const compiled = new WeakMap<FlowDefinition, CompiledFlow>()
-  return async (definition) => {
+  return async (definition, { wasPublished } = {}) => {
     const toolProblem = findToolProblem(definition, tools())
     if (toolProblem) return { problem: toolProblem }
     const earlier = compiled.get(definition)
     if (earlier) return earlier
     const problem =
       findSubAgentProblem(definition.sub_agents) ??
-      (await findSchemaProblem(definition, checker)) ??
+      (await findSchemaProblem(definition, { checker, wereAccepted: wasPublished })) ??
       findInputProblem(definition)
     const result = problem ? { problem } : compileTemplates(definition)
     if (!('problem' in result)) compiled.set(definition, result)
@@ -67,18 +70,20 @@ function findSubAgentProblem(agents: readonly SubAgentDefinition[]): FlowProblem
 
 async function findSchemaProblem(
   { input_schema: input, output_schema: output, sub_agents: agents }: FlowDefinition,
-  checker: CompilerDeps['checker'],
+  { checker, wereAccepted }: Pick<CompilerDeps, 'checker'> & { wereAccepted: boolean | undefined },
 ): Promise<FlowProblem | undefined> {
   const schemas: (readonly [string, JsonObject])[] = [
     ['/input_schema', input],
     ['/output_schema', output],
     ...agents.map(({ output_schema: schema }, i) => [`/sub_agents/${i}/output_schema`, schema] as const),
   ]
-  for (const [path, schema] of schemas) {
-    const problem = await checker.problemWith(schema)
-    if (problem) return problemAt(`${path}${problem.path}`, problem.message)
-  }
-  return undefined
+  const unusable = await checker.findUnusable(
+    schemas.map(([, schema]) => schema),
+    { wereAccepted },
+  )
+  if (!unusable) return undefined
+  const { at, problem } = unusable
+  return problemAt(`${schemas[at]?.[0]}${problem.path}`, problem.message)
 }
 
 const findInputProblem = ({ input_schema: schema }: FlowDefinition): FlowProblem | undefined =>

@@ -7,30 +7,41 @@ import { sentenceOf } from './problems.ts'
 import { type QueuedTask, type QueueLimits, SchemaQueue, type TaskResult } from './schema-queue.ts'
 import { type Excess, findExcess, type SizeLimits } from './size.ts'
 
-const LIMITS: QueueLimits = { taskMs: 200, totalMs: 280, waitMs: 5_000, maxWaiting: 64, idleMs: 60_000 }
+type Limits = QueueLimits & { newSchemasMs: number }
+
+const LIMITS: Limits = { newSchemasMs: 150, taskMs: 200, totalMs: 280, waitMs: 5_000, maxWaiting: 64, idleMs: 60_000 }
 
 const MIB = 1_024 * 1_024
 const VALUE_LIMITS: SizeLimits = { bytes: 10 * MIB, depth: 64, nodes: 100_000, values: 200_000 }
 
 /** Checks values in threads, which start with the first check. A schema object must not change once it has been checked. */
-export function createSchemaChecker(limits: Partial<QueueLimits> = {}): SchemaChecker {
-  const queue = new SchemaQueue({ ...LIMITS, ...limits })
+export function createSchemaChecker(given: Partial<Limits> = {}): SchemaChecker {
+  const limits = { ...LIMITS, ...given }
+  const queue = new SchemaQueue(limits)
   const identify = createIdentify()
-  const run = async (schema: JsonObject, value?: QueuedTask['value']) => {
+  const run = async (schema: JsonObject, task: Omit<QueuedTask, 'id' | 'schemaText'>): Promise<TaskResult> => {
     const known = identify(schema)
-    if ('unusable' in known) return known
-    const result = await queue.run({ ...known, ...(value && { value }) })
-    return result
+    return 'unusable' in known ? { ...known, tookMs: 0 } : queue.run({ ...known, ...task })
   }
   return {
-    async problemWith(schema) {
-      const result = await run(schema)
-      return 'unusable' in result ? result.unusable : undefined
+    async findUnusable(schemas, { wereAccepted = false } = {}) {
+      const limitMs = wereAccepted ? limits.taskMs : limits.newSchemasMs
+      let leftMs = limitMs
+      for (const [at, schema] of schemas.entries()) {
+        const result = await run(schema, { compileMs: { limit: limitMs, left: leftMs } })
+        if ('unusable' in result) {
+          if (wereAccepted && result.isSlow) throw unusableError(result)
+          return { at, problem: result.unusable }
+        }
+        leftMs = Math.max(0, leftMs - result.tookMs)
+      }
+      return undefined
     },
     async check(schema, value) {
       const excess = findExcess(value, VALUE_LIMITS)
       if (excess) return [{ path: excess.path, message: EXCESS_MESSAGES[excess.breaks] }]
-      const result = await run(schema, { json: JSON.stringify(value) })
+      const compileMs = { limit: limits.taskMs, left: limits.taskMs }
+      const result = await run(schema, { compileMs, value: { json: JSON.stringify(value) } })
       if ('problems' in result) return result.problems
       throw unusableError(result)
     },

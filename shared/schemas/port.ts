@@ -9,8 +9,15 @@ export type SchemaProblem = { path: string; message: string }
  * value can stop the event loop.
  */
 export interface SchemaChecker {
-  /** Says why a schema cannot be used, and what to do; `undefined` when it can. */
-  problemWith(schema: JsonObject): Promise<SchemaProblem | undefined>
+  /**
+   * Says which of the schemas, by its index, is the first that cannot be used, why, and what to do; `undefined` when all can. One time
+   * limit applies to all of them together: 150 ms, and 200 ms for schemas that were accepted before, which may compile more slowly on a
+   * busy machine. Throws `unavailable` when accepted schemas do not compile in time now.
+   */
+  findUnusable(
+    schemas: readonly JsonObject[],
+    options?: { wereAccepted?: boolean | undefined },
+  ): Promise<{ at: number; problem: SchemaProblem } | undefined>
   /**
    * At most ten problems of a value, the first ones; empty when the value is valid. A value that cannot be checked in time has one
    * problem that says so. Throws `invalid_request` for a schema that cannot be used, and `unavailable` for one that does not

@@ -2,21 +2,26 @@ import { AppError, toAppError } from '../errors.ts'
 import type { SchemaProblem } from './port.ts'
 import { type Answer, SchemaThread, type Task } from './schema-thread.ts'
 
-/**
- * `taskMs`: for compiling a schema, and for checking a value; both together take at most `totalMs`. `waitMs`: until a thread begins
- * with a task.
- */
+/** `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. `waitMs`: until a thread begins with a task. */
 export type QueueLimits = { taskMs: number; totalMs: number; waitMs: number; maxWaiting: number; idleMs: number }
 
-/** `isSlow`: the schema did not compile within the limits this time. */
-export type TaskResult = { unusable: SchemaProblem; isSlow?: boolean } | { problems: readonly SchemaProblem[] }
+type Outcome = { unusable: SchemaProblem; isSlow?: boolean } | { problems: readonly SchemaProblem[] }
 
-/** A task, and the JSON text of its schema, which is made only when the thread does not hold the schema. */
-export type QueuedTask = Omit<Task, 'schema'> & { schemaText(): string }
+/** `isSlow`: the schema did not compile within the limits this time. `tookMs`: the time in the thread, without the waiting. */
+export type TaskResult = Outcome & { tookMs: number }
+
+/**
+ * A task, and the JSON text of its schema, which is made only when the thread does not hold the schema. `compileMs.left`: what earlier
+ * schemas have left of a limit that applies to several together.
+ */
+export type QueuedTask = Omit<Task, 'schema'> & { compileMs: { limit: number; left: number }; schemaText(): string }
 
 type Job = QueuedTask & {
   isCompiled: boolean
-  startedAt: number
+  /** The outcome of a first attempt that used up the memory of its thread. */
+  firstOutcome: Outcome | undefined
+  /** `undefined` until a thread begins with it. */
+  startedAt: number | undefined
   resolve(result: TaskResult): void
   reject(error: AppError): void
   timer: NodeJS.Timeout | undefined
@@ -44,7 +49,8 @@ export class SchemaQueue {
     if (this.#isClosed) throw closed()
     if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
     const { promise, resolve, reject } = Promise.withResolvers<TaskResult>()
-    const job: Job = { ...task, isCompiled: false, startedAt: 0, resolve, reject, timer: undefined }
+    const state = { isCompiled: false, firstOutcome: undefined, startedAt: undefined, timer: undefined }
+    const job: Job = { ...task, ...state, resolve, reject }
     job.timer = setTimeout(() => this.#abandon(job), this.#limits.waitMs)
     this.#waiting.push(job)
     this.#next()
@@ -80,9 +86,9 @@ export class SchemaQueue {
   }
 
   #send(thread: SchemaThread, job: Job, schema?: string): void {
-    const { id, value } = job
-    job.startedAt = performance.now()
-    this.#restartTimer(job, this.#limits.taskMs)
+    const { id, value, compileMs } = job
+    job.startedAt ??= performance.now()
+    this.#restartTimer(job, compileMs.left - msSince(job.startedAt))
     thread.send({ id, ...(value && { value }), ...(schema !== undefined && { schema }) })
   }
 
@@ -90,7 +96,7 @@ export class SchemaQueue {
     clearTimeout(job.timer)
     // Answers that came while the event loop was busy are read before the thread is ended.
     const expire = () => setImmediate(() => job.timer === timer && this.#expire(job))
-    const timer = setTimeout(expire, ms)
+    const timer = setTimeout(expire, Math.max(0, ms))
     job.timer = timer
   }
 
@@ -104,13 +110,13 @@ export class SchemaQueue {
     job.isCompiled = true
     if (!job.value) return this.#settle(job, { problems: [] })
     const { taskMs, totalMs } = this.#limits
-    return this.#restartTimer(job, Math.max(0, Math.min(taskMs, totalMs - (performance.now() - job.startedAt))))
+    return this.#restartTimer(job, Math.min(taskMs, totalMs - msSince(job.startedAt)))
   }
 
-  #settle(job: Job, result: TaskResult): void {
+  #settle(job: Job, outcome: Outcome): void {
     clearTimeout(job.timer)
     this.#current = undefined
-    job.resolve(result)
+    job.resolve({ ...outcome, tookMs: msSince(job.startedAt) })
     this.#next()
   }
 
@@ -118,7 +124,12 @@ export class SchemaQueue {
     if (job !== this.#current) return
     void this.#active?.end()
     this.#takeOver()
-    this.#settle(job, tooExpensive(job, `within ${this.#limits.taskMs} ms`))
+    this.#settle(job, job.firstOutcome ?? { ...tooExpensive(job, this.#timeLimit(job)), isSlow: true })
+  }
+
+  #timeLimit({ isCompiled, compileMs: { limit, left } }: Job): string {
+    if (isCompiled) return `within ${this.#limits.taskMs} ms`
+    return left < limit ? `within ${limit} ms together with the schemas before it` : `within ${limit} ms`
   }
 
   /** A task that used up the memory has a result. Every other failure is a bug, and rejects all tasks. */
@@ -127,9 +138,20 @@ export class SchemaQueue {
     if (thread !== this.#active) return
     this.#takeOver()
     const job = this.#current
-    if (isMemory && job) return this.#settle(job, tooExpensive(job, 'in the memory that a check may use'))
+    if (isMemory && job) return this.#repeatOrRefuse(job)
     this.#rejectAll(toAppError(cause))
     this.#next()
+  }
+
+  /** The memory of a thread holds the validators of other schemas too, so a task is refused only when a new thread fails as well. */
+  #repeatOrRefuse(job: Job): void {
+    if (job.firstOutcome) return this.#settle(job, job.firstOutcome)
+    clearTimeout(job.timer)
+    job.firstOutcome = tooExpensive(job, 'in the memory that a check may use')
+    job.isCompiled = false
+    this.#current = undefined
+    this.#waiting.unshift(job)
+    return this.#next()
   }
 
   #takeOver(): void {
@@ -161,13 +183,12 @@ export class SchemaQueue {
   }
 }
 
-function tooExpensive({ isCompiled }: Job, when: string): TaskResult {
+function tooExpensive({ isCompiled }: Job, when: string): Outcome {
   if (isCompiled) return { problems: [{ path: '', message: `cannot be checked ${when}: send a smaller value` }] }
-  return {
-    unusable: { path: '', message: `is too expensive: it cannot be compiled ${when}; simplify it` },
-    isSlow: true,
-  }
+  return { unusable: { path: '', message: `is too expensive: it cannot be compiled ${when}; simplify it` } }
 }
+
+const msSince = (start: number | undefined): number => (start === undefined ? 0 : performance.now() - start)
 
 const busy = () =>
   new AppError('unavailable', 'the server is checking too many schemas; try again in a moment', { retryAfterSecs: 1 })

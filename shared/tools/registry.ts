@@ -63,9 +63,9 @@ async function selectUsable(
   const leftOut: string[] = []
   for (const tool of tools) {
     if (offered.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
-    const problem = isForeign(tool) ? await schemas.problemWith(tool.inputSchema) : undefined
-    if (!problem) offered.set(tool.name, tool)
-    else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([problem])})`)
+    const unusable = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : undefined
+    if (!unusable) offered.set(tool.name, tool)
+    else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
   }
   return { offered: [...offered.values()], leftOut }
 }

@@ -10,6 +10,10 @@ const hasProtoKey = (value: unknown): boolean =>
   value !== null &&
   Object.entries(value).some(([key, inner]) => key === '__proto__' || hasProtoKey(inner))
 
+const countValues = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? 1 + Object.values(value).reduce(sumOf, 0) : 1
+const sumOf = (sum: number, value: unknown): number => sum + countValues(value)
+
 /** Any spelling of a character in a JSON string. */
 const spelled = (text: string, escapes: readonly boolean[]): string =>
   text.replaceAll(/./g, (char, i: number) =>
@@ -55,9 +59,31 @@ describe('the scan of a JSON text before it is parsed', () => {
     )
   })
 
+  it('P13: counts the values of a text exactly, however it is indented', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1), (json, indent) => {
+        const value: unknown = JSON.parse(json)
+        fc.pre(!hasProtoKey(value))
+        const text = JSON.stringify(value, null, indent)
+        const count = countValues(value)
+        expect(findFlaw(text, count)).to.equal(undefined)
+        // A value that is neither a list nor an object is refused later, whatever the limit.
+        if (count > 1)
+          expect(findFlaw(text, count - 1)).to.equal(`the body has more than ${count - 1} values; send less`)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   it('takes time in proportion to the length, whatever the text', () => {
     const size = 4_000_000
-    for (const text of ['"'.repeat(size), '\\'.repeat(size), `"${'\\"'.repeat(size / 2)}`, `"a"${' '.repeat(size)}`]) {
+    for (const text of [
+      '"'.repeat(size),
+      '\\'.repeat(size),
+      `"${'\\"'.repeat(size / 2)}`,
+      `"a"${' '.repeat(size)}`,
+      `[${' '.repeat(size)}`,
+    ]) {
       const start = performance.now()
       findFlaw(text)
       expect(performance.now() - start, text.slice(0, 4)).to.be.lessThan(1_000)

@@ -137,13 +137,14 @@ describe('compiling a flow', () => {
     expect(await compile({ ...definition, sub_agents: nine.slice(1) })).to.have.property('templates')
   })
 
-  it('a definition is checked once, while its tools are checked each time', async () => {
-    let [checks, tools] = [0, ['Read', 'Grep']]
+  it('a definition is checked once, all its schemas together, while its tools are checked each time', async () => {
+    const checked: (readonly JsonObject[])[] = []
+    let tools = ['Read', 'Grep']
     const counting = createFlowCompiler({
       checker: {
-        async problemWith(schema) {
-          checks++
-          return CHECKER.problemWith(schema)
+        async findUnusable(schemas) {
+          checked.push(schemas)
+          return undefined
         },
       },
       tools: () => tools,
@@ -151,7 +152,7 @@ describe('compiling a flow', () => {
     const definition = definitionOf({})
     const first = await counting(definition)
     expect(await counting(definition)).to.equal(first)
-    expect(checks).to.equal(3)
+    expect(checked).to.deep.equal([[INPUT, { type: 'object' }, PRICES.output_schema]])
     tools = ['Read']
     expect(await counting(definition)).to.have.nested.property('problem.path', '/sub_agents/0/tools/0')
     tools = ['Read', 'Grep']
@@ -162,7 +163,7 @@ describe('compiling a flow', () => {
     let isAway = true
     const failing = createFlowCompiler({
       checker: {
-        async problemWith() {
+        async findUnusable() {
           if (isAway) throw new Error('no thread')
           return undefined
         },

@@ -20,9 +20,10 @@ export const OTHER = 't_2' as TenantId
 export const BODY = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 
 /** Refuses the schemas that have the property `broken`; its value is the path. */
-export const CHECKER: Pick<SchemaChecker, 'problemWith'> = {
-  async problemWith({ broken }) {
-    return typeof broken === 'string' ? { path: broken, message: 'is broken' } : undefined
+export const CHECKER: Pick<SchemaChecker, 'findUnusable'> = {
+  async findUnusable(schemas) {
+    const at = schemas.findIndex(({ broken }) => typeof broken === 'string')
+    return at < 0 ? undefined : { at, problem: { path: String(schemas[at]?.['broken']), message: 'is broken' } }
   },
 }
 

@@ -5,7 +5,6 @@ import type { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
 import { createSchemaChecker } from '../../shared/schemas/checker.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
-import type { QueueLimits } from '../../shared/schemas/schema-queue.ts'
 
 const SMALL = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 /** Compiles in a moment; a value of depth n takes 2^n evaluations. */
@@ -33,8 +32,14 @@ describe('the schema checker', () => {
   before(() => process.on('worker', record))
   after(() => process.off('worker', record))
 
-  function open(limits: Partial<QueueLimits> = {}): SchemaChecker {
-    const checker = createSchemaChecker({ taskMs: 10_000, totalMs: 20_000, waitMs: 20_000, ...limits })
+  function open(limits: Parameters<typeof createSchemaChecker>[0] = {}): SchemaChecker {
+    const checker = createSchemaChecker({
+      newSchemasMs: 10_000,
+      taskMs: 10_000,
+      totalMs: 20_000,
+      waitMs: 20_000,
+      ...limits,
+    })
     closing.push(checker)
     return checker
   }
@@ -46,7 +51,7 @@ describe('the schema checker', () => {
 
   it('checks values, and says why a schema cannot be used', async () => {
     const checker = open()
-    expect(await checker.problemWith(SMALL)).to.equal(undefined)
+    expect(await checker.findUnusable([SMALL])).to.equal(undefined)
     expect(await checker.check(SMALL, { a: 'x' })).to.deep.equal([])
     expect(await checker.check(SMALL, { a: 1 })).to.deep.equal([
       { path: '/a', message: 'must be a string, not a number' },
@@ -54,8 +59,10 @@ describe('the schema checker', () => {
     expect(await checker.check(SMALL, undefined)).to.deep.equal([
       { path: '', message: 'must be an object, not undefined' },
     ])
-    expect(await checker.problemWith({ items: { type: 'x' } })).to.include({ path: '/items/type' })
-    expect(await checker.problemWith({ items: { pattern: '(?=a)' } })).to.include({ path: '/items/pattern' })
+    const wrong = await checker.findUnusable([SMALL, { items: { type: 'x' } }, { type: 'x' }])
+    expect(wrong).to.deep.include({ at: 1 }).and.have.nested.property('problem.path', '/items/type')
+    const unwanted = await checker.findUnusable([{ items: { pattern: '(?=a)' } }])
+    expect(unwanted).to.have.nested.property('problem.path', '/items/pattern')
   })
 
   it('throws for a schema that cannot be used, also for one that only the compiler refuses', async () => {
@@ -111,7 +118,7 @@ describe('the schema checker', () => {
     const limits = { taskMs: 150, totalMs: 300 }
     const checker = open(limits)
     const first = nextThread()
-    expect(await checker.problemWith(SMALL)).to.equal(undefined)
+    expect(await checker.findUnusable([SMALL])).to.equal(undefined)
     const ended = once(await first, 'exit')
     expect(threads).to.have.length(2)
     const problems = await checker.check(EXPENSIVE, DEEP)
@@ -124,12 +131,37 @@ describe('the schema checker', () => {
   })
 
   it('a schema that takes too long to compile is too expensive', async () => {
-    const checker = open({ taskMs: 1 })
+    const checker = open({ newSchemasMs: 1, taskMs: 2 })
     const problem = { path: '', message: 'is too expensive: it cannot be compiled within 1 ms; simplify it' }
-    expect(await checker.problemWith(LARGE)).to.deep.equal(problem)
+    expect(await checker.findUnusable([LARGE])).to.deep.equal({ at: 0, problem })
+    const accepted = await refusal(checker.findUnusable([LARGE], { wereAccepted: true }))
+    expect(accepted).to.include({ status: 503, retryAfterSecs: 1 })
+    expect(accepted.message).to.include('it cannot be compiled within 2 ms')
     const error = await refusal(checker.check(LARGE, {}))
     expect(error).to.include({ status: 503, retryAfterSecs: 1 })
     expect(error.message).to.match(/^the schema cannot be used: it is too expensive/)
+  })
+
+  it('several schemas have one time limit together', async () => {
+    const checker = open({ newSchemasMs: 150 })
+    const many = Array.from({ length: 100 }, (_, at) => ({ ...LARGE, description: `schema ${at}` }))
+    expect(await checker.findUnusable(many.slice(0, 1))).to.equal(undefined)
+    const unusable = await checker.findUnusable(many)
+    expect(unusable?.at).to.be.above(0)
+    expect(unusable?.problem.message).to.include('within 150 ms together with the schemas before it')
+  })
+
+  it('a check that fails because its thread holds many other schemas is repeated in a new thread', async () => {
+    const checker = open()
+    const text = { type: 'string', minLength: 1, maxLength: 100 }
+    for (let at = 0; at < 7; at++) {
+      const names = Array.from({ length: 900 }, (_, i) => [`property-${at}-${i}`, text] as const)
+      await checker.check({ properties: Object.fromEntries(names) }, {})
+    }
+    expect(threads).to.have.length(2)
+    const wrong = { items: { anyOf: Array.from({ length: 40 }, (_, at) => ({ const: at })) } }
+    expect(await checker.check(wrong, Array(8_800).fill(-1))).to.have.length(10)
+    expect(threads).to.have.length(3)
   })
 
   it('a check that needs too much memory ends with one problem, and the next one is answered', async () => {
@@ -175,6 +207,6 @@ describe('the schema checker', () => {
     await checker.close()
     await ended
     expect(await waiting).to.include({ status: 503 })
-    expect(await refusal(checker.problemWith(SMALL))).to.include({ status: 503 })
+    expect(await refusal(checker.findUnusable([SMALL]))).to.include({ status: 503 })
   })
 })

@@ -55,7 +55,7 @@ type Admission = { config: TenantConfig; requested: Dispatch; deps: StartDeps }
  */
 async function admit({ flow, request }: Execution, { config, requested, deps }: Admission): Promise<Dispatch> {
   const { compile, checker, executors } = deps
-  const compiled = await compile(flow.definition)
+  const compiled = await compile(flow.definition, { wasPublished: true })
   if ('problem' in compiled) {
     const { path, message } = compiled.problem
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })

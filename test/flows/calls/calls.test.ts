@@ -35,7 +35,7 @@ const CALL = {
   subject: 'anna',
   idempotencyKey: undefined,
 }
-const CHECKER: SchemaChecker = { check: async () => [], problemWith: async () => undefined, close: async () => {} }
+const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => undefined, close: async () => {} }
 const RESULT: FlowAnswer = {
   flow_id: 'summarize',
   flow_version: 3,
@@ -147,7 +147,7 @@ describe('the calls of flows', () => {
   it('check the output once more before they answer', async () => {
     const checker = {
       check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []),
-      problemWith: async () => undefined,
+      findUnusable: async () => undefined,
       close: async () => {},
     }
     const { calls, streams } = createCalls({ checker })
