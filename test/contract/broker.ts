@@ -98,6 +98,27 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await readUntil(reading, /cancelled/)).to.equal(rest)
   })
 
+  it('D4.5: the stream of an ended run opens and ends at once after the last id, and an id above it counts as the last', async () => {
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one' })
+    const last = idsOf(await textOf(frames)).at(-1) ?? 0
+    for (const after of [last, last + 1, 4_294_967_295])
+      for (const broker of [first, other])
+        expect(await textOf(await broker.followRun(TENANT, runId, after))).to.equal('')
+  })
+
+  it('D4.5: an id above the last event of a live run counts as the last: the next event and the end come', async () => {
+    const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/tool Ask {}' })
+    const reading = frames[Symbol.asyncIterator]()
+    const last = idsOf(await readUntil(reading, /permission_request/)).at(-1) ?? 0
+    const followed = await Promise.all([last + 1, 4_294_967_295].map((after) => other.followRun(TENANT, runId, after)))
+    const texts = followed.map(textOf)
+    await first.cancelRun(TENANT, runId)
+    for (const text of await Promise.all(texts)) {
+      expect([idsOf(text), eventsOf(text)]).to.deep.equal([[last + 1], ['error']])
+    }
+    expect(await readUntil(reading, /cancelled/)).to.equal(await texts[0])
+  })
+
   it('D4.6: a session’s messages continue one conversation, through whichever gateway they come', async () => {
     const { session_id: session } = await first.createSession(TENANT)
     await textOf((await first.sendMessage(TENANT, session, { prompt: '/say a' })).frames)

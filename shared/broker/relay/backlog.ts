@@ -75,6 +75,16 @@ export class Backlog {
     return true
   }
 
+  /** Marks the last frame that is held or was taken as the run's last. */
+  end(): void {
+    this.#hasLast = true
+  }
+
+  /** Continues after frame `seq`. Call it while nothing is held. */
+  restartAfter(seq: number): void {
+    this.#seq = seq
+  }
+
   /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, in memory of their own. */
   take(): Frames & { text: Buffer } {
     this.keepAll()

@@ -9,8 +9,14 @@ type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
  * `adoptSession`.
  */
 export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod>]: Inbox[M] } & {
-  [M in StreamMethod]: (...args: [...Parameters<Inbox[M]>, stream: number]) => void
-} & { adoptSession(state: unknown): void }
+  [M in Exclude<StreamMethod, 'followRun'>]: (...args: StreamArgs<M>) => void
+} & {
+  /** Returns the number of the frame after which the stream begins: that of the run's last frame when a higher one was given. */
+  followRun(...args: StreamArgs<'followRun'>): number
+  adoptSession(state: unknown): void
+}
+
+type StreamArgs<M extends StreamMethod> = [...Parameters<Inbox[M]>, stream: number]
 
 export type WorkerMethod = keyof WorkerMethods
 export type CallArgs<M extends WorkerMethod> = Parameters<WorkerMethods[M]>

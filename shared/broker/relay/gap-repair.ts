@@ -1,8 +1,7 @@
 export type GapLimits = {
-  /** How long a gap may stay open before the repair gives up. */
-  gapMs: number
-  /** Time between two requests for the missing frames. */
+  /** Time from the first request for the missing frames to the second. It doubles after each request, up to `maxAskAgainMs`. */
   askAgainMs: number
+  maxAskAgainMs: number
 }
 
 /** Why frames are missing: lost on the way from the worker, or dropped here because the client did not read. */
@@ -13,28 +12,25 @@ export type GapRepairHooks = {
   request(): boolean
   /** Called when frames were lost on the way, and when they have come. Not called for dropped frames. */
   onGap(state: 'asked' | 'repaired'): void
-  /** Called when the missing frames did not come within `gapMs`. */
-  onGivenUp(): void
 }
 
 /**
- * Requests the missing frames of one stream until they come.
+ * Requests the missing frames of one stream until they come. It has no time limit: a worker that is a member keeps the frames of
+ * its streams, and says so when it no longer has them. The end of a worker's membership ends its streams.
  *
- * | State  | Event                                    | Next state                        |
- * |--------|------------------------------------------|-----------------------------------|
- * | idle   | `start`                                  | asking: the frames are requested  |
- * | asking | `askAgainMs` have passed                 | asking: they are requested again  |
- * | asking | `gapMs` have passed                      | idle: `onGivenUp` is called       |
- * | asking | `filled` (they came), `stop`             | idle                              |
+ * | State  | Event                                    | Next state                                              |
+ * |--------|------------------------------------------|---------------------------------------------------------|
+ * | idle   | `start`                                  | asking: the frames are requested                        |
+ * | asking | the time since the last request is over  | asking: they are requested again, and the time doubles  |
+ * | asking | `filled` (they came), `stop`             | idle                                                    |
  *
- * The `gapMs` are counted from the start, or from the last request that could not be sent: an outage of Redis does not end the
- * stream.
+ * The time does not double after a request that could not be sent.
  */
 export class GapRepair {
   readonly #hooks: GapRepairHooks
   readonly #limits: GapLimits
   #cause: GapCause | undefined
-  #sinceMs = 0
+  #waitMs = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(hooks: GapRepairHooks, limits: GapLimits) {
@@ -52,7 +48,7 @@ export class GapRepair {
     if (this.#cause) return
     this.#cause = cause
     if (cause === 'lost') this.#hooks.onGap('asked')
-    this.#sinceMs = performance.now()
+    this.#waitMs = this.#limits.askAgainMs
     this.#ask()
   }
 
@@ -69,14 +65,9 @@ export class GapRepair {
     clearTimeout(this.#timer)
   }
 
-  #ask(): void {
-    if (!this.#hooks.request()) this.#sinceMs = performance.now()
-    this.#timer = setTimeout(this.#askAgain, this.#limits.askAgainMs).unref()
-  }
-
-  readonly #askAgain = (): void => {
-    if (performance.now() - this.#sinceMs < this.#limits.gapMs) return this.#ask()
-    this.stop()
-    this.#hooks.onGivenUp()
+  readonly #ask = (): void => {
+    const isSent = this.#hooks.request()
+    this.#timer = setTimeout(this.#ask, this.#waitMs).unref()
+    if (isSent) this.#waitMs = Math.min(this.#waitMs * 2, this.#limits.maxAskAgainMs)
   }
 }

@@ -105,13 +105,15 @@ export class Outbox {
 
   /**
    * Sends the heartbeat: for each stream the number of the last frame packed, so the receiver notices when the latest frames were
-   * lost. For a run that waits for its reader it also asks for the read position, because the report of it may have been lost.
+   * lost. The end of a run is repeated until its stream is detached. For a run that waits for its reader it also asks for the read
+   * position, because the report of it may have been lost.
    */
   sendBeat(): void {
     if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
     const body = Buffer.allocUnsafe(this.#streams.size * 8)
     let at = 0
-    for (const [stream, { seq, isTooFarBehind }] of this.#streams) {
+    for (const [stream, { seq, isTooFarBehind, state }] of this.#streams) {
+      if (state === 'ended') this.#dirty.add(stream)
       if (isTooFarBehind) this.send(record(RECORD.askReadPosition, { stream }))
       body.writeUInt32LE(stream, at)
       at = body.writeUInt32LE(seq, at + 4)
@@ -179,8 +181,9 @@ export class Outbox {
   #takeFrames(stream: number): WireRecord | undefined {
     this.#dirty.delete(stream)
     const cursor = this.#streams.get(stream)
-    if (!cursor || stateOf(cursor) !== 'ready') return undefined
+    if (!cursor || stateOf(cursor) === 'waiting') return undefined
     const before = cursor.seq
+    if (stateOf(cursor) === 'ended') return record(RECORD.frames, { stream, seq: before + 1, flags: LAST })
     const frames = cursor.take()
     if (!frames) {
       this.detach(stream)

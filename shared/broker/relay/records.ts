@@ -20,7 +20,7 @@ export const RECORD = {
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 
-/** Flag of a `frames` record: it contains the run's last frame. */
+/** Flag of a `frames` record: it contains the run's last frame, or without a frame that the run ended with frame `seq - 1`. */
 export const LAST = 1
 
 /** Flag of a `call` record: the caller is a worker, so the reply goes to a worker's channel. */

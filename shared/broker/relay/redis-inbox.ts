@@ -3,8 +3,8 @@ import { AnsweredCalls, type CallArgs, type CallResult, readCall, type WorkerMet
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
-/** Sends the frames of a cursor to a gateway, under the gateway's number of the stream. */
-type Follow = (gateway: number, stream: number, cursor: FrameCursor) => void
+/** Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin. */
+type Follow = (gateway: number, stream: number, cursor: FrameCursor) => number
 
 /** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
 export class RedisInbox {
@@ -14,7 +14,11 @@ export class RedisInbox {
 
   constructor(transport: RedisTransport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
-    this.#methods = methodsOf((gateway, stream, cursor) => transport.outbox('gateway', gateway).attach(stream, cursor))
+    this.#methods = methodsOf((gateway, stream, cursor) => {
+      const { seq } = cursor // Read first: frames may be taken as soon as it is attached.
+      transport.outbox('gateway', gateway).attach(stream, cursor)
+      return seq
+    })
   }
 
   onRecord(from: number, received: ReceivedRecord): void {

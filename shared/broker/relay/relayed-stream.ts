@@ -18,7 +18,12 @@ export type RelayedStreamHooks = {
 export type StreamLimits = BacklogLimits & GapLimits
 
 /** With `maxHeldBytes` and the buffers of its connection, a client that does not read costs 256 KiB. */
-export const STREAM_LIMITS: StreamLimits = { maxHeldBytes: 192 * 1024, burstMs: 500, gapMs: 2_000, askAgainMs: 400 }
+export const STREAM_LIMITS: StreamLimits = {
+  maxHeldBytes: 192 * 1024,
+  burstMs: 500,
+  askAgainMs: 400,
+  maxAskAgainMs: 3_200,
+}
 
 /** The read position is reported at these distances, well before the worker's journal would wait for it (`JOURNAL_LIMITS`). */
 const REPORT_EVENTS = 512
@@ -40,6 +45,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #unreportedBytes = 0
   /** The reader has taken everything and waits for more. */
   #isAwaited = false
+  #hasAccepted = false
   #isClosed = false
   #failure: ReaderFailure | undefined
   #hasSentFailure = false
@@ -55,7 +61,6 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
       {
         request: () => hooks.requestResend(this.seq),
         onGap: hooks.onGap,
-        onGivenUp: () => this.fail('stream_gap'),
       },
       limits,
     )
@@ -66,6 +71,17 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     return this.#backlog.seq
   }
 
+  /**
+   * Handles the worker's answer that the stream begins after frame `seq`: the run has no frame of the number that the client named
+   * (D4.5). Ignored when frames were accepted before the answer came.
+   */
+  startAfter(seq: number): void {
+    if (this.#isOver || this.#hasAccepted || seq >= this.seq) return
+    this.#backlog.restartAfter(seq)
+    this.#readSeq = seq
+    this.#reportedSeq = seq
+  }
+
   /** Receives the frames `seq` to `seq + count - 1`. Returns whether they were accepted. */
   accept(frames: ReceivedFrames & { seq: number }): boolean {
     if (this.#isOver || frames.seq + frames.count - 1 <= this.seq) return false
@@ -74,6 +90,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
       return false
     }
     if (!this.#backlog.add(frames, this.#isAwaited)) return false
+    this.#hasAccepted = true
     this.#repair.filled()
     this.#scheduleWake()
     return true
@@ -82,6 +99,15 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   /** Handles a heartbeat: the worker has sent frames up to `seq`. Shows a loss that no later frame would show. */
   onBeat(seq: number): void {
     if (seq > this.seq && !this.#isOver) this.#repairLoss()
+  }
+
+  /** Handles the message that the run has ended with frame `seq`. */
+  onEnded(seq: number): void {
+    if (this.#isOver) return
+    if (seq > this.seq) return this.#repairLoss()
+    this.#backlog.end()
+    this.#repair.filled()
+    this.#scheduleWake()
   }
 
   /** Handles the worker's answer that it no longer has the next frame. */

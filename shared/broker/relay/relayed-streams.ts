@@ -73,7 +73,9 @@ export class RelayedStreams {
     if (type === RECORD.gap) return open.stream.onGone()
     if (type === RECORD.askReadPosition) return open.stream.reportRead()
     if (type !== RECORD.frames) return
-    const isAccepted = open.stream.accept({ seq, count, body, isLast: (flags & LAST) > 0 })
+    const isLast = (flags & LAST) > 0
+    if (count === 0 && isLast) return open.stream.onEnded(seq - 1)
+    const isAccepted = open.stream.accept({ seq, count, body, isLast })
     if (isAccepted) this.#deps.metrics.count('frames_relayed', count)
   }
 

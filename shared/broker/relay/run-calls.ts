@@ -57,7 +57,8 @@ export class RunCalls implements ExecutorCalls {
     const { epoch, tenant, runId } = place
     const { number, stream } = this.#deps.streams.open(epoch, after)
     try {
-      await this.#call(place, 'followRun', [tenant, runId, after, number])
+      const startsAfter: number | null = await this.#call(place, 'followRun', [tenant, runId, after, number])
+      stream.startAfter(startsAfter ?? after) // A worker of an older release answers null.
       return stream
     } catch (cause) {
       await stream.return()

@@ -141,13 +141,22 @@ describe('outbox', () => {
     expect(String(sent[0]?.[0]?.body)).to.match(/^id: 2\n[^]*\n\nid: 3\n/)
   })
 
-  it('an ended run that is followed from its last frame sends nothing', async () => {
-    const { outbox, sent } = setUp()
+  it('D4.5: an ended run that is followed from its last frame sends its end, and repeats it with each heartbeat', async () => {
+    const { outbox, sent, messages, publishNext } = setUp()
     const journal = newJournal()
     journal.append(errorEvent('cancelled', 'x'))
     outbox.attach(4, journal.follow(1))
     await turns()
-    expect([sent, outbox.streamCount]).to.deep.equal([[], 1])
+    expect(sent.map(framesOf)).to.deep.equal([[{ stream: 4, seq: 2, count: 0, flags: LAST }]])
+    await publishNext()
+    outbox.sendBeat()
+    await turns()
+    expect(messages().at(-1)).to.deep.equal([RECORD.beat, RECORD.frames])
+    await publishNext()
+    outbox.detach(4)
+    outbox.sendBeat()
+    await turns()
+    expect(messages()).to.have.length(2)
   })
 
   it('records go ahead of frames in a message', async () => {

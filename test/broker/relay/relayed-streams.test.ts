@@ -3,6 +3,7 @@ import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from '../.
 import { STREAM_LIMITS } from '../../../shared/broker/relay/relayed-stream.ts'
 import { RelayedStreams, type StreamsDeps } from '../../../shared/broker/relay/relayed-streams.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/metrics.ts'
+import { until } from '../../support/until.ts'
 
 function setUp({ isRedisUnreachable = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []
@@ -181,14 +182,28 @@ describe('relayed streams', () => {
     expect([sent, counted]).to.deep.equal([[], {}])
   })
 
-  it('a gap ends its stream only while the worker can be asked', async () => {
+  it('a gap does not end its stream while the worker is a member', async () => {
     let checks = 0
-    const isRedisUnreachable = () => ++checks < 15
-    const { streams, counted } = setUp({ isRedisUnreachable, limits: { ...STREAM_LIMITS, gapMs: 200, askAgainMs: 20 } })
+    const isRedisUnreachable = () => ++checks % 2 === 0
+    const { streams, sent, counted } = setUp({
+      isRedisUnreachable,
+      limits: { ...STREAM_LIMITS, askAgainMs: 1, maxAskAgainMs: 1 },
+    })
     const { number, stream } = streams.open(7, 0)
+    const next = stream.next()
     streams.onRecord(7, beatOf(number, 1))
-    expect(String((await stream.next()).value?.text)).to.include('stream_gap')
-    expect([checks > 15, counted]).to.deep.equal([true, { gaps_asked: 1, gaps_lost: 1 }])
+    await until(() => sent.length > 20, { what: '20 requests', everyMs: 1, lastSeen: () => sent.length })
+    streams.fail('worker_lost', 7)
+    expect(String((await next).value?.text)).to.include('worker_lost')
+    expect(counted).to.deep.equal({ gaps_asked: 1, streams_lost: 1 })
     await stream.return()
+  })
+
+  it('D4.5: an empty record with the flag of the last frame ends its stream', async () => {
+    const { streams } = setUp()
+    const { number, stream } = streams.open(7, 3)
+    const next = stream.next()
+    streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 4, count: 0, flags: LAST }))
+    expect((await next).done).to.equal(true)
   })
 })

@@ -99,6 +99,10 @@ function guaranteesOf(clients: readonly ChainClient[], { world, size, faults, ga
     count('reordering', 'reorderings'),
     count('duplicate', 'duplicates'),
     count('change', 'changed events'),
+    none(
+      'streams cut with stream_gap, although their journals live',
+      cuts.filter((cut) => cut === 'stream_gap').length,
+    ),
     allOf('streams complete in the end', readers.filter(({ isWhole }) => isWhole).length, streams),
     {
       title: 'streams cut with an error event',

@@ -15,6 +15,9 @@ export type ChainRequest = {
   everyMs: number
 }
 
+/** The part of a `World` that a client needs. */
+export type ChainWorld = Pick<World, 'record'> & { gateways: readonly Pick<Member, 'name' | 'url'>[] }
+
 const CONNECTIONS = 10
 const RETRY_MS = 100
 
@@ -24,12 +27,12 @@ export class ChainClient {
   /** How each attempt but the last ended: an error code, the status of a refusal, or `reset`. */
   readonly cuts: string[] = []
   connections = 0
-  readonly #world: World
+  readonly #world: ChainWorld
   readonly #request: ChainRequest
   #run = ''
   #refusal = ''
 
-  constructor(world: World, chained: ChainRequest) {
+  constructor(world: ChainWorld, chained: ChainRequest) {
     this.#world = world
     this.#request = chained
     this.reader = new ChainReader(chained.name, chained.count)
@@ -46,7 +49,7 @@ export class ChainClient {
     }
   }
 
-  async #readThrough({ name: gateway, url }: Member): Promise<void> {
+  async #readThrough({ name: gateway, url }: Pick<Member, 'name' | 'url'>): Promise<void> {
     const stream = `${this.#request.name} ${this.connections}`
     const after = this.reader.lastSeq
     this.reader.resume()
@@ -85,11 +88,12 @@ export class ChainClient {
   /** Records all frames of a connection as one entry, since the reader has checked them one by one. */
   #recordFrames(stream: string, after: number): void {
     const { lastSeq, terminal } = this.reader
-    const upTo = terminal ? Math.min(lastSeq, terminal.seq - 1) : lastSeq
+    const upTo = terminal && !terminal.repeats ? Math.min(lastSeq, terminal.seq - 1) : lastSeq
     if (upTo > after) this.#record({ kind: 'frame', stream, seq: after + 1, lastSeq: upTo, event: 'many' })
     if (!terminal) return
-    const { seq, event, code } = terminal
-    this.#record({ kind: 'frame', stream, seq, event, isTerminal: true, ...(code && { code }) })
+    const { seq, event, code, repeats } = terminal
+    const marks = { isTerminal: true, ...(code && { code }), ...(repeats && { repeats }) }
+    this.#record({ kind: 'frame', stream, seq, event, ...marks })
   }
 
   #record(entry: object): void {

@@ -15,8 +15,8 @@ export class ChainReader {
   readonly faults: { fault: Fault; what: string }[] = []
   lastSeq = 0
   frames = 0
-  /** The terminal event of the current connection. */
-  terminal: { event: string; code: string | undefined; seq: number } | undefined
+  /** The terminal event of the current connection. `repeats`: its number is that of the frame before it, as a gateway's own error has. */
+  terminal: { event: string; code: string | undefined; seq: number; repeats: boolean } | undefined
   readonly #chain: Chain
   readonly #count: number
   #rest = ''
@@ -55,9 +55,10 @@ export class ChainReader {
       return
     }
     const event = block.slice(at + EVENT.length, block.indexOf('\n', at))
-    if (TERMINAL.has(event)) this.terminal = { event, code: /"code":"(\w+)"/.exec(block)?.[1], seq }
     // A gateway's own error repeats the last number (D4.2).
-    if (!(event === 'error' && seq === this.lastSeq)) this.#number(seq)
+    const repeats = event === 'error' && seq === this.lastSeq
+    if (TERMINAL.has(event)) this.terminal = { event, code: /"code":"(\w+)"/.exec(block)?.[1], seq, repeats }
+    if (!repeats) this.#number(seq)
     if (event === 'text') this.#block(block.slice(at + BLOCK.length, -TEXT_END.length))
   }
 
