@@ -2,7 +2,7 @@ import type { Config } from '../../shared/config/config.ts'
 import { PlanSchedules } from '../../shared/plans/schedules.ts'
 import type { Consume, Job } from '../../shared/queue/port.ts'
 import { unattended } from '../../shared/tools/unattended.ts'
-import { createCanAct } from '../runs/can-act.ts'
+import { createActing } from '../runs/acting.ts'
 import { createWorkspaces } from '../runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
 import { Executor, type JobWork } from './executor.ts'
@@ -32,7 +32,7 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   const tools = {
     toolBox: unattended(toolBox, config.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
-    canAct: createCanAct(fence, metrics),
+    ...createActing(fence, metrics),
   }
   const models = await openModelSource(config, tenantConfig, log)
   const all = { ...parts, tools, workspaces, executor, models }

@@ -26,7 +26,7 @@ export type OpenParts = {
 
 /** `tools` are those that ask nobody. */
 export type ExecutorParts = OpenParts & {
-  tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct'>
+  tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Workspaces
 }
 

@@ -14,7 +14,7 @@ import type { Workspaces } from '../runs/workspaces.ts'
 export type PlanStepsDeps = {
   models: ModelSource
   /** Their policies ask nobody (`unattended`). */
-  tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct'>
+  tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'open'>
   maxTurns: number
   log: Log

@@ -76,23 +76,20 @@ async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording
   }
 }
 
-/** No other process takes this worker's place within this time after the fence closes, so a write may take that long. */
-const FENCE_SLACK_MS = 1_000
-
 /** Writes the run's entry. When that fails, returns the error that ends the run instead. */
 async function record(
   output: string,
   { run, signal, prompt, line, fence, log }: Recording,
 ): Promise<AgentEvent | undefined> {
-  const mayWriteMs = () => (fence.isHeld() && !signal.aborted ? FENCE_SLACK_MS : 0)
+  const mayWriteUntil = () => (signal.aborted ? -Infinity : fence.heldUntil())
   while (true) {
     await fence.whenHeld(signal)
     if (signal.aborted) return abortEvent(signal)
     try {
-      await line.record({ run_id: run.id, input: prompt, output, mayWriteMs })
+      await line.record({ run_id: run.id, input: prompt, output, mayWriteUntil })
       return undefined
     } catch (cause) {
-      if (mayWriteMs() === 0) continue
+      if (performance.now() >= mayWriteUntil()) continue
       log.warn('a run could not be recorded', { run_id: run.id, cause })
       return errorEvent('storage_unavailable', 'the run could not be recorded: the store is unreachable')
     }

@@ -12,7 +12,7 @@ import type { Run } from '../runs/run.ts'
 /** The resources that all runs of a worker share. */
 export type EngineOptions = {
   models: ModelSource
-  tools: Pick<Tools, 'toolBox' | 'canAct' | 'maxOutputChars'>
+  tools: Pick<Tools, 'toolBox' | 'canAct' | 'mayAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
   onToolBug(run: Run, toolName: string, cause: unknown): void

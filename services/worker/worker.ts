@@ -4,7 +4,7 @@ import { type CustomerIdentity, CustomerLine, type LineStore } from '../../share
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
-import { createCanAct } from '../runs/can-act.ts'
+import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
 import { Runs } from '../runs/runs.ts'
 import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
@@ -133,7 +133,7 @@ function createPrepare(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
   const { models, toolBox, permissions, limits, fence, log, metrics } = deps
   return createPrepareRun({
     models,
-    tools: { toolBox, canAct: createCanAct(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
+    tools: { toolBox, ...createActing(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, metrics),
     workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),

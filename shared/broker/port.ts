@@ -176,12 +176,14 @@ export interface PermissionStore {
 export interface Fence {
   /** Computed at each call from the time of the last renewal: a process that was suspended gets `false` as soon as it continues. */
   isHeld(): boolean
+  /** When the lease ends unless it is renewed, by `performance.now()`; `-Infinity` when it is not held. */
+  heldUntil(): number
   /** Resolves when the lease is held, or when `signal` is aborted. */
   whenHeld(signal: AbortSignal): Promise<void>
 }
 
 /** The fence of the standalone form, where no other process can take over. */
-export const ALWAYS_HELD: Fence = { isHeld: () => true, whenHeld: async () => {} }
+export const ALWAYS_HELD: Fence = { isHeld: () => true, heldUntil: () => Infinity, whenHeld: async () => {} }
 
 /**
  * Receives the commands of the `Broker` in the process that owns the session or run, and throws the same errors. The caller

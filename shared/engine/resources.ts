@@ -36,6 +36,8 @@ export type Tools = {
    * its lease is in doubt (shared/broker/README.md "Membership and leases"), and to false when the run has ended.
    */
   canAct(signal: AbortSignal): Promise<boolean>
+  /** Whether this process may act at this moment. Tools read it again right before each effect. */
+  mayAct(): boolean
   /** Called when a tool has thrown, which is a bug of the tool. */
   onToolBug(toolName: string, cause: unknown): void
 }

@@ -125,8 +125,18 @@ async function askFor(
 function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }: Step): ToolContext {
   const report = (progress: number, detail: string) =>
     events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
-  return { ...tools.services, workspace: tools.workspace(), signal, report, agents }
+  const assertMayAct = () => {
+    signal.throwIfAborted()
+    if (!tools.mayAct()) throw mayNotAct()
+  }
+  return { ...tools.services, workspace: tools.workspace(), signal, assertMayAct, report, agents }
 }
+
+const mayNotAct = () =>
+  new AppError(
+    'unavailable',
+    'The call was not made, because this server lost its connection to the others. Try again.',
+  )
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
+import { Agent, DecoratorHandler, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
 import { type AddressPolicy, checkUrl } from './address-policy.ts'
 import { createGuardedConnector } from './egress-connector.ts'
 import { compressed, type ExchangeLimits, toEgressFailure, toFetchFailure, tooLarge } from './failures.ts'
@@ -33,8 +33,10 @@ export function createEgress(options: EgressOptions): Egress {
 async function send(target: URL, request: EgressRequest, dispatcher: Dispatcher): Promise<EgressResponse> {
   const deadline = AbortSignal.timeout(request.timeoutMs)
   const limits = { host: target.host, signal: request.signal, deadline, maxBytes: request.maxBytes }
+  const { beforeSend } = request
+  const sender = beforeSend ? dispatcher.compose(checkBeforeSend(beforeSend)) : dispatcher
   try {
-    const { statusCode, headers, body } = await dispatcher.request({
+    const { statusCode, headers, body } = await sender.request({
       origin: target.origin,
       path: `${target.pathname}${target.search}`,
       method: request.method ?? 'GET',
@@ -52,6 +54,24 @@ async function send(target: URL, request: EgressRequest, dispatcher: Dispatcher)
   } catch (cause) {
     throw toEgressFailure(cause, limits)
   }
+}
+
+const checkBeforeSend =
+  (check: () => void): Dispatcher.DispatcherComposeInterceptor =>
+  (dispatch) =>
+  (options, handler) =>
+    dispatch(options, checkedHandler(handler, check))
+
+/** Undici calls `onRequestStart` right before it writes a request; what it throws becomes the error of the request. */
+function checkedHandler(handler: Dispatcher.DispatchHandler, check: () => void): Dispatcher.DispatchHandler {
+  // Undici's types leave out that this class has the methods of the handler that it wraps.
+  const wrapper = new DecoratorHandler(handler) as Required<Dispatcher.DispatchHandler>
+  const start = wrapper.onRequestStart.bind(wrapper)
+  wrapper.onRequestStart = (...args) => {
+    check()
+    start(...args)
+  }
+  return wrapper
 }
 
 async function* limitBytes(body: AsyncIterable<Uint8Array>, limits: ExchangeLimits): AsyncGenerator<Uint8Array> {

@@ -18,6 +18,8 @@ export type EgressRequest = {
   maxBytes: number
   /** Limits the whole exchange, reading the body included. */
   timeoutMs: number
+  /** Called in the event-loop turn in which the request is written to its connection. When it throws, nothing is written. */
+  beforeSend?: () => void
 }
 
 export type EgressResponse = {

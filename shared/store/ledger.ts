@@ -21,11 +21,11 @@ export type LedgerPage = { entries: LedgerEntry[]; next_cursor: string | null }
 
 export type FinishedRun = Pick<LedgerEntry, 'run_id' | 'input' | 'output'> & {
   /**
-   * How many more milliseconds this process may write for the run: what remains of its lease, 0 when the run is no longer its
-   * own. Called before every write; a write that is delayed beyond this time is not sent, because another worker may have
-   * taken over the customer by then.
+   * The time until which this process may write for the run, by `performance.now()`: the end of its lease, or `-Infinity` when the run
+   * is no longer its own. Read right before each write is sent. A write that reaches the store later is refused, because another worker
+   * may have taken over the customer by then.
    */
-  mayWriteMs?: () => number
+  mayWriteUntil?: () => number
 }
 
 /** A customer's permanent record. Entries are appended and never changed or deleted: no code path does either. */
@@ -78,9 +78,10 @@ async function retryUntilStored(
   { run, deadline }: { run: FinishedRun; deadline: number },
   attempt: (withinMs: () => number) => Promise<number>,
 ): Promise<number> {
-  const withinMs = () => Math.min(run.mayWriteMs?.() ?? Infinity, deadline - performance.now())
+  const { mayWriteUntil = () => Infinity } = run
+  const withinMs = () => deadline - performance.now()
   for (let failure: unknown; ; await sleep(RETRY_EVERY_MS)) {
-    if (run.mayWriteMs && run.mayWriteMs() <= 0) throw fenced()
+    if (performance.now() >= mayWriteUntil()) throw fenced()
     if (withinMs() <= 0) throw failure ?? storeUnavailable('earlier appends of the customer used up the time')
     try {
       return await attempt(withinMs)
@@ -95,13 +96,13 @@ type Attempt = { customerId: string; run: FinishedRun; timestamp: string; within
 
 function write(entries: Collection, tenant: TenantId, attempt: Attempt): Promise<number> {
   const { customerId: customer_id, run, timestamp, withinMs } = attempt
-  const { run_id } = run
+  const { run_id, mayWriteUntil } = run
   const [input, output] = [truncate(run.input, MAX_CHARS, CUT), truncate(run.output, MAX_CHARS, CUT)]
   return appendNext(entries, tenant, {
     within: { customer_id },
     identity: { customer_id, run_id },
     doc: { run_id, input, output, timestamp },
-    writeOptions: () => ({ withinMs: withinMs() }),
+    writeOptions: () => ({ withinMs: withinMs(), ...(mayWriteUntil && { mayWriteUntil }) }),
   })
 }
 

@@ -48,11 +48,13 @@ export type PageQuery = {
 }
 
 export type WriteOptions = {
-  /**
-   * Refuses the write (`unavailable`) when it has not left this process this long after the call, so that a process that was
-   * paused does not write after its lease has expired. Never extends the store's own deadline.
-   */
+  /** Refuses the write (`unavailable`) when it has not left this process this long after the call. Never extends the store's own deadline. */
   withinMs?: number
+  /**
+   * The time until which this process may write, by `performance.now()`. Read right before the write leaves this process, each time that
+   * it is sent. A write that leaves later, or reaches the database later, is refused (`unavailable`): another process may have taken over.
+   */
+  mayWriteUntil?: () => number
   /** A store may answer the others sooner than `full`, which is the default. */
   durability?: Durability
 }

@@ -56,6 +56,11 @@ export type ToolContext = ToolServices & {
   workspace: string
   /** Aborted when the run ends early. The tool then stops its work, including child processes and connections. */
   signal: AbortSignal
+  /**
+   * Throws `unavailable` when this process may not act for the run at this moment. Call it in the same event-loop turn as each effect
+   * outside of this process: time may have passed since the call began, and another process may have taken over the run.
+   */
+  assertMayAct: () => void
   /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */
   report: (progress: number, detail: string) => void
   agents: SubAgents

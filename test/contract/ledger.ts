@@ -109,9 +109,10 @@ export function ledgerContract(open: OpenStore): void {
   it('100 concurrent appends of one customer by several processes get the numbers 1 to 100 without a gap', async () => {
     const customer = newCustomer()
     const processes = Array.from({ length: 4 }, () => createLedger(store))
+    const mayWriteUntil = () => performance.now() + 3_000
     const seqs = await Promise.all(
       processes.flatMap((each, p) =>
-        Array.from({ length: 25 }, (_, n) => each.append(TENANT, customer, run(100 * p + n))),
+        Array.from({ length: 25 }, (_, n) => each.append(TENANT, customer, { ...run(100 * p + n), mayWriteUntil })),
       ),
     )
     expect(seqs.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1))
@@ -120,19 +121,35 @@ export function ledgerContract(open: OpenStore): void {
 
   it('a process whose lease has expired writes nothing', async () => {
     const customer = newCustomer()
-    const failure = await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 0 }).catch((cause) => cause)
+    const failure = await ledger
+      .append(TENANT, customer, { ...run(1), mayWriteUntil: () => -Infinity })
+      .catch((cause) => cause)
     expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
     expect(await ledger.last(TENANT, customer, 1)).to.deep.equal([])
-    expect(await ledger.append(TENANT, customer, { ...run(1), mayWriteMs: () => 3000 })).to.equal(1)
+    expect(
+      await ledger.append(TENANT, customer, { ...run(1), mayWriteUntil: () => performance.now() + 3_000 }),
+    ).to.equal(1)
   })
 
   it('a lease that expires between reading the last number and the write keeps the entry from being stored', async () => {
     const customer = newCustomer()
-    let leaseMs = 3000
-    const expiring = createLedger(withHook(store, () => (leaseMs = 0)))
+    let until = Infinity
+    const expiring = createLedger(withHook(store, () => (until = -Infinity)))
     const failure = await expiring
-      .append(TENANT, customer, { ...run(1), mayWriteMs: () => leaseMs })
+      .append(TENANT, customer, { ...run(1), mayWriteUntil: () => until })
       .catch((cause) => cause)
+    expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
+    expect(await ledger.last(TENANT, customer, 1)).to.deep.equal([])
+  })
+
+  it('P2: a process that is paused after a check of its lease writes nothing when the lease has expired meanwhile', async () => {
+    const customer = newCustomer()
+    const until = performance.now() + 200
+    const mayWriteUntil = () => {
+      if (performance.now() < until) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+      return until
+    }
+    const failure = await ledger.append(TENANT, customer, { ...run(1), mayWriteUntil }).catch((cause) => cause)
     expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
     expect(await ledger.last(TENANT, customer, 1)).to.deep.equal([])
   })

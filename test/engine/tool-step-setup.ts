@@ -52,6 +52,7 @@ export function resourcesOf({
       services: {},
       workspace: () => '/nowhere',
       canAct: async () => true,
+      mayAct: () => true,
       maxOutputChars: 1000,
       onToolBug: () => {},
       ...rest,

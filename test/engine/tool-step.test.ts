@@ -128,6 +128,31 @@ describe('tool step', () => {
     expect((await collect([call('c1', 'Write')], resources)).results[0]?.isError).to.equal(true)
   })
 
+  it('P2: a tool that has started may not act once the lease is not held or the run has ended', async () => {
+    let isHeld = true
+    const run = new AbortController()
+    const seen: string[] = []
+    const tryToAct = (assertMayAct: () => void) => {
+      try {
+        assertMayAct()
+        seen.push('acts')
+      } catch (cause) {
+        seen.push(cause instanceof AppError ? cause.kind : String(cause))
+      }
+    }
+    const write = tool('Write', async (_input, { assertMayAct }) => {
+      tryToAct(assertMayAct)
+      isHeld = false
+      tryToAct(assertMayAct)
+      isHeld = true
+      run.abort('worker_lost')
+      tryToAct(assertMayAct)
+      return succeed('')
+    })
+    await collect([call('c1', 'Write')], resourcesOf({ tools: [write], mayAct: () => isHeld, signal: run.signal }))
+    expect(seen).to.deep.equal(['acts', 'unavailable', 'worker_lost'])
+  })
+
   const refused: [string, Setup, ToolCall, RegExp][] = [
     ['an unknown tool', { tools: [tool('Read')] }, call('x', 'Rm'), /no tool Rm.*Read/],
     ['input that is not JSON', { tools: [tool('Read')] }, call('x', 'Read', '{"a":'), /not a JSON object/],

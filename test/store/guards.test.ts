@@ -62,7 +62,20 @@ describe('the guard of MongoDB’s operations', () => {
     const guard = createMongoGuard(health, isReady)
     const waitForAbort = (signal: AbortSignal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
-    expect(await failureOf(guard(waitForAbort, 10))).to.include({ kind: 'unavailable' })
+    expect(await failureOf(guard(waitForAbort, { withinMs: 10 }))).to.include({ kind: 'unavailable' })
+    expect(reports).to.deep.equal([])
+  })
+
+  it('P2: refuses a command that the caller may no longer write, and reports no failure', async () => {
+    const { health, reports } = recordHealth()
+    let until = Infinity
+    const send = async (signal: AbortSignal) => {
+      signal.throwIfAborted()
+      until = -Infinity
+      signal.throwIfAborted() // The driver sends it again.
+    }
+    const failure = await failureOf(createMongoGuard(health, isReady)(send, { mayWriteUntil: () => until }))
+    expect(failure).to.include({ kind: 'unavailable' })
     expect(reports).to.deep.equal([])
   })
 

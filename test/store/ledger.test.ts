@@ -30,22 +30,23 @@ describe('appending to the ledger', () => {
       (cause) => cause as AppError,
     )
 
-  it('gives each write the time that remains of the lease, as it is at that moment', async () => {
-    const times: (number | undefined)[] = []
-    let leaseMs = 900
-    const ledger = ledgerWith(async ({ withinMs }) => {
-      times.push(withinMs)
-      leaseMs = 700
-      return times.length === 2
+  it('P2: gives each write the end of the lease to read, as it is when the write leaves', async () => {
+    const seen: number[] = []
+    let until = Infinity
+    const ledger = ledgerWith(async ({ mayWriteUntil = () => 0 }) => {
+      seen.push(mayWriteUntil())
+      until = -Infinity
+      seen.push(mayWriteUntil())
+      return true
     })
-    await ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => leaseMs })
-    expect(times).to.deep.equal([900, 700])
+    await ledger.append(TENANT, 'anna', { ...run, mayWriteUntil: () => until })
+    expect(seen).to.deep.equal([Infinity, -Infinity])
   })
 
-  it('gives a write no more time than remains for its retries, whatever the lease', async () => {
+  it('gives a write no more time than remains for its retries', async () => {
     const times: number[] = []
     const ledger = ledgerWith(async ({ withinMs = Number.NaN }) => times.push(withinMs) > 0, 1_000)
-    await ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => 60_000 })
+    await ledger.append(TENANT, 'anna', { ...run, mayWriteUntil: () => Infinity })
     await ledger.append(TENANT, 'anna', run)
     for (const time of times) expect(time).to.be.within(500, 1_000)
     expect(times).to.have.length(2)
@@ -80,13 +81,13 @@ describe('appending to the ledger', () => {
 
   it('does not try again once the lease has expired', async () => {
     let tries = 0
-    let leaseMs = 1_000
+    let until = Infinity
     const ledger = ledgerWith(() => {
       tries += 1
-      leaseMs = 0
+      until = -Infinity
       return Promise.reject(storeUnavailable('down'))
     })
-    const failure = await failureOf(ledger.append(TENANT, 'anna', { ...run, mayWriteMs: () => leaseMs }))
+    const failure = await failureOf(ledger.append(TENANT, 'anna', { ...run, mayWriteUntil: () => until }))
     expect(failure).to.include({ kind: 'unavailable', code: 'fenced' })
     expect(tries).to.equal(1)
   })

@@ -28,6 +28,7 @@ export const NO_AGENTS: SubAgents = {
 export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}): ToolContext => ({
   workspace,
   signal: new AbortController().signal,
+  assertMayAct: () => {},
   report: () => {},
   agents: NO_AGENTS,
   ...fields,

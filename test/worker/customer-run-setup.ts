@@ -2,6 +2,7 @@ import type { Run } from '../../services/runs/run.ts'
 import { createPrepareCustomerRun } from '../../services/worker/prepare-customer-run.ts'
 import type { RunStart } from '../../services/worker/prepare-run.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
+import { now } from '../../shared/broker/placement/moment.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine } from '../../shared/customers/line.ts'
 import type { AgentEvent } from '../../shared/events.ts'
@@ -65,6 +66,6 @@ export function setUp({
 /** A lease that has just been renewed. */
 export function held(): Lease {
   const lease = new Lease()
-  lease.renewed(performance.now())
+  lease.renewed(now())
   return lease
 }

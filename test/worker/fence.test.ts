@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
+import { now } from '../../shared/broker/placement/moment.ts'
 import { newId } from '../../shared/ids.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
@@ -56,7 +57,7 @@ describe('a worker that may have been replaced', () => {
   it('P2: starts a tool only after its lease is renewed', async () => {
     const { lease, starts, reading, refusals } = await setUp()
     expect(starts).to.deep.equal([])
-    lease.renewed(performance.now())
+    lease.renewed(now())
     expect(await reading)
       .to.include('"output":"done"')
       .and.include('event: done')
@@ -67,7 +68,7 @@ describe('a worker that may have been replaced', () => {
   it('P2: starts no tool after it was evicted, and its runs end with worker_lost', async () => {
     const { lease, worker, starts, reading } = await setUp()
     worker.abortAll()
-    lease.renewed(performance.now()) // It has joined again, under another epoch.
+    lease.renewed(now()) // It has joined again, under another epoch.
     expect(await reading).to.match(/event: error\ndata: .*"code":"worker_lost"/)
     expect(starts).to.deep.equal([])
   })

@@ -36,6 +36,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     tools: {
       toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: async () => undefined },
       canAct: async () => true,
+      mayAct: () => true,
       maxOutputChars: 3,
     },
     openAskFor: () => () => Promise.reject(new Error('no tool of this test asks')),

@@ -1,27 +1,34 @@
 import type { Fence } from '../port.ts'
+import { elapsedMs, type Moment, now } from './moment.ts'
 
 /** Shorter than the 4 s after which other processes may evict this one: it stops acting before they do. */
 const FENCE_MS = 3_000
 
-/** This process's right to act. It lasts three seconds from each renewal, by the monotonic clock. */
+/** This process's right to act. It lasts three seconds from each renewal, by the monotonic and by the wall clock. */
 export class Lease implements Fence {
   readonly #durationMs: number
+  readonly #clock: () => Moment
   readonly #waiting = new Set<() => void>()
-  #renewedAt = -Infinity
+  #renewedAt: Moment = { monotonic: -Infinity, wall: -Infinity }
 
-  constructor(durationMs = FENCE_MS) {
+  constructor(durationMs = FENCE_MS, clock: () => Moment = now) {
     this.#durationMs = durationMs
+    this.#clock = clock
   }
 
   isHeld(): boolean {
-    return performance.now() - this.#renewedAt < this.#durationMs
+    return elapsedMs(this.#renewedAt, this.#clock()) < this.#durationMs
+  }
+
+  heldUntil(): number {
+    return this.isHeld() ? this.#renewedAt.monotonic + this.#durationMs : -Infinity
   }
 
   /**
    * Extends the lease. `requestedAt` is when the renewal was sent, not when its answer was read: Redis counts from a moment in
    * between, and this process may have been stopped before it read the answer.
    */
-  renewed(requestedAt: number): void {
+  renewed(requestedAt: Moment): void {
     this.#renewedAt = requestedAt
     if (!this.isHeld()) return
     for (const wake of this.#waiting) wake()

@@ -1,6 +1,7 @@
 import type { Log } from '../../log.ts'
 import type { Lease } from '../placement/lease.ts'
 import type { Member, MemberFields, Members } from '../placement/members.ts'
+import { elapsedMs, now } from '../placement/moment.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
 export type MembershipDeps = {
@@ -46,7 +47,7 @@ export class RedisMembership {
   readonly #handlers: MembershipHandlers
   readonly #times: MembershipTimes
   #timer: NodeJS.Timeout | undefined
-  #lastTickAt = 0
+  #lastSeenAt = now()
   #renewedAt = 0
   #emptiedAt = -Infinity
   #steadySince = 0
@@ -67,8 +68,8 @@ export class RedisMembership {
   /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
   async start(): Promise<void> {
     await this.#join()
-    this.#lastTickAt = performance.now()
-    this.#steadySince = this.#lastTickAt
+    this.#lastSeenAt = now()
+    this.#steadySince = performance.now()
     await this.refreshMembers()
     this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
@@ -105,9 +106,9 @@ export class RedisMembership {
 
   async #join(): Promise<void> {
     const { transport, members, lease, describe } = this.#deps
-    const requestedAt = performance.now()
+    const requestedAt = now()
     await transport.listen(await members.join(describe()))
-    this.#renewedAt = requestedAt
+    this.#renewedAt = requestedAt.monotonic
     lease.renewed(requestedAt)
   }
 
@@ -128,23 +129,27 @@ export class RedisMembership {
     }
   }
 
-  /** While this process was suspended it did not see others renew, so it must not evict them for that time. */
+  /**
+   * While this process was suspended it did not see others renew, so it must not evict them for that time. When the whole machine
+   * was, they could not renew either.
+   */
   #checkForPause(): void {
-    const now = performance.now()
-    if (now - this.#lastTickAt > this.#times.tickMs + this.#times.maxTickDelayMs) this.#steadySince = now
-    this.#lastTickAt = now
+    const seenAt = now()
+    const { tickMs, maxTickDelayMs } = this.#times
+    if (elapsedMs(this.#lastSeenAt, seenAt) > tickMs + maxTickDelayMs) this.#steadySince = seenAt.monotonic
+    this.#lastSeenAt = seenAt
   }
 
   async #renew(): Promise<void> {
     const { transport, members, lease, describe } = this.#deps
-    const requestedAt = performance.now()
+    const requestedAt = now()
     const outcome = await members.renew(this.epoch, describe())
     if (outcome === 'evicted') return this.#rejoin()
     if (outcome === 'redis_emptied') {
-      this.#emptiedAt = requestedAt
+      this.#emptiedAt = requestedAt.monotonic
       this.#handlers.onRedisEmptied()
     }
-    this.#renewedAt = requestedAt
+    this.#renewedAt = requestedAt.monotonic
     lease.renewed(requestedAt)
     transport.resume()
   }
@@ -162,6 +167,7 @@ export class RedisMembership {
     const { transport } = this.#deps
     const receivers = transport.receivers // Read first: a process that calls meanwhile may have joined after the list was made.
     const members = await this.#deps.members.list()
+    this.#checkForPause() // Redis may have answered after a pause that no tick has seen yet.
     if (!members.some(({ epoch }) => epoch === this.epoch)) {
       // Redis has lost its keys, or this process was evicted: the list is no reason to evict anybody.
       this.#steadySince = performance.now()

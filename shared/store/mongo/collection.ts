@@ -15,11 +15,13 @@ import {
 } from '../document.ts'
 import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, WriteOptions } from '../port.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
+import type { ServerClock } from './server-clock.ts'
+import { insertBefore } from './timely-insert.ts'
 
 /** A document in MongoDB: its indexed fields, and the whole document as text, so that MongoDB never interprets its keys. */
 type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }
 
-type Parts = { db: Db; guard: OperationGuard; now: () => number }
+type Parts = { db: Db; guard: OperationGuard; now: () => number; clock: ServerClock }
 
 const READ_MS = 2_000
 
@@ -29,12 +31,14 @@ export class MongoCollection implements Collection {
   readonly #rows: DriverCollection<Row>
   readonly #guard: OperationGuard
   readonly #now: () => number
+  readonly #clock: ServerClock
 
-  constructor(spec: CollectionSpec, { db, guard, now }: Parts) {
+  constructor(spec: CollectionSpec, { db, guard, now, clock }: Parts) {
     this.#spec = spec
     this.#rows = db.collection<Row>(spec.name)
     this.#guard = guard
     this.#now = now
+    this.#clock = clock
   }
 
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
@@ -46,17 +50,27 @@ export class MongoCollection implements Collection {
     return row ? toStored(row) : undefined
   }
 
-  async insert(tenant: TenantId, doc: JsonObject, { withinMs, durability }: WriteOptions = {}): Promise<boolean> {
+  async insert(tenant: TenantId, doc: JsonObject, options: WriteOptions = {}): Promise<boolean> {
     const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
     const row: Row = { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
-    const concern = durability === 'weak' && ON_PRIMARY
-    // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
-    const tryInsert = () =>
-      succeedsUnlessDuplicate(
-        this.#guard((signal) => this.#rows.insertOne({ ...row }, { signal, ...concern } as object), withinMs),
-      )
+    const tryInsert = () => succeedsUnlessDuplicate(this.#insertRow(row, options))
     if (await tryInsert()) return true
     return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
+  }
+
+  /** Resolves with `false`, or rejects with an error of a unique index, when there is such a row already. */
+  #insertRow(row: Row, { durability, ...limits }: WriteOptions): Promise<boolean> {
+    return this.#guard(async (signal) => {
+      const untilMs = limits.mayWriteUntil?.() ?? Infinity
+      if (untilMs < Infinity) {
+        const key = ['tenant', ...this.#spec.key]
+        return insertBefore(this.#rows, row, { key, until: this.#clock.at(untilMs), signal })
+      }
+      const concern = durability === 'weak' && ON_PRIMARY
+      // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
+      await this.#rows.insertOne({ ...row }, { signal, ...concern } as object)
+      return true
+    }, limits)
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
@@ -70,6 +84,7 @@ export class MongoCollection implements Collection {
     const isUnique = await succeedsUnlessDuplicate(
       this.#guard(async (signal) => {
         count = (await this.#rows.updateOne(filter, change, { signal } as object)).matchedCount
+        return true
       }),
     )
     return isUnique && count === 1
@@ -130,11 +145,10 @@ const toStored = ({ doc, version }: Pick<Row, 'doc' | 'version'>): Stored => ({
   version,
 })
 
-/** Returns `false` when the write violates a unique index. */
-async function succeedsUnlessDuplicate(write: Promise<unknown>): Promise<boolean> {
+/** Returns `false` also when the write violates a unique index. */
+async function succeedsUnlessDuplicate(write: Promise<boolean>): Promise<boolean> {
   try {
-    await write
-    return true
+    return await write
   } catch (cause) {
     if (isDuplicate(cause)) return false
     throw cause

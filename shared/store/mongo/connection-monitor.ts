@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, MongoServerError } from 'mongodb'
 import type { Health } from '../../health.ts'
 import { createDeadlineSignal } from './guard.ts'
+import type { ServerClock } from './server-clock.ts'
 
 export type ConnectionMonitorDeps = {
   db: Db
   health: Health
+  clock: ServerClock
   /** Runs before the store is used for the first time; tried again at each check until it succeeds. */
   prepare: () => Promise<void>
   /** Called once for each new problem that an operator has to solve. */
@@ -13,11 +15,11 @@ export type ConnectionMonitorDeps = {
 }
 
 const CHECK_EVERY_MS = 1_000
-const PING_TIMEOUT_MS = 2_500
+const ANSWER_TIMEOUT_MS = 2_500
 /** How long `stop` waits for a check that is running. */
 const STOP_TIMEOUT_MS = 1_000
 
-/** Checks once a second whether MongoDB's primary answers, so that readiness is known without traffic. */
+/** Checks once a second whether MongoDB's primary answers, so that readiness is known without traffic, and reads its clock. */
 export class ConnectionMonitor {
   readonly #deps: ConnectionMonitorDeps
   readonly #stopping = new AbortController()
@@ -41,7 +43,7 @@ export class ConnectionMonitor {
     return this.#firstCheck.promise
   }
 
-  /** Waits for a ping that is running, but not for an index that takes long to build. */
+  /** Waits for a check that is running, but not for an index that takes long to build. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     const timer = new AbortController()
@@ -60,11 +62,11 @@ export class ConnectionMonitor {
   }
 
   async #check(): Promise<void> {
-    const { db, health, prepare, onProblem } = this.#deps
+    const { db, health, clock, prepare, onProblem } = this.#deps
     try {
       // A client whose first connection failed does not connect again by itself.
       if (!this.#isReady) await db.client.connect()
-      await ping(db)
+      clock.observe(await askTime(db))
       if (!this.#isReady) await prepare()
       this.#isReady = true
       health.answered()
@@ -77,10 +79,12 @@ export class ConnectionMonitor {
   }
 }
 
-async function ping(db: Db): Promise<void> {
-  const { signal, clear } = createDeadlineSignal(PING_TIMEOUT_MS)
+/** Asks the primary for its time. */
+async function askTime(db: Db): Promise<Date> {
+  const { signal, clear } = createDeadlineSignal(ANSWER_TIMEOUT_MS)
   try {
-    await db.command({ ping: 1 }, { signal })
+    const { localTime } = await db.command({ hello: 1 }, { signal })
+    return localTime as Date
   } finally {
     clear()
   }

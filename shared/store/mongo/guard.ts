@@ -1,9 +1,15 @@
 import { MongoError, MongoServerError } from 'mongodb'
 import type { Health } from '../../health.ts'
+import type { WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
 
-/** Runs an operation of the driver under a deadline. Throws `unavailable` when MongoDB does not answer it in time. */
-export type OperationGuard = <T>(operation: (signal: AbortSignal) => Promise<T>, withinMs?: number) => Promise<T>
+/**
+ * Runs an operation of the driver under a deadline. Throws `unavailable` when MongoDB does not answer it in time, and when
+ * it is sent after `mayWriteUntil`.
+ */
+export type OperationGuard = <T>(operation: (signal: AbortSignal) => Promise<T>, limits?: OperationLimits) => Promise<T>
+
+export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'>
 
 /** Below the 3 s that the port promises. */
 const DEADLINE_MS = 2_800
@@ -14,10 +20,10 @@ const FAIL_FAST_AFTER_MS = 3_000
 
 export function createOperationGuard(health: Health, isReady: () => boolean): OperationGuard {
   let inFlight = 0
-  return async (operation, withinMs = DEADLINE_MS) => {
+  return async (operation, { withinMs = DEADLINE_MS, mayWriteUntil = FOREVER } = {}) => {
     if (!isReady() || health.awayMs() > FAIL_FAST_AFTER_MS) throw storeUnavailable('MongoDB does not answer')
     if (inFlight >= MAX_IN_FLIGHT) throw storeUnavailable('too many operations are waiting')
-    const deadline = createDeadlineSignal(Math.min(withinMs, DEADLINE_MS))
+    const deadline = createDeadlineSignal(Math.min(withinMs, DEADLINE_MS), mayWriteUntil)
     inFlight += 1
     try {
       const result = await operation(deadline.signal)
@@ -26,8 +32,8 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
     } catch (cause) {
       if (isDuplicate(cause)) throw cause
       if (!(cause instanceof MongoError || deadline.signal.aborted)) throw cause
-      // A caller's own shorter deadline says nothing about MongoDB.
-      if (withinMs >= DEADLINE_MS) health.failed()
+      // The caller's own shorter deadline, or its refusal, says nothing about MongoDB.
+      if (withinMs >= DEADLINE_MS && performance.now() < mayWriteUntil()) health.failed()
       throw storeUnavailable(cause)
     } finally {
       inFlight -= 1
@@ -38,19 +44,27 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
 
 export const isDuplicate = (cause: unknown): boolean => cause instanceof MongoServerError && cause.code === 11_000
 
+const FOREVER = () => Infinity
+
 /**
  * A signal that aborts after `withinMs`. In a process that was paused, timers fire late, so the signal also compares the clock
- * in `throwIfAborted`, which the driver calls right before it sends a command, at first and at a retry. A command that is late
- * is therefore not sent.
+ * in `throwIfAborted`, and reads `mayWriteUntil` there. The driver calls it right before it sends a command, at first and at a retry. A
+ * command that is late is therefore not sent. A process that is paused between this check and the sending sends it when it continues;
+ * then the server has to refuse it (`insertBefore`).
  */
-export function createDeadlineSignal(withinMs: number): { signal: AbortSignal; clear(): void } {
+export function createDeadlineSignal(
+  withinMs: number,
+  mayWriteUntil = FOREVER,
+): { signal: AbortSignal; clear(): void } {
   const end = performance.now() + withinMs
   const controller = new AbortController()
   const { signal } = controller
   const expire = () => controller.abort(new Error('no answer in time'))
+  const refuse = () => controller.abort(new Error('this process may no longer write'))
   const timer = setTimeout(expire, Math.max(0, withinMs))
   signal.throwIfAborted = () => {
     if (performance.now() >= end) expire()
+    if (performance.now() >= mayWriteUntil()) refuse()
     if (signal.aborted) throw signal.reason
   }
   return { signal, clear: () => clearTimeout(timer) }

@@ -6,6 +6,7 @@ import { MongoCollection } from './collection.ts'
 import { ConnectionMonitor } from './connection-monitor.ts'
 import { createOperationGuard } from './guard.ts'
 import { ensureIndexes, requireReplicaSet } from './schema.ts'
+import { ServerClock } from './server-clock.ts'
 
 export type MongoOptions = {
   url: string
@@ -30,13 +31,14 @@ export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const client = createClient(options.url)
   const db = client.db(options.database)
   const health = createHealth()
+  const clock = new ServerClock()
   const prepare = async () => {
     await requireReplicaSet(db)
     await ensureIndexes(db, collections)
   }
-  const monitor = new ConnectionMonitor({ db, health, onProblem, prepare })
+  const monitor = new ConnectionMonitor({ db, health, clock, onProblem, prepare })
   const guard = createOperationGuard(health, () => monitor.isReady)
-  const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, guard, now })]))
+  const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, guard, now, clock })]))
   await monitor.start()
   return {
     collection: ({ name }) => requireCollection(name, opened),

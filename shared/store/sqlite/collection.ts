@@ -47,10 +47,11 @@ export class SqliteCollection implements Collection {
   async insert(
     tenant: TenantId,
     doc: JsonObject,
-    { withinMs = Infinity, durability = 'full' }: WriteOptions = {},
+    { withinMs = Infinity, mayWriteUntil = () => Infinity, durability = 'full' }: WriteOptions = {},
   ): Promise<boolean> {
     const text = serializeDocument(this.#spec, doc)
     if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
+    if (performance.now() >= mayWriteUntil()) throw storeUnavailable('this process may no longer write')
     const expiresAt = expiryOf(this.#spec, doc, this.#parts.now()) ?? null
     if (canExpire(this.#spec)) this.#deleteSomeExpired()
     const sql = `INSERT INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`

@@ -21,7 +21,7 @@ export function createDreamTool(): Tool {
     },
     defaultPolicy: 'allow',
     describe: () => 'Distil the history into memory entries.',
-    async run(input, { agents, memory }) {
+    async run(input, { agents, memory, assertMayAct }) {
       if (!memory) return fail('There is no history to dream of: this run belongs to no session and no customer.')
       const history = await memory.history()
       if (history === '') return fail('There is no history yet: dream after some conversation.')
@@ -34,6 +34,7 @@ export function createDreamTool(): Tool {
       if (status !== 'completed') return fail(`The dream ended early: ${error ?? status}.`)
       const entries = entriesOf(result)
       if (entries.length === 0) return fail('The dream found nothing to keep.')
+      assertMayAct()
       await memory.keep(entries)
       return succeed(`Kept ${entries.length} memory entries:\n${entries.map((entry) => `- ${entry}`).join('\n')}`)
     },

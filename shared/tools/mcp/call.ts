@@ -31,6 +31,7 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
     const client = await connect(connection, context.signal)
     if (!client)
       return fail(`The MCP server ${connection.name} cannot be reached. Try again later, or go on without it.`)
+    context.assertMayAct()
     try {
       return toOutcome(await client.callTool({ name: toolName, arguments: input }, optionsOf(remote, context)))
     } catch (cause) {

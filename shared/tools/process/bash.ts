@@ -64,7 +64,7 @@ async function execute(
   context: ToolContext,
   options: BashOptions,
 ): Promise<ToolOutcome> {
-  const child = await startShell(command, context.workspace, options)
+  const child = await startShell(command, context, options)
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(`it ran longer than ${timeoutMs} ms`), timeoutMs)
   const output = collectOutput(child, context, () => stop.abort('it wrote too much'))
@@ -85,8 +85,13 @@ async function execute(
 
 type Shell = ChildProcessByStdio<null, Readable, Readable>
 
-async function startShell(command: string, workspace: string, options: BashOptions): Promise<Shell> {
+async function startShell(
+  command: string,
+  { workspace, assertMayAct }: ToolContext,
+  options: BashOptions,
+): Promise<Shell> {
   const { path = '/usr/local/bin:/usr/bin:/bin', shell = '/bin/bash' } = options
+  assertMayAct()
   const child = spawn(shell, ['-c', command], {
     cwd: workspace,
     env: { PATH: path, HOME: workspace, LANG: 'C.UTF-8' },

@@ -12,7 +12,13 @@ type Page = {
   discard: () => void
 }
 
-type PageRequest = { headers: Record<string, string>; signal: AbortSignal; timeoutMs: number; maxBytes: number }
+type PageRequest = {
+  headers: Record<string, string>
+  signal: AbortSignal
+  timeoutMs: number
+  maxBytes: number
+  beforeSend: () => void
+}
 
 export type WebFetchDeps = {
   /** Opens the guarded way out (shared/net/egress.ts) at first use: a process that never fetches does not load undici. */
@@ -47,15 +53,17 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
     },
     defaultPolicy: 'ask',
     describe: ({ url }) => `Fetch ${truncate(String(url), 500)}.`,
-    run(input, { signal }) {
+    run(input, { signal, assertMayAct }) {
       const { url } = input as { url: string }
       return attempt({ subject: url, signal }, async () => {
         const client = await egress()
         const deadline = performance.now() + timeoutMs
         const { page, address } = await followRedirects(url, (hop) => {
           const left = Math.max(1, Math.ceil(deadline - performance.now()))
-          // No limit here: a page that is too long is cut below instead of refused.
-          return client.request(hop, { headers: HEADERS, signal, timeoutMs: left, maxBytes: Number.POSITIVE_INFINITY })
+          return client.request(hop, {
+            ...{ headers: HEADERS, signal, timeoutMs: left, beforeSend: assertMayAct },
+            maxBytes: Number.POSITIVE_INFINITY, // A page that is too long is cut below instead of refused.
+          })
         })
         return toOutcome(page, address, maxBytes)
       })

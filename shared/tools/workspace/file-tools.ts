@@ -79,7 +79,7 @@ function writeTool(queue: KeyedQueue): Tool {
     run(input, context) {
       const { path, content } = input as { path: string; content: string }
       return changeFile(queue, { path, context }, async () => {
-        await writeText(context.workspace, path, content)
+        await writeText(context, path, content)
         return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
       })
     },
@@ -107,7 +107,7 @@ function editTool(queue: KeyedQueue): Tool {
       const edit = input as Edit
       return changeFile(queue, { path: edit.path, context }, async () => {
         const { text, count } = applyEdit(await readText(context.workspace, edit.path), edit)
-        await writeText(context.workspace, edit.path, text)
+        await writeText(context, edit.path, text)
         return `Changed ${edit.path} in ${count === 1 ? 'one place' : `${count} places`}.`
       })
     },

@@ -4,6 +4,7 @@ import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath, ren
 import { dirname, join } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { invalidRequest, notFound } from '../../errors.ts'
+import type { ToolContext } from '../port.ts'
 import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
 
 /** The largest file that a tool reads into memory or writes. */
@@ -52,8 +53,15 @@ export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Bu
   return buffer.subarray(0, length)
 }
 
-/** Replaces or creates a file atomically: a reader sees either the old content or the new. */
-export async function writeText(workspace: string, path: string, content: string): Promise<void> {
+/**
+ * Replaces or creates a file atomically: a reader sees either the old content or the new. Throws what `assertMayAct` throws, which is
+ * called right before the file is put in place.
+ */
+export async function writeText(
+  { workspace, assertMayAct }: Pick<ToolContext, 'workspace' | 'assertMayAct'>,
+  path: string,
+  content: string,
+): Promise<void> {
   const bytes = Buffer.from(content)
   if (bytes.length > FILE_MAX_BYTES)
     throw invalidRequest(`${path}: more than ${FILE_MAX_BYTES} bytes cannot be written.`)
@@ -65,6 +73,7 @@ export async function writeText(workspace: string, path: string, content: string
   const temporary = join(dirname(place.path), `.${randomBytes(8).toString('hex')}.tmp`)
   try {
     await writeNew({ ...place, path: temporary }, bytes, before && before.mode & 0o777)
+    assertMayAct()
     await rename(temporary, place.path)
   } catch (cause) {
     await rm(temporary, { force: true })

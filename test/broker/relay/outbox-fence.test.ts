@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Journal } from '../../../shared/broker/journal/journal.ts'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
+import { now } from '../../../shared/broker/placement/moment.ts'
 import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 
@@ -38,7 +39,7 @@ describe('outbox behind a fence', () => {
     await turns()
     expect(sent.map(({ type }) => type)).to.deep.equal([RECORD.reply])
     say()
-    lease.renewed(performance.now())
+    lease.renewed(now())
     outbox.resume()
     await turns()
     expect(sent.at(-1)).to.deep.equal({ type: RECORD.frames, seq: 1, count: 2 })
@@ -47,7 +48,7 @@ describe('outbox behind a fence', () => {
   it('P2: a process that was suspended longer than its lease sends no frame, even before its timers run', async () => {
     const lease = new Lease(20)
     const { sent, say } = setUp(lease)
-    lease.renewed(performance.now())
+    lease.renewed(now())
     say()
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)
     await turns()

@@ -147,4 +147,30 @@ describe('membership: removing other members', () => {
     expect(performance.now() - pausedUntil).to.be.at.least(250)
     expect(calls).not.to.include('lost 1')
   })
+
+  it('after the whole machine was suspended, Redis included, no member is evicted before another steady time', async () => {
+    const over = Promise.withResolvers<void>()
+    const wallClock = Date.now
+    let resumedAt = Number.POSITIVE_INFINITY
+    const { membership } = setUp({
+      times: { steadyMs: 300, maxTickDelayMs: 100 },
+      list: () => [member(OWN), member(2, { expiresInMs: performance.now() > resumedAt ? 0 : 4_000 })],
+      members: {
+        async expire() {
+          over.resolve()
+          return true
+        },
+      },
+    })
+    await start(membership)
+    await sleep(350)
+    try {
+      Date.now = () => wallClock() + 60_000 // Only the wall clock shows that the machine was suspended.
+      resumedAt = performance.now()
+      await over.promise
+      expect(performance.now() - resumedAt).to.be.at.least(250)
+    } finally {
+      Date.now = wallClock
+    }
+  })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { openWorkerPermissionStore } from '../../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
+import type { Moment } from '../../../shared/broker/placement/moment.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { newRequest } from '../../contract/pending-permission.ts'
 import { useRedis } from '../../support/redis.ts'
@@ -20,7 +21,7 @@ class WithheldLease extends Lease {
     return !this.isWithheld && super.isHeld()
   }
 
-  override renewed(requestedAt: number): void {
+  override renewed(requestedAt: Moment): void {
     this.renewals++
     super.renewed(requestedAt)
   }

@@ -119,6 +119,7 @@ function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal
       services: {},
       workspace: () => '/nowhere',
       canAct: async () => true,
+      mayAct: () => true,
       maxOutputChars: 100_000,
       onToolBug: () => {},
     },

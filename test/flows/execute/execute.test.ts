@@ -143,6 +143,7 @@ describe('the execution of a flow', () => {
           workspace: () => '/workspaces/run',
           maxOutputChars: 1_000,
           canAct: async () => true,
+          mayAct: () => true,
           onToolBug: () => {},
         },
       },

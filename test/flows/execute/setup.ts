@@ -125,6 +125,7 @@ export class Bench {
         workspace: () => '/workspaces/run',
         maxOutputChars: 1_000,
         canAct: async () => true,
+        mayAct: () => true,
         onToolBug: (_name, cause) => void this.bugs.push(cause),
       },
       checker: { check: async (schema, value) => problemsOf(schema, value) },

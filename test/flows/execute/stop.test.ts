@@ -72,6 +72,7 @@ describe('the early end of an execution', () => {
       workspace: () => '/workspaces/run',
       maxOutputChars: 1_000,
       canAct: async () => true,
+      mayAct: () => true,
       onToolBug: (_name: string, cause: unknown) => void bench.bugs.push(cause),
     }
     bench.server().answer([{ tool: 'Hang' }])
