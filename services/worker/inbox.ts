@@ -1,3 +1,4 @@
+import { rememberedPage } from '../../shared/broker/permissions/remembered-page.ts'
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ModelSource } from '../runs/models.ts'
@@ -27,6 +28,7 @@ export function createInbox(options: InboxOptions): Inbox {
       return sessions.create({ id: sessionId, tenant }).summary
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
+    listRemembered: (tenant, page) => rememberedPage(sessions.remembered(tenant), page),
     deleteSession: (tenant, sessionId) => sessions.remove(tenant, sessionId),
 
     ...createRunCommands(options),

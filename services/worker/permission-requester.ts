@@ -100,7 +100,7 @@ async function decideUntilStored(
   }
 }
 
-function decisionOf({ state, reason = '' }: PermissionDecision, timeoutMs: number): Decision {
+function decisionOf({ state, reason = '', remember }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') return { isAllowed: false, reason: `nobody answered within ${timeoutMs / 1000} seconds` }
-  return { isAllowed: state === 'allowed', reason }
+  return { isAllowed: state === 'allowed', reason, ...(remember && { isRemembered: true }) }
 }

@@ -1,6 +1,7 @@
 import type { RunRequest } from '../../shared/broker/port.ts'
 import type { Conversation } from '../../shared/engine/conversation.ts'
-import type { OpenAsk } from '../../shared/engine/permissions.ts'
+import type { OpenAsk, Permissions } from '../../shared/engine/permissions.ts'
+import { RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import type { Models, RunResources, Tools } from '../../shared/engine/resources.ts'
 import { run as runEngine } from '../../shared/engine/run.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/events.ts'
@@ -25,6 +26,8 @@ export type RunStart = {
   conversation: Conversation
   background: string | undefined
   services: ToolServices
+  /** The tools that the session's client need not be asked for any more. Left out: none, and the run alone remembers. */
+  remembered?: RememberedTools
   warnings: readonly WarningEvent[]
 }
 
@@ -45,22 +48,33 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     const { prompt } = request
     const settings = {
       prompt,
-      systemPrompt: request.system_prompt,
+      systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
     }
     return {
       prompt,
-      execute: (run, { services, ...start }) =>
-        runEngine({ ...settings, ...start }, resourcesOf(run, { models, services }, options)),
+      execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
+        const planMode = { isOn: request.plan_mode === true }
+        const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
+        return runEngine({ ...settings, ...start }, resourcesOf(run, { models, services, permissions }, options))
+      },
     }
   }
 }
 
+const PLAN_MODE =
+  'You are in plan mode: look, and change nothing. When you know what is to be done, show the plan with ExitPlanMode. Tools that change something are refused until the user has approved it.'
+
+const systemPromptOf = ({ system_prompt: system, plan_mode: isPlanMode }: RunRequest): string | undefined =>
+  isPlanMode ? [PLAN_MODE, ...(system === undefined ? [] : [system])].join('\n\n') : system
+
+type RunParts = { models: Models; services: ToolServices; permissions: Permissions }
+
 function resourcesOf(
   run: Run,
-  { models, services }: { models: Models; services: ToolServices },
-  { tools, openAskFor, workspaceOf, onToolBug }: EngineOptions,
+  { models, services, permissions }: RunParts,
+  { tools, workspaceOf, onToolBug }: EngineOptions,
 ): RunResources {
   return {
     models,
@@ -70,7 +84,7 @@ function resourcesOf(
       workspace: () => workspaceOf(run),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
-    permissions: { openAsk: openAskFor(run) },
+    permissions,
     signal: run.signal,
   }
 }

@@ -1,5 +1,6 @@
 import type { SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
+import { type RememberedTool, RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import { tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { CancelCode, Run, RunExecutor } from '../runs/run.ts'
@@ -14,13 +15,18 @@ export type SessionIdentity = { id: string; tenant: TenantId }
 
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
-  ConversationState & { createdAt: string; memories?: readonly string[] | undefined }
+  ConversationState & {
+    createdAt: string
+    memories?: readonly string[] | undefined
+    remembered?: readonly RememberedTool[] | undefined
+  }
 
 /** A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). */
 export class Session {
   readonly id: string
   readonly tenant: TenantId
   readonly conversation: Conversation
+  readonly remembered: RememberedTools
   readonly #memory: SessionMemory
   readonly #createdAt: string
   readonly #idleMs: number
@@ -31,12 +37,17 @@ export class Session {
   #isRetired = false
 
   /** Calls `onIdle` when the session has had no run for `idleMs`. */
-  constructor({ id, tenant, createdAt, memories, ...history }: SessionState, idleMs: number, onIdle: () => void) {
+  constructor(
+    { id, tenant, createdAt, memories, remembered, ...history }: SessionState,
+    idleMs: number,
+    onIdle: () => void,
+  ) {
     this.id = id
     this.tenant = tenant
     this.#createdAt = createdAt
     this.conversation = new Conversation(history)
     this.#memory = new SessionMemory(this.conversation, memories)
+    this.remembered = new RememberedTools(remembered)
     this.#idleMs = idleMs
     this.#onIdle = onIdle
     this.#restartIdle()
@@ -53,13 +64,23 @@ export class Session {
   get state(): SessionState {
     const { messages, messageCount } = this.conversation
     const memories = this.#memory.entries
-    return { id: this.id, tenant: this.tenant, createdAt: this.#createdAt, messages, messageCount, memories }
+    const remembered = this.remembered.entries
+    return {
+      id: this.id,
+      tenant: this.tenant,
+      createdAt: this.#createdAt,
+      messages,
+      messageCount,
+      memories,
+      remembered,
+    }
   }
 
   /** The state that a run starts from now. */
   start(): RunStart {
     const { background } = this.#memory
-    return { conversation: this.conversation, background, services: { memory: this.#memory }, warnings: [] }
+    const { conversation, remembered } = this
+    return { conversation, background, services: { memory: this.#memory }, remembered, warnings: [] }
   }
 
   /** Resolves when all runs posted so far have ended. */

@@ -1,3 +1,4 @@
+import type { RememberedPermission } from '../../shared/broker/port.ts'
 import { conflict, notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { Session, type SessionIdentity, type SessionState } from './session.ts'
@@ -43,6 +44,12 @@ export class Sessions {
 
   all(): Iterable<Session> {
     return this.#sessions.values()
+  }
+
+  /** The tools that the tenant has allowed for the rest of its sessions. */
+  remembered(tenant: TenantId): RememberedPermission[] {
+    const own = [...this.#sessions.values()].filter((session) => session.tenant === tenant)
+    return own.flatMap(({ id, remembered }) => remembered.entries.map((tool) => ({ session_id: id, ...tool })))
   }
 
   /** Forgets a session that another worker owns now. Its runs go on. */

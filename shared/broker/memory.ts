@@ -50,6 +50,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),
+    listRemembered: async (tenant, page) => inbox.listRemembered(tenant, page),
   }
 }
 

@@ -10,13 +10,14 @@ export type RunRequest = {
   stop_sequences?: string[]
   customer_id?: string
   auto_queue_plan?: boolean
+  plan_mode?: boolean
 }
 
 /** Body of `POST /sessions/{id}/messages` (api.md "SendMessageRequest"), checked. */
-export type MessageRequest = { prompt: string; model?: string }
+export type MessageRequest = { prompt: string; model?: string; plan_mode?: boolean }
 
-/** Body of a permission reply (api.md "PermissionReplyRequest"), checked. */
-export type PermissionReply = { allow: boolean; reason?: string }
+/** Body of a permission reply (api.md "PermissionReplyRequest"), checked. `remember`: the tool is allowed for the rest of the session. */
+export type PermissionReply = { allow: boolean; reason?: string; remember?: 'session' }
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
@@ -48,6 +49,10 @@ export type PermissionSummary = {
 /** Selects one page of a list (D2.7). */
 export type PageRequest = { limit: number; cursor?: string }
 
+/** One item of `GET /permissions?state=remembered`: a tool that is allowed for the rest of a session. */
+export type RememberedPermission = { session_id: string; tool_name: string; remembered_at: string }
+
+export type RememberedPage = { permissions: RememberedPermission[]; next_cursor: string | null }
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
 export type RunFilter = PageRequest & { status?: RunStatus }
@@ -126,6 +131,8 @@ export interface Broker {
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
   /** Lists the tenant's pending permission requests, oldest first. */
   listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
+  /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */
+  listRemembered(tenant: TenantId, page: PageRequest): Promise<RememberedPage>
 }
 
 /** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
@@ -141,7 +148,11 @@ export type PendingPermission = {
 export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
 
 /** How a permission request ended. `expired`: no reply came in time. `withdrawn`: the run ended before a reply came. */
-export type PermissionDecision = { state: 'allowed' | 'denied' | 'expired' | 'withdrawn'; reason?: string }
+export type PermissionDecision = {
+  state: 'allowed' | 'denied' | 'expired' | 'withdrawn'
+  reason?: string
+  remember?: 'session'
+}
 
 /**
  * Stores permission requests and decides them. Every decision is one compare-and-set from pending, so exactly one of several
@@ -195,6 +206,7 @@ export interface Inbox {
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>
   startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
+  listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor

@@ -1,16 +1,16 @@
 import { decodeCursor, encodeCursor, invalidCursor } from '../cursor.ts'
-import type { RunFilter, RunPage, RunSummary } from './port.ts'
+import type { PageRequest, RunPage, RunSummary } from './port.ts'
 
-/** A run's position in the list: its start, then its id, so a page may end between two runs of the same millisecond. */
-type Position = { startedMs: number; id: string }
+/** A position in a list of runs: the start, then the id, so a page may end between two runs of the same millisecond. */
+export type Position = { startedMs: number; id: string }
 
 /** Returns the page that `cursor` selects, newest first, and the cursor of the next page or `null`. Throws `invalid_request`. */
 export function pageOf<T>(
   all: readonly T[],
   positionOf: (each: T) => Position,
-  { limit, cursor }: Pick<RunFilter, 'limit' | 'cursor'>,
+  { limit, cursor, idPattern = RUN_ID }: PageRequest & { idPattern?: RegExp },
 ): { page: T[]; next: string | null } {
-  const before = cursor === undefined ? undefined : readCursor(cursor)
+  const before = cursor === undefined ? undefined : readCursor(cursor, idPattern)
   const sorted = all
     .map((each) => ({ each, position: positionOf(each) }))
     .filter(({ position }) => before === undefined || compare(position, before) < 0)
@@ -36,12 +36,13 @@ const positionOf = ({ started_at, run_id }: RunSummary): Position => ({ startedM
 const compare = (a: Position, b: Position): number =>
   a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
 
-const writeCursor = ({ startedMs, id }: Position): string => encodeCursor([new Date(startedMs).toISOString(), id])
+export const writeCursor = ({ startedMs, id }: Position): string =>
+  encodeCursor([new Date(startedMs).toISOString(), id])
 
-function readCursor(cursor: string): Position {
+function readCursor(cursor: string, idPattern: RegExp): Position {
   const [startedAt, id] = decodeCursor(cursor, ['string', 'string']) as [string, string]
   const startedMs = Date.parse(startedAt)
-  if (Number.isNaN(startedMs) || !RUN_ID.test(id)) throw invalidCursor()
+  if (Number.isNaN(startedMs) || !idPattern.test(id)) throw invalidCursor()
   return { startedMs, id }
 }
 

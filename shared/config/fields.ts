@@ -132,7 +132,7 @@ export const FIELDS = {
   toolPermissions: field(
     'TOOL_PERMISSIONS',
     or(toolPolicies, '{}'),
-    'Policies that replace the built-in ones: {"<tool>": "allow", "ask" or "deny"}.',
+    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(git *)`, and the longest that matches wins.',
   ),
   planPermissions: field(
     'PLAN_PERMISSIONS',

@@ -160,7 +160,7 @@ export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[
   return {
     tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
     find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
-    policyOf: (name) => toolBox.policyOf(name),
+    policyOf: (name, input) => toolBox.policyOf(name, input),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

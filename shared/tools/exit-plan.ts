@@ -13,6 +13,7 @@ export function createExitPlanTool(problemWith: (plan: Plan) => string | undefin
     inputSchema: PLAN_SCHEMA,
     defaultPolicy: 'allow',
     alwaysAsks: true,
+    endsPlanMode: true,
     problemWith: (input) => problemWith(planOf(input)),
     describe: (input) => `Approve this plan:\n${outline(planOf(input))}`,
     async run(input, { queuePlan }): Promise<ToolOutcome> {

@@ -66,6 +66,9 @@ export type ToolContext = ToolServices & {
   agents: SubAgents
 }
 
+/** What a call acts on, for rules such as `Bash(git *)`. `parts`: the things that it does, when it may do several. */
+export type RuleSubject = { text: string; parts: readonly string[] }
+
 export interface Tool {
   readonly name: string
   readonly description: string
@@ -74,6 +77,11 @@ export interface Tool {
   readonly defaultPolicy: Policy
   /** Each call needs the client's permission, even under the policy `allow`. */
   readonly alwaysAsks?: boolean
+  /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
+  readonly isReadOnly?: boolean
+  /** Permission to call it ends plan mode. */
+  readonly endsPlanMode?: boolean
+  ruleSubject?(input: JsonObject): RuleSubject
   /** The text of the permission request: what the call would do. */
   describe(input: JsonObject): string
   /** Says what is wrong with an input that fits the schema. The model gets this text before the client is asked for permission. */
@@ -90,7 +98,7 @@ export interface ToolBox {
   /** In the order in which the model sees them. */
   readonly tools: readonly Tool[]
   find(name: string): Tool | undefined
-  policyOf(name: string): Policy
+  policyOf(name: string, input: JsonObject): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): Promise<string | undefined>
 }

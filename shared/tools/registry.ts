@@ -3,6 +3,8 @@ import type { JsonObject } from '../events.ts'
 import type { Validate } from '../schemas/compile.ts'
 import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
 import { sentenceOf } from '../schemas/problems.ts'
+import { matchesWildcard } from '../wildcard.ts'
+import { createPolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
 
 /** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
@@ -13,7 +15,7 @@ export const MCP_PREFIX = 'mcp__'
 
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
-  /** TOOL_PERMISSIONS (D1.3): policies by tool name; they replace the tools' default policies. */
+  /** TOOL_PERMISSIONS (D1.3): policies by rule; they replace the tools' default policies. */
   permissions: ReadonlyMap<string, Policy>
   /** Checks the schemas of MCP tools, and inputs against them. */
   schemas: SchemaChecker
@@ -32,13 +34,15 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
   const inputProblems = createInputCheck(schemas)
   const byName = new Map(offered.map((tool) => [tool.name, tool]))
   const find = (name: string) => byName.get(name)
+  const rules = createPolicyRules(permissions)
   return {
     tools: offered,
     find,
-    policyOf(name) {
+    policyOf(name, input) {
       const tool = byName.get(name)
-      const policy = permissions.get(name) ?? tool?.defaultPolicy ?? 'deny'
-      return policy === 'allow' && tool?.alwaysAsks ? 'ask' : policy
+      if (!tool) return 'deny'
+      const policy = rules.policyOf(tool, input) ?? tool.defaultPolicy
+      return policy === 'allow' && tool.alwaysAsks ? 'ask' : policy
     },
     async problemWith(name, input) {
       const tool = byName.get(name)
@@ -70,19 +74,26 @@ async function selectUsable(
   return { offered: [...offered.values()], leftOut }
 }
 
+/** The built-in tools whose rules may say what a call acts on: `Bash(git *)`. */
+const WITH_SUBJECT: readonly string[] = ['Read', 'Write', 'Edit', 'WebFetch', 'Bash']
+
 /**
- * One message for each policy of a tool that does not exist; `variable` is the setting that holds the policies. Names of MCP tools are
- * not checked: their server may not be running at the start.
+ * One message for each rule that no tool can match; `variable` is the setting that holds the rules. Names of MCP tools are not
+ * checked: their server may not be running at the start.
  */
 export function policyProblems(
   variable: string,
   policies: ReadonlyMap<string, Policy>,
   { find }: Pick<ToolBox, 'find'>,
 ): string[] {
-  const isKnown = (name: string) => find(name) || BUILT_IN_TOOLS.includes(name) || name.startsWith(MCP_PREFIX)
-  return [...policies.keys()]
-    .filter((name) => !isKnown(name))
-    .map((name) => `${variable}: there is no tool ${name}. The tools are ${BUILT_IN_TOOLS.join(', ')}.`)
+  const isKnown = (name: string) =>
+    find(name) || name.startsWith(MCP_PREFIX) || BUILT_IN_TOOLS.some((tool) => matchesWildcard(name, tool))
+  return [...policies.keys()].flatMap((rule) => {
+    const { name, subject } = readRule(rule)
+    if (!isKnown(name)) return [`${variable}: there is no tool ${name}. The tools are ${BUILT_IN_TOOLS.join(', ')}.`]
+    if (subject === undefined || WITH_SUBJECT.includes(name)) return []
+    return [`${variable}: ${rule} must be without brackets; only ${WITH_SUBJECT.join(', ')} take them.`]
+  })
 }
 
 type InputCheck = (tool: Tool, input: JsonObject) => Promise<readonly SchemaProblem[]>

@@ -30,6 +30,7 @@ export function createTodoTool(): Tool {
       required: ['todos'],
     },
     defaultPolicy: 'allow',
+    isReadOnly: true,
     describe: () => 'Write down the list of things to do.',
     run(input, context) {
       const { todos } = input as { todos: Todo[] }

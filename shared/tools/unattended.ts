@@ -1,3 +1,4 @@
+import { createPolicyRules } from './policy-rules.ts'
 import type { Policy, ToolBox } from './port.ts'
 
 /** The tools that change only the workspace's own files (D7.4). */
@@ -8,19 +9,23 @@ const WORKSPACE_TOOLS: ReadonlySet<string> = new Set(['Write', 'Edit'])
  * without an entry only the workspace's own files may be changed (D7.4). An entry `ask` denies. An entry can restrict a tool whose
  * policy is `allow`, and never lifts a `deny`.
  */
-export const unattended = (toolBox: ToolBox, policies: ReadonlyMap<string, Policy>): ToolBox => ({
-  get tools() {
-    return toolBox.tools
-  },
-  find: (name) => toolBox.find(name),
-  problemWith: (name, input) => toolBox.problemWith(name, input),
-  policyOf(name) {
-    const policy = toolBox.policyOf(name)
-    if (policy === 'deny' || toolBox.find(name)?.alwaysAsks === true) return 'deny'
-    const usual = policy === 'allow' || WORKSPACE_TOOLS.has(name) ? 'allow' : 'deny'
-    return (policies.get(name) ?? usual) === 'allow' ? 'allow' : 'deny'
-  },
-})
+export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Policy>): ToolBox {
+  const rules = createPolicyRules(policies)
+  return {
+    get tools() {
+      return toolBox.tools
+    },
+    find: (name) => toolBox.find(name),
+    problemWith: (name, input) => toolBox.problemWith(name, input),
+    policyOf(name, input) {
+      const tool = toolBox.find(name)
+      const policy = toolBox.policyOf(name, input)
+      if (policy === 'deny' || !tool || tool.alwaysAsks) return 'deny'
+      const usual = policy === 'allow' || WORKSPACE_TOOLS.has(name) ? 'allow' : 'deny'
+      return (rules.policyOf(tool, input) ?? usual) === 'allow' ? 'allow' : 'deny'
+    },
+  }
+}
 
 /** The named ones of the tools. */
 export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
@@ -28,7 +33,7 @@ export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
   return {
     tools: toolBox.tools.filter(({ name }) => named.has(name)),
     find: (name) => (named.has(name) ? toolBox.find(name) : undefined),
-    policyOf: (name) => toolBox.policyOf(name),
+    policyOf: (name, input) => toolBox.policyOf(name, input),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

@@ -1,4 +1,5 @@
-import type { OpenAsk } from '../../shared/engine/permissions.ts'
+import type { OpenAsk, PlanMode } from '../../shared/engine/permissions.ts'
+import type { RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import type { Tools } from '../../shared/engine/resources.ts'
 import { callTools, type ToolStepResources } from '../../shared/engine/tool-step.ts'
 import type { ToolCall } from '../../shared/engine/turn.ts'
@@ -28,6 +29,8 @@ export type Setup = Partial<Tools> & {
   policy?: Policy
   problem?: string
   openAsk?: OpenAsk
+  remembered?: RememberedTools
+  planMode?: PlanMode
   signal?: AbortSignal
 }
 
@@ -38,6 +41,8 @@ export function resourcesOf({
   policy = 'allow',
   problem,
   openAsk = allowed,
+  remembered,
+  planMode,
   signal,
   ...rest
 }: Setup): ToolStepResources {
@@ -57,7 +62,7 @@ export function resourcesOf({
       onToolBug: () => {},
       ...rest,
     },
-    permissions: { openAsk },
+    permissions: { openAsk, ...(remembered && { remembered }), ...(planMode && { planMode }) },
     signal: signal ?? new AbortController().signal,
     subAgentsFor: () => NO_AGENTS,
   }

@@ -50,6 +50,7 @@ const BROKER: Partial<Broker> = {
   cancelRun: async () => {},
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
+  listRemembered: async () => ({ permissions: [], next_cursor: null }),
 }
 
 const TRACE_ID = RUN_ID.replace('run_', 'trace_')

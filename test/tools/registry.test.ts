@@ -37,7 +37,7 @@ describe('tool registry', () => {
 
   it('D5.1: tools that change files, run commands or use the network ask; the others are allowed', async () => {
     const registry = await registryOf(builtIn())
-    expect(Object.fromEntries(registry.tools.map(({ name }) => [name, registry.policyOf(name)]))).to.deep.equal({
+    expect(Object.fromEntries(registry.tools.map(({ name }) => [name, registry.policyOf(name, {})]))).to.deep.equal({
       Read: 'allow',
       Write: 'ask',
       Edit: 'ask',
@@ -55,7 +55,7 @@ describe('tool registry', () => {
       Read: 'deny',
       mcp__a__b: 'allow',
     })
-    expect(['Write', 'Read', 'mcp__a__b', 'Edit'].map((name) => registry.policyOf(name))).to.deep.equal([
+    expect(['Write', 'Read', 'mcp__a__b', 'Edit'].map((name) => registry.policyOf(name, {}))).to.deep.equal([
       'allow',
       'deny',
       'allow',
@@ -66,11 +66,34 @@ describe('tool registry', () => {
   it('D5.4: a tool that always asks asks under the policy allow, and stays denied under deny', async () => {
     const plan: Tool = { ...tool('Plan'), defaultPolicy: 'allow', alwaysAsks: true }
     const policyUnder = async (policy?: Policy) =>
-      (await registryOf([plan], policy ? { Plan: policy } : {})).policyOf('Plan')
+      (await registryOf([plan], policy ? { Plan: policy } : {})).policyOf('Plan', {})
     expect(
       await Promise.all([undefined, 'allow', 'ask', 'deny'].map((policy) => policyUnder(policy as Policy))),
     ).to.deep.equal(['ask', 'ask', 'ask', 'deny'])
-    expect((await registryOf([], { Bash: 'allow' })).policyOf('Bash')).to.equal('allow')
+  })
+
+  it('D1.3: TOOL_PERMISSIONS takes rules, and a rule that no tool can match is a problem', async () => {
+    const registry = await registryOf([...builtIn(), tool('mcp__a__b')], {
+      'mcp__a__*': 'allow',
+      'Bash(git *)': 'allow',
+    })
+    expect(registry.policyOf('mcp__a__b', {})).to.equal('allow')
+    expect([
+      registry.policyOf('Bash', { command: 'git log' }),
+      registry.policyOf('Bash', { command: 'ls' }),
+    ]).to.deep.equal(['allow', 'ask'])
+    expect(registry.problems).to.deep.equal([])
+    const { problems } = await registryOf(builtIn(), {
+      'Glob(*)': 'deny',
+      'Wr*': 'deny',
+      'X*': 'deny',
+      'Bash(git': 'deny',
+    })
+    expect(problems).to.have.length(3)
+    expect(problems[0]).to.equal(
+      'TOOL_PERMISSIONS: Glob(*) must be without brackets; only Read, Write, Edit, WebFetch, Bash take them.',
+    )
+    expect(problems.slice(1).map((problem) => /no tool (\S+)\./.exec(problem)?.[1])).to.deep.equal(['X*', 'Bash(git'])
   })
 
   it('the tool’s own check runs after its schema has accepted the input', async () => {
@@ -112,7 +135,7 @@ describe('tool registry', () => {
   it('an unknown tool is denied, also one named like a property of every JavaScript object', async () => {
     const registry = await registryOf(builtIn())
     for (const name of ['Nope', 'toString', 'constructor', '__proto__']) {
-      expect([registry.policyOf(name), registry.find(name)], name).to.deep.equal(['deny', undefined])
+      expect([registry.policyOf(name, {}), registry.find(name)], name).to.deep.equal(['deny', undefined])
     }
   })
 

@@ -21,7 +21,7 @@ const BOX = boxOf([
   tool('ExitPlanMode', 'allow', { alwaysAsks: true }),
 ])
 
-const policiesOf = (box: ToolBox) => Object.fromEntries(box.tools.map(({ name }) => [name, box.policyOf(name)]))
+const policiesOf = (box: ToolBox) => Object.fromEntries(box.tools.map(({ name }) => [name, box.policyOf(name, {})]))
 
 describe('the tools of a run in which nobody can be asked', () => {
   it('D7.4: may change the files of the workspace; all others that would ask are denied', () => {
@@ -55,7 +55,7 @@ describe('the tools of a run in which nobody can be asked', () => {
   })
 
   it('an unknown tool is denied, also one that is called like a workspace tool', () => {
-    expect(unattended(boxOf([]), new Map()).policyOf('Write')).to.equal('deny')
+    expect(unattended(boxOf([]), new Map()).policyOf('Write', {})).to.equal('deny')
   })
 
   it('are otherwise those of the process', () => {
@@ -68,7 +68,7 @@ describe('the tools of a run in which nobody can be asked', () => {
     const box = onlyNamed(BOX, ['WebFetch', 'Read', 'Gone'])
     expect(box.tools.map(({ name }) => name)).to.deep.equal(['Read', 'WebFetch'])
     expect([box.find('Read')?.name, box.find('Write'), box.find('Gone')]).to.deep.equal(['Read', undefined, undefined])
-    expect(box.policyOf('WebFetch')).to.equal('ask')
+    expect(box.policyOf('WebFetch', {})).to.equal('ask')
   })
 
   it('D1.3: PLAN_PERMISSIONS for an unknown tool stops the start; a tool may be one that this process does not offer', async () => {

@@ -47,12 +47,14 @@ describe('a session that was handed over', () => {
     expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
   })
 
-  it('D5.7: keeps its history, its creation time and its memory entries', async () => {
+  it('D5.7: keeps its history, its creation time, its memory entries and the tools that its client has allowed', async () => {
     const { sessions } = setUp()
     const session = sessions.create(identity)
     session.conversation.append({ role: 'user', text: 'my boat is called Argo' })
     await session.start().services.memory?.keep(['The boat is called Argo.'])
+    session.remembered.add('Write')
     const other = setUp().sessions.adopt(JSON.parse(JSON.stringify(session.state)))
+    expect(other.remembered.entries).to.deep.equal(session.remembered.entries).and.have.length(1)
     expect(other.summary).to.deep.equal(session.summary)
     expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
     expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')

@@ -2,9 +2,11 @@ import type { RequestHandler } from 'express'
 import type { Broker, PermissionReply } from '../../../shared/broker/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { PERMISSION, pageOf, pathId, SESSION } from '../params.ts'
+import { PERMISSION, pageOf, pathId, queryValue, SESSION } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
+const STATE = { pattern: /^(pending|remembered)$/, wanted: 'pending or remembered' }
+
 type PermissionRoutes = Record<'list' | 'reply', RequestHandler>
 
 /**
@@ -14,7 +16,9 @@ type PermissionRoutes = Record<'list' | 'reply', RequestHandler>
 export function permissionRoutes({ broker, readBody }: Deps): PermissionRoutes {
   return {
     async list(req, res) {
-      res.json(await broker.listPermissions(tenantOf(res), pageOf(req)))
+      const isRemembered = queryValue(req, 'state', STATE) === 'remembered'
+      const list = isRemembered ? broker.listRemembered : broker.listPermissions
+      res.json(await list(tenantOf(res), pageOf(req)))
     },
     async reply(req, res) {
       const scopeId = pathId(req, 'id', SESSION)

@@ -1,16 +1,21 @@
-import { conflict, notFound } from '../../errors.ts'
-import type { PermissionKey, PermissionReply, PermissionStore } from '../port.ts'
+import { conflict, invalidRequest, notFound } from '../../errors.ts'
+import type { PermissionDecision, PermissionKey, PermissionReply, PermissionStore } from '../port.ts'
 
 /**
  * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`
- * when it expired, was withdrawn, or does not exist (api.md "Permission request").
+ * when it expired, was withdrawn, or does not exist (api.md "Permission request"), and `invalid_request` for a denial to remember.
  */
 export async function reply(
   store: PermissionStore,
   request: PermissionKey,
-  { allow, reason }: PermissionReply,
+  { allow, reason, remember }: PermissionReply,
 ): Promise<void> {
-  const decision = { state: allow ? 'allowed' : 'denied', ...(reason !== undefined && { reason }) } as const
+  if (remember && !allow) throw invalidRequest('only an allowed tool can be remembered: leave remember out', REMEMBER)
+  const decision: PermissionDecision = {
+    state: allow ? 'allowed' : 'denied',
+    ...(reason !== undefined && { reason }),
+    ...(remember && { remember }),
+  }
   const { isWon, state } = await store.decide(request, decision)
   if (isWon) return
   if (state === 'allowed' || state === 'denied') {
@@ -18,3 +23,5 @@ export async function reply(
   }
   throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)
 }
+
+const REMEMBER = { param: '/remember' }

@@ -3,6 +3,7 @@ import { isQueuedRun, newId } from '../../ids.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
+import { mergeRemembered } from '../permissions/remembered-page.ts'
 import { reply } from '../permissions/reply.ts'
 import { Executors } from '../placement/executors.ts'
 import type { Member } from '../placement/members.ts'
@@ -146,6 +147,10 @@ export class RedisBroker {
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
+    listRemembered: async (tenant, page) => {
+      const call = (epoch: number) => this.#calls.call({ epoch }, 'listRemembered', [tenant, page])
+      return mergeRemembered(await this.#calls.callEach(this.#workers.alive, call), page.limit)
+    },
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
@@ -199,15 +204,9 @@ export class RedisBroker {
 
   /** Merges the pages of all workers and executors. The runs of one that is lost meanwhile are lost with it. */
   async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const calls = [...this.#workers.alive, ...this.executors.alive].map(async (epoch): Promise<RunPage> => {
-      try {
-        return await this.#calls.call({ epoch }, 'listRuns', [tenant, filter])
-      } catch (cause) {
-        if (!this.#calls.isWorkerLost(epoch, cause)) throw cause
-        return { runs: [], next_cursor: null }
-      }
-    })
-    return mergePages(await Promise.all(calls), filter.limit)
+    const epochs = [...this.#workers.alive, ...this.executors.alive]
+    const call = (epoch: number) => this.#calls.call({ epoch }, 'listRuns', [tenant, filter])
+    return mergePages(await this.#calls.callEach(epochs, call), filter.limit)
   }
 
   /** Opens a stream and then the run. If the worker does not answer, it may have started the run: it is cancelled in the background. */

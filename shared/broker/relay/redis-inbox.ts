@@ -61,6 +61,7 @@ export const runMethods = (inbox: RunInbox, follow: Follow) =>
 export const workerMethods = (inbox: Inbox, adopt: (state: unknown) => void, follow: Follow): CallTable => ({
   ...runMethods(inbox, follow),
   createSession: (_from, ...args) => inbox.createSession(...args),
+  listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
   async startRun(from, tenant, runId, request, stream) {

@@ -27,6 +27,7 @@ function agentTool(): Tool {
     description: 'Gives one task to a sub-agent with a fresh context of its own, and returns its final answer.',
     inputSchema: AGENT_SCHEMA,
     defaultPolicy: 'allow',
+    isReadOnly: true,
     describe: (input) => `Start a sub-agent: ${String(input['description'])}`,
     run: (input, context) => runAgent(input as AgentTask, context),
   }
@@ -61,6 +62,7 @@ function teamTool(): Tool {
     description: `Gives up to ${MAX_TEAM} independent tasks to as many sub-agents, which work at the same time, and returns all their answers.`,
     inputSchema: TEAM_SCHEMA,
     defaultPolicy: 'allow',
+    isReadOnly: true,
     problemWith: (input) => {
       const { length } = tasksOf(input)
       return length > MAX_TEAM

@@ -23,6 +23,7 @@ export function createSkillTool(skills: readonly Skill[]): Tool {
       required: ['name'],
     },
     defaultPolicy: 'allow',
+    isReadOnly: true,
     describe: (input) => `Use the skill ${String(input['name'])}`,
     problemWith({ name }) {
       if (byName.has(String(name))) return undefined

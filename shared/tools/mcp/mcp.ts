@@ -91,6 +91,7 @@ function createTool(name: string, { connection, tool }: ListedTool, callTimeoutM
     description: truncate(description.toWellFormed(), MAX_DESCRIPTION_CHARS),
     inputSchema: tool.inputSchema,
     defaultPolicy: 'ask',
+    isReadOnly: tool.annotations?.readOnlyHint === true,
     describe: () => `Call ${label}.`,
     run: (input, context) => attempt({ subject: name, signal: context.signal }, () => callTool(remote, input, context)),
   }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { OutputCap } from './output-cap.ts'
 import { endProcessGroup } from './process-group.ts'
@@ -45,6 +45,7 @@ export function createBashTool(options: BashOptions = {}): Tool {
       required: ['command'],
     },
     defaultPolicy: 'ask',
+    ruleSubject: ({ command }) => shellSubject(String(command)),
     describe: ({ command }) => `Run the command: ${truncate(String(command), 1_000)}`,
     run(input, context) {
       const { command, timeout_ms = DEFAULT_TIMEOUT_MS } = input as { command: string; timeout_ms?: number }
@@ -56,6 +57,18 @@ export function createBashTool(options: BashOptions = {}): Tool {
     },
   }
 }
+
+/** Characters by which one command line runs several commands, or writes to a file. */
+const SHELL_OPERATORS = /[;&|<>$`()\n\r\\]+/
+
+const shellSubject = (command: string): RuleSubject => ({
+  text: command.trim(),
+  parts: command
+    .trim()
+    .split(SHELL_OPERATORS)
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+})
 
 type Command = { command: string; timeoutMs: number }
 

@@ -52,6 +52,8 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
       required: ['url'],
     },
     defaultPolicy: 'ask',
+    isReadOnly: true,
+    ruleSubject: ({ url }) => ({ text: URL.parse(String(url))?.href ?? String(url), parts: [] }),
     describe: ({ url }) => `Fetch ${truncate(String(url), 500)}.`,
     run(input, { signal, assertMayAct }) {
       const { url } = input as { url: string }

@@ -1,7 +1,8 @@
+import type { JsonObject } from '../../events.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
 import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
@@ -33,6 +34,8 @@ function readTool(): Tool {
       required: ['path'],
     },
     defaultPolicy: 'allow',
+    isReadOnly: true,
+    ruleSubject: pathSubject,
     describe: ({ path }) => `Read the file ${shortPath(path)}.`,
     run(input, { workspace, signal }) {
       const { path, offset = 1, limit = DEFAULT_LINES } = input as { path: string; offset?: number; limit?: number }
@@ -50,6 +53,15 @@ function readTool(): Tool {
 }
 
 const shortPath = (path: unknown) => truncate(String(path), 200)
+
+/** The normalized path; an empty text for a path that the tool will refuse. */
+function pathSubject({ path }: JsonObject): RuleSubject {
+  try {
+    return { text: relativePath(String(path)), parts: [] }
+  } catch {
+    return { text: '', parts: [] }
+  }
+}
 
 function toOutcome({ lines, total, end }: Lines, { offset, maxBytes }: Excerpt): ToolOutcome {
   if (lines.length === 0 && offset === 1) return succeed('(The file is empty.)')
@@ -74,6 +86,7 @@ function writeTool(queue: KeyedQueue): Tool {
       required: ['path', 'content'],
     },
     defaultPolicy: 'ask',
+    ruleSubject: pathSubject,
     describe: ({ path, content }) =>
       `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
     run(input, context) {
@@ -102,6 +115,7 @@ function editTool(queue: KeyedQueue): Tool {
       required: ['path', 'old_string', 'new_string'],
     },
     defaultPolicy: 'ask',
+    ruleSubject: pathSubject,
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     run(input, context) {
       const edit = input as Edit

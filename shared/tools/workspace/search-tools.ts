@@ -26,6 +26,7 @@ function globTool(limits: SearchLimits): Tool {
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
+    isReadOnly: true,
     describe: ({ pattern }) => `List the files that match ${truncate(String(pattern), 200)}.`,
     run(input, context) {
       const { pattern, path = '.' } = input as { pattern: string; path?: string }
@@ -51,6 +52,7 @@ function grepTool(limits: SearchLimits): Tool {
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
+    isReadOnly: true,
     describe: ({ pattern }) => `Search the files for ${truncate(String(pattern), 200)}.`,
     run(input, context) {
       const { pattern, path = '.', glob } = input as { pattern: string; path?: string; glob?: string }

@@ -27,6 +27,7 @@ async function setUp() {
       return result as never
     }
   const inbox: Inbox = {
+    listRemembered: recording('listRemembered'),
     createSession: recording('createSession', 'created'),
     getSession: recording('getSession', 'found'),
     deleteSession: recording('deleteSession', Promise.resolve()),

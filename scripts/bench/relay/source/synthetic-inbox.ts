@@ -36,6 +36,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     getSession: refuse,
     deleteSession: refuse,
     sendMessage: refuse,
+    listRemembered: refuse,
     listRuns: refuse,
     getRun: refuse,
     cancelRun: refuse,

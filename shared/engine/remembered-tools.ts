@@ -1,0 +1,24 @@
+/** A tool that the client has allowed for the rest of a session; `remembered_at` is an ISO 8601 timestamp. */
+export type RememberedTool = { tool_name: string; remembered_at: string }
+
+/** The tools that a session's client has allowed for the rest of the session (`"remember": "session"`, D4.12). */
+export class RememberedTools {
+  readonly #byName: Map<string, RememberedTool>
+
+  constructor(entries: readonly RememberedTool[] = []) {
+    this.#byName = new Map(entries.map((entry) => [entry.tool_name, entry]))
+  }
+
+  get entries(): readonly RememberedTool[] {
+    return [...this.#byName.values()]
+  }
+
+  has(toolName: string): boolean {
+    return this.#byName.has(toolName)
+  }
+
+  add(toolName: string): void {
+    if (this.has(toolName)) return
+    this.#byName.set(toolName, { tool_name: toolName, remembered_at: new Date().toISOString() })
+  }
+}

@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import { inBothForms, type Product } from '../support/product.ts'
+
+const tool = (name: string, input: unknown) => `/tool ${name} ${JSON.stringify(input)}`
+const write = (path: string) => tool('Write', { path, content: 'x' })
+const bash = (command: string) => tool('Bash', { command })
+const PLAN = tool('ExitPlanMode', { steps: [{ id: 'a', prompt: 'write it' }] })
+
+inBothForms('fewer permission requests', (startProduct) => {
+  let product: Product
+  before(async () => {
+    product = await startProduct({
+      MODEL: '',
+      MODEL_PROVIDER: 'demo',
+      MODEL_BASE_URL: '',
+      MODEL_PRICES: '',
+      ENABLE_BASH: 'true',
+      TOOL_PERMISSIONS: '{"Bash(echo *)":"allow","Bash(rm *)":"deny"}',
+    })
+  })
+  after(() => product.close())
+
+  const message = (session: string, ...lines: string[]) =>
+    product.stream(`/sessions/${session}/messages`, { prompt: lines.join('\n') })
+  const reply = (scope: string, id: unknown, body: unknown) =>
+    product.call('POST', `/sessions/${scope}/permissions/${id}`, body)
+  const remembered = async (query = '') => {
+    const { body } = await product.call('GET', `/permissions?state=remembered${query}`)
+    return body as { permissions: Record<string, string>[]; next_cursor: string | null }
+  }
+  const countOf = (frames: readonly { event: string }[], event: string) =>
+    frames.filter((frame) => frame.event === event).length
+
+  it('D4.12: a reply may allow a tool for the rest of the session, which is listed and ends with the session', async () => {
+    await product.call('POST', '/sessions', { session_id: 'calm' })
+    const first = await message('calm', write('a.txt'), write('b.txt'))
+    const { data } = await first.until('permission_request')
+    expect((await reply('calm', data['id'], { allow: true, remember: 'session' })).status).to.equal(200)
+    expect(countOf(await first.all(), 'permission_request')).to.equal(1)
+    const second = await (await message('calm', write('c.txt'), '/say done')).all()
+    expect(countOf(second, 'permission_request')).to.equal(0)
+    expect(second.find(({ event }) => event === 'tool_result')?.data).to.include({ is_error: false })
+    const [entry, ...others] = (await remembered()).permissions
+    expect(entry).to.include({ session_id: 'calm', tool_name: 'Write' }).and.have.property('remembered_at')
+    expect(others).to.deep.equal([])
+
+    await product.call('POST', '/sessions', { session_id: 'other' })
+    const elsewhere = await message('other', write('a.txt'))
+    const asked = await elsewhere.until('permission_request')
+    await reply('other', asked.data['id'], { allow: false })
+    await elsewhere.all()
+
+    await product.call('DELETE', '/sessions/calm')
+    expect(await remembered()).to.deep.equal({ permissions: [], next_cursor: null })
+    await product.call('POST', '/sessions', { session_id: 'calm' })
+    const anew = await message('calm', write('a.txt'))
+    await reply('calm', (await anew.until('permission_request')).data['id'], { allow: false })
+    await anew.all()
+  })
+
+  it('D2.7: the list of remembered tools has pages, and refuses a wrong state and a foreign cursor', async () => {
+    for (const session of ['p1', 'p2', 'p3']) {
+      await product.call('POST', '/sessions', { session_id: session })
+      const stream = await message(session, write('a.txt'))
+      await reply(session, (await stream.until('permission_request')).data['id'], { allow: true, remember: 'session' })
+      await stream.all()
+    }
+    const first = await remembered('&limit=2')
+    const rest = await remembered(`&limit=2&cursor=${first.next_cursor}`)
+    const sessions = [...first.permissions, ...rest.permissions].map(({ session_id }) => session_id)
+    expect([sessions, rest.next_cursor]).to.deep.equal([['p3', 'p2', 'p1'], null])
+    const pending = await product.call('GET', '/permissions?state=pending')
+    expect(pending.body).to.deep.equal({ permissions: [], next_cursor: null })
+    expect((await product.call('GET', '/permissions?state=all')).body).to.nested.include({ 'error.param': '/state' })
+    expect((await product.call('GET', '/permissions?state=remembered&cursor=WzFd')).status).to.equal(400)
+  })
+
+  it('api.md PermissionReply: only an allowed tool can be remembered, and only for the session', async () => {
+    const stream = await product.run({ prompt: write('a.txt') })
+    const { data } = await stream.until('permission_request')
+    for (const body of [
+      { allow: false, remember: 'session' },
+      { allow: true, remember: 'for ever' },
+    ]) {
+      const refused = await reply(stream.runId, data['id'], body)
+      expect(refused.status).to.equal(400)
+      expect(refused.body).to.nested.include({ 'error.param': '/remember' })
+    }
+    expect((await reply(stream.runId, data['id'], { allow: true })).status).to.equal(200)
+    await stream.all()
+  })
+
+  it('D1.3 TOOL_PERMISSIONS: a rule decides by what a call acts on', async () => {
+    const allowed = await (await product.run({ prompt: bash('echo hello') })).all()
+    expect(countOf(allowed, 'permission_request')).to.equal(0)
+    expect(allowed.find(({ event }) => event === 'tool_result')?.data['output']).to.include('hello')
+    const denied = await (await product.run({ prompt: bash('echo hello; rm -rf x') })).all()
+    expect(countOf(denied, 'permission_request')).to.equal(0)
+    expect(denied.find(({ event }) => event === 'tool_result')?.data).to.include({ is_error: true })
+    const asking = await product.run({ prompt: bash('ls') })
+    await reply(asking.runId, (await asking.until('permission_request')).data['id'], { allow: false })
+    await asking.all()
+  })
+
+  it('D5.4: with plan_mode nothing is changed before the plan is allowed, also not by a sub-agent', async () => {
+    const prompt = [
+      tool('Agent', { description: 'x', prompt: bash('echo hello') }),
+      write('a.txt'),
+      PLAN,
+      write('a.txt'),
+    ]
+    const stream = await product.run({ prompt: prompt.join('\n'), plan_mode: true })
+    const asked: string[] = []
+    for (let i = 0; i < 2; i++) {
+      const { data } = await stream.until('permission_request')
+      asked.push(String(data['tool_name']))
+      await reply(stream.runId, data['id'], { allow: true })
+    }
+    const frames = await stream.all()
+    expect(asked).to.deep.equal(['ExitPlanMode', 'Write'])
+    const inner = frames.find(({ event, data }) => event === 'subagent_event' && data['event_type'] === 'tool_result')
+    expect(inner?.data).to.include({ tool_name: 'Bash', is_error: true })
+    const results = frames.filter(({ event, data }) => event === 'tool_result' && data['tool_name'] === 'Write')
+    expect(results.map(({ data }) => data['is_error'])).to.deep.equal([true, false])
+  })
+})
