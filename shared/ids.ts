@@ -7,6 +7,9 @@ export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {
   return `${prefix}_${randomUUID().replaceAll('-', '')}`
 }
 
+/** Creates a random token of 16 hex digits, which tells one thing from another of the same name. */
+export const newToken = (): string => randomUUID().replaceAll('-', '').slice(16)
+
 /** The first digits of the ids of queued runs. An epoch is never 0, so these ids belong to no worker. */
 const QUEUED = '00000000'
 

@@ -23,13 +23,13 @@ const DRAIN_RETRY_SECS = 5
 export function createInbox(options: InboxOptions): Inbox {
   const { runs, sessions, isDraining } = options
   return {
-    createSession(tenant, sessionId) {
+    createSession(tenant, sessionId, token) {
       refuseIf(isDraining())
-      return sessions.create({ id: sessionId, tenant }).summary
+      return sessions.create({ id: sessionId, tenant, token }).summary
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listRemembered: (tenant, page) => rememberedPage(sessions.remembered(tenant), page),
-    deleteSession: (tenant, sessionId) => sessions.remove(tenant, sessionId),
+    deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
     ...createRunCommands(options),
     listRuns: (tenant, filter) => runs.list(tenant, filter),

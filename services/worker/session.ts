@@ -11,7 +11,8 @@ import { SessionMemory } from './session-memory.ts'
 const MAX_WAITING = 8
 const BUSY_RETRY_SECS = 5
 
-export type SessionIdentity = { id: string; tenant: TenantId }
+/** `token` tells this session from earlier and later ones of the same id. */
+export type SessionIdentity = { id: string; tenant: TenantId; token: string }
 
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
@@ -25,6 +26,7 @@ export type SessionState = SessionIdentity &
 export class Session {
   readonly id: string
   readonly tenant: TenantId
+  readonly token: string
   readonly conversation: Conversation
   readonly remembered: RememberedTools
   readonly #memory: SessionMemory
@@ -38,12 +40,13 @@ export class Session {
 
   /** Calls `onIdle` when the session has had no run for `idleMs`. */
   constructor(
-    { id, tenant, createdAt, memories, remembered, ...history }: SessionState,
+    { id, tenant, token, createdAt, memories, remembered, ...history }: SessionState,
     idleMs: number,
     onIdle: () => void,
   ) {
     this.id = id
     this.tenant = tenant
+    this.token = token
     this.#createdAt = createdAt
     this.conversation = new Conversation(history)
     this.#memory = new SessionMemory(this.conversation, memories)
@@ -62,18 +65,10 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { messages, messageCount } = this.conversation
-    const memories = this.#memory.entries
-    const remembered = this.remembered.entries
-    return {
-      id: this.id,
-      tenant: this.tenant,
-      createdAt: this.#createdAt,
-      messages,
-      messageCount,
-      memories,
-      remembered,
-    }
+    const { id, tenant, token, conversation } = this
+    const { messages, messageCount } = conversation
+    const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
+    return { id, tenant, token, createdAt: this.#createdAt, messages, messageCount, memories, remembered }
   }
 
   /** The state that a run starts from now. */

@@ -10,11 +10,14 @@ const FULL_RETRY_SECS = 60
 /** The sessions in this process's memory (api.md "What the service does" 6). */
 export class Sessions {
   readonly #limits: SessionsLimits
-  readonly #onRemoved: (session: Session) => void
+  readonly #onRemoved: (session: Session) => Promise<boolean>
   readonly #sessions = new Map<string, Session>()
 
-  /** Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. */
-  constructor(limits: SessionsLimits, onRemoved: (session: Session) => void) {
+  /**
+   * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
+   * another worker owns the session by now.
+   */
+  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>) {
     this.#limits = limits
     this.#onRemoved = onRemoved
   }
@@ -33,7 +36,10 @@ export class Sessions {
   /** Continues a session from its state. It replaces a session of the same id. */
   adopt(state: SessionState): Session {
     const { tenant, id } = state
-    const session = new Session(state, this.#limits.idleMs, () => void this.remove(tenant, id))
+    const session = new Session(state, this.#limits.idleMs, () => {
+      this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
+    })
+    this.#sessions.get(keyOf(tenant, id))?.retire()
     this.#sessions.set(keyOf(tenant, id), session)
     return session
   }
@@ -53,9 +59,10 @@ export class Sessions {
   }
 
   /** Forgets a session that another worker owns now. Its runs go on. */
-  release({ tenant, id }: SessionIdentity): void {
-    this.#sessions.get(keyOf(tenant, id))?.retire()
-    this.#sessions.delete(keyOf(tenant, id))
+  release(session: Session): void {
+    session.retire()
+    const key = keyOf(session.tenant, session.id)
+    if (this.#sessions.get(key) === session) this.#sessions.delete(key)
   }
 
   /** Forgets all sessions: this worker owns none of them any more. Their runs go on. */
@@ -67,18 +74,24 @@ export class Sessions {
   /** Throws `not_found` for an unknown session and for another tenant's. */
   get(tenant: TenantId, sessionId: string): Session {
     const session = this.#sessions.get(keyOf(tenant, sessionId))
-    if (!session) throw notFound(`no session ${sessionId}: create it with POST /sessions`)
+    if (!session) throw noSession(sessionId)
     return session
   }
 
-  /** Forgets the session at once, and ends its runs with `session_deleted` (D4.7). Throws `not_found` like `get`. */
-  async remove(tenant: TenantId, sessionId: string): Promise<void> {
+  /**
+   * Forgets the session at once, and ends its runs with `session_deleted` (D4.7). Throws `not_found` like `get`, for a session with
+   * another token, and when another worker owns the session.
+   */
+  async remove(tenant: TenantId, sessionId: string, token?: string): Promise<void> {
     const session = this.get(tenant, sessionId)
+    if (token !== undefined && token !== session.token) throw noSession(sessionId)
     this.#sessions.delete(keyOf(tenant, sessionId))
     await session.close('session_deleted')
-    this.#onRemoved(session)
+    if (!(await this.#onRemoved(session))) throw noSession(sessionId)
   }
 }
+
+const noSession = (sessionId: string) => notFound(`no session ${sessionId}: create it with POST /sessions`)
 
 /** Unique, because no id contains a space. */
 const keyOf = (tenant: TenantId, sessionId: string): string => `${tenant} ${sessionId}`

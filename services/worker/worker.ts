@@ -36,8 +36,11 @@ export type WorkerDeps = {
   permissions: PermissionStore
   /** `undefined`: this server has no store, so it keeps no customers' lines. */
   lineStore: LineStore | undefined
-  /** Called for each session that was deleted or idle too long. */
-  onSessionRemoved: ((session: Session) => void) | undefined
+  /**
+   * Called for each session that was deleted or idle too long. Resolves with `false` when another process owns the session by now.
+   * `undefined`: there is no other process.
+   */
+  onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
   planQueue: PlanQueue
   fence: Fence
   metrics: Metrics
@@ -55,7 +58,7 @@ export type Worker = {
   liveRuns(): number
   sessions(): Iterable<Session>
   /** Takes over a session of another worker, with its conversation. */
-  adopt(state: SessionState): void
+  adopt(state: SessionState): Session
   /** Forgets a session that another worker owns now. */
   release(session: Session): void
   /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
@@ -84,7 +87,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     sessions: () => sessions.all(),
     adopt(state) {
       workspaces.open(state.tenant, state.id) // Its folder is where the previous worker left it.
-      sessions.adopt(state)
+      return sessions.adopt(state)
     },
     release: (session) => sessions.release(session),
     abortAll() {
@@ -107,24 +110,27 @@ function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspace
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
     onForgotten({ id, tenant, scopeId, sessionId }) {
-      logFailure(permissions.forget(tenant, scopeId, id), log)
-      if (sessionId === undefined) logFailure(workspaces.remove(tenant, id), log)
+      permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
+      if (sessionId === undefined) workspaces.remove(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     },
   })
 }
 
-/** A removed session takes its permission requests and its folder along. */
+/** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
 function createSessions(deps: WorkerDeps, workspaces: Workspaces): Sessions {
-  const { permissions, onSessionRemoved, limits, log } = deps
-  return new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, (session) => {
-    onSessionRemoved?.(session)
-    logFailure(permissions.forget(session.tenant, session.id), log)
-    logFailure(workspaces.remove(session.tenant, session.id), log)
+  const { permissions, onSessionRemoved = async () => true, limits, log } = deps
+  return new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, async (session) => {
+    const { tenant, id } = session
+    // Before the id is free: a new session of the same id may have requests of its own.
+    await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
+    const isOwner = await onSessionRemoved(session)
+    if (isOwner) workspaces.remove(tenant, id).catch((cause: unknown) => logFailure(cause, log))
+    return isOwner
   })
 }
 
-function logFailure(removal: Promise<void>, log: Log): void {
-  removal.catch((cause: unknown) => log.error('the data of an ended run or session could not be removed', { cause }))
+function logFailure(cause: unknown, log: Log): void {
+  log.error('the data of an ended run or session could not be removed', { cause })
 }
 
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024

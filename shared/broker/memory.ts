@@ -1,4 +1,4 @@
-import { isQueuedRun, newId } from '../ids.ts'
+import { isQueuedRun, newId, newToken } from '../ids.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
 import { reply } from './permissions/reply.ts'
 import type { Broker, Inbox, PermissionStore, QueuedRunSource, RunInbox } from './port.ts'
@@ -28,7 +28,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
-    createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess')),
+    createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess'), newToken()),
     getSession: async (tenant, sessionId) => inbox.getSession(tenant, sessionId),
     deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
     async startRun(tenant, request) {

@@ -175,7 +175,10 @@ export interface PermissionStore {
    * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.
    */
   list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => boolean): Promise<PermissionPage>
-  /** Deletes the requests of a session or one-shot run, or with `runId` those of one run. Later replies find no request. */
+  /**
+   * Deletes the requests of a session or one-shot run, or with `runId` those of one run. Those that are pending are withdrawn; later
+   * replies find no request.
+   */
   forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
 }
 
@@ -201,9 +204,11 @@ export const ALWAYS_HELD: Fence = { isHeld: () => true, heldUntil: () => Infinit
  * chooses the ids of new sessions and runs, so it can follow or cancel a run even when the answer to its command was lost.
  */
 export interface Inbox {
-  createSession(tenant: TenantId, sessionId: string): SessionSummary
+  /** `token` is this creation's own: a session of the same id that is created later has another. */
+  createSession(tenant: TenantId, sessionId: string, token: string): SessionSummary
   getSession(tenant: TenantId, sessionId: string): SessionSummary
-  deleteSession(tenant: TenantId, sessionId: string): Promise<void>
+  /** With a token, throws `not_found` for a session that was created with another one. */
+  deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
   startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { EventStream } from '../support/event-stream.ts'
@@ -94,6 +95,18 @@ describe('gateways and workers as separate processes', () => {
     await resumed.all()
   })
 
+  it('api.md "Create a session": an id in use is 409 while its worker is suspended for 1.5 s, and the session stays', async () => {
+    const { workers, urls } = await start()
+    const create = (url: string) => postJson(`${url}/sessions`, { session_id: 'kept' })
+    expect((await create(at(urls, 0))).status).to.equal(201)
+    for (const worker of workers) await worker.kill('SIGSTOP')
+    const resumed = sleep(1_500).then(() => Promise.all(workers.map((worker) => worker.kill('SIGCONT'))))
+    const statuses = await Promise.all([0, 1, 0, 1].map(async (i) => (await create(at(urls, i))).status))
+    expect(statuses).to.deep.equal([409, 409, 409, 409])
+    await resumed
+    for (const url of urls) expect((await fetch(`${url}/sessions/kept`)).status).to.equal(200)
+  })
+
   it('P2: a worker that was suspended starts no tool when it continues, and its runs have ended with worker_lost', async () => {
     const { workers, urls } = await start()
     const stream = await run(at(urls, 0), '/say one\n/sleep 2500\n/tool Write {"path":"ghost.txt","content":"boo"}')
@@ -124,6 +137,9 @@ function at<T>(list: readonly T[], index: number): T {
   if (found === undefined) throw new Error(`there is no item ${index}: the list has ${list.length}`)
   return found
 }
+
+const postJson = (url: string, body: object) =>
+  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 
 const run = (url: string, prompt: string) =>
   EventStream.open(`${url}/agent/run`, {

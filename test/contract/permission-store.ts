@@ -100,6 +100,15 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await store.decision(newRequest())).to.deep.equal({ state: 'withdrawn' })
   })
 
+  it('a request that is forgotten while its worker waits for the decision is withdrawn', async () => {
+    const [pending, other] = [await opened({ scopeId: 's1' }), await opened({ scopeId: 's1' })]
+    const decision = store.decision(pending)
+    await store.forget(DEFAULT_TENANT, 's1', pending.runId)
+    expect(await decision).to.deep.equal({ state: 'withdrawn' })
+    expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(404)
+    expect(await statusOf(reply(store, other, { allow: true }))).to.equal(200)
+  })
+
   it('D4.12: replies to requests of a deleted session are 404', async () => {
     const pending = await opened()
     await reply(store, pending, { allow: true })

@@ -16,7 +16,10 @@ const runs = () =>
 
 export function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
   const removed = Promise.withResolvers<Session>()
-  const sessions = new Sessions(limits, removed.resolve)
+  const sessions = new Sessions(limits, async (session) => {
+    removed.resolve(session)
+    return true
+  })
   const known = runs()
   const post = (session: Session, execute: RunExecutor): Run => {
     session.checkRoom()
@@ -27,7 +30,7 @@ export function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
   return { sessions, post, removed: removed.promise }
 }
 
-export const identity = { id: 's1', tenant: DEFAULT_TENANT }
+export const identity = { id: 's1', tenant: DEFAULT_TENANT, token: 'a1' }
 
 /** Runs until `gate` resolves. */
 export const waitFor = (gate: Promise<void>): RunExecutor =>

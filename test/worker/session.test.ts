@@ -25,7 +25,7 @@ describe('sessions', () => {
     expect(() => sessions.get(other, 's1'))
       .to.throw()
       .with.property('status', 404)
-    expect(sessions.create({ id: 's1', tenant: other })).not.to.equal(sessions.get(DEFAULT_TENANT, 's1'))
+    expect(sessions.create({ id: 's1', tenant: other, token: 'a1' })).not.to.equal(sessions.get(DEFAULT_TENANT, 's1'))
   })
 
   it('D1.3 SESSIONS_PER_WORKER: one more is 429 with Retry-After', () => {

@@ -36,7 +36,7 @@ function setUp(limits: Partial<WorkerLimits> = {}) {
   const gauge: Metrics['gauge'] = (name, read) => void gauges.set(name, read)
   const worker = createDemoWorker(permissions, limits, {
     metrics: { ...NO_METRICS, gauge },
-    onSessionRemoved: (session) => removed.push(session),
+    onSessionRemoved: async (session) => removed.push(session) > 0,
   })
   const { inbox } = worker
   const run = (prompt: string) => {
@@ -82,7 +82,7 @@ describe('a worker', () => {
 
   it('D4.5: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
     const { inbox, message, read, forgotten, worker } = setUp({ runResumeMs: 1 })
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     const id = message('s1', '/say hello')
     await read(id)
     await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
@@ -107,7 +107,7 @@ describe('a worker', () => {
 
   it('removes the permission requests of a deleted session, and reports it', async () => {
     const { inbox, forgotten, removed } = setUp()
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     await inbox.deleteSession(TENANT, 's1')
     expect(forgotten).to.deep.equal([[TENANT, 's1']])
     expect(removed.map(({ id }) => id)).to.deep.equal(['s1'])
@@ -115,7 +115,7 @@ describe('a worker', () => {
 
   it('does not report a session that was released to another worker', () => {
     const { worker, inbox, removed } = setUp()
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     const [session] = worker.sessions()
     worker.release(session as Session)
     expect([...worker.sessions()]).to.deep.equal([])
@@ -124,13 +124,13 @@ describe('a worker', () => {
 
   it('api.md States: a draining worker refuses new work with 503 worker_draining, and serves the rest', async () => {
     const { worker, inbox, run, message, read } = setUp()
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     const id = run('/tool Ask {}')
     const reading = read(id)
     await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
     const draining = worker.drain(60_000)
     expect(worker.isDraining()).to.equal(true)
-    for (const act of [() => run('hi'), () => message('s1', 'hi'), () => inbox.createSession(TENANT, 's2')]) {
+    for (const act of [() => run('hi'), () => message('s1', 'hi'), () => inbox.createSession(TENANT, 's2', 'a1')]) {
       expect(refusalOf(act)).to.include({ status: 503, code: 'worker_draining', retryAfterSecs: 5 })
     }
     expect(refusalOf(() => message('nobody', 'hi')).status).to.equal(404)
@@ -153,7 +153,7 @@ describe('a worker', () => {
 
   it('P2: an evicted worker ends its runs with worker_lost and forgets its sessions', async () => {
     const { worker, inbox, message, read, removed } = setUp()
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     const reading = read(message('s1', '/tool Ask {}'))
     await nextLoopTurn()
     worker.abortAll()
@@ -164,7 +164,7 @@ describe('a worker', () => {
 
   it('reports its runs by status and its sessions as gauges', async () => {
     const { worker, inbox, run, read, gauges } = setUp()
-    inbox.createSession(TENANT, 's1')
+    inbox.createSession(TENANT, 's1', 'a1')
     await read(run('/say hello'))
     expect(gauges.get('sessions')?.()).to.equal(1)
     expect(gauges.get('runs')?.()).to.include({ done: 1, running: 0 })

@@ -20,7 +20,7 @@ describe('workspaces', () => {
     const { inbox, adopt } = createDemoWorker(createMemoryPermissionStore(), {}, { workspaceDir: root })
     const folder = workspacePath(root, DEFAULT_TENANT, 'moved')
     await mkdir(folder, { recursive: true })
-    adopt({ id: 'moved', tenant: DEFAULT_TENANT, createdAt: new Date().toISOString(), messages: [] })
+    adopt({ id: 'moved', tenant: DEFAULT_TENANT, token: 'a1', createdAt: new Date().toISOString(), messages: [] })
     expect(await isThere(folder)).to.equal(true)
     await inbox.deleteSession(DEFAULT_TENANT, 'moved')
     await until(async () => !(await isThere(folder)), { what: 'the folder to be removed' })

@@ -50,6 +50,7 @@ export function createMemoryPermissionStore(): PermissionStore {
       for (const [id, entry] of scope ?? []) {
         if (runId !== undefined && entry.runId !== runId) continue
         scope?.delete(id)
+        entry.resolve({ state: 'withdrawn' })
         pending.delete(tenant, id)
       }
       if (scope?.size === 0) scopes.delete(`${tenant} ${scopeId}`)

@@ -11,12 +11,15 @@ const DROP = `local function drop(id) redis.call('ZREM', KEYS[2], id) redis.call
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]`
 
-/** Opens a request. It also removes up to ten of the tenant's oldest expired requests, which a dead worker may have left. */
+/**
+ * Opens a request, once: the command may arrive again. It also removes up to ten of the tenant's oldest expired requests, which a dead
+ * worker may have left.
+ */
 export const OPEN: Script = {
   name: 'aeOpenRequest',
   keys: 3,
   lua: `${DROP} ${NOW}
-    redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+    if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
     for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 9)) do
       local expires = string.match(redis.call('HGET', KEYS[3], id) or '', '^%d+')
       if not expires or tonumber(expires) <= now then drop(id) end
@@ -29,7 +32,10 @@ export const OPEN: Script = {
     return 1`,
 }
 
-/** Decides a request if it is undecided. Returns whether this call decided, and the request's state. */
+/**
+ * Decides a request if it is undecided. Returns whether this call decided, and the request's state. The third argument is the call's
+ * own token: the command may arrive again, and then has decided already.
+ */
 export const DECIDE: Script = {
   name: 'aeDecide',
   keys: 3,
@@ -37,8 +43,9 @@ export const DECIDE: Script = {
     local found = redis.call('HGET', KEYS[1], ARGV[1])
     if not found then return { 0, false } end
     local entry = cjson.decode(found)
-    if entry.decided then return { 0, entry.decided.state } end
+    if entry.decided then return { entry.decidedBy == ARGV[3] and 1 or 0, entry.decided.state } end
     entry.decided = cjson.decode(ARGV[2])
+    entry.decidedBy = ARGV[3]
     redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
     drop(ARGV[1])
     redis.call('PUBLISH', entry.bell, ARGV[1])
@@ -48,16 +55,18 @@ export const DECIDE: Script = {
 /** Reads one request's entry, by the first key alone. */
 export const READ: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
 
-/** Deletes the requests of the scope, or those of one of its runs. */
+/** Deletes the requests of the scope, or those of one of its runs. A worker that waits for one of them reads that it is gone. */
 export const FORGET: Script = {
   name: 'aeForget',
   keys: 3,
   lua: `${DROP}
     local entries = redis.call('HGETALL', KEYS[1])
     for i = 1, #entries, 2 do
-      if ARGV[1] == '' or cjson.decode(entries[i + 1]).runId == ARGV[1] then
+      local entry = cjson.decode(entries[i + 1])
+      if ARGV[1] == '' or entry.runId == ARGV[1] then
         redis.call('HDEL', KEYS[1], entries[i])
         drop(entries[i])
+        if not entry.decided then redis.call('PUBLISH', entry.bell, entries[i]) end
       end
     end
     return 1`,

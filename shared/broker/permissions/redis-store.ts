@@ -1,3 +1,4 @@
+import { newToken } from '../../ids.ts'
 import type { TenantId } from '../../tenant.ts'
 import type {
   PageRequest,
@@ -44,7 +45,7 @@ function createStore(link: RedisLink, bell: Bell): PermissionStore {
       await link.run(OPEN, keysOf(tenant, scopeId), args)
     },
     async decide({ tenant, scopeId, id }, decision) {
-      const answer = await link.run(DECIDE, keysOf(tenant, scopeId), [id, JSON.stringify(decision)])
+      const answer = await link.run(DECIDE, keysOf(tenant, scopeId), [id, JSON.stringify(decision), newToken()])
       const [isWon, state] = answer as [number, PermissionDecision['state'] | null]
       return { isWon: isWon === 1, state: state ?? undefined }
     },

@@ -24,6 +24,8 @@ export interface Members {
   renew(epoch: number, fields: MemberFields): Promise<Renewal>
   leave(epoch: number): Promise<void>
   list(): Promise<Member[]>
+  /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */
+  isMember(epoch: number): Promise<boolean>
   /** Returns `false` from the moment Redis loses all its keys until this process has renewed its lease. */
   isBootMarkerCurrent(): Promise<boolean>
   /** Removes a member whose lease has run out; it cannot renew afterwards. Returns whether it is no longer a member. */

@@ -1,12 +1,28 @@
 import type { TenantId } from '../../tenant.ts'
 
-/** Records which worker owns a session, by the worker's epoch. Every change is one compare-and-set: of many creators one wins. */
+/** Names a session; several sessions can have had the same name, one after the other. */
+export type SessionKey = { readonly tenant: TenantId; readonly id: string }
+
+/** The owner of a session: a worker's epoch, and the token of one creation, which no other creation of the same id shares. */
+export type Claim = { readonly epoch: number; readonly token: string }
+
+export const isSameClaim = (a: Claim | undefined, b: Claim): boolean => a?.epoch === b.epoch && a.token === b.token
+
+/** How long a gateway's claim lasts while its worker has not confirmed that the session exists. */
+export const RESERVED_SECS = 30
+/** How long a worker's claim lasts. Workers repeat theirs every hour. */
+export const HELD_SECS = 86_400
+
+/**
+ * Records which worker owns a session. Every change is one compare-and-set of the whole claim, and may be repeated: the connection
+ * to Redis sends a command again when it was lost before its answer came.
+ */
 export interface Owners {
-  /** Returns the session's owner: the given epoch, or an earlier claimant's. A claim lasts a day; repeating it extends it. */
-  claim(tenant: TenantId, sessionId: string, epoch: number): Promise<number>
-  find(tenant: TenantId, sessionId: string): Promise<number | undefined>
-  /** Gives the session to another worker if `from` owns it. Returns whether it did. */
-  transfer(tenant: TenantId, sessionId: string, owners: { from: number; to: number }): Promise<boolean>
-  /** Deletes the claim if this epoch holds it; another owner's claim stays. */
-  release(tenant: TenantId, sessionId: string, epoch: number): Promise<void>
+  /** Makes this claim if the session has none. Returns the claim that holds; if it is this one, it lasts for `secs` from now. */
+  claim(session: SessionKey, claim: Claim, secs: number): Promise<Claim>
+  find(session: SessionKey): Promise<Claim | undefined>
+  /** Replaces `from` by `to`. Returns whether `to` holds now. */
+  replace(session: SessionKey, claims: { from: Claim; to: Claim }, secs: number): Promise<boolean>
+  /** Deletes this claim; any other stays. Returns `false` when another worker owns this creation of the session by now. */
+  release(session: SessionKey, claim: Claim): Promise<boolean>
 }

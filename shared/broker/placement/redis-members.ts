@@ -60,6 +60,8 @@ const EXPIRE: Script = {
     return 1`,
 }
 
+const IS_MEMBER: Script = { name: 'aeIsMember', keys: 1, lua: `return redis.call('HEXISTS', KEYS[1], ARGV[1])` }
+
 const READ_BOOT: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
 
 const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
@@ -87,6 +89,7 @@ export function createRedisMembers(link: Pick<RedisLink, 'run'>): Members {
       const [now, entries] = (await link.run(LIST, [MEMBERS], [])) as [number, string[]]
       return readMembers(now, entries)
     },
+    isMember: async (epoch) => (await link.run(IS_MEMBER, [MEMBERS], [epoch])) === 1,
     isBootMarkerCurrent: async () => (await link.run(READ_BOOT, [BOOT], [])) === boot,
     expire: async (epoch) => (await link.run(EXPIRE, [MEMBERS], [epoch])) === 1,
   }

@@ -1,51 +1,58 @@
-import type { TenantId } from '../../tenant.ts'
 import type { RedisLink, Script } from '../redis-link.ts'
-import type { Owners } from './owners.ts'
-
-/** A dead worker's claims expire after a day; live workers repeat theirs every hour. */
-const KEEP_SECS = 86_400
+import type { Claim, Owners, SessionKey } from './owners.ts'
 
 const CLAIM: Script = {
   name: 'aeClaim',
   keys: 1,
-  lua: `redis.call('SET', KEYS[1], ARGV[1], 'NX')
-    local owner = redis.call('GET', KEYS[1])
-    if owner == ARGV[1] then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
-    return owner`,
+  lua: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return ARGV[1] end
+    local holder = redis.call('GET', KEYS[1])
+    if holder == ARGV[1] then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+    return holder`,
 }
 
 const FIND: Script = { name: 'aeOwner', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
 
-const TRANSFER: Script = {
-  name: 'aeTransfer',
+const REPLACE: Script = {
+  name: 'aeReplaceClaim',
   keys: 1,
-  lua: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  lua: `local holder = redis.call('GET', KEYS[1])
+    if holder == ARGV[2] then return 1 end
+    if holder ~= ARGV[1] then return 0 end
     redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
     return 1`,
 }
 
+/** The second argument is the token, with which every claim of this creation ends. */
 const RELEASE: Script = {
   name: 'aeRelease',
   keys: 1,
-  lua: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`,
+  lua: `local holder = redis.call('GET', KEYS[1])
+    if holder == ARGV[1] then redis.call('DEL', KEYS[1]) return 1 end
+    if holder and string.match(holder, ' (.*)') == ARGV[2] then return 0 end
+    return 1`,
 }
 
-/** The owners of sessions as one Redis key per session. */
+/** The owners of sessions as one Redis key per session, which holds the claim. */
 export function createRedisOwners(link: Pick<RedisLink, 'run'>): Owners {
   return {
-    claim: async (tenant, sessionId, epoch) =>
-      Number(await link.run(CLAIM, [keyOf(tenant, sessionId)], [epoch, KEEP_SECS])),
-    async find(tenant, sessionId) {
-      const epoch = await link.run(FIND, [keyOf(tenant, sessionId)], [])
-      return epoch === null ? undefined : Number(epoch)
+    claim: async (session, claim, secs) =>
+      parse(String(await link.run(CLAIM, [keyOf(session)], [format(claim), secs]))),
+    async find(session) {
+      const found = await link.run(FIND, [keyOf(session)], [])
+      return typeof found === 'string' ? parse(found) : undefined
     },
-    transfer: async (tenant, sessionId, { from, to }) =>
-      (await link.run(TRANSFER, [keyOf(tenant, sessionId)], [from, to, KEEP_SECS])) === 1,
-    async release(tenant, sessionId, epoch) {
-      await link.run(RELEASE, [keyOf(tenant, sessionId)], [epoch])
-    },
+    replace: async (session, { from, to }, secs) =>
+      (await link.run(REPLACE, [keyOf(session)], [format(from), format(to), secs])) === 1,
+    release: async (session, claim) => (await link.run(RELEASE, [keyOf(session)], [format(claim), claim.token])) === 1,
   }
 }
 
 /** Neither id contains a space, so the key is unambiguous. */
-const keyOf = (tenant: TenantId, sessionId: string): string => `ae:session:${tenant} ${sessionId}`
+const keyOf = ({ tenant, id }: SessionKey): string => `ae:session:${tenant} ${id}`
+
+const format = ({ epoch, token }: Claim): string => `${epoch} ${token}`
+
+function parse(text: string): Claim {
+  const [epoch, token = ''] = text.split(' ')
+  return { epoch: Number(epoch), token }
+}

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, conflict, notFound } from '../../errors.ts'
-import type { TenantId } from '../../tenant.ts'
-import type { Owners } from './owners.ts'
+import { newToken } from '../../ids.ts'
+import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } from './owners.ts'
 import type { Workers } from './workers.ts'
 
 export type SessionRouterDeps = {
   workers: Pick<Workers, 'isAlive' | 'ownerOf'>
   owners: Owners
-  /** Lists the members again if this epoch is unknown, since it may have just joined. Returns whether it is an alive worker. */
-  discoverWorker(epoch: number): Promise<boolean>
+  /** Asks Redis whether this epoch is a member. One that is not never becomes one again. */
+  isMember(epoch: number): Promise<boolean>
   /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
   isRebuilt(): Promise<boolean>
 }
 
-/** Creates a session on the worker of this epoch, or deletes what a creation without an answer may have left there. */
-export type SessionCreation<T> = { create(epoch: number): Promise<T>; undo(epoch: number): void }
+/** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
+export type SessionCreation<T> = { create(claim: Claim): Promise<T>; undo(claim: Claim): void }
 
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
@@ -31,31 +31,27 @@ export class SessionRouter {
     this.#deps = deps
   }
 
-  /** Creates a session on the worker it hashes to. If that one does not answer, undoes it there and creates it on the next. */
-  async create<T>(tenant: TenantId, sessionId: string, { create, undo }: SessionCreation<T>): Promise<T> {
-    const epoch = await this.#claim(tenant, sessionId)
-    try {
-      return await this.#createOrRelease(tenant, sessionId, { epoch, create })
-    } catch (cause) {
-      if (!isUnanswered(cause)) throw cause
-      undo(epoch)
-      const next = await this.#claim(tenant, sessionId, epoch)
-      return await this.#createOrRelease(tenant, sessionId, { epoch: next, create })
-    }
+  /**
+   * Creates a session on the worker it hashes to. If that one drains or does not answer, creates it on the next, and undoes what may
+   * have been created. Throws `conflict` when the session exists.
+   */
+  async create<T>(session: SessionKey, creation: SessionCreation<T>): Promise<T> {
+    const claim = await this.#reserve(session)
+    return this.#createAt(session, claim, { ...creation, isLastTry: false })
   }
 
   /**
    * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
    * owner is then looked up and called again, for as long as a hand-off may take.
    */
-  async callOwner<T>(tenant: TenantId, sessionId: string, call: (epoch: number) => Promise<T>): Promise<T> {
+  async callOwner<T>(session: SessionKey, call: (claim: Claim) => Promise<T>): Promise<T> {
     const until = performance.now() + HANDOFF_MS
     while (true) {
-      const epoch = await this.#findOwner(tenant, sessionId)
+      const claim = await this.#findOwner(session)
       try {
-        return await call(epoch)
+        return await call(claim)
       } catch (cause) {
-        const hasMoved = (await this.#deps.owners.find(tenant, sessionId)) !== epoch
+        const hasMoved = !isSameClaim(await this.#deps.owners.find(session), claim)
         if (!hasMoved && !isDraining(cause)) throw cause
         if (performance.now() > until) throw cause
         await sleep(HANDOFF_STEP_MS)
@@ -63,45 +59,65 @@ export class SessionRouter {
     }
   }
 
-  /** Claims the session for the worker it hashes to. A claim of a dead worker is taken over. */
-  async #claim(tenant: TenantId, sessionId: string, without?: number): Promise<number> {
+  /** Claims the session for the worker it hashes to. The claim of a worker that is no longer a member is replaced. */
+  async #reserve(session: SessionKey): Promise<Claim> {
     const { workers, owners, isRebuilt } = this.#deps
-    const candidate = workers.ownerOf(`${tenant} ${sessionId}`, without)
-    if (candidate === undefined) throw noWorker()
+    const epoch = workers.ownerOf(hashKeyOf(session))
+    if (epoch === undefined) throw noWorker()
     if (!(await isRebuilt())) throw rebuilding()
-    const owner = await owners.claim(tenant, sessionId, candidate)
-    if (owner === candidate) return candidate
+    const claim = { epoch, token: newToken() }
+    const holder = await owners.claim(session, claim, RESERVED_SECS)
+    if (isSameClaim(holder, claim)) return claim
     const isTaken =
-      workers.isAlive(owner) || !(await owners.transfer(tenant, sessionId, { from: owner, to: candidate }))
+      (await this.#isAlive(holder.epoch)) ||
+      !(await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS))
     if (isTaken)
-      throw conflict(`session ${sessionId} exists already; choose another session_id, or send messages to it`)
-    return candidate
+      throw conflict(`session ${session.id} exists already; choose another session_id, or send messages to it`)
+    return claim
   }
 
-  async #createOrRelease<T>(
-    tenant: TenantId,
-    sessionId: string,
-    { epoch, create }: { epoch: number; create(epoch: number): Promise<T> },
+  async #createAt<T>(
+    session: SessionKey,
+    claim: Claim,
+    creation: SessionCreation<T> & { isLastTry: boolean },
   ): Promise<T> {
     try {
-      return await create(epoch)
+      return await creation.create(claim)
     } catch (cause) {
-      // After a conflict the claim is kept: the worker does have a session of this id.
-      const isConflict = cause instanceof AppError && cause.kind === 'conflict'
-      if (!isConflict) await this.#deps.owners.release(tenant, sessionId, epoch)
+      if (isUnanswered(cause)) creation.undo(claim)
+      const mayMove = !creation.isLastTry && (isUnanswered(cause) || isDraining(cause))
+      const next = mayMove ? await this.#moveOn(session, claim) : undefined
+      if (next) return this.#createAt(session, next, { ...creation, isLastTry: true })
+      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
       throw cause
     }
   }
 
+  /** Replaces the claim by one for the next worker. Returns `undefined` when there is none, or the claim is no longer this one. */
+  async #moveOn(session: SessionKey, claim: Claim): Promise<Claim | undefined> {
+    const epoch = this.#deps.workers.ownerOf(hashKeyOf(session), claim.epoch)
+    if (epoch === undefined) return undefined
+    const next = { epoch, token: newToken() }
+    const isMoved = await this.#deps.owners.replace(session, { from: claim, to: next }, RESERVED_SECS)
+    return isMoved ? next : undefined
+  }
+
   /** Throws `not_found` when no worker that is alive owns the session: sessions end with their worker. */
-  async #findOwner(tenant: TenantId, sessionId: string): Promise<number> {
-    const { workers, owners, discoverWorker, isRebuilt } = this.#deps
-    const epoch = await owners.find(tenant, sessionId)
-    if (epoch !== undefined && (workers.isAlive(epoch) || (await discoverWorker(epoch)))) return epoch
-    if (epoch === undefined && !(await isRebuilt())) throw rebuilding()
-    throw notFound(`no session ${sessionId}: create it with POST /sessions`)
+  async #findOwner(session: SessionKey): Promise<Claim> {
+    const { owners, isRebuilt } = this.#deps
+    const claim = await owners.find(session)
+    if (claim && (await this.#isAlive(claim.epoch))) return claim
+    if (!claim && !(await isRebuilt())) throw rebuilding()
+    throw notFound(`no session ${session.id}: create it with POST /sessions`)
+  }
+
+  /** A worker that this gateway does not know may have just joined. */
+  async #isAlive(epoch: number): Promise<boolean> {
+    return this.#deps.workers.isAlive(epoch) || this.#deps.isMember(epoch)
   }
 }
+
+const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
 
 export const noWorker = () =>
   new AppError('unavailable', 'no worker is available at the moment; try again', { retryAfterSecs: 2 })

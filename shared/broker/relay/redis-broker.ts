@@ -22,7 +22,7 @@ import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
 export type RedisBrokerDeps = {
   transport: Pick<RedisTransport, 'outbox'>
-  membership: Pick<RedisMembership, 'discover' | 'isRebuilt' | 'refreshMembers'>
+  membership: Pick<RedisMembership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
   permissions: PermissionStore
   /** Without it there are no queued runs. */
@@ -56,7 +56,7 @@ export class RedisBroker {
     this.#sessions = new SessionRouter({
       workers: this.#workers,
       owners,
-      discoverWorker: (epoch) => this.#discoverWorker(epoch),
+      isMember: (epoch) => membership.isMember(epoch),
       isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
     this.streams = new RelayedStreams({ send, isAlive, isRedisUnreachable, metrics })
@@ -121,20 +121,22 @@ export class RedisBroker {
 
   readonly broker: Broker = {
     createSession: (tenant, id = newId('sess')) =>
-      this.#sessions.create(tenant, id, {
-        create: (epoch) => this.#calls.call({ epoch }, 'createSession', [tenant, id]),
-        undo: (epoch) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id]),
-      }),
+      this.#sessions.create(
+        { tenant, id },
+        {
+          create: ({ epoch, token }) => this.#calls.call({ epoch }, 'createSession', [tenant, id, token]),
+          undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
+        },
+      ),
     getSession: (tenant, id) =>
-      this.#sessions.callOwner(tenant, id, (epoch) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
+      this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
     deleteSession: (tenant, id) =>
-      this.#sessions.callOwner(tenant, id, async (epoch) => {
-        await this.#calls.call({ epoch }, 'deleteSession', [tenant, id])
-        await this.#deps.owners.release(tenant, id, epoch)
-      }),
+      this.#sessions.callOwner({ tenant, id }, ({ epoch, token }) =>
+        this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
+      ),
     startRun: (tenant, request) => this.#startRun(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
-      this.#sessions.callOwner(tenant, sessionId, (epoch) => {
+      this.#sessions.callOwner({ tenant, id: sessionId }, ({ epoch }) => {
         const runId = createRunId(epoch)
         return this.#open({ tenant, runId, epoch }, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, runId, { ...message, sessionId }, stream]),
@@ -221,11 +223,6 @@ export class RedisBroker {
       if (isUnanswered(cause)) this.#calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
       throw cause
     }
-  }
-
-  async #discoverWorker(epoch: number): Promise<boolean> {
-    await this.#deps.membership.discover(epoch)
-    return this.#workers.isAlive(epoch)
   }
 
   #refuseIfClosing(): void {

@@ -1,6 +1,7 @@
-import type { TenantId } from '../../tenant.ts'
+import { AppError } from '../../errors.ts'
+import type { HeldSession } from '../placement/held-claims.ts'
 import type { Member } from '../placement/members.ts'
-import type { Owners } from '../placement/owners.ts'
+import { isSameClaim, type Owners } from '../placement/owners.ts'
 import { isDraining, isUnanswered } from '../placement/session-router.ts'
 import { Workers } from '../placement/workers.ts'
 import { type CallArgs, type CallLimits, Calls, packCall, type WorkerMethod } from './calls.ts'
@@ -8,12 +9,12 @@ import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
-export type TransferableSession = { readonly tenant: TenantId; readonly id: string; readonly state: unknown }
+export type TransferableSession = HeldSession & { readonly state: unknown }
 
 export type HandoffDeps = {
   transport: Pick<RedisTransport, 'outbox'>
   membership: Pick<RedisMembership, 'epoch' | 'refreshMembers'>
-  owners: Owners
+  owners: Pick<Owners, 'find'>
 }
 
 /** At most this many sessions are transferred at a time: Redis disconnects a subscriber with more than 32 MB unread. */
@@ -62,8 +63,8 @@ export class SessionHandoff {
   }
 
   /**
-   * Transfers a session. The new owner has the whole state before the claim names it. Returns whether a worker has taken the
-   * session; throws `unavailable` when none answers.
+   * Transfers a session to the worker it hashes to, or to the next if that one drains or does not answer. The new owner changes the
+   * claim itself. Returns whether this worker does not own the session any more; throws `unavailable` when Redis does not answer.
    */
   transfer(session: TransferableSession): Promise<boolean> {
     const slot = this.#transferCount++ % SLOTS
@@ -73,28 +74,27 @@ export class SessionHandoff {
     return transferred
   }
 
-  async #transferNow({ tenant, id, state }: TransferableSession): Promise<boolean> {
-    const to = await this.#findAdopter(`${tenant} ${id}`, state)
-    if (to === undefined) return false
-    const { membership, owners } = this.#deps
-    if (await owners.transfer(tenant, id, { from: membership.epoch, to })) return true
-    await this.#call(to, 'deleteSession', [tenant, id]) // The session was deleted meanwhile.
-    return true
-  }
-
-  /** Returns the worker that has adopted the session: the one it hashes to, or the next if that one drains or does not answer. */
-  async #findAdopter(key: string, state: unknown): Promise<number | undefined> {
+  async #transferNow(session: TransferableSession): Promise<boolean> {
+    const key = `${session.tenant} ${session.id}`
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
-      if (to === undefined) return undefined
-      try {
-        await this.#call(to, 'adoptSession', [state])
-        return to
-      } catch (cause) {
-        if (!isDraining(cause) && !isUnanswered(cause)) throw cause
-      }
+      if (to === undefined) return false
+      if (await this.#offer(to, session)) return true
     }
-    return undefined
+    return false
+  }
+
+  /** Returns whether this worker does not own the session any more: the other may have taken it over without an answer. */
+  async #offer(to: number, session: TransferableSession): Promise<boolean> {
+    try {
+      await this.#call(to, 'adoptSession', [session.state])
+      return true
+    } catch (cause) {
+      const isRefused = isDraining(cause) || isUnanswered(cause) || isNotFound(cause)
+      if (!isRefused) throw cause
+      const own = { epoch: this.#deps.membership.epoch, token: session.token }
+      return !isSameClaim(await this.#deps.owners.find(session), own)
+    }
   }
 
   async #call<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): Promise<void> {
@@ -104,3 +104,5 @@ export class SessionHandoff {
     await this.#calls.call({ epoch, send, limits: LIMITS })
   }
 }
+
+const isNotFound = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'not_found'

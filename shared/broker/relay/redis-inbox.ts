@@ -57,10 +57,13 @@ export const runMethods = (inbox: RunInbox, follow: Follow) =>
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
   }) satisfies Partial<CallTable>
 
-/** The methods of a worker. `adopt` takes over the session of a draining one. */
-export const workerMethods = (inbox: Inbox, adopt: (state: unknown) => void, follow: Follow): CallTable => ({
+/** The methods that begin the ownership of a session. `adoptSession` takes over the session of a draining worker. */
+export type SessionMethods = Pick<CallTable, 'createSession' | 'adoptSession'>
+
+/** The methods of a worker. */
+export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Follow): CallTable => ({
   ...runMethods(inbox, follow),
-  createSession: (_from, ...args) => inbox.createSession(...args),
+  ...sessions,
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
@@ -72,5 +75,4 @@ export const workerMethods = (inbox: Inbox, adopt: (state: unknown) => void, fol
     await inbox.sendMessage(tenant, runId, message)
     follow(from, stream, inbox.followRun(tenant, runId, 0))
   },
-  adoptSession: (_from, state) => adopt(state),
 })

@@ -92,6 +92,11 @@ export class RedisMembership {
     if (this.#members.every((known) => known.epoch < epoch)) await this.refreshMembers()
   }
 
+  /** Asks Redis whether this epoch is a member; the list of this process may be older. */
+  isMember(epoch: number): Promise<boolean> {
+    return this.#deps.members.isMember(epoch)
+  }
+
   /** Returns `false` while the members write their keys again after Redis has lost them. */
   async isRebuilt(): Promise<boolean> {
     // Read first: while this call waits, a renewal may set #emptiedAt and make the marker current.

@@ -1,24 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
+import type { TenantId } from '../../tenant.ts'
+import { HeldClaims, type HeldSession } from '../placement/held-claims.ts'
 import type { Lease } from '../placement/lease.ts'
 import type { MemberFields } from '../placement/members.ts'
-import type { Owners } from '../placement/owners.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
-import type { Inbox } from '../port.ts'
+import type { Inbox, SessionSummary } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import type { Readiness } from './redis-gateway.ts'
 import { SessionHandoff, type TransferableSession } from './redis-handoff.ts'
-import { RedisInbox, workerMethods } from './redis-inbox.ts'
+import { RedisInbox, type SessionMethods, workerMethods } from './redis-inbox.ts'
 import { RedisMembership } from './redis-membership.ts'
 import { RedisTransport } from './redis-transport.ts'
 
-const CLAIM_ATTEMPTS = 10
-const CLAIM_RETRY_MS = 500
-/** Claims are repeated every hour and expire after a day. */
-const REFRESH_MS = 3_600_000
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
 
@@ -34,7 +30,7 @@ export type ClusterWorker<S extends OwnedSession> = {
   isDraining(): boolean
   drain(graceMs: number): Promise<void>
   sessions(): Iterable<S>
-  adopt(state: S['state']): void
+  adopt(state: S['state']): S
   /** Drops a session that another worker owns now. */
   release(session: S): void
   /** Ends all runs and drops all sessions: this process was evicted and owns none of them any more. */
@@ -48,27 +44,31 @@ export class WorkerRelay<S extends OwnedSession> {
   readonly #link: RedisLink
   readonly #worker: ClusterWorker<S>
   readonly #deps: WorkerRelayDeps
-  readonly #owners: Owners
+  readonly #claims: HeldClaims<S>
   readonly #transport: RedisTransport
   readonly #membership: RedisMembership
   readonly #inbox: RedisInbox
   readonly #handoff: SessionHandoff
-  #refresh: NodeJS.Timeout | undefined
 
   constructor(link: RedisLink, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
     this.#link = link
     this.#worker = worker
     this.#deps = deps
-    this.#owners = createRedisOwners(link)
+    const owners = createRedisOwners(link)
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
-    const adopt = (state: unknown) => this.#adopt(state)
-    this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, adopt, follow))
-    this.#handoff = new SessionHandoff({
-      transport: this.#transport,
-      membership: this.#membership,
-      owners: this.#owners,
+    this.#claims = new HeldClaims({
+      owners,
+      epoch: () => this.epoch,
+      sessions: () => worker.sessions(),
+      drop: (session) => worker.release(session),
     })
+    const sessions: SessionMethods = {
+      createSession: (_from, ...args) => this.#create(...args),
+      adoptSession: (from, state) => this.#adopt(from, state),
+    }
+    this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
+    this.#handoff = new SessionHandoff({ transport: this.#transport, membership: this.#membership, owners })
   }
 
   get epoch(): number {
@@ -76,7 +76,7 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   async join(): Promise<void> {
-    this.#refresh = setInterval(() => this.#claimAll(), REFRESH_MS)
+    this.#claims.start()
     await this.#membership.start()
   }
 
@@ -84,9 +84,9 @@ export class WorkerRelay<S extends OwnedSession> {
     return { isRedisAway: this.#link.awayMs() > 0, isDraining: this.#worker.isDraining() }
   }
 
-  /** Deletes the claim of a session that this worker has removed. */
-  releaseClaim({ tenant, id }: Pick<S, 'tenant' | 'id'>): void {
-    this.#owners.release(tenant, id, this.epoch).catch((cause: unknown) => this.#report(cause))
+  /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
+  releaseClaim(session: S): Promise<boolean> {
+    return this.#claims.release(session)
   }
 
   /** Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once none of its runs is live. */
@@ -101,7 +101,7 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#refresh)
+    this.#claims.close()
     await this.#membership.stop()
   }
 
@@ -129,7 +129,7 @@ export class WorkerRelay<S extends OwnedSession> {
         onMembers: (all) => this.#handoff.onMembers(all),
         onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
         onEvicted: () => this.#worker.abortAll(),
-        onRedisEmptied: () => this.#claimAll(),
+        onRedisEmptied: () => this.#claims.claimAll(),
       },
     )
   }
@@ -143,10 +143,32 @@ export class WorkerRelay<S extends OwnedSession> {
     }
   }
 
-  /** Takes over the session of a draining worker. */
-  #adopt(state: S['state']): void {
+  /** Creates a session under the claim that a gateway has made for this worker. */
+  async #create(tenant: TenantId, id: string, token: string): Promise<SessionSummary> {
+    const { inbox } = this.#worker
+    const session = { tenant, id, token }
+    const summary = await this.#createOrRestore(session)
+    if (await this.#claims.confirm(session).catch(() => false)) return summary
+    await inbox.deleteSession(tenant, id, token)
+    throw new AppError('unavailable', 'the session could not be created; try again', { retryAfterSecs: 1 })
+  }
+
+  async #createOrRestore(session: HeldSession): Promise<SessionSummary> {
+    try {
+      return this.#worker.inbox.createSession(session.tenant, session.id, session.token)
+    } catch (cause) {
+      await this.#claims.restore(session)
+      throw cause
+    }
+  }
+
+  /** Takes over the session of a draining worker. This worker has the whole state before the claim names it. */
+  async #adopt(from: number, state: S['state']): Promise<void> {
     if (this.#worker.isDraining()) throw alsoDraining()
-    this.#worker.adopt(state)
+    const session = this.#worker.adopt(state)
+    if (await this.#claims.takeOver(session, from)) return
+    this.#worker.release(session)
+    throw notFound('the session was deleted, or another worker has taken it over')
   }
 
   async #transfer(session: S): Promise<void> {
@@ -154,30 +176,8 @@ export class WorkerRelay<S extends OwnedSession> {
     if (await this.#handoff.transfer(session)) this.#worker.release(session)
   }
 
-  #claimAll(): void {
-    for (const session of this.#worker.sessions()) void this.#claimAgain(session)
-  }
-
-  /**
-   * Repeats the claim of a session until Redis has it. After Redis has lost its keys a client may have created the session again
-   * on another worker: then this worker drops it, so that the session has one owner.
-   */
-  async #claimAgain(session: S): Promise<void> {
-    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
-      if (attempt > 1 && !Array.from(this.#worker.sessions()).includes(session)) return // It was deleted meanwhile.
-      try {
-        const owner = await this.#owners.claim(session.tenant, session.id, this.epoch)
-        if (owner !== this.epoch) this.#worker.release(session)
-        return
-      } catch (cause) {
-        if (attempt === CLAIM_ATTEMPTS) return this.#report(cause)
-        await sleep(CLAIM_RETRY_MS)
-      }
-    }
-  }
-
   #report(cause: unknown): void {
-    this.#deps.log.error('a session could not be claimed, released or handed over in Redis', { cause })
+    this.#deps.log.error('a session could not be handed over', { cause })
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { openWorkerPermissionStore } from '../../../shared/broker/permissions/redis-store.ts'
+import { reply } from '../../../shared/broker/permissions/reply.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/broker/redis-link.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { newRequest } from '../../contract/pending-permission.ts'
@@ -17,11 +18,12 @@ describe('permission store in Redis', () => {
     for (const link of links.splice(0)) await link.close()
   })
 
-  const open = async () => {
+  const openLink = async () => {
     const link = await openRedisLink(redis.url)
     links.push(link)
-    return openWorkerPermissionStore(link, 1)
+    return link
   }
+  const open = async () => openWorkerPermissionStore(await openLink(), 1)
   permissionStoreContract(open)
   permissionListContract(open)
 
@@ -65,6 +67,45 @@ describe('permission store in Redis', () => {
     for (const channel of channels) await links.at(-1)?.unlisten(channel)
     await (await open()).decide(request, { state: 'denied', reason: 'no' })
     expect(await decision).to.deep.equal({ state: 'denied', reason: 'no' })
+  })
+
+  it('api.md Permission request: a reply whose command reaches Redis twice is 200 when it decided, and 409 when it did not', async () => {
+    const link = await openLink()
+    const { run } = link
+    link.run = async (...args) => {
+      await run(...args) // ioredis sends a command again when it loses the connection before the answer.
+      return run(...args)
+    }
+    const store = await openWorkerPermissionStore(link, 1)
+    const request = newRequest()
+    await store.open(request)
+    await reply(store, request, { allow: true })
+    expect(await store.decision(request)).to.deep.equal({ state: 'allowed' })
+    const again = await reply(store, request, { allow: true }).catch((cause: unknown) => cause)
+    expect(again).to.include({ kind: 'conflict' })
+  })
+
+  it('a request whose opening reaches Redis again after its decision stays decided', async () => {
+    const store = await open()
+    const request = newRequest()
+    await store.open(request)
+    await reply(store, request, { allow: true })
+    await store.open(request)
+    expect(await store.decision(request)).to.deep.equal({ state: 'allowed' })
+    expect((await store.list(DEFAULT_TENANT, { limit: 10 })).permissions).to.deep.equal([])
+  })
+
+  it('a request that is forgotten is withdrawn at once: the worker does not wait for its next poll', async () => {
+    const worker = await open()
+    const since = performance.now()
+    for (let i = 0; i < 5; i++) {
+      const request = newRequest()
+      await worker.open(request)
+      const decision = worker.decision(request)
+      await worker.forget(DEFAULT_TENANT, request.scopeId)
+      expect(await decision).to.deep.equal({ state: 'withdrawn' })
+    }
+    expect(performance.now() - since).to.be.lessThan(1_500)
   })
 
   it('a decided request leaves no timer', async () => {

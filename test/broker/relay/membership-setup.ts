@@ -54,6 +54,7 @@ export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', mem
         renew: async () => renew(),
         leave: async (epoch) => void calls.push(`leave ${epoch}`),
         list: async () => list(++listings),
+        isMember: async () => true,
         isBootMarkerCurrent: async () => true,
         async expire(epoch) {
           calls.push(`expire ${epoch}`)

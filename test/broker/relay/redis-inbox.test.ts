@@ -4,6 +4,7 @@ import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../sh
 import { RedisInbox, workerMethods } from '../../../shared/broker/relay/redis-inbox.ts'
 import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
 import { NO_METRICS } from '../../../shared/metrics.ts'
+import type { TenantId } from '../../../shared/tenant.ts'
 
 const GATEWAY = 2
 const cursor: FrameCursor = {
@@ -17,7 +18,7 @@ const cursor: FrameCursor = {
   close: () => {},
 }
 
-/** A worker whose inbox and `adopt` only record their calls. `call` resolves with the channel and the text of the reply. */
+/** A worker whose methods only record their calls. `call` resolves with the channel and the text of the reply. */
 async function setUp() {
   const calls: [method: string, ...args: unknown[]][] = []
   const recording =
@@ -58,7 +59,13 @@ async function setUp() {
     { onRecord: (from, received) => redisInbox.onRecord(from, received), onUndelivered: () => {} },
   )
   let deliver = (_message: Buffer) => {}
-  const redisInbox = new RedisInbox(transport, (follow) => workerMethods(inbox, recording('adopt'), follow))
+  const redisInbox = new RedisInbox(transport, (follow) => {
+    const sessions = {
+      createSession: (_from: number, ...args: [TenantId, string, string]) => inbox.createSession(...args),
+      adoptSession: recording('adoptSession'),
+    }
+    return workerMethods(inbox, sessions, follow)
+  })
   await transport.listen(1)
   let lastId = 0
   const call = (method: string, args: unknown[], flags = 0) => {
@@ -75,9 +82,9 @@ describe('inbox over Redis', () => {
   it('every method is called with the arguments that were sent, and its value is the answer', async () => {
     const { calls, call } = await setUp()
     for (const [method, args, value] of [
-      ['createSession', ['t', 's'], 'created'],
+      ['createSession', ['t', 's', 'a1'], 'created'],
       ['getSession', ['t', 's'], 'found'],
-      ['deleteSession', ['t', 's'], null],
+      ['deleteSession', ['t', 's', 'a1'], null],
       ['listRuns', ['t', { limit: 2 }], 'runs'],
       ['getRun', ['t', 'r'], 'run'],
       ['cancelRun', ['t', 'r'], null],
@@ -105,7 +112,7 @@ describe('inbox over Redis', () => {
   it('a worker’s call is answered on a worker’s channel', async () => {
     const { calls, call } = await setUp()
     expect(await call('adoptSession', [{ id: 's' }], BY_WORKER)).to.deep.equal([`ae:wk:${GATEWAY}`, { value: null }])
-    expect(calls).to.deep.equal([['adopt', { id: 's' }]])
+    expect(calls).to.deep.equal([['adoptSession', GATEWAY, { id: 's' }]])
   })
 
   it('an unknown method is refused as internal, even if every object has one of that name', async () => {

@@ -116,7 +116,7 @@ describe('relays over Redis', () => {
       await broker.createSession(TENANT),
       await broker.createSession(TENANT),
     ]
-    await redis.connect().multi().flushall().set(`ae:session:${TENANT} ${taken}`, '1').exec()
+    await redis.connect().multi().flushall().set(`ae:session:${TENANT} ${taken}`, '1 a1').exec()
     const idsOf = () => Array.from(worker.sessions(), ({ id }) => id)
     await until(() => idsOf().length < 2, { what: 'the worker to drop the session', lastSeen: idsOf })
     expect(idsOf()).to.deep.equal([kept])
@@ -126,8 +126,8 @@ describe('relays over Redis', () => {
     const [leaving, draining, staying] = [await relay.worker(), await relay.worker(), await relay.worker()]
     draining.worker.isDraining = () => true
     for (let i = 0; i < 8; i++) {
-      leaving.worker.inbox.createSession(TENANT, `s${i}`)
-      await redis.connect().set(`ae:session:${TENANT} s${i}`, String(leaving.epoch))
+      leaving.worker.inbox.createSession(TENANT, `s${i}`, 'a1')
+      await redis.connect().set(`ae:session:${TENANT} s${i}`, `${leaving.epoch} a1`)
     }
     await leaving.drain(0)
     expect([...draining.worker.sessions()]).to.deep.equal([])

@@ -47,8 +47,8 @@ describe('a context on the wire', () => {
 
 describe('a session that has been compacted', () => {
   it('D5.7: is handed over with its short history and its whole message_count', () => {
-    const sessions = () => new Sessions({ maxSessions: 10, idleMs: 60_000 }, () => {})
-    const session = sessions().create({ id: 's1', tenant: DEFAULT_TENANT })
+    const sessions = () => new Sessions({ maxSessions: 10, idleMs: 60_000 }, async () => true)
+    const session = sessions().create({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1' })
     session.conversation.append(...talk(20))
     session.conversation.compact(talk(1))
     const handed = JSON.parse(JSON.stringify(session.state))
@@ -60,9 +60,9 @@ describe('a session that has been compacted', () => {
   })
 
   it('D5.7: is counted by its messages when it is handed over without a count', () => {
-    const sessions = new Sessions({ maxSessions: 10, idleMs: 60_000 }, () => {})
+    const sessions = new Sessions({ maxSessions: 10, idleMs: 60_000 }, async () => true)
     const createdAt = new Date().toISOString()
-    const session = sessions.adopt({ id: 's1', tenant: DEFAULT_TENANT, createdAt, messages: talk(3) })
+    const session = sessions.adopt({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1', createdAt, messages: talk(3) })
     expect(session.summary).to.include({ message_count: 6 })
     session.retire()
   })

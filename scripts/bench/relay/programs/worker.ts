@@ -15,7 +15,9 @@ const worker: ClusterWorker<OwnedSession> = {
   isDraining: () => false,
   drain: async () => {},
   sessions: () => [],
-  adopt: () => {},
+  adopt: () => {
+    throw new Error('scripts have no sessions')
+  },
   release: () => {},
   abortAll: () => {},
 }
