@@ -40,17 +40,20 @@ function textOf(schema: AnySchemaObject): fc.Arbitrary<string> {
     format,
     minLength = 0,
     maxLength = 1_000,
+    not,
   } = schema as {
     pattern?: string
     format?: string
     minLength?: number
     maxLength?: number
+    not?: { pattern: string }
   }
   if (format === 'uri') return fc.webUrl({ validSchemes: ['http', 'https', 'ftp'], withQueryParameters: true })
   const fits = pattern === undefined ? () => true : (text: string) => new RegExp(pattern, 'u').test(text)
   const isRight = (text: string) => {
     const { length } = Array.from(text)
-    return length >= minLength && length <= maxLength && fits(text)
+    const isExcluded = not !== undefined && new RegExp(not.pattern, 'u').test(text)
+    return length >= minLength && length <= maxLength && fits(text) && !isExcluded
   }
   const any = fc
     .string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 20) })

@@ -50,6 +50,19 @@ describe('request bodies', () => {
     }
   })
 
+  it('D2.11: an explicit session_id is neither `.` nor `..`, nor of the form of a run’s id', async () => {
+    const create = (id: string) => decode('CreateSessionRequest', JSON.stringify({ session_id: id }))
+    const hex = '0123456789abcdef'.repeat(2)
+    for (const id of ['.', '..', `run_${hex}`]) {
+      const { status, param, message } = await refusalOf(create(id))
+      expect([status, param], id).to.deep.equal([400, '/session_id'])
+      expect(message).to.include('run_')
+    }
+    for (const id of ['...', '.a', `run_${hex}0`, `run_${hex.toUpperCase()}`, `sess_${hex}`, `x-run_${hex}`]) {
+      expect(await create(id)).to.deep.equal({ session_id: id })
+    }
+  })
+
   it('D2.4: unknown fields of the objects inside are dropped, too', async () => {
     const main = { instance: 'a', model: 'm' }
     const body = { routing: { main: { ...main, x: 1 }, other: main }, audit: { store_payloads: true, x: 1 } }

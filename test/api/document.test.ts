@@ -58,7 +58,7 @@ describe('the API description', () => {
     const schemas = await readBodySchemas()
     const bodies = Object.keys(components.schemas).filter((name) => name.endsWith('Request'))
     expect(bodies).to.include('RunRequest')
-    expect(Object.keys(schemas)).to.include.members([...bodies, 'Prompt', 'SessionId'])
+    expect(Object.keys(schemas)).to.include.members([...bodies, 'Prompt', 'NewSessionId'])
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema, name).to.deep.equal(components.schemas[name])
     }

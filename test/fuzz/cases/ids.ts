@@ -82,7 +82,10 @@ const named: readonly unknown[] = [
   ['a'],
   true,
   '{}',
+  '.',
+  '..',
+  `run_${HEX}`,
 ]
 
 /** Unusual ids that match the pattern. The sessions are deleted again. */
-const legal = ['..', '.', '__proto__', 'constructor', ':', '-', 'a'.repeat(128), 'toString', 'null']
+const legal = ['...', '__proto__', 'constructor', ':', '-', 'a'.repeat(128), 'toString', 'null']
