@@ -3,10 +3,13 @@ import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
 import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { TenantShares } from '../../shared/tenant-shares.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
   maxLive: number
+  /** `maxLive` by default. */
+  maxLivePerTenant?: number
   /** How long a run continues without a reader, and how long an ended one stays known (D4.5). */
   resumeMs: number
   maxJournalBytes: number
@@ -32,12 +35,19 @@ export class Runs {
   /** Timers of the runs without a reader. */
   readonly #timers = new Map<Run, NodeJS.Timeout>()
   readonly #live = new Set<Run>()
+  /** The live runs, without those that were aborted in favour of others. */
+  readonly #slots: TenantShares
+  readonly #givenUp = new Set<Run>()
+  /** Live runs whose last reader has left, in the order in which they left. */
+  readonly #orphans = new Set<Run>()
   /** Ended runs that still have their frames, in the order in which they ended. */
   readonly #replayable = new Set<Run>()
 
   constructor(limits: RunsLimits, hooks: RunsHooks) {
     this.#limits = limits
     this.#hooks = hooks
+    const { maxLive, maxLivePerTenant = maxLive } = limits
+    this.#slots = new TenantShares({ max: maxLive, maxPerTenant: maxLivePerTenant })
     this.#budget = { bytes: 0, maxBytes: limits.maxJournalBytes }
   }
 
@@ -45,12 +55,11 @@ export class Runs {
     return this.#live
   }
 
-  /** Registers a new run. Throws `rate_limit` when `maxLive` runs are live. */
+  /** Registers a new run. Throws `rate_limit` when all runs that may be live, in all or of one tenant, have readers. */
   open(identity: RunIdentity): Run {
-    if (this.#live.size >= this.#limits.maxLive) {
-      throw tooMany('this server has no room for another run; try again in a moment', BUSY_RETRY_SECS)
-    }
-    const journal = new Journal(this.#budget, this.#limits.journal, () => this.#restartTimer(run))
+    this.#makeRoom(identity.tenant)
+    this.#slots.add(identity.tenant, 1)
+    const journal = new Journal(this.#budget, this.#limits.journal, () => this.#onReadersChanged(run))
     const run = new Run(identity, journal, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
@@ -91,8 +100,34 @@ export class Runs {
     clearTimeout(timer)
   }
 
+  /** Aborts a run without a reader where there is no slot for another (D4.5): one of the tenant's own when its share is full. */
+  #makeRoom(tenant: TenantId): void {
+    for (let full = this.#slots.exceeded(tenant, 1); full; full = this.#slots.exceeded(tenant, 1)) {
+      const orphan = this.#oldestOrphan(full === 'tenant' ? tenant : undefined)
+      if (!orphan) throw full === 'tenant' ? tenantIsFull(this.#slots.usedBy(tenant)) : isFull()
+      this.#orphans.delete(orphan)
+      this.#givenUp.add(orphan)
+      this.#slots.add(orphan.tenant, -1)
+      orphan.cancel('cancelled')
+    }
+  }
+
+  #oldestOrphan(tenant: TenantId | undefined): Run | undefined {
+    for (const run of this.#orphans) if (tenant === undefined || run.tenant === tenant) return run
+    return undefined
+  }
+
+  #onReadersChanged(run: Run): void {
+    const isOrphan = run.journal.readerCount === 0 && !run.isEnded && !run.needsNoReader && !this.#givenUp.has(run)
+    if (isOrphan) this.#orphans.add(run)
+    else this.#orphans.delete(run)
+    this.#restartTimer(run)
+  }
+
   #settle(run: Run): void {
     this.#live.delete(run)
+    this.#orphans.delete(run)
+    if (!this.#givenUp.delete(run)) this.#slots.add(run.tenant, -1)
     this.#replayable.add(run)
     this.#restartTimer(run)
     this.#enforceLimits()
@@ -136,3 +171,8 @@ export class Runs {
     }
   }
 }
+
+const isFull = () => tooMany('this server has no room for another run; try again in a moment', BUSY_RETRY_SECS)
+
+const tenantIsFull = (count: number) =>
+  tooMany(`this tenant has ${count} runs here, which is its share; try again when one has ended`, BUSY_RETRY_SECS)

@@ -58,7 +58,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         const session = sessions.get(tenant, sessionId)
         refuseIf(isDraining())
-        session.checkRoom()
+        sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
         session.post(runs.open({ id: runId, tenant, sessionId }), (run) => prepared.execute(run, session.start()))
       }

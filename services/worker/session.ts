@@ -6,6 +6,7 @@ import type { TenantId } from '../../shared/tenant.ts'
 import type { CancelCode, Run, RunExecutor } from '../runs/run.ts'
 import type { RunStart } from './prepare-run.ts'
 import { SessionMemory } from './session-memory.ts'
+import type { SessionPlace } from './session-room.ts'
 
 /** Messages that wait behind the one that is being answered (D4.6). */
 const MAX_WAITING = 8
@@ -13,6 +14,13 @@ const BUSY_RETRY_SECS = 5
 
 /** `token` tells this session from earlier and later ones of the same id. */
 export type SessionIdentity = { id: string; tenant: TenantId; token: string }
+
+export type SessionOptions = {
+  place: SessionPlace
+  idleMs: number
+  /** Called when the session has had no run for `idleMs`. */
+  onIdle: () => void
+}
 
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
@@ -31,28 +39,24 @@ export class Session {
   readonly remembered: RememberedTools
   readonly #memory: SessionMemory
   readonly #createdAt: string
-  readonly #idleMs: number
-  readonly #onIdle: () => void
+  readonly #options: SessionOptions
   readonly #runs = new Set<Run>()
   #tail: Promise<void> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
   #isRetired = false
 
-  /** Calls `onIdle` when the session has had no run for `idleMs`. */
   constructor(
     { id, tenant, token, createdAt, memories, remembered, ...history }: SessionState,
-    idleMs: number,
-    onIdle: () => void,
+    options: SessionOptions,
   ) {
     this.id = id
     this.tenant = tenant
     this.token = token
     this.#createdAt = createdAt
-    this.conversation = new Conversation(history)
+    this.#options = options
+    this.conversation = new Conversation(history, (bytes) => options.place.resize(bytes))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
-    this.#idleMs = idleMs
-    this.#onIdle = onIdle
     this.#restartIdle()
   }
 
@@ -112,14 +116,17 @@ export class Session {
     await Promise.all(runs.map(({ ended }) => ended))
   }
 
-  /** Stops the idle timer for good: another worker owns the session now, or it is being removed. */
+  /** Stops the idle timer for good and gives the place back: another worker owns the session now, or it is being removed. */
   retire(): void {
     this.#isRetired = true
+    this.#options.place.leave()
     clearTimeout(this.#idleTimer)
   }
 
   #restartIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (this.#runs.size === 0 && !this.#isRetired) this.#idleTimer = setTimeout(this.#onIdle, this.#idleMs).unref()
+    if (this.#runs.size > 0 || this.#isRetired) return
+    const { onIdle, idleMs } = this.#options
+    this.#idleTimer = setTimeout(onIdle, idleMs).unref()
   }
 }

@@ -1,16 +1,16 @@
 import type { RememberedPermission } from '../../shared/broker/port.ts'
-import { conflict, notFound, tooMany } from '../../shared/errors.ts'
+import { conflict, notFound } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type RoomLimits, SessionRoom } from './session-room.ts'
 
-export type SessionsLimits = { maxSessions: number; idleMs: number }
-
-const FULL_RETRY_SECS = 60
+export type SessionsLimits = { room: RoomLimits; idleMs: number }
 
 /** The sessions in this process's memory (api.md "What the service does" 6). */
 export class Sessions {
   readonly #limits: SessionsLimits
   readonly #onRemoved: (session: Session) => Promise<boolean>
+  readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
 
   /**
@@ -19,6 +19,7 @@ export class Sessions {
    */
   constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>) {
     this.#limits = limits
+    this.#room = new SessionRoom(limits.room)
     this.#onRemoved = onRemoved
   }
 
@@ -27,21 +28,30 @@ export class Sessions {
     const key = keyOf(identity.tenant, identity.id)
     if (this.#sessions.has(key))
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
-    if (this.#sessions.size >= this.#limits.maxSessions) {
-      throw tooMany('this server has no room for another session; delete one, or try again later', FULL_RETRY_SECS)
-    }
+    this.#room.checkSession(identity.tenant)
     return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages: [] })
   }
 
   /** Continues a session from its state. It replaces a session of the same id. */
   adopt(state: SessionState): Session {
     const { tenant, id } = state
-    const session = new Session(state, this.#limits.idleMs, () => {
-      this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
+    const earlier = this.#sessions.get(keyOf(tenant, id))
+    if (earlier) this.release(earlier)
+    const session = new Session(state, {
+      place: this.#room.enter(tenant),
+      idleMs: this.#limits.idleMs,
+      onIdle: () => {
+        this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
+      },
     })
-    this.#sessions.get(keyOf(tenant, id))?.retire()
     this.#sessions.set(keyOf(tenant, id), session)
     return session
+  }
+
+  /** Throws `rate_limit` when the session takes no message now: its queue is full, or the tenant's conversations are too large. */
+  checkRoom(session: Session): void {
+    session.checkRoom()
+    this.#room.checkMemory(session.tenant)
   }
 
   get count(): number {

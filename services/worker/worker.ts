@@ -18,8 +18,13 @@ import { Sessions } from './sessions.ts'
 
 export type WorkerLimits = {
   runsPerWorker: number
+  runsPerTenant: number
   runResumeMs: number
   sessionsPerWorker: number
+  sessionsPerTenant: number
+  sessionMemoryBytes: number
+  /** The share of `sessionMemoryBytes` that one tenant may take. */
+  tenantShare: number
   sessionIdleMs: number
   permissionTimeoutMs: number
   maxTurns: number
@@ -103,6 +108,7 @@ const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspaces: Workspaces): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
+    maxLivePerTenant: limits.runsPerTenant,
     resumeMs: limits.runResumeMs,
     maxJournalBytes: MAX_JOURNAL_BYTES,
   }
@@ -119,7 +125,7 @@ function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspace
 /** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
 function createSessions(deps: WorkerDeps, workspaces: Workspaces): Sessions {
   const { permissions, onSessionRemoved = async () => true, limits, log } = deps
-  return new Sessions({ maxSessions: limits.sessionsPerWorker, idleMs: limits.sessionIdleMs }, async (session) => {
+  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, async (session) => {
     const { tenant, id } = session
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
@@ -128,6 +134,11 @@ function createSessions(deps: WorkerDeps, workspaces: Workspaces): Sessions {
     return isOwner
   })
 }
+
+const roomOf = (limits: WorkerLimits) => ({
+  sessions: { max: limits.sessionsPerWorker, maxPerTenant: limits.sessionsPerTenant },
+  memory: { max: limits.sessionMemoryBytes, maxPerTenant: limits.sessionMemoryBytes * limits.tenantShare },
+})
 
 function logFailure(cause: unknown, log: Log): void {
   log.error('the data of an ended run or session could not be removed', { cause })

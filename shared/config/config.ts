@@ -11,6 +11,8 @@ type Values = ValuesOf<typeof FIELDS>
 export type Config = Readonly<
   Values & {
     workspaceDir: string
+    /** The share of a process's room that one tenant may take: all of it where there is one tenant, else half. */
+    tenantShare: number
     /** The default model. Without configuration it is the demo in the standalone form (D1.4), and none in the cluster. */
     model: ModelTarget | undefined
     /** The model that runs fall back to when theirs fails. */
@@ -47,10 +49,14 @@ export function loadConfig(env: Env, form: Form): Config {
     ...crossProblems(values, form, isSet),
   ].filter((problem) => problem !== false)
   if (problems.length > 0) throw new ConfigError(problems)
+  const tenantShare = values.oidcIssuer === undefined ? 1 : 0.5
   const targets = { model: toTarget(main, env), fallback: toTarget(spare, env) }
   return Object.freeze({
     ...values,
     workspaceDir: values.workspaceDir ?? join(values.dataDir, 'workspaces'),
+    tenantShare,
+    runsPerTenant: values.runsPerTenant || Math.ceil(values.runsPerWorker * tenantShare),
+    sessionsPerTenant: values.sessionsPerTenant || Math.ceil(values.sessionsPerWorker * tenantShare),
     model: targets.model ?? (form === 'standalone' ? Object.freeze({ provider: 'demo', model: 'demo' }) : undefined),
     fallback: targets.fallback,
     secrets: Object.freeze([...reader.secrets, ...keysOf(targets)]),

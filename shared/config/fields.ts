@@ -1,6 +1,15 @@
-import { unescape } from 'node:querystring'
-import { parseJson } from '../json.ts'
 import { PROVIDER_NAMES } from '../provider-types.ts'
+import {
+  type Field,
+  type Form,
+  field,
+  headerValues,
+  optional,
+  or,
+  secret,
+  urlPassword,
+  type ValuesOf,
+} from './field.ts'
 import { modelOptions, modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
@@ -12,10 +21,10 @@ import {
   listOf,
   masterKey,
   matching,
+  megabytes,
   modelName,
   oneOf,
   origin,
-  type Parse,
   path,
   port,
   seconds,
@@ -23,20 +32,7 @@ import {
   trustProxy,
 } from './values.ts'
 
-/** `standalone` is one process on one machine, `cluster` is several processes over Redis and MongoDB. */
-export type Form = 'standalone' | 'cluster'
-
-/** How the text of a variable becomes a value. */
-type Reading<T> = {
-  parse: Parse<T>
-  /** The default in the variable's own notation, parsed like a given value. Without one the value is `undefined`. */
-  fallback?: string | Record<Form, string>
-  /** Only for a secret: the parts of its text that must not appear in a log line or a message. */
-  secrets?: (raw: string) => string[]
-}
-
-/** One environment variable. `meaning` is printed by `scripts/start --help` and `scripts/cluster --help`. */
-export type Field<T> = Reading<T> & { name: string; meaning: string }
+export type { Field, Form, ValuesOf }
 
 const COUNT = 1_000_000
 
@@ -144,8 +140,23 @@ export const FIELDS = {
   skillsDir: field('SKILLS_DIR', optional(path), 'Folder of Agent Skills: NAME/SKILL.md with front matter.'),
   mcpConfig: field('MCP_CONFIG', optional(path), 'JSON file of MCP servers: {"mcpServers": {...}}.'),
   sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
+  sessionsPerTenant: field(
+    'SESSIONS_PER_TENANT',
+    or(integer(0, COUNT), '0'),
+    'Sessions that one tenant holds on one worker; 0 for half of SESSIONS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+  ),
+  sessionMemoryBytes: field(
+    'SESSION_MEMORY_MB',
+    or(megabytes(1, COUNT), '256'),
+    'MB that the conversations of one worker hold; one tenant may hold half of it with OIDC_ISSUER, else all.',
+  ),
   sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
   runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
+  runsPerTenant: field(
+    'RUNS_PER_TENANT',
+    or(integer(0, COUNT), '0'),
+    'Runs of one tenant that one worker executes; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+  ),
   runResumeMs: field(
     'RUN_RESUME_SECS',
     or(seconds(0), '30'),
@@ -206,36 +217,4 @@ export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
       `How the ${model} is called, as JSON: max_output_tokens, temperature, reasoning_effort, context_window, headers, timeout_secs, parallel_tool_calls.`,
     ),
   }
-}
-
-/** The values of a table of fields, each with the type that its parser returns. */
-export type ValuesOf<Table> = { [K in keyof Table]: Table[K] extends Field<infer T> ? T : never }
-
-function field<T>(name: string, reading: Reading<T>, meaning: string): Field<T> {
-  return { name, meaning, ...reading }
-}
-
-function or<T>(parse: Parse<T>, fallback: string | Record<Form, string>): Reading<T> {
-  return { parse, fallback }
-}
-
-function optional<T>(parse: Parse<T>): Reading<T | undefined> {
-  return { parse }
-}
-
-function secret<T>(parse: Parse<T>, secrets = (raw: string) => [raw]): Reading<T | undefined> {
-  return { parse, secrets }
-}
-
-/** Extra headers may hold keys. */
-function headerValues(raw: string): string[] {
-  const { headers } = (parseJson(raw) ?? {}) as { headers?: unknown }
-  if (typeof headers !== 'object' || headers === null) return []
-  return Object.values(headers).filter((value): value is string => typeof value === 'string' && value !== '')
-}
-
-/** The password of `scheme://user:password@host`, percent-encoded and decoded. */
-function urlPassword(raw: string): string[] {
-  const encoded = /^[a-z+]+:\/\/[^:@/]*:([^@]+)@/.exec(raw)?.[1]
-  return encoded === undefined ? [] : [encoded, unescape(encoded)]
 }

@@ -25,6 +25,15 @@ export function integer(min: number, max: number): Parse<number> {
 
 export const port = integer(0, 65_535)
 
+/** Parses whole megabytes and returns bytes (D2.2). */
+export function megabytes(min: number, max: number): Parse<number> {
+  const parse = integer(min, max)
+  return (raw) => {
+    const value = parse(raw)
+    return typeof value === 'number' ? value * 1_048_576 : value
+  }
+}
+
 /** Parses whole seconds and returns milliseconds. */
 export function seconds(min: number): Parse<number> {
   const parse = integer(min, MAX_SECS)

@@ -15,13 +15,22 @@ export type ConversationState = {
 export class Conversation {
   #messages: readonly Message[]
   #messageCount: number
+  readonly #onResize: (bytes: number) => void
   #chars: number
+  #bytes: number
   #measured: Measure | undefined
 
-  constructor({ messages, messageCount = countOf(messages) }: ConversationState = { messages: [] }) {
+  /** `onResize` is called with the size of the history in bytes, now and whenever it has changed. */
+  constructor(
+    { messages, messageCount = countOf(messages) }: ConversationState = { messages: [] },
+    onResize: (bytes: number) => void = () => {},
+  ) {
     this.#messages = messages
     this.#messageCount = messageCount
     this.#chars = charsOf(messages)
+    this.#bytes = bytesOf(messages)
+    this.#onResize = onResize
+    onResize(this.#bytes)
   }
 
   get messages(): readonly Message[] {
@@ -47,18 +56,29 @@ export class Conversation {
     this.#messages = [...this.#messages, ...messages]
     this.#messageCount += countOf(messages)
     this.#chars += charsOf(messages)
+    this.#setBytes(this.#bytes + bytesOf(messages))
   }
 
   /** Replaces the history by a shorter one (D5.6). */
   compact(messages: readonly Message[]): void {
     this.#messages = messages
     this.#chars = charsOf(messages)
+    this.#setBytes(bytesOf(messages))
   }
 
   /** Records how many tokens the provider counted in a request with the current history. */
   measure(tokens: number): void {
     this.#measured = { tokens, chars: this.#chars }
   }
+
+  #setBytes(bytes: number): void {
+    this.#bytes = bytes
+    this.#onResize(bytes)
+  }
 }
+
+/** Counts as JSON, which includes what the model does not read, such as ids. */
+const bytesOf = (messages: readonly Message[]): number =>
+  messages.reduce((bytes, message) => bytes + Buffer.byteLength(JSON.stringify(message)), 0)
 
 const countOf = (messages: readonly Message[]): number => messages.filter(({ role }) => role !== 'tool').length

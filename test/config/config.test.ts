@@ -26,6 +26,10 @@ describe('config: defaults', () => {
       sessionsPerWorker: 10_000,
       sessionIdleMs: 3_600_000,
       runsPerWorker: 256,
+      runsPerTenant: 256,
+      sessionsPerTenant: 10_000,
+      sessionMemoryBytes: 268_435_456,
+      tenantShare: 1,
       runResumeMs: 30_000,
       maxTurns: 32,
       isBashEnabled: false,
@@ -33,6 +37,12 @@ describe('config: defaults', () => {
       drainMs: 30_000,
       logLevel: 'info',
     })
+  })
+
+  it('D1.3: while OIDC is on, a tenant may take half of the runs and of the sessions, rounded up', () => {
+    const half = standalone({ ...OIDC, RUNS_PER_WORKER: '5', SESSIONS_PER_WORKER: '20' })
+    expect(half).to.include({ tenantShare: 0.5, runsPerTenant: 3, sessionsPerTenant: 10 })
+    expect(standalone({ ...OIDC, RUNS_PER_TENANT: '7' })).to.include({ runsPerTenant: 7 })
   })
 
   it('api.md Limits and D1.3: customers, the store, the master key and the plan queue have their defaults too', () => {

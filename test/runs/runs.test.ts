@@ -79,6 +79,58 @@ describe('runs', () => {
     expect(() => open()).not.to.throw()
   })
 
+  it('D1.3 RUNS_PER_TENANT: a tenant with its share of the runs gets 429, and another tenant still has room', async () => {
+    const { open } = setUp({ maxLive: 4, maxLivePerTenant: 2 })
+    const runs = [open(), open()]
+    expect(refusal(() => open()).status).to.equal(429)
+    const others = [open('other' as TenantId), open('other' as TenantId)]
+    expect(refusal(() => open('third' as TenantId)).status).to.equal(429)
+    await runs[0]?.execute(say)
+    open()
+    for (const run of others) run.cancel('cancelled')
+  })
+
+  it('D4.5: when no slot is free, the run that has been without a reader longest is aborted in favour of a new one', async () => {
+    const { runs, open } = setUp({ maxLive: 3 })
+    const [read, second, first] = [open(), open(), open()]
+    const running = [read, second, first].map((run) => run.execute(untilCancelled))
+    const readers = [read, second, first].map((run) => new CursorStream(run.follow(0)))
+    await readers[2]?.return()
+    await readers[1]?.return()
+    const fourth = open('other' as TenantId)
+    await first.ended
+    expect(first.status).to.equal('cancelled')
+    expect([read.status, second.status]).to.deep.equal(['running', 'running'])
+    open()
+    await second.ended
+    expect(refusal(() => open()).status, 'all other runs have readers, or never had one').to.equal(429)
+    expect(runs.live).to.include(fourth)
+    read.cancel('cancelled')
+    await Promise.all(running)
+  })
+
+  it('D4.5: a tenant whose share is full aborts a run of its own, never one of another tenant', async () => {
+    const { open } = setUp({ maxLive: 4, maxLivePerTenant: 1 })
+    const [own, foreign] = [open(), open('other' as TenantId)]
+    const running = [own, foreign].map((run) => run.execute(untilCancelled))
+    await new CursorStream(foreign.follow(0)).return()
+    expect(refusal(() => open()).status).to.equal(429)
+    await new CursorStream(own.follow(0)).return()
+    open()
+    await own.ended
+    expect(foreign.status).to.equal('running')
+    foreign.cancel('cancelled')
+    await Promise.all(running)
+  })
+
+  it('D4.5: a run that needs no reader is never aborted in favour of a new one', async () => {
+    const { runs, open } = setUp({ maxLive: 1 })
+    const plan = runs.open({ id: 'run_1', tenant: DEFAULT_TENANT, sessionId: undefined, needsNoReader: true })
+    await new CursorStream(plan.follow(0)).return()
+    expect(refusal(() => open()).status).to.equal(429)
+    plan.cancel('cancelled')
+  })
+
   it('D4.5: a run whose reader left is aborted and unknown after RUN_RESUME_SECS', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const run = open()

@@ -10,8 +10,12 @@ import { succeed } from '../../shared/tools/port.ts'
 
 const LIMITS: WorkerLimits = {
   runsPerWorker: 100,
+  runsPerTenant: 100,
   runResumeMs: 60_000,
   sessionsPerWorker: 1_000,
+  sessionsPerTenant: 1_000,
+  sessionMemoryBytes: 1e6,
+  tenantShare: 1,
   sessionIdleMs: 60_000,
   permissionTimeoutMs: 60_000,
   maxTurns: 8,

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Run, RunExecutor } from '../../services/runs/run.ts'
 import { Runs } from '../../services/runs/runs.ts'
 import type { Session } from '../../services/worker/session.ts'
-import { Sessions } from '../../services/worker/sessions.ts'
+import { Sessions, type SessionsLimits } from '../../services/worker/sessions.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { DONE } from './events.ts'
@@ -14,15 +14,38 @@ const runs = () =>
     { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
   )
 
-export function setUp(limits = { maxSessions: 10, idleMs: 60_000 }) {
+type Limits = {
+  maxSessions?: number
+  maxPerTenant?: number
+  maxBytes?: number
+  maxBytesPerTenant?: number
+  idleMs?: number
+}
+
+/** Limits of sessions, without a limit where none is given. */
+export function limitsOf({
+  maxSessions = 10,
+  maxBytes = 1e6,
+  idleMs = 60_000,
+  ...perTenant
+}: Limits = {}): SessionsLimits {
+  const { maxPerTenant = maxSessions, maxBytesPerTenant = maxBytes } = perTenant
+  const room = {
+    sessions: { max: maxSessions, maxPerTenant },
+    memory: { max: maxBytes, maxPerTenant: maxBytesPerTenant },
+  }
+  return { room, idleMs }
+}
+
+export function setUp(limits: Limits = {}) {
   const removed = Promise.withResolvers<Session>()
-  const sessions = new Sessions(limits, async (session) => {
+  const sessions = new Sessions(limitsOf(limits), async (session) => {
     removed.resolve(session)
     return true
   })
   const known = runs()
   const post = (session: Session, execute: RunExecutor): Run => {
-    session.checkRoom()
+    sessions.checkRoom(session)
     const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
     session.post(run, execute)
     return run

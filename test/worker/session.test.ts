@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import type { RunExecutor } from '../../services/runs/run.ts'
+import type { Run, RunExecutor } from '../../services/runs/run.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { say } from '../runs/runs-setup.ts'
 import { DONE } from './events.ts'
 import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
 
@@ -34,6 +35,52 @@ describe('sessions', () => {
     expect(() => sessions.create({ ...identity, id: 's2' }))
       .to.throw()
       .with.property('retryAfterSecs', 60)
+  })
+
+  it('D1.3 SESSIONS_PER_TENANT: a tenant with its share gets 429, and another tenant still has room', () => {
+    const { sessions } = setUp({ maxSessions: 3, maxPerTenant: 1 })
+    sessions.create(identity)
+    expect(() => sessions.create({ ...identity, id: 's2' }))
+      .to.throw('this tenant has its share of the sessions here')
+      .with.property('status', 429)
+    sessions.create({ ...identity, id: 's2', tenant: 'other' as TenantId })
+  })
+
+  it('D1.3 SESSIONS_PER_TENANT: a deleted session makes room, and so does one that another worker has taken', async () => {
+    const { sessions } = setUp({ maxSessions: 1 })
+    sessions.create(identity)
+    await sessions.remove(DEFAULT_TENANT, 's1')
+    sessions.release(sessions.create(identity))
+    sessions.create(identity)
+    sessions.releaseAll()
+    sessions.adopt({ ...identity, createdAt: '', messages: [] })
+    sessions.adopt({ ...identity, createdAt: '', messages: [] })
+    await sessions.remove(DEFAULT_TENANT, 's1')
+    sessions.create(identity)
+  })
+
+  it('D1.3 SESSION_MEMORY_MB: above it, new sessions and messages are 429 until conversations are shorter', async () => {
+    const { sessions, post } = setUp({ maxBytes: 2_000 })
+    const [one, two] = [sessions.create(identity), sessions.create({ ...identity, id: 's2' })]
+    one.conversation.append({ role: 'user', text: 'x'.repeat(1_000) })
+    await post(two, say).ended
+    one.conversation.append({ role: 'user', text: 'é'.repeat(1_000) })
+    for (const act of [() => post(two, say), () => sessions.create({ ...identity, id: 's3' })]) {
+      expect(act).to.throw('the conversations on this server are as large as they may be').with.property('status', 429)
+    }
+    one.conversation.compact([{ role: 'user', text: 'short' }])
+    await post(two, say).ended
+    one.conversation.append({ role: 'user', text: 'x'.repeat(3_000) })
+    await sessions.remove(DEFAULT_TENANT, 's1')
+    await post(two, say).ended
+  })
+
+  it('D1.3 SESSION_MEMORY_MB: a tenant above its share is refused, and another tenant is not', () => {
+    const { sessions } = setUp({ maxBytes: 2_000, maxBytesPerTenant: 1_000 })
+    const large = sessions.create(identity)
+    large.conversation.append({ role: 'user', text: 'x'.repeat(1_000) })
+    expect(() => sessions.checkRoom(large)).to.throw('the conversations of this tenant are as large as they may be')
+    sessions.checkRoom(sessions.create({ ...identity, tenant: 'other' as TenantId }))
   })
 
   it('api.md Session responses: the summary holds the creation time', () => {
@@ -131,11 +178,7 @@ describe('sessions', () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
-    const say: RunExecutor = async function* () {
-      await gate.promise
-      yield DONE
-    }
-    const [first, second, third] = [post(session, say), post(session, say), post(session, say)]
+    const [first, second, third] = [1, 2, 3].map(() => post(session, waitFor(gate.promise))) as [Run, Run, Run]
     second.cancel('cancelled')
     await second.ended
     gate.resolve()

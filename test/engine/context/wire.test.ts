@@ -3,6 +3,7 @@ import { Sessions } from '../../../services/worker/sessions.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import { connect, DIALECTS } from '../../providers/ai-sdk/setup.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { limitsOf } from '../../worker/session-setup.ts'
 import { play, talk } from './setup.ts'
 
 describe('a context on the wire', () => {
@@ -47,7 +48,7 @@ describe('a context on the wire', () => {
 
 describe('a session that has been compacted', () => {
   it('D5.7: is handed over with its short history and its whole message_count', () => {
-    const sessions = () => new Sessions({ maxSessions: 10, idleMs: 60_000 }, async () => true)
+    const sessions = () => new Sessions(limitsOf(), async () => true)
     const session = sessions().create({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1' })
     session.conversation.append(...talk(20))
     session.conversation.compact(talk(1))
@@ -60,7 +61,7 @@ describe('a session that has been compacted', () => {
   })
 
   it('D5.7: is counted by its messages when it is handed over without a count', () => {
-    const sessions = new Sessions({ maxSessions: 10, idleMs: 60_000 }, async () => true)
+    const sessions = new Sessions(limitsOf(), async () => true)
     const createdAt = new Date().toISOString()
     const session = sessions.adopt({ id: 's1', tenant: DEFAULT_TENANT, token: 'a1', createdAt, messages: talk(3) })
     expect(session.summary).to.include({ message_count: 6 })

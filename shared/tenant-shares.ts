@@ -1,0 +1,37 @@
+import type { TenantId } from './tenant.ts'
+
+export type ShareLimits = {
+  /** For all tenants together. */
+  max: number
+  maxPerTenant: number
+}
+
+/** How much of one resource of a process is in use, in all and by each tenant. Units are the caller's. */
+export class TenantShares {
+  readonly #limits: ShareLimits
+  readonly #used = new Map<TenantId, number>()
+  #total = 0
+
+  constructor(limits: ShareLimits) {
+    this.#limits = limits
+  }
+
+  /** Changes how much a tenant uses. A negative amount gives back. */
+  add(tenant: TenantId, amount: number): void {
+    this.#total += amount
+    const used = this.usedBy(tenant) + amount
+    if (used === 0) this.#used.delete(tenant)
+    else this.#used.set(tenant, used)
+  }
+
+  usedBy(tenant: TenantId): number {
+    return this.#used.get(tenant) ?? 0
+  }
+
+  /** Which limit `amount` more would exceed: the tenant's own is checked first, where it is the smaller one. */
+  exceeded(tenant: TenantId, amount: number): 'tenant' | 'all' | undefined {
+    const { max, maxPerTenant } = this.#limits
+    if (maxPerTenant < max && this.usedBy(tenant) + amount > maxPerTenant) return 'tenant'
+    return this.#total + amount > max ? 'all' : undefined
+  }
+}
