@@ -71,7 +71,7 @@ export type AppDeps = {
   log: Log
   metrics: Metrics
   relay: RelayLimits
-  body?: BodyLimits
+  body?: Partial<BodyLimits>
 }
 
 /** Creates the app of the public API (api.md). A request passes these handlers from top to bottom. */

@@ -1,28 +1,46 @@
 import type { Request, Response } from 'express'
 import type { Bodies } from '../../shared/api/bodies.ts'
-import { AppError, invalidRequest } from '../../shared/errors.ts'
+import { AppError, invalidRequest, tooMany } from '../../shared/errors.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { TenantShares } from '../../shared/tenant-shares.ts'
+import { tenantOf } from './middleware/auth.ts'
+import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 
-export type BodyLimits = {
+export type BodyLimits = RateLimits & {
   maxBytes: number
   timeoutMs: number
-  /** Sum over all bodies that the process is reading. */
+  /** A body up to this size is always read. The others take room until they are decoded, and have a least rate. */
+  smallBytes: number
+  /** The room: sum over all bodies that take some. */
   maxHeldBytes: number
+  /** The share of the room that one tenant may take. */
+  tenantShare: number
 }
 
-const DEFAULT_LIMITS: BodyLimits = { maxBytes: 10_485_760, timeoutMs: 60_000, maxHeldBytes: 128 * 1024 * 1024 }
+const DEFAULT_LIMITS: BodyLimits = {
+  maxBytes: 10_485_760,
+  timeoutMs: 60_000,
+  smallBytes: 16 * 1024,
+  maxHeldBytes: 128 * 1024 * 1024,
+  tenantShare: 1,
+  windowMs: 5_000,
+  minWindowBytes: leastBytes(5_000),
+}
 
 /**
  * Reads the body of a request and checks it against a schema of `openapi.yaml`, which describes the type `Body`. Throws
- * `invalid_request` (400, 408, 413, 415), or `unavailable` when too many bodies are being read.
+ * `invalid_request` (400, 408, 413, 415); `rate_limit` or `unavailable` when the tenant, or all, are sending too much at once.
  */
 export type ReadBody = <Body extends object>(req: Request, res: Response, schema: string) => Promise<Body>
 
-export function createReadBody(bodies: Bodies, limits = DEFAULT_LIMITS): ReadBody {
-  const held: Held = { bytes: 0 }
+export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}): ReadBody {
+  const limits = { ...DEFAULT_LIMITS, ...given }
+  const { maxHeldBytes: max, tenantShare } = limits
+  const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
   return async <Body extends object>(req: Request, res: Response, schema: string) => {
     const declared = declaredLength(req)
     if (declared === 0) return (await bodies.decode(schema, new Uint8Array(0))) as Body
-    const body = new IncomingBody(req, limits, held)
+    const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
       checkHeaders(req, declared, limits)
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
@@ -61,21 +79,23 @@ function isJson(contentType = ''): boolean {
   return type === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === '"utf-8"')
 }
 
-type Held = { bytes: number }
+type Room = { tenant: TenantId; room: TenantShares }
 
-/** The body of one request. Its bytes count towards `maxHeldBytes` until `release`. */
+/** The body of one request. If it is not small, its bytes take room until `release`. */
 class IncomingBody {
   readonly #req: Request
   readonly #limits: BodyLimits
-  readonly #held: Held
+  readonly #room: Room
   readonly #done = Promise.withResolvers<void>()
   #chunks: Buffer[] = []
   #size = 0
+  #heldBytes = 0
+  #rate: NodeJS.Timeout | undefined
 
-  constructor(req: Request, limits: BodyLimits, held: Held) {
+  constructor(req: Request, limits: BodyLimits, room: Room) {
     this.#req = req
     this.#limits = limits
-    this.#held = held
+    this.#room = room
   }
 
   async read(): Promise<Uint8Array<ArrayBuffer>> {
@@ -87,22 +107,33 @@ class IncomingBody {
       return join(this.#chunks, this.#size)
     } finally {
       clearTimeout(timer)
+      clearInterval(this.#rate)
       this.#req.off('data', this.#add).off('end', this.#done.resolve).off('close', this.#onClose)
       this.#chunks = []
     }
   }
 
   release(): void {
-    this.#held.bytes -= this.#size
-    this.#size = 0
+    this.#room.room.add(this.#room.tenant, -this.#heldBytes)
+    this.#heldBytes = 0
   }
 
   readonly #add = (chunk: Buffer): void => {
     this.#chunks.push(chunk)
     this.#size += chunk.length
-    this.#held.bytes += chunk.length
-    if (this.#size > this.#limits.maxBytes) this.#done.reject(tooLarge(this.#limits.maxBytes))
-    else if (this.#held.bytes > this.#limits.maxHeldBytes) this.#done.reject(tooBusy())
+    const { maxBytes, smallBytes } = this.#limits
+    if (this.#size > maxBytes) this.#done.reject(tooLarge(maxBytes))
+    else if (this.#size > smallBytes) this.#hold()
+  }
+
+  #hold(): void {
+    const { tenant, room } = this.#room
+    const bytes = this.#size - this.#heldBytes
+    const full = room.exceeded(tenant, bytes)
+    if (full) return this.#done.reject(full === 'tenant' ? tenantIsBusy() : tooBusy())
+    room.add(tenant, bytes)
+    this.#heldBytes = this.#size
+    this.#rate ??= watchRate(this.#req, this.#limits, this.#done.reject)
   }
 
   readonly #onClose = (): void => {
@@ -122,11 +153,18 @@ function join(chunks: readonly Buffer[], size: number): Uint8Array<ArrayBuffer> 
   return whole
 }
 
+const BUSY_RETRY_SECS = 1
+
 const tooLarge = (maxBytes: number) =>
   invalidRequest(`the body is larger than ${maxBytes} bytes; send less`, { status: 413 })
 
 const tooSlow = (timeoutMs: number) =>
   invalidRequest(`the body did not arrive within ${timeoutMs / 1000} seconds; send it again`, { status: 408 })
 
+const tenantIsBusy = () =>
+  tooMany('this tenant is sending as many large bodies as it may at once; try again in a moment', BUSY_RETRY_SECS)
+
 const tooBusy = () =>
-  new AppError('unavailable', 'the server is reading too many bodies; try again in a moment', { retryAfterSecs: 1 })
+  new AppError('unavailable', 'the server is reading too many bodies; try again in a moment', {
+    retryAfterSecs: BUSY_RETRY_SECS,
+  })

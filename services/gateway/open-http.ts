@@ -65,6 +65,7 @@ export async function openHttp(
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,
     relay: config,
+    body: { tenantShare: config.tenantShare },
   })
   const server = createServer(app)
   const address = await server.listen(config.port, config.host)

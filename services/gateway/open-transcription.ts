@@ -10,11 +10,12 @@ export type OpenedTranscription = { deps: TranscriptionDeps | undefined; close()
 
 /** Opens the transcription proxy with its folder for uploads, DATA_DIR/spool. It needs tenants' instances, so it is off without them. */
 export async function openTranscription(
-  { dataDir }: Pick<Config, 'dataDir'>,
+  { dataDir, tenantShare }: Pick<Config, 'dataDir' | 'tenantShare'>,
   tenantConfig: OpenedTenantConfig | undefined,
 ): Promise<OpenedTranscription> {
   if (!tenantConfig) return { deps: undefined, close: async () => {} }
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
   const { configs, credentials, egress } = tenantConfig
-  return { deps: { configs, credentials, egress, receive: createReceiveUpload(spool.dir) }, close: spool.close }
+  const receive = createReceiveUpload(spool.dir, { tenantShare })
+  return { deps: { configs, credentials, egress, receive }, close: spool.close }
 }

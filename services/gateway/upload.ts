@@ -4,21 +4,22 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { Request, Response } from 'express'
 import multer, { diskStorage, MulterError, type Options } from 'multer'
-import { AppError, invalidRequest } from '../../shared/errors.ts'
+import { AppError, invalidRequest, tooMany } from '../../shared/errors.ts'
+import { TenantShares } from '../../shared/tenant-shares.ts'
 import type { Upload } from '../../shared/transcription/transcribe.ts'
 import { liftBodyDeadline } from '../http/server.ts'
+import { tenantOf } from './middleware/auth.ts'
+import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 
-export type UploadLimits = {
+export type UploadLimits = RateLimits & {
   maxFileBytes: number
   maxFields: number
   /** The limit for all fields together, without the file. */
   maxFieldBytes: number
   /** Uploads at one time in this process. */
   maxUploads: number
-  /** The length of the windows in which the rate of an upload is measured. */
-  windowMs: number
-  /** An upload is refused as too slow when fewer bytes arrive in one window. */
-  minWindowBytes: number
+  /** The share of them that one tenant may take. */
+  tenantShare: number
 }
 
 /** 320 MB (api.md "Transcription proxy"), and at least 10 KB a second. */
@@ -28,7 +29,8 @@ const LIMITS: UploadLimits = {
   maxFieldBytes: 1024 * 1024,
   maxUploads: 8,
   windowMs: 15_000,
-  minWindowBytes: 15 * 10 * 1024,
+  minWindowBytes: leastBytes(15_000),
+  tenantShare: 1,
 }
 
 const MAX_NAME_BYTES = 200
@@ -41,8 +43,8 @@ export type ReceivedUpload = Upload & {
 
 /**
  * Receives a multipart form with one file, in the field `file`, into a folder; other fields keep their names, values and order.
- * Throws `invalid_request` (400, 408, 413, 415), or `unavailable` when too many uploads are under way or the disk is full, and then leaves
- * no file behind.
+ * Throws `invalid_request` (400, 408, 413, 415), `rate_limit` when the tenant has its share of uploads under way, or `unavailable` when all
+ * places are taken or the disk is full, and then leaves no file behind.
  */
 export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
 
@@ -54,20 +56,23 @@ type Receiving = {
   refuse(error: AppError): void
 }
 
-export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS): ReceiveUpload {
+export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = {}): ReceiveUpload {
+  const limits = { ...LIMITS, ...given }
   const uploads = new Map<Request, Receiving>()
   const receiveForm = formReceiver(dir, uploads, limits)
-  let places = limits.maxUploads
+  const places = new TenantShares({ max: limits.maxUploads, maxPerTenant: limits.maxUploads * limits.tenantShare })
   return async (req, res) => {
     checkHeaders(req, limits)
     liftBodyDeadline(req) // `watchRate` limits it instead.
-    if (places === 0) throw tooManyUploads()
-    places -= 1
+    const tenant = tenantOf(res)
+    const full = places.exceeded(tenant, 1)
+    if (full) throw full === 'tenant' ? tooManyOfTenant() : tooManyUploads()
+    places.add(tenant, 1)
     const early = Promise.withResolvers<never>()
     const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
     uploads.set(req, receiving)
     const received = receiveForm(req, res).finally(() => uploads.delete(req))
-    const watch = watchRate(req, limits, receiving)
+    const watch = watchRate(req, limits, receiving.refuse)
     try {
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
       await Promise.race([received, early.promise])
@@ -78,7 +83,7 @@ export function createReceiveUpload(dir: string, limits: UploadLimits = LIMITS):
       received.then(discard, discard) // Not before the form's receiver is done: it may be about to create the file.
       throw toRefusal(cause, limits)
     } finally {
-      places += 1 // At once, though multer may still read what a refused client sends.
+      places.add(tenant, -1) // At once, though multer may still read what a refused client sends.
       clearInterval(watch)
     }
   }
@@ -141,17 +146,6 @@ function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: 
   if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
 }
 
-/** A client that sends too slowly would hold one of few places for hours. */
-function watchRate(req: Request, { windowMs, minWindowBytes }: UploadLimits, { refuse }: Receiving): NodeJS.Timeout {
-  const { socket } = req
-  let bytesBefore = socket.bytesRead
-  return setInterval(() => {
-    const bytes = socket.bytesRead - bytesBefore
-    bytesBefore = socket.bytesRead
-    if (!req.complete && bytes < minWindowBytes) refuse(tooSlow())
-  }, windowMs).unref()
-}
-
 function toUpload({ file }: Request, { fields }: Receiving): ReceivedUpload {
   if (!file) throw invalidRequest('the form has no file: send one in the field file', { param: '/file' })
   return {
@@ -192,12 +186,13 @@ const tooLarge = ({ maxFileBytes }: Pick<UploadLimits, 'maxFileBytes'>) =>
 const fieldsTooLarge = ({ maxFieldBytes }: UploadLimits) =>
   invalidRequest(`the fields beside the file are larger than ${maxFieldBytes} bytes together`, { status: 413 })
 
-const tooSlow = () => invalidRequest('the upload is too slow: send at least 10 KB a second', { status: 408 })
-
 const tooManyUploads = () =>
   new AppError('unavailable', 'this server receives as many uploads as it can; try again', {
     retryAfterSecs: BUSY_RETRY_SECS,
   })
+
+const tooManyOfTenant = () =>
+  tooMany('this tenant has its share of the uploads here; try again when one has ended', BUSY_RETRY_SECS)
 
 const noRoom = (cause: unknown) =>
   new AppError('unavailable', 'this server cannot store the upload at the moment; try again', {

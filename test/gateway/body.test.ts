@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
+import type { TenantId } from '../../shared/tenant.ts'
+import { until } from '../support/until.ts'
 import { type Gateway, type Refusal, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'
 
@@ -75,9 +77,7 @@ describe('reading a body', () => {
   })
 
   it('a chunked body is 413 as soon as it is too large', async () => {
-    const wire = await Wire.open(
-      (await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 10_000 } })).port,
-    )
+    const wire = await Wire.open((await open({ body: { maxBytes: 1_000 } })).port)
     wire.send(request(POST, { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' }))
     wire.send('3e8', ' '.repeat(1_000), '').send('1', ' ', '')
     expect(await wire.until(/\}\}$/)).to.match(/^HTTP\/1.1 413 /)
@@ -85,7 +85,7 @@ describe('reading a body', () => {
   })
 
   it('a body that does not arrive in time is 408 in the envelope, and the connection is closed', async () => {
-    const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 50, maxHeldBytes: 10_000 } })
+    const { port } = await open({ body: { timeoutMs: 50 } })
     const wire = await Wire.open(port)
     wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 100 }, '{"session_id"'))
     const text = await wire.until(/\}\}$/)
@@ -95,7 +95,7 @@ describe('reading a body', () => {
   })
 
   it('a body is 503 with Retry-After while too many bytes of bodies are held', async () => {
-    const { port } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_500 } })
+    const { port } = await open({ body: { maxHeldBytes: 1_500, smallBytes: 0 } })
     const head = request(POST, { ...JSON_TYPE, 'Content-Length': 1_000 })
     const first = (await Wire.open(port)).send(head, `{${' '.repeat(800)}`)
     const second = (await Wire.open(port)).send(head, `{${' '.repeat(800)}`)
@@ -105,8 +105,38 @@ describe('reading a body', () => {
     second.socket.destroy()
   })
 
+  it('D2.9: a tenant that sends its share of the bodies gets 429, and another tenant is read', async () => {
+    const identify = async (token = '') => ({ tenant: token as TenantId, subject: token })
+    const { port, post } = await open({ identify, body: { maxHeldBytes: 2_000, smallBytes: 100, tenantShare: 0.5 } })
+    const head = request(POST, { ...JSON_TYPE, 'Content-Length': 1_000, Authorization: 'hostile' })
+    const wires = [await Wire.open(port), await Wire.open(port)]
+    const refused = await Promise.race(wires.map((wire) => wire.send(head, `{${' '.repeat(800)}`).until(/\}\}$/)))
+    expect(refused).to.match(/^HTTP\/1.1 429 [^]*Retry-After: 1\r\n[^]*rate_limit_error/)
+    expect((await post('/sessions', bodyOf(900), { authorization: 'other' })).status).to.equal(201)
+    expect((await post('/sessions', bodyOf(900), { authorization: 'hostile' })).status).to.equal(429)
+    for (const wire of wires) wire.socket.destroy()
+  })
+
+  it('D2.9: a small body is read however much is being sent', async () => {
+    const { port, post } = await open({ body: { maxHeldBytes: 1_000, smallBytes: 100 } })
+    const wire = await Wire.open(port)
+    wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 2_000 }, `{${' '.repeat(998)}`))
+    await until(async () => (await post('/sessions', bodyOf(101))).status === 503, { what: 'the room to be full' })
+    expect((await post('/sessions', bodyOf(100))).status).to.equal(201)
+    wire.socket.destroy()
+  })
+
+  it('a large body that stalls is 408 after one window, and gives its room back', async () => {
+    const { port, post } = await open({ body: { maxHeldBytes: 1_000, smallBytes: 100, windowMs: 20 } })
+    const wire = await Wire.open(port)
+    wire.send(request(POST, { ...JSON_TYPE, 'Content-Length': 2_000 }, `{${' '.repeat(998)}`))
+    expect(await wire.until(/\}\}$/)).to.match(/^HTTP\/1.1 408 [^]*at least 10 KB a second/)
+    expect((await post('/sessions', bodyOf(900))).status).to.equal(201)
+    wire.socket.destroy()
+  })
+
   it('an aborted upload releases the bytes that it held', async () => {
-    const { port, post, line } = await open({ body: { maxBytes: 1_000, timeoutMs: 60_000, maxHeldBytes: 1_000 } })
+    const { port, post, line } = await open({ body: { maxHeldBytes: 1_000, smallBytes: 0 } })
     for (let i = 0; i < 3; i++) {
       const wire = await Wire.open(port)
       wire.send(

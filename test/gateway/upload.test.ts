@@ -6,13 +6,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import express, { type RequestHandler } from 'express'
+import { authenticate } from '../../services/gateway/middleware/auth.ts'
 import { createReceiveUpload, type ReceivedUpload, type UploadLimits } from '../../services/gateway/upload.ts'
 import { recover } from '../../services/http/errors.ts'
 import { createRoutes } from '../../services/http/routes.ts'
 import { createServer, type HttpServer } from '../../services/http/server.ts'
 import { createLog } from '../../shared/log.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { until } from '../support/until.ts'
 
-const LIMITS: UploadLimits = {
+const LIMITS = {
   maxFileBytes: 1_000,
   maxFields: 5,
   maxFieldBytes: 500,
@@ -35,20 +38,25 @@ describe('uploads', () => {
   let received: ReceivedUpload[]
   const sockets: Socket[] = []
 
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-upload-'))
+  const open = async (more: Partial<UploadLimits> = {}) => {
     received = []
-    const receive = createReceiveUpload(dir, LIMITS)
+    const receive = createReceiveUpload(dir, { ...LIMITS, ...more })
     const app = express()
     const answer: RequestHandler = async (req, res) => {
       const upload = await receive(req, res)
       received.push(upload)
       res.json({ fields: upload.fields, file: { ...upload.file, path: undefined } })
     }
+    app.use(authenticate(async (tenant = 't1') => ({ tenant: tenant as TenantId, subject: tenant })))
     app.use(createRoutes({ '/': { post: answer } }, []))
     app.use(recover(createLog({ level: 'error', write: () => {} })))
     server = createServer(app, { requestTimeoutMs: 150 })
     port = (await server.listen(0, '127.0.0.1')).port
+  }
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-upload-'))
+    await open()
   })
 
   afterEach(async () => {
@@ -199,6 +207,15 @@ describe('uploads', () => {
     for (const socket of open) socket.destroy()
     expect(await isEmpty()).to.equal(true)
     expect((await post(file(1) + END)).status).to.equal(200)
+  })
+
+  it('D2.9: a tenant with its share of the uploads gets 429, and another tenant is received', async () => {
+    await server.close(0)
+    await open({ tenantShare: 0.5 })
+    await begin(file(600).slice(0, 500))
+    await until(async () => (await readdir(dir)).length > 0, { what: 'the first upload to have a file' })
+    expect((await post(file(1) + END)).status).to.equal(429)
+    expect((await post(file(1) + END, { authorization: 't2' })).status).to.equal(200)
   })
 
   it('an upload that is refused leaves its place at once, though its client goes on sending', async () => {
