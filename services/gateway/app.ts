@@ -3,6 +3,7 @@ import { createBodies } from '../../shared/api/bodies.ts'
 import type { Authentication } from '../../shared/api/document.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
+import type { IsHeapHigh } from '../../shared/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
@@ -16,7 +17,8 @@ import { type BodyLimits, createReadBody } from './body.ts'
 import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
-import { limitRate } from './middleware/rate-limit.ts'
+import { whileHeapIsLow } from './middleware/heap.ts'
+import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
 import { type ConfigSurface, configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/dispatches.ts'
@@ -62,12 +64,15 @@ export type AppDeps = {
   authentication: Authentication
   /** `undefined` for no rate limit. */
   limiter: RateLimiter | undefined
+  /** `undefined` where all requests have the same tenant. */
+  tenantLimiter: RateLimiter | undefined
   cors: CorsRules
   /** `undefined` to accept any `Host` (D2.10). */
   allowedHosts: readonly string[] | undefined
   /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
+  isHeapHigh: IsHeapHigh
   log: Log
   metrics: Metrics
   relay: RelayLimits
@@ -95,6 +100,7 @@ export function createApp(deps: AppDeps): Express {
 
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))
+  app.use(limitTenantRate(deps.tenantLimiter))
 
   app.use(basePath, createRoutes(guardedRoutes(deps), EVERYWHERE))
 
@@ -121,11 +127,12 @@ function guardedRoutes({
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
   const permissions = permissionRoutes({ broker, readBody })
+  const admit = whileHeapIsLow(deps.isHeapHigh)
   return {
-    '/agent/run': { post: startRun({ broker, readBody, relay }) },
-    '/sessions': { post: sessions.create },
+    '/agent/run': { post: admit(startRun({ broker, readBody, relay })) },
+    '/sessions': { post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
-    '/sessions/:id/messages': { post: sendMessage({ broker, readBody, relay }) },
+    '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, relay })) },
     '/sessions/:id/permissions/:request_id': { post: permissions.reply },
     '/permissions': { get: permissions.list },
     '/tools': { get: listTools(tools) },
@@ -135,7 +142,7 @@ function guardedRoutes({
     '/runs/:run_id/events': { get: runs.follow },
     ...flowRoutes({ flows, readBody }),
     ...flowMemoryRoutes({ flows, readBody }),
-    ...flowRunRoutes({ flows, readBody, relay }),
+    ...flowRunRoutes({ flows, readBody, relay, admit }),
     ...dispatchRoutes({ dispatches, relay }),
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),

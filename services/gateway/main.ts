@@ -21,13 +21,12 @@ const CLOSE_MS = 5_000
 /** A gateway of the cluster. Its only state is its open streams. */
 await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
-  const { metrics } = ops
+  const { metrics, isHeapHigh } = ops
   const link = await openRedisLink(config.redisUrl ?? '')
   const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
   const store = await openClusterStore(config, log)
   const schedules = createBullSchedules(config.redisUrl ?? '')
-  const jobs = store && openRunSource(store, queue)
-  const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs })
+  const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
@@ -42,6 +41,7 @@ await runProcess('cluster', async (config, log) => {
     ...(await openFlowSurface(config, flowParts)),
     plans: openPlanSurface(config, { store, queue, schedules, broker }),
     link,
+    isHeapHigh,
     log,
     metrics,
   })

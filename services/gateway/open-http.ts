@@ -2,6 +2,7 @@ import type { Broker } from '../../shared/broker/port.ts'
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
+import type { IsHeapHigh } from '../../shared/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import { providerSpecs } from '../../shared/providers/catalogue.ts'
@@ -13,7 +14,7 @@ import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
-import { openRateLimiter } from './open-rate-limit.ts'
+import { openRateLimiters } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
@@ -37,6 +38,7 @@ type HttpParts = {
   plans: PlanSurface | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
+  isHeapHigh: IsHeapHigh
   log: Log
   metrics: Metrics
 }
@@ -50,7 +52,7 @@ export async function openHttp(
   const { log } = parts
   const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
   const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
-  const { limiter, close: closeLimiter } = await openRateLimiter(config, { link, log })
+  const { close: closeLimiter, ...limiters } = await openRateLimiters(config, { link, log })
   const transcription = await openTranscription(config, tenantConfig)
   const app = createApp({
     ...parts,
@@ -59,7 +61,7 @@ export async function openHttp(
     transcription: transcription.deps,
     identify,
     authentication,
-    limiter,
+    ...limiters,
     cors: corsOf(config),
     allowedHosts: names,
     trustProxy: config.trustProxy,

@@ -11,22 +11,28 @@ type LimiterParts = {
   log: Log
 }
 
-export type OpenedLimiter = { limiter: RateLimiter | undefined; close(): Promise<void> }
+export type OpenedLimiters = {
+  limiter: RateLimiter | undefined
+  /** `undefined` without OIDC: all requests have the same tenant then. */
+  tenantLimiter: RateLimiter | undefined
+  close(): Promise<void>
+}
 
 /**
- * Creates the limiter that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened
- * for it.
+ * Creates the limiters that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened
+ * for them.
  */
-export async function openRateLimiter(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiter> {
+export async function openRateLimiters(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiters> {
   const { rateLimitRpm: perMinute, rateLimitStore, redisUrl = '' } = config
-  if (perMinute === 0) return { limiter: undefined, close: async () => {} }
-  const memory = createMemoryRateLimiter({ perMinute })
-  if (rateLimitStore === 'memory') return { limiter: memory, close: async () => {} }
-  const limiterOn = ({ run }: Pick<RedisLink, 'run'>) =>
-    createRedisRateLimiter({ run, perMinute, fallback: memory, log })
-  if (link) return { limiter: limiterOn(link), close: async () => {} }
-  const own = await openLink(redisUrl)
-  return { limiter: limiterOn(own), close: own.close }
+  if (perMinute === 0) return { limiter: undefined, tenantLimiter: undefined, close: async () => {} }
+  const own = rateLimitStore === 'redis' && !link ? await openLink(redisUrl) : undefined
+  const shared = rateLimitStore === 'redis' ? (link ?? own) : undefined
+  const create = () => {
+    const memory = createMemoryRateLimiter({ perMinute })
+    return shared ? createRedisRateLimiter({ run: shared.run, perMinute, fallback: memory, log }) : memory
+  }
+  const tenantLimiter = config.oidcIssuer === undefined ? undefined : create()
+  return { limiter: create(), tenantLimiter, close: async () => own?.close() }
 }
 
 /** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */

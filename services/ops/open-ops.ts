@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
+import { createHeapGuard, type IsHeapHigh } from '../../shared/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'
@@ -22,6 +23,8 @@ export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedH
 export type Ops = {
   url: string
   metrics: Metrics
+  /** While it is high the process takes no new work, and `/readyz` is 503 with `memory`. */
+  isHeapHigh: IsHeapHigh
   /** Shows the numbers of a queue in `/metrics`, and in the standalone form in `/queues`. Returns the queue. */
   watchQueue<Q extends QueueMonitor>(queue: Q): Q
   /** Call it when everything is open. From then on `/readyz` is 200 while all checks hold. */
@@ -41,6 +44,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const isStandalone = form === 'standalone'
   const readiness = createReadiness()
   const metrics = new MetricsRegistry()
+  const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redisUrl: isStandalone ? undefined : config.redisUrl, log })
   // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
   const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
@@ -64,12 +68,13 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   return {
     url: urlOf(address),
     metrics,
+    isHeapHigh,
     watchQueue(queue) {
       queues.watch(queue)
       watchQueue(metrics, queue)
       return queue
     },
-    ready: readiness.start,
+    ready: (checks) => readiness.start({ ...checks, memory: () => !isHeapHigh() }),
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },
     close: { name: 'ops', deadlineMs: 4 * CLOSE_MS, close: () => close(server, queues) },
   }

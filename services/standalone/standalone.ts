@@ -31,14 +31,14 @@ export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
  */
 export async function openStandalone(config: Config, log: Log): Promise<Standalone> {
   const ops = await openOps(config, { form: 'standalone', log })
-  const { metrics } = ops
+  const { metrics, isHeapHigh } = ops
   const permissions = createMemoryPermissionStore()
   const store = await openStandaloneStore(config)
   const tenantConfig = await openTenantConfig(config, { store, bell: SILENT_BELL, log })
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const queue = ops.watchQueue(new MemoryQueue({ store: store.jobs, onProblem }))
   const planQueue = openPlanQueue(config, store, queue)
-  const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, ...ALONE }
+  const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, close: closeTools } = await openWorker(config, log, parts)
   const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, metrics, log })
   const { schedules, executors } = executor
@@ -48,7 +48,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const { tools } = toolBox
   const httpParts = { form: 'standalone', broker, tools, ledger: store.ledger, link: undefined, log, metrics } as const
-  const http = await openHttp(config, { ...httpParts, tenantConfig, ...surfaces })
+  const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})
   /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */

@@ -1,6 +1,7 @@
 import { rememberedPage } from '../../shared/broker/permissions/remembered-page.ts'
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
+import { type IsHeapHigh, refuseAtHighHeap } from '../../shared/heap.ts'
 import type { ModelSource } from '../runs/models.ts'
 import type { Runs } from '../runs/runs.ts'
 import { LoadingRuns } from './loading-runs.ts'
@@ -15,16 +16,18 @@ export type InboxOptions = {
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
   isDraining: () => boolean
+  isHeapHigh: IsHeapHigh
 }
 
 const DRAIN_RETRY_SECS = 5
 
 /** Carries out each command on its session or run. A refused command has no effect. */
 export function createInbox(options: InboxOptions): Inbox {
-  const { runs, sessions, isDraining } = options
+  const { runs, sessions, isDraining, isHeapHigh } = options
   return {
     createSession(tenant, sessionId, token) {
       refuseIf(isDraining())
+      refuseAtHighHeap(isHeapHigh)
       return sessions.create({ id: sessionId, tenant, token }).summary
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
@@ -40,11 +43,12 @@ export function createInbox(options: InboxOptions): Inbox {
 
 /** The commands that start a run wait for the tenant's models, which can be cancelled like the run itself. */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
-  const { runs, sessions, models, prepareRun, prepareOneShot, isDraining } = options
+  const { runs, sessions, models, prepareRun, prepareOneShot, isDraining, isHeapHigh } = options
   const loadingRuns = new LoadingRuns()
   return {
     startRun(tenant, runId, request) {
       refuseIf(isDraining())
+      refuseAtHighHeap(isHeapHigh)
       const open = () => {
         refuseIf(isDraining())
         const execute = prepareOneShot(tenant, request)
@@ -55,6 +59,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
     sendMessage(tenant, runId, { sessionId, ...message }) {
       sessions.get(tenant, sessionId)
       refuseIf(isDraining())
+      refuseAtHighHeap(isHeapHigh)
       const open = () => {
         const session = sessions.get(tenant, sessionId)
         refuseIf(isDraining())

@@ -18,7 +18,7 @@ const CLOSE_MS = 5_000
 /** Starts a worker of the cluster, which owns sessions and runs and hosts the engine (services/README.md). */
 await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
-  const { metrics } = ops
+  const { metrics, isHeapHigh } = ops
   const lease = new Lease()
   const link = await openRedisLink(config.redisUrl ?? '')
   const permissions = await openWorkerPermissionStore(link, process.pid)
@@ -28,8 +28,8 @@ await runProcess('cluster', async (config, log) => {
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
   const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
   const planQueue = openPlanQueue(config, store, queue)
-  const parts = { permissions, fence: lease, lineStore: store, metrics, onSessionRemoved, tenantConfig, planQueue }
-  const { worker, close: closeTools } = await openWorker(config, log, parts)
+  const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }
+  const { worker, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
   ops.ready({ redis: () => !relay.readiness().isRedisAway })

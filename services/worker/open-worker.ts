@@ -10,7 +10,7 @@ import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'metrics' | 'lineStore' | 'onSessionRemoved' | 'planQueue'
+  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'lineStore' | 'onSessionRemoved' | 'planQueue'
 > & {
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined

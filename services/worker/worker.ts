@@ -1,6 +1,7 @@
 import type { Fence, Inbox, PermissionStore } from '../../shared/broker/port.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
+import type { IsHeapHigh } from '../../shared/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
@@ -48,6 +49,7 @@ export type WorkerDeps = {
   onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
   planQueue: PlanQueue
   fence: Fence
+  isHeapHigh: IsHeapHigh
   metrics: Metrics
   workspaceDir: string
   limits: WorkerLimits
@@ -82,7 +84,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const prepareRun = createPrepare(deps, workspaces)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   return {
-    inbox: createInbox({ runs, sessions, models: deps.models, prepareRun, prepareOneShot, isDraining }),
+    inbox: createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, isDraining }),
     async drain(graceMs) {
       hasBegunDraining = true
       await runs.endAll(graceMs)

@@ -25,7 +25,7 @@ describe('the public listener, opened from the configuration', () => {
       plans: undefined,
       link: undefined,
     }
-    const parts = { broker: {} as Broker, tools: [], metrics: NO_METRICS, log }
+    const parts = { broker: {} as Broker, tools: [], isHeapHigh: () => false, metrics: NO_METRICS, log }
     const http = await openHttp(config, { form, ...parts, ...absent })
     opened.push({ ...http, port: Number(new URL(http.url).port) })
     return opened.at(-1) as Opened

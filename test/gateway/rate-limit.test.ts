@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { clientKey } from '../../services/gateway/client-key.ts'
 import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import { refusalOf, useGateways } from './setup.ts'
 
 describe('the client that a request is counted for', () => {
@@ -51,6 +52,29 @@ describe('rate limiting', () => {
     const { get } = await start({ ...limiter(1), identify: neverAsked })
     await get('/nowhere')
     expect((await get('/tools')).status).to.equal(429)
+  })
+
+  it('D2.9: an authenticated request counts for its tenant as well, whatever address it comes from', async () => {
+    const identify = async (token = 'anonymous') => ({ tenant: token as TenantId, subject: token })
+    const tenantLimiter = createMemoryRateLimiter({ perMinute: 2 })
+    const { get } = await start({ ...limiter(3), tenantLimiter, identify, trustProxy: 1 })
+    const from = (authorization: string, address: number) =>
+      get('/tools', { authorization, 'x-forwarded-for': `203.0.113.${address}` })
+    expect((await from('hostile', 1)).headers.get('ratelimit-remaining')).to.equal('1')
+    expect((await from('hostile', 2)).status).to.equal(200)
+    const third = await from('hostile', 3)
+    expect(third.status).to.equal(429)
+    expect(third.headers.get('ratelimit-limit')).to.equal('2')
+    expect(Number(third.headers.get('retry-after'))).to.be.within(1, 60)
+    expect((await from('other', 3)).status).to.equal(200)
+  })
+
+  it('D2.9: requests without a token are counted for their addresses only', async () => {
+    const tenantLimiter = createMemoryRateLimiter({ perMinute: 1 })
+    const { get } = await start({ ...limiter(2), tenantLimiter, trustProxy: 1 })
+    for (const address of ['203.0.113.1', '203.0.113.2', '203.0.113.1']) {
+      expect((await get('/tools', { 'x-forwarded-for': address })).status).to.equal(200)
+    }
   })
 
   it('api.md Authentication 4: /health, OPTIONS and the explorer are not limited and have no RateLimit headers', async () => {

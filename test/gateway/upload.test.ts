@@ -201,10 +201,10 @@ describe('uploads', () => {
   })
 
   it('more uploads at one time than are taken are 503; when one ends, another is taken', async () => {
-    const open = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
+    const begun = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
     while ((await readdir(dir)).length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
     expect((await post(file(1) + END)).status).to.equal(503)
-    for (const socket of open) socket.destroy()
+    for (const socket of begun) socket.destroy()
     expect(await isEmpty()).to.equal(true)
     expect((await post(file(1) + END)).status).to.equal(200)
   })

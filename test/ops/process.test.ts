@@ -111,6 +111,32 @@ describe('the ops listener of a standalone process', () => {
     expect(page.value('agent_engine_permission_wait_seconds_sum')).to.be.within(0.001, 10)
   })
 
+  it('above 80 % of its heap a process answers 503 to new runs and on /readyz, and goes on with what it has', async () => {
+    const memory = { NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=2', SESSION_MEMORY_MB: '1000' }
+    const { url, opsUrl } = await start('standalone', { ...memory, RATE_LIMIT_RPM: '0' })
+    expect(await answerWith(200, `${opsUrl}/readyz`)).to.deep.equal({ status: 'ok' })
+    const sessions: string[] = []
+    const statuses = { created: 0, answered: 0 }
+    const post = (path: string, body: object) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    while (statuses.answered !== 503 && sessions.length < 1_000) {
+      const session_id = `s${sessions.length}`
+      statuses.created = (await post('/sessions', { session_id })).status
+      if (statuses.created === 503) break
+      sessions.push(session_id)
+      const answer = await post(`/sessions/${session_id}/messages`, { prompt: 'x'.repeat(99_000) })
+      statuses.answered = answer.status
+      await answer.arrayBuffer()
+    }
+    expect(Object.values(statuses)).to.include(503)
+    expect(await answerWith(503, `${opsUrl}/readyz`)).to.deep.equal({ status: 'unavailable', failing: ['memory'] })
+    expect((await fetch(`${url}/sessions/s0`)).status).to.equal(200)
+  })
+
   it('an OPS_PORT in use is reported in one line without a stack, with exit code 1', async () => {
     const { port } = new URL((await start('standalone')).opsUrl)
     const second = launch('standalone', { OPS_PORT: port })

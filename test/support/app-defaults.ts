@@ -18,6 +18,8 @@ export const APP_DEFAULTS = {
   dispatches: undefined,
   plans: undefined,
   limiter: undefined,
+  tenantLimiter: undefined,
   allowedHosts: undefined,
+  isHeapHigh: () => false,
   metrics: NO_METRICS,
 } as const

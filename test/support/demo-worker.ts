@@ -54,6 +54,7 @@ export function createDemoWorker(
     lineStore: undefined,
     planQueue: () => async () => ({ note: 'no queue' }),
     fence: ALWAYS_HELD,
+    isHeapHigh: () => false,
     metrics: NO_METRICS,
     workspaceDir: join(tmpdir(), 'agent-engine-no-workspace'),
     limits: { ...LIMITS, ...limits },

@@ -1,18 +1,34 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { tooMany } from '../../../shared/errors.ts'
-import type { RateLimiter } from '../../../shared/rate/port.ts'
+import type { RateLimiter, Taken } from '../../../shared/rate/port.ts'
 import { addressOf, clientKey } from '../client-key.ts'
+import { tenantOf } from './auth.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
 export function limitRate(limiter: RateLimiter | undefined): RequestHandler {
   if (!limiter) return (_req, _res, next) => next()
   return async (req, res, next) => {
-    const taken = await limiter.take(clientKey(addressOf(req.ip, req.socket.remoteAddress)))
-    const { isAllowed, limit, remaining, resetSecs } = taken
+    admit(res, await limiter.take(clientKey(addressOf(req.ip, req.socket.remoteAddress))))
+    next()
+  }
+}
+
+/** Counts an authenticated request again for its tenant, which may have many clients. Requests without a token are not counted. */
+export function limitTenantRate(limiter: RateLimiter | undefined): RequestHandler {
+  if (!limiter) return (_req, _res, next) => next()
+  return async (req, res, next) => {
+    if (req.headers.authorization !== undefined) admit(res, await limiter.take(`tenant ${tenantOf(res)}`))
+    next()
+  }
+}
+
+/** Sets the headers of D2.9, those of the limit that is nearer where a request has two, and throws above the limit. */
+function admit(res: Response, { isAllowed, limit, remaining, resetSecs }: Taken): void {
+  const known = res.getHeader('RateLimit-Remaining')
+  if (known === undefined || remaining < Number(known)) {
     res.setHeader('RateLimit-Limit', limit)
     res.setHeader('RateLimit-Remaining', remaining)
     res.setHeader('RateLimit-Reset', resetSecs)
-    if (!isAllowed) throw tooMany(`more than ${limit} requests a minute; try again in ${resetSecs} s`, resetSecs)
-    next()
   }
+  if (!isAllowed) throw tooMany(`more than ${limit} requests a minute; try again in ${resetSecs} s`, resetSecs)
 }

@@ -1,4 +1,4 @@
-import type { Request } from 'express'
+import type { Request, RequestHandler } from 'express'
 import type { EvaluateRequest } from '../../../shared/flows/evaluate/evaluate.ts'
 import type { FlowRunRequest } from '../../../shared/flows/port.ts'
 import { runIdOf } from '../../../shared/ids.ts'
@@ -10,32 +10,42 @@ import { FLOW, idempotencyKeyOf, pathId } from '../params.ts'
 import type { Relay } from '../sse.ts'
 import { executedWith, type FlowSurface } from './flow-surface.ts'
 
-type Deps = { flows: FlowSurface | undefined; readBody: ReadBody; relay: Relay }
+type Deps = {
+  flows: FlowSurface | undefined
+  readBody: ReadBody
+  relay: Relay
+  /** Wraps what begins new work. */
+  admit(handle: RequestHandler): RequestHandler
+}
 
 /** Runs and evaluates flows (api.md "Named flows"). Without a master key both answer 503. */
-export function flowRunRoutes({ flows, readBody, relay }: Deps): RouteTable {
+export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTable {
   const executed = executedWith(flows)
   return {
     '/flows/:name/run': {
-      post: executed(({ calls }) => async (req, res) => {
-        const name = pathId(req, 'name', FLOW)
-        const idempotencyKey = idempotencyKeyOf(req)
-        const request = await readBody<FlowRunRequest>(req, res, 'FlowRunRequest')
-        const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
-        res.setHeader('X-Trace-ID', started.traceId)
-        if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-        if (wantsEvents(req)) relay({ runId: runIdOf(started.traceId), frames: await started.frames() }, res)
-        else await answerUntilLeft(res, (signal) => started.answer(signal))
-      }),
+      post: admit(
+        executed(({ calls }) => async (req, res) => {
+          const name = pathId(req, 'name', FLOW)
+          const idempotencyKey = idempotencyKeyOf(req)
+          const request = await readBody<FlowRunRequest>(req, res, 'FlowRunRequest')
+          const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
+          res.setHeader('X-Trace-ID', started.traceId)
+          if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+          if (wantsEvents(req)) relay({ runId: runIdOf(started.traceId), frames: await started.frames() }, res)
+          else await answerUntilLeft(res, (signal) => started.answer(signal))
+        }),
+      ),
     },
     '/flows/:name/evaluate': {
-      post: executed(({ evaluator }) => async (req, res) => {
-        const name = pathId(req, 'name', FLOW)
-        const request = await readBody<EvaluateRequest>(req, res, 'FlowEvaluationRequest')
-        await answerUntilLeft(res, (signal) =>
-          evaluator.evaluate(tenantOf(res), name, request, { subject: subjectOf(res), signal }),
-        )
-      }),
+      post: admit(
+        executed(({ evaluator }) => async (req, res) => {
+          const name = pathId(req, 'name', FLOW)
+          const request = await readBody<EvaluateRequest>(req, res, 'FlowEvaluationRequest')
+          await answerUntilLeft(res, (signal) =>
+            evaluator.evaluate(tenantOf(res), name, request, { subject: subjectOf(res), signal }),
+          )
+        }),
+      ),
     },
   }
 }

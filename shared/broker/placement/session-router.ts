@@ -32,8 +32,8 @@ export class SessionRouter {
   }
 
   /**
-   * Creates a session on the worker it hashes to. If that one drains or does not answer, creates it on the next, and undoes what may
-   * have been created. Throws `conflict` when the session exists.
+   * Creates a session on the worker it hashes to. If that one drains, has no room or does not answer, creates it on the next, and undoes
+   * what may have been created. Throws `conflict` when the session exists.
    */
   async create<T>(session: SessionKey, creation: SessionCreation<T>): Promise<T> {
     const claim = await this.#reserve(session)
@@ -85,7 +85,7 @@ export class SessionRouter {
       return await creation.create(claim)
     } catch (cause) {
       if (isUnanswered(cause)) creation.undo(claim)
-      const mayMove = !creation.isLastTry && (isUnanswered(cause) || isDraining(cause))
+      const mayMove = !creation.isLastTry && isRefusedForRoom(cause)
       const next = mayMove ? await this.#moveOn(session, claim) : undefined
       if (next) return this.#createAt(session, next, { ...creation, isLastTry: true })
       await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
@@ -127,6 +127,10 @@ const rebuilding = () =>
 
 /** The worker did not answer: it is unknown whether it did what was asked. */
 export const isUnanswered = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
+
+/** The worker has no room, for this tenant or for all, takes no new work at the moment, or does not answer. */
+const isRefusedForRoom = (cause: unknown) =>
+  cause instanceof AppError && (cause.kind === 'rate_limit' || cause.kind === 'unavailable')
 
 /** The worker is draining: it takes no new work and hands its sessions to others. */
 export const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'

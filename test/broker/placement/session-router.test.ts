@@ -107,7 +107,7 @@ describe('session router: creating a session', () => {
   })
 
   it('a refused creation releases its own claim, and no claim that was made meanwhile', async () => {
-    const refused = setUp()
+    const refused = setUp({ alive: [1] })
     const full = creation(() => {
       throw new AppError('rate_limit', 'full')
     })
@@ -122,6 +122,16 @@ describe('session router: creating a session', () => {
     })
     expect(await failureOf(existing.router.create(SESSION, taken))).to.include({ kind: 'conflict' })
     expect(existing.claims.get(ID)).to.deep.equal({ epoch: 1, token: 'held' })
+  })
+
+  it('D1.3 SESSIONS_PER_WORKER: when the worker has no room, the session is created on the next worker', async () => {
+    const { router, ownerOf } = setUp()
+    const call = creation((epoch) => {
+      if (epoch === 1) throw new AppError('rate_limit', 'full')
+    })
+    expect(await router.create(SESSION, call)).to.equal(2)
+    expect([call.created, call.undone]).to.deep.equal([[1, 2], []])
+    expect(ownerOf(ID)).to.equal(2)
   })
 
   it('when the worker does not answer, the creation is undone there and made on the next worker with another token', async () => {

@@ -25,6 +25,8 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     dispatches: undefined,
     plans: undefined,
     limiter: undefined,
+    tenantLimiter: undefined,
+    isHeapHigh: () => false,
     allowedHosts: undefined,
     metrics: NO_METRICS,
   })
