@@ -24,6 +24,7 @@ export type WarningCode =
   | 'provider_failover'
   | 'context_compacted'
   | 'tool_output_truncated'
+  | 'output_truncated'
   | 'customer_scope_fallback'
   | 'price_unknown'
 

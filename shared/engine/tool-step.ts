@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
-import { fitsDepth, isJsonObject, parseJson } from '../json.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { countChars, truncate } from '../text.ts'
 import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 import type { Emit } from './sub-agents.ts'
+import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
 import type { ToolCall } from './turn.ts'
 
 export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
@@ -27,7 +27,7 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
     type: 'tool_use',
     id,
     toolName,
-    input: parseInput(input) ?? {},
+    input: visibleInput(input),
     ...(meta && { meta }),
   }))
 
@@ -43,7 +43,7 @@ export async function* callTools(
   const { signal } = resources
   if (calls.length === 0) return { results: [], ending: undefined }
   for (const { id, toolName, input } of calls) {
-    yield { type: 'tool_use', id, tool_name: toolName, input: parseInput(input) ?? {} }
+    yield { type: 'tool_use', id, tool_name: toolName, input: visibleInput(input) }
   }
   const events = new EventQueue<AgentEvent>(MAX_QUEUED)
   const close = () => events.close()
@@ -81,11 +81,12 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
 async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
   const { toolName } = call
   const { toolBox, canAct, onToolBug } = step.tools
+  if (call.isCut) return fail(cutCall(toolName))
   const tool = toolBox.find(toolName)
   if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(toolBox)}.`)
   const input = parseInput(call.input)
   if (!input) {
-    const problem = `The input of ${toolName} is not a JSON object of at most ${MAX_DEPTH} levels.`
+    const problem = `The input of ${toolName} is not a JSON object of at most ${MAX_INPUT_DEPTH} levels.`
     return fail(`${problem} Call it again with valid JSON.`)
   }
   const problem = await toolBox.problemWith(toolName, input)
@@ -155,15 +156,8 @@ const mayNotAct = () =>
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 
-/** Rendering a deeper input as JSON for the client would overflow the stack. */
-const MAX_DEPTH = 64
-
-/** Models send an empty text for a call without arguments. */
-function parseInput(text: string): JsonObject | undefined {
-  if (text.trim() === '') return {}
-  const value = parseJson(text)
-  return isJsonObject(value) && fitsDepth(value, MAX_DEPTH) ? value : undefined
-}
+const cutCall = (toolName: string): string =>
+  `Not run: the output limit was reached before the input of ${toolName} was complete. Call it again with a shorter input, in several calls if needed.`
 
 /** Returns `output` itself when it is short enough. */
 function capOutput(output: string, maxChars: number): string {

@@ -2,8 +2,12 @@ import type { AgentEvent } from '../events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
 import { StopMatcher } from './stop.ts'
+import { isPossiblyCut } from './tool-input.ts'
 
-export type ToolCall = Extract<ModelPart, { type: 'tool_call' }>
+export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
+  /** The output limit may have cut its input: the call is not run (D4.4). */
+  isCut?: boolean
+}
 
 /** The outcome of one model call. */
 export type Answer = {
@@ -64,7 +68,7 @@ class AnswerReader {
       case 'finish':
         this.answer.outcome = part.reason === 'stop_sequence' ? 'stopped' : 'complete'
         this.answer.usage = part.usage
-        return this.#textEnd()
+        return part.reason === 'max_tokens' ? [...this.#textEnd(), this.#truncation()] : this.#textEnd()
       case 'failure':
         this.answer.outcome = 'failed'
         this.answer.failure = part.failure
@@ -100,6 +104,20 @@ class AnswerReader {
     if (block.text === '' && !meta) return []
     this.answer.blocks.push({ ...block, ...(meta && { meta }) })
     return block.text === '' ? [] : [block]
+  }
+
+  /** Marks the last tool call when its input may be incomplete. */
+  #truncation(): AgentEvent {
+    const { toolCalls } = this.answer
+    const last = toolCalls.at(-1)
+    const isCut = last !== undefined && isPossiblyCut(last.input)
+    if (isCut) toolCalls[toolCalls.length - 1] = { ...last, isCut }
+    return {
+      type: 'warning',
+      code: 'output_truncated',
+      message: 'the answer was cut at the output limit: raise max_output_tokens, or ask for less',
+      detail: isCut ? { tool_name: last.toolName } : {},
+    }
   }
 
   #emitDelta(text: string): AgentEvent[] {

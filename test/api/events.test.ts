@@ -111,6 +111,7 @@ const WARNINGS = members<WarningCode>({
   provider_failover: true,
   context_compacted: true,
   tool_output_truncated: true,
+  output_truncated: true,
   customer_scope_fallback: true,
   price_unknown: true,
 })

@@ -32,11 +32,11 @@ describe('the limits of a tool step', () => {
     }
   })
 
-  it('an input that is refused is an empty object in the event and in the history', async () => {
+  it('an input that is refused stands as text in the event and in the history', async () => {
     const { events } = await collect([call('c1', 'Read', nested(65))], resourcesOf({ tools: [tool('Read')] }))
-    expect(events[0]).to.deep.include({ type: 'tool_use', input: {} })
+    expect(events[0]).to.deep.include({ type: 'tool_use', input: { invalid_arguments: nested(65) } })
     expect(toolUseBlocks([call('c1', 'Read', '[1]')])).to.deep.equal([
-      { type: 'tool_use', id: 'c1', toolName: 'Read', input: {} },
+      { type: 'tool_use', id: 'c1', toolName: 'Read', input: { invalid_arguments: '[1]' } },
     ])
   })
 

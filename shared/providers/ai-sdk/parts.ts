@@ -1,5 +1,6 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { JsonObject } from '../../events.ts'
+import { endingOf } from '../endings.ts'
 import type { ModelPart, Usage } from '../port.ts'
 
 type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
@@ -12,10 +13,9 @@ const NOTHING: readonly ModelPart[] = []
 
 /** Converts the package's parts of one answer into `ModelPart`s: blocks without ids, one open at a time. Unknown parts are skipped. */
 export class PartReader {
-  /** The answer has had text, thinking or a tool call. */
-  hasContent = false
+  /** The answer's tool calls: they are made only when the answer is whole, so they follow its end. */
+  readonly calls: ModelPart[] = []
   readonly #source: Source
-  #hasCalls = false
   #openBlock: 'text' | 'thinking' | undefined
   #isBlockEmpty = true
   #meta: JsonObject | undefined
@@ -37,16 +37,15 @@ export class PartReader {
 
   /** Converts the finish reason; `undefined` when it is no regular end. */
   toFinishReason({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
-    if (unified === 'length') return 'max_tokens'
-    const isRegular = unified === 'stop' || unified === 'tool-calls' || (unified === 'other' && this.hasContent)
-    if (!isRegular) return undefined
-    // Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none.
-    if (this.#hasCalls) return 'tool_use'
-    return raw === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+    // Only the responses API sends no reason, for a whole answer.
+    const ending = raw === undefined && (unified === 'stop' || unified === 'tool-calls') ? 'stop' : endingOf(raw ?? '')
+    if (ending === undefined || ending === 'filtered') return undefined
+    if (ending === 'length') return 'max_tokens'
+    if (this.calls.length > 0) return 'tool_use'
+    return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
   }
 
   #addDelta(delta: Extract<ModelPart, { text: string }>, kind: 'text' | 'thinking'): readonly ModelPart[] {
-    this.hasContent = true
     const ended = this.#openBlock === kind ? NOTHING : this.#closeBlock()
     this.#openBlock = kind
     this.#isBlockEmpty = false
@@ -74,11 +73,10 @@ export class PartReader {
 
   #addCall({ toolCallId, toolName, input, providerMetadata }: StreamPart<'tool-call'>): readonly ModelPart[] {
     const ended = this.#closeBlock()
-    this.hasContent = true
-    this.#hasCalls = true
     const own = providerMetadata?.[this.#source.namespace]
     const meta = own && { meta: { [this.#source.namespace]: own } }
-    return [...ended, { type: 'tool_call', id: toolCallId, toolName, input, ...meta }]
+    this.calls.push({ type: 'tool_call', id: toolCallId, toolName, input, ...meta })
+    return ended
   }
 
   #collectMeta(metadata: StreamPart<'reasoning-end'>['providerMetadata']): void {
@@ -94,7 +92,6 @@ export class PartReader {
     this.#meta = undefined
     if (kind === 'text') return [{ type: 'text_end' }]
     if (kind === undefined || (isEmpty && !own)) return NOTHING
-    this.hasContent = true
     return [{ type: 'thinking_end', ...(own && { meta: { [this.#source.namespace]: own } }) }]
   }
 }

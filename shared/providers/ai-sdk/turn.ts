@@ -59,7 +59,7 @@ export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, u
     watch.close()
   }
   if (signal.aborted) return
-  yield failure ? { type: 'failure', failure } : lastPart(finish, answer, turn.call)
+  yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn.call)
 }
 
 /** Classifies an error that was thrown or streamed. Throws one from before the request was sent: that is a bug. */
@@ -78,10 +78,10 @@ function packageFailure(error: unknown, call: FailedCall): Failure {
   return unreadableAnswer(isBadChunk ? 'bad_chunk' : 'bad_answer', call)
 }
 
-function lastPart(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart {
+function lastParts(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart[] {
   const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
   const reason = finish && answer.toFinishReason(finish.finishReason)
-  if (finish && reason) return { type: 'finish', reason, usage: toUsage(finish.usage) }
-  if (unified === 'content-filter') return { type: 'failure', failure: contentFiltered(call) }
-  return { type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }
+  if (finish && reason) return [...answer.calls, { type: 'finish', reason, usage: toUsage(finish.usage) }]
+  if (unified === 'content-filter') return [{ type: 'failure', failure: contentFiltered(call) }]
+  return [{ type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }]
 }

@@ -1,3 +1,4 @@
+import { endingOf } from '../endings.ts'
 import { classifyFailure } from '../failures/classify.ts'
 import {
   abortedAnswer,
@@ -40,7 +41,6 @@ export class ChatAnswer {
   readonly #calls = new ToolCalls()
   #parts: ModelPart[] = []
   #openBlock: 'text' | 'thinking' | undefined
-  #hasContent = false
   #isRefused = false
   #finishReason: string | undefined
   #usage: ChatUsage | undefined
@@ -114,7 +114,6 @@ export class ChatAnswer {
     if (text === '') return
     if (this.#openBlock !== kind) this.#closeBlock()
     this.#openBlock = kind
-    this.#hasContent = true
     this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
   }
 
@@ -146,23 +145,21 @@ export class ChatAnswer {
     this.#closeBlock()
     const calls = this.#calls.end()
     if (!calls) return this.#fail(unreadableAnswer('bad_answer', this.#call))
-    this.#parts.push(...calls)
     if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(this.#call))
     const reason = this.#toFinish(this.#finishReason)
     if (typeof reason !== 'string') return this.#fail(reason)
     this.isOver = true
-    this.#parts.push({ type: 'finish', reason, usage: toUsage(this.#usage) })
+    this.#parts.push(...calls, { type: 'finish', reason, usage: toUsage(this.#usage) })
   }
 
   /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */
   #toFinish(rawReason: string): FinishReason | Failure {
-    const hasCalls = !this.#calls.isEmpty
-    if (rawReason === 'length') return 'max_tokens'
-    if (rawReason === 'content_filter' || (rawReason === 'stop' && this.#isRefused)) return contentFiltered(this.#call)
-    const isKnown = rawReason === 'stop' || rawReason === 'tool_calls' || rawReason === 'function_call'
-    if (!isKnown && !hasCalls && !this.#hasContent) return abortedAnswer(this.#call, rawReason)
-    if (hasCalls) return 'tool_use'
-    return rawReason === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+    const ending = endingOf(rawReason)
+    if (ending === undefined) return abortedAnswer(this.#call, rawReason)
+    if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(this.#call)
+    if (ending === 'length') return 'max_tokens'
+    if (!this.#calls.isEmpty) return 'tool_use'
+    return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
   }
 
   #fail(failure: Failure): void {

@@ -156,7 +156,9 @@ describe('tool calls of a streamed chat completion', () => {
   it("are sent back with Google's signature", async () => {
     const extra_content = { google: { thought_signature: 'EpEg' } }
     const [made] = partsOf(
-      await read(streamOf(call({ index: 0, id: 'a', function: { name: 'Read', arguments: '{}' }, extra_content }))),
+      await read(
+        streamOf(call({ index: 0, id: 'a', function: { name: 'Read', arguments: '{}' }, extra_content }), FINISH),
+      ),
       'tool_call',
     )
     const block = {

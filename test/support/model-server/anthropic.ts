@@ -55,8 +55,8 @@ class AnthropicStream implements Encoder {
     return event('error', anthropicError(failure, this.#call.id))
   }
 
-  close({ finish, stopSequence, usage }: Ending): string {
-    const delta = { stop_reason: stopReason(finish, stopSequence), stop_sequence: stopSequence ?? null }
+  close({ stopSequence, usage, ...ending }: Ending): string {
+    const delta = { stop_reason: stopReason(ending, stopSequence), stop_sequence: stopSequence ?? null }
     const end = event('message_delta', { type: 'message_delta', delta, usage: fullUsage(usage) })
     return this.#end() + end + event('message_stop', { type: 'message_stop' })
   }
@@ -99,11 +99,11 @@ class AnthropicStream implements Encoder {
 
 const envelope = ({ id, model }: Call) => ({ model, id: `msg_${id}`, type: 'message', role: 'assistant' })
 
-function whole(call: Call, blocks: Block[], { finish, stopSequence, usage }: Ending) {
+function whole(call: Call, blocks: Block[], { stopSequence, usage, ...ending }: Ending) {
   return {
     ...envelope(call),
     content: blocks.map((block, index) => wholeBlock(call, block, index)),
-    stop_reason: stopReason(finish, stopSequence),
+    stop_reason: stopReason(ending, stopSequence),
     stop_sequence: stopSequence ?? null,
     usage: { ...fullUsage(usage), ...tier(usage) },
   }
@@ -125,8 +125,10 @@ const STOP_REASON: Record<Finish, string> = {
   content_filter: 'refusal',
 }
 
-const stopReason = (finish: Finish, stopSequence: string | undefined) =>
-  stopSequence === undefined ? STOP_REASON[finish] : 'stop_sequence'
+type Reasons = Pick<Ending, 'finish' | 'rawFinish'>
+
+const stopReason = ({ finish, rawFinish }: Reasons, stopSequence: string | undefined) =>
+  rawFinish ?? (stopSequence === undefined ? STOP_REASON[finish] : 'stop_sequence')
 
 /** In this format `input_tokens` excludes cached tokens: the three counts are disjoint. */
 const inputUsage = ({ input, cacheRead, cacheWrite }: Usage) => ({

@@ -44,7 +44,7 @@ async function play(answer: ScriptedAnswer, exchange: Exchange): Promise<void> {
   if (wire.opensBeforeFailing || !failsAtOnce) await player.write(encoder.open())
   if (!(await player.play(acts))) return
   const usage = { ...call.usage, output: player.sent, ...answer.usage }
-  res.end(encoder.close({ finish, stopSequence, usage }))
+  res.end(encoder.close({ finish, rawFinish: answer.rawFinish, stopSequence, usage }))
 }
 
 /** The usage of the call before the model has written anything. */

@@ -1,15 +1,15 @@
 import type { ToolCall } from './acts.ts'
 import type { Failure, Finish, Usage } from './script.ts'
-import { type Block, type Call, type Encoder, inputOf, type Json, type Wire } from './wire.ts'
+import { type Block, type Call, type Encoder, type Ending, inputOf, type Json, type Wire } from './wire.ts'
 
 /** Google's generateContent API, streamed with `?alt=sse`. */
 export const google: Wire = {
   format: 'google',
   requestIdHeader: 'x-goog-request-id',
   stream,
-  whole: (call, blocks, { finish, usage }) => {
+  whole: (call, blocks, { usage, ...ending }) => {
     const parts = blocks.flatMap(partsOf)
-    return chunk(call, { parts, usage, finishReason: finishReason(finish, blocks.some(isMalformed)) })
+    return chunk(call, { parts, usage, finishReason: finishReason(ending, blocks.some(isMalformed)) })
   },
   errorBody,
   contextTooLong: {
@@ -33,8 +33,8 @@ function stream(call: Call): Encoder {
       return partsOf(block).map(send)
     },
     error: (failure) => frame(errorBody(failure)),
-    close: ({ finish, usage }) =>
-      frame(chunk(call, { parts: [{ text: '' }], usage, finishReason: finishReason(finish, malformed) })),
+    close: ({ usage, ...ending }) =>
+      frame(chunk(call, { parts: [{ text: '' }], usage, finishReason: finishReason(ending, malformed) })),
   }
 }
 
@@ -68,7 +68,8 @@ const FINISH: Record<Finish, string> = {
   content_filter: 'SAFETY',
 }
 
-const finishReason = (finish: Finish, malformed: boolean) => (malformed ? 'MALFORMED_FUNCTION_CALL' : FINISH[finish])
+const finishReason = ({ finish, rawFinish }: Pick<Ending, 'finish' | 'rawFinish'>, malformed: boolean) =>
+  rawFinish ?? (malformed ? 'MALFORMED_FUNCTION_CALL' : FINISH[finish])
 
 /** In this format the candidates' tokens exclude thinking. */
 const usageOf = ({ input, output, cacheRead, reasoning }: Usage) => ({

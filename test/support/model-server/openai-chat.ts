@@ -33,8 +33,8 @@ function stream(call: Call): Encoder {
     thinking: (piece) => delta(`{"content":null,"reasoning_content":${JSON.stringify(piece)}}`),
     tool: (tool) => toolDeltas(call, tool, tools++).map((each) => delta(JSON.stringify({ tool_calls: [each] }))),
     error: (failure) => `data: ${JSON.stringify({ error: openaiError(failure, 'messages') })}\n\n`,
-    close: ({ finish, usage }) => {
-      const last = `${deltaHead}{},"logprobs":null,"finish_reason":"${finish}"}]${tail}`
+    close: ({ finish, rawFinish = finish, usage }) => {
+      const last = `${deltaHead}{},"logprobs":null,"finish_reason":"${rawFinish}"}]${tail}`
       const cost = withUsage ? `${head},"choices":[],"usage":${JSON.stringify(usageOf(usage))}}\n\n` : ''
       return `${last}${cost}data: [DONE]\n\n`
     },
@@ -69,7 +69,7 @@ function toolDeltas(call: Call, tool: ToolCall, index: number) {
   return [{ index, ...start }, ...tool.pieces.map((piece) => ({ index, function: { arguments: piece } }))]
 }
 
-function whole(call: Call, blocks: Block[], { finish, usage }: Ending) {
+function whole(call: Call, blocks: Block[], { finish, rawFinish = finish, usage }: Ending) {
   const said = (kind: 'text' | 'thinking') =>
     blocks.flatMap((block) => (block.kind === kind ? [block.text] : [])).join('') || null
   const thought = said('thinking')
@@ -82,7 +82,7 @@ function whole(call: Call, blocks: Block[], { finish, usage }: Ending) {
     refusal: null,
     annotations: [],
   }
-  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }]
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: rawFinish }]
   return { ...envelope(call, 'chat.completion'), choices, usage: usageOf(usage) }
 }
 

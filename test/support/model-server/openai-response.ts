@@ -6,8 +6,8 @@ export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 export type Item = Json & { id: string }
 
 /** A cut or filtered answer is `incomplete`; one with tool calls is `completed`. */
-export const statusOf = (finish: Finish): Status =>
-  finish === 'length' || finish === 'content_filter' ? 'incomplete' : 'completed'
+export const statusOf = ({ finish, rawFinish }: Pick<Ending, 'finish' | 'rawFinish'>): Status =>
+  rawFinish !== undefined || finish === 'length' || finish === 'content_filter' ? 'incomplete' : 'completed'
 
 /** Without a text the message is in progress and empty. */
 export const messageItem = (call: Call, index: number, text?: string): Item => ({
@@ -50,7 +50,8 @@ export function responseOf({ id, createdSecs, model, body }: Call, { status, out
     status,
     background: false,
     error: error ? { code: error.code ?? 'server_error', message: error.message } : null,
-    incomplete_details: status === 'incomplete' && ending ? { reason: incompleteReason(ending.finish) } : null,
+    incomplete_details:
+      status === 'incomplete' && ending ? { reason: ending.rawFinish ?? incompleteReason(ending.finish) } : null,
     instructions: body['instructions'] ?? null,
     max_output_tokens: body['max_output_tokens'] ?? null,
     max_tool_calls: null,

@@ -19,7 +19,7 @@ export const openaiResponses: Wire = {
   stream: (call) => new ResponseStream(call),
   whole: (call, blocks, ending) => {
     const output = blocks.map((block, index) => wholeItem(call, block, index))
-    return responseOf(call, { status: statusOf(ending.finish), output, ending })
+    return responseOf(call, { status: statusOf(ending), output, ending })
   },
   errorBody: (failure) => ({ error: openaiError(failure, 'input') }),
   contextTooLong: {
@@ -80,7 +80,7 @@ class ResponseStream implements Encoder {
   }
 
   close(ending: Ending): string {
-    const status = statusOf(ending.finish)
+    const status = statusOf(ending)
     return this.#end() + this.#response(`response.${status}`, status, ending)
   }
 

@@ -40,6 +40,8 @@ export type ScriptedAnswer = {
   steps: Step[]
   /** Default: `tool_calls` when a tool is called, else `stop`. */
   finish?: Finish
+  /** The finish reason on the wire, instead of the format's own name for `finish`. */
+  rawFinish?: string
   /** Default: a quarter of the request's length as input, the number of pieces as output, nothing cached. */
   usage?: Partial<Usage>
   /** Ends the answer where one of the request's stop sequences begins, as providers do. */

@@ -18,7 +18,7 @@ export type Call = {
   opensWith: 'text' | 'thinking' | 'tool'
 }
 
-export type Ending = { finish: Finish; stopSequence: string | undefined; usage: Usage }
+export type Ending = { finish: Finish; rawFinish?: string | undefined; stopSequence: string | undefined; usage: Usage }
 
 export type Block =
   | { kind: 'text'; text: string }
