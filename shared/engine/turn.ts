@@ -16,7 +16,7 @@ export type Answer = {
   outputChars: number
   /** `failed`: see `failure`. `aborted`: the parts ended without a `finish`, because the run's signal was aborted. */
   outcome: 'complete' | 'stopped' | 'failed' | 'aborted'
-  /** Missing when the call was cut off before the provider reported its token counts. */
+  /** Missing when the provider has reported no token counts, or the call was cut off before. */
   usage?: Usage
   failure?: Failure
   /** Set when the fallback served the turn. */
@@ -64,10 +64,11 @@ class AnswerReader {
         return this.#thinkingEnd(part)
       case 'tool_call':
         this.answer.toolCalls.push(part)
+        this.answer.outputChars += part.input.length
         return []
       case 'finish':
         this.answer.outcome = part.reason === 'stop_sequence' ? 'stopped' : 'complete'
-        this.answer.usage = part.usage
+        if (part.usage) this.answer.usage = part.usage
         return part.reason === 'max_tokens' ? [...this.#textEnd(), this.#truncation()] : this.#textEnd()
       case 'failure':
         this.answer.outcome = 'failed'

@@ -73,7 +73,8 @@ export type ModelPart =
   | { type: 'thinking_end'; meta?: ProviderMeta }
   /** `input` is the JSON text as the model wrote it; it may be malformed. */
   | { type: 'tool_call'; id: string; toolName: string; input: string; meta?: ProviderMeta }
-  | { type: 'finish'; reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'; usage: Usage }
+  /** `usage` is missing when the provider has counted nothing. */
+  | { type: 'finish'; reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'; usage: Usage | undefined }
   | { type: 'failure'; failure: Failure }
 
 /** Calls models over one wire format. Aborting `signal` closes the connection and ends the iteration without a last part. */

@@ -13,14 +13,16 @@ export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
     if (price) return costOf(price, usage)
     if (isLocal(type)) return 0
     catalogue ??= loadCatalogue()
-    return catalogue.calcPrice(toCatalogueUsage(usage), model, catalogueProvider(type))?.total_price
+    const { calcPrice } = catalogue
+    return first(catalogueNames(type, model), (name, at) => calcPrice(toCatalogueUsage(usage), name, at)?.total_price)
   }
 }
 
 /** Context windows from the price catalogue. A local provider's window depends on its configuration, so it is unknown. */
 export const createWindows = (): WindowOf => (type, model) => {
   if (isLocal(type)) return undefined
-  return loadCatalogue().calcPrice({}, model, catalogueProvider(type))?.model.context_window
+  const { calcPrice } = loadCatalogue()
+  return first(catalogueNames(type, model), (name, at) => calcPrice({}, name, at)?.model.context_window)
 }
 
 /** A model as the catalogue knows it; the window in tokens, prices in US dollars per million tokens. */
@@ -77,6 +79,34 @@ const toCatalogueUsage = ({ input, cacheRead, cacheWrite, output }: Usage) => ({
   cache_write_tokens: cacheWrite,
   output_tokens: output,
 })
+
+type CatalogueName = [model: string, at: { providerId?: string }]
+
+/**
+ * The names under which the catalogue may know a model. Gateways name models `vendor/model` or `vendor/model:variant`: OpenRouter's
+ * section of the catalogue has such names, and the vendor's own section the last part.
+ */
+function catalogueNames(type: string, model: string): CatalogueName[] {
+  const own = catalogueProvider(type)
+  const slash = model.lastIndexOf('/')
+  if (slash < 0) return [[model, own]]
+  const plain = model.replace(/:[\w-]+$/, '')
+  const openRouter = { providerId: 'openrouter' }
+  return [
+    [model, own],
+    [model, openRouter],
+    [plain, openRouter],
+    [plain.slice(slash + 1), {}],
+  ]
+}
+
+function first<T>(names: CatalogueName[], find: (...name: CatalogueName) => T | undefined): T | undefined {
+  for (const name of names) {
+    const found = find(...name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 function catalogueProvider(type: string): { providerId?: string } {
   const providerId = findProviderType(type)?.priceId

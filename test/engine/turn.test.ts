@@ -80,7 +80,7 @@ describe('the answer of a model', () => {
       { type: 'text_delta', text: 'one ' },
       { type: 'text', text: 'one ' },
     ])
-    expect(answer).to.deep.include({ outcome: 'stopped', toolCalls: [], outputChars: 4 })
+    expect(answer).to.deep.include({ outcome: 'stopped', toolCalls: [], outputChars: 6 })
     expect(answer).not.to.have.property('usage')
     expect(read).to.have.length(3)
   })

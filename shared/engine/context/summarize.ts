@@ -31,16 +31,17 @@ export async function* summarize(
   const request = summaryRequest(transcript, summaryChars)
   let text = ''
   let route = primary
+  let usage: Usage | undefined
   for await (const part of callModel({ primary, fallback, request, signal })) {
     if (part.type === 'warning') yield part
     if (part.type === 'served_by') route = part.route
     if (part.type === 'text_delta') text += part.text
     if (part.type === 'failure') return NO_SUMMARY
-    if (part.type === 'finish') return summaryOf(text, { usage: part.usage, route })
-    if (text.length > summaryChars) break
+    if (part.type === 'finish') usage = part.usage
+    if (part.type === 'finish' || text.length > summaryChars) break
   }
   if (signal.aborted) return NO_SUMMARY
-  const usage = estimateUsage(tokensOf(transcript.length), text.length)
+  usage ??= estimateUsage(tokensOf(transcript.length), text.length)
   return summaryOf(truncate(text, summaryChars), { usage, route })
 }
 

@@ -96,7 +96,9 @@ export class PartReader {
   }
 }
 
-export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage {
+/** `undefined` when the provider has counted nothing. */
+export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
+  if (!inputTokens.total && !outputTokens.total) return undefined
   return {
     input: inputTokens.total ?? 0,
     cacheRead: inputTokens.cacheRead ?? 0,

@@ -62,9 +62,9 @@ function providerOptionsFor(
   return { providerOptions: { ...providerOptions, [namespace]: { ...providerOptions?.[namespace], ...own } } }
 }
 
-/** As many stop sequences as the provider accepts; the engine enforces all of them (D4.11). Some providers reject a blank one. */
-const stopsOf = ({ stopSequences }: ModelRequest, vendor: Vendor): string[] =>
-  stopSequences.filter((stop) => stop.trim() !== '').slice(0, vendor.maxStops)
+/** Some providers reject a blank one. */
+const stopsOf = ({ stopSequences }: ModelRequest, { reportsStops }: Vendor): string[] =>
+  reportsStops ? stopSequences.filter((stop) => stop.trim() !== '') : []
 
 type CachePoint = { providerOptions: SharedV4ProviderOptions }
 

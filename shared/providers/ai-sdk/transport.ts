@@ -33,8 +33,29 @@ export function createWatchedFetch(transport: Fetch, watches: WeakMap<AbortSigna
     const watch = init?.signal && watches.get(init.signal)
     if (!watch) throw new Error('a request to a model has no CallWatch')
     watch.isSent = true
-    return withWatchedBody(await transport(input, { ...init, redirect: 'manual' }), watch)
+    const response = withWatchedBody(await transport(input, { ...init, redirect: 'manual' }), watch)
+    if (response.ok && isJson(response)) throw new JsonAnswer(await readText(response))
+    return response
   }
+}
+
+/** A JSON document in place of a stream: an error that was sent with a status of success. */
+class JsonAnswer extends Error {
+  readonly responseBody: string
+
+  constructor(responseBody: string) {
+    super('the answer is no event stream')
+    this.responseBody = responseBody
+  }
+}
+
+const isJson = ({ headers }: Response) => headers.get('content-type')?.startsWith('application/json') === true
+
+async function readText({ body }: Response): Promise<string> {
+  const reader = body?.getReader()
+  const chunks: Uint8Array[] = []
+  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) chunks.push(next.value)
+  return Buffer.concat(chunks).toString()
 }
 
 function withWatchedBody(response: Response, watch: CallWatch): Response {

@@ -11,8 +11,8 @@ export type Vendor = {
   /** The key of this dialect's data in a part's `meta`: signatures, item ids. Data of other keys is not sent to it. */
   namespace: string
   model(id: string): LanguageModelV4
-  /** How many stop sequences the provider accepts. */
-  maxStops: number
+  /** The answer tells which stop sequence ended it. Others get none: the engine enforces them (D4.11). */
+  reportsStops?: true
   providerOptions?: SharedV4ProviderOptions
   /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
   parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
@@ -44,7 +44,6 @@ type OpenAi = ReturnType<typeof import('@ai-sdk/openai').createOpenAI>
 const openAi = (provider: OpenAi): Vendor => ({
   namespace: 'openai',
   model: (id) => provider.responses(id),
-  maxStops: 0,
   providerOptions: { openai: { store: false } },
   parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
   structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
@@ -54,7 +53,7 @@ const openAi = (provider: OpenAi): Vendor => ({
 const anthropic = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'anthropic',
   model: (id) => provider(id),
-  maxStops: Number.POSITIVE_INFINITY,
+  reportsStops: true,
   providerOptions: { anthropic: { toolStreaming: false } },
   parallelToolCalls: (isAllowed) => ({ disableParallelToolUse: !isAllowed }),
   cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
@@ -76,5 +75,4 @@ const PATH_ID = /^(?!.*\.\.)[\w.:@/-]+$/
 const google = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'google',
   model: (id) => provider(PATH_ID.test(id) ? id : encodeURIComponent(id.toWellFormed())),
-  maxStops: 5,
 })

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../events.ts'
 import { endingOf } from '../endings.ts'
 import { classifyFailure } from '../failures/classify.ts'
 import {
@@ -7,59 +8,64 @@ import {
   truncatedAnswer,
   unreadableAnswer,
 } from '../failures/failures.ts'
-import type { Failure, ModelPart, Usage } from '../port.ts'
-import {
-  type ChatUsage,
-  type Chunk,
-  contentPieces,
-  type Delta,
-  isOptionalText,
-  isPresent,
-  parseChunk,
-} from './chunk.ts'
+import type { Failure, ModelPart } from '../port.ts'
+import { type Choice, type Chunk, contentPieces, type Delta, isOptionalText, isPresent, parseChunk } from './chunk.ts'
 import { EventParser } from './event-parser.ts'
-import { NAMESPACE } from './request.ts'
+import { ReasoningDetails } from './reasoning.ts'
+import { NAMESPACE, type ServerQuirks } from './request.ts'
 import { TextTemplate } from './template.ts'
+import { ThinkTags } from './think-tags.ts'
 import { ToolCalls } from './tool-calls.ts'
+import { type ChatUsage, toUsage } from './usage.ts'
 
-/** Facts about a server that its answers have shown. Kept for as long as the provider is open. */
-export type ServerQuirks = {
-  /** It sends thinking in the field `reasoning_content`, and may require it back there. */
-  sendsReasoning: boolean
+export type AnswerSource = {
+  call: FailedCall
+  quirks: ServerQuirks
+  stopSequences: readonly string[]
 }
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
 
-/** Converts one streamed answer from bytes to parts. Unknown fields are ignored. */
+/** Converts one answer from bytes to parts. Unknown fields are ignored. */
 export class ChatAnswer {
   /** The last part has been returned, or the call was left. */
   isOver = false
-  readonly #call: FailedCall
-  readonly #quirks: ServerQuirks
+  readonly #source: AnswerSource
   readonly #events = new EventParser((data) => this.#readEvent(data))
   readonly #template = new TextTemplate()
-  readonly #calls = new ToolCalls()
+  readonly #tags = new ThinkTags()
+  readonly #calls: ToolCalls
+  readonly #details = new ReasoningDetails()
+  /** The bytes of an answer that is no event stream but one JSON document. */
+  #document: Uint8Array[] | undefined
+  #hasBytes = false
   #parts: ModelPart[] = []
   #openBlock: 'text' | 'thinking' | undefined
+  #hasText = false
   #isRefused = false
   #finishReason: string | undefined
   #usage: ChatUsage | undefined
 
-  constructor(call: FailedCall, quirks: ServerQuirks) {
-    this.#call = call
-    this.#quirks = quirks
+  constructor(source: AnswerSource) {
+    this.#source = source
+    this.#calls = new ToolCalls(source.quirks.origin)
   }
 
   /** Returns the parts that a piece of the stream contains. */
   read(bytes: Uint8Array): readonly ModelPart[] {
     this.#parts = []
-    this.#events.push(bytes)
+    if (!this.#hasBytes && isDocument(bytes)) this.#document = []
+    this.#hasBytes = true
+    if (this.#document) this.#document.push(bytes)
+    else this.#events.push(bytes)
     return this.#parts
   }
 
   /** Returns the last parts, at the end of the stream. */
   end(): readonly ModelPart[] {
     this.#parts = []
+    if (this.#document) this.#readDocument(Buffer.concat(this.#document).toString())
+    else this.#events.end()
     if (!this.isOver) this.#end()
     return this.#parts
   }
@@ -73,47 +79,80 @@ export class ChatAnswer {
   #readEvent(data: string): void {
     if (this.isOver) return
     const text = this.#template.textOf(data)
-    if (text !== undefined) this.#addDelta('text', text)
-    else if (data === '[DONE]') this.#end()
+    if (text !== undefined) this.#addText(text)
+    else if (data === '[DONE]') this.#done()
     else this.#readChunk(data)
   }
 
   #readChunk(data: string): void {
     const chunk = parseChunk(data)
-    if (!chunk) return this.#fail(unreadableAnswer('bad_chunk', this.#call))
-    if (isPresent(chunk.error)) {
-      return this.#fail(classifyFailure(chunk, this.#call) ?? unreadableAnswer('bad_answer', this.#call))
-    }
-    if (!this.#applyChunk(chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#call))
+    if (!chunk) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
+    if (isPresent(chunk.error)) return this.#failWith(chunk)
+    if (!this.#applyChunk(chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
     this.#template.learn(data, chunk)
+  }
+
+  /** Reads a whole completion, or an error that was sent with a status of success. */
+  #readDocument(json: string): void {
+    const chunk = parseChunk(json)
+    if (chunk && isPresent(chunk.error)) return this.#failWith(chunk)
+    const isCompletion = chunk?.choices.some(({ message }) => isPresent(message)) && this.#applyChunk(chunk)
+    if (!isCompletion) return this.#fail(unreadableAnswer('bad_answer', this.#source.call))
+    this.#done()
+  }
+
+  #failWith(chunk: Chunk): void {
+    const { call } = this.#source
+    this.#fail(classifyFailure({ value: chunk }, call) ?? unreadableAnswer('bad_answer', call))
   }
 
   /** Returns false when the chunk is malformed. */
   #applyChunk({ usage, choices: [choice] }: Chunk): boolean {
     if (usage) this.#usage = usage
     if (!choice) return true
-    const { delta, finish_reason: reason } = choice
+    const { delta = choice.message, finish_reason: reason } = choice
+    if (choice.usage) this.#usage = choice.usage
     if (delta && !this.#applyDelta(delta)) return false
-    if (typeof reason === 'string') this.#finishReason = reason
-    return isOptionalText(reason)
+    if (!isOptionalText(reason)) return false
+    const stop = this.#findStop(choice)
+    if (reason) this.#finishReason = stop ? 'stop_sequence' : reason
+    return true
   }
 
-  #applyDelta({ content, refusal, reasoning_content: own, reasoning, tool_calls: calls }: Delta): boolean {
-    if (typeof own === 'string') this.#quirks.sendsReasoning = true
-    const thinking = own ?? reasoning
-    if (!isOptionalText(thinking)) return false
-    if (thinking) this.#addDelta('thinking', thinking)
-    if (typeof content === 'string') this.#addDelta('text', content)
+  /** Whether the server names a stop sequence of the request as the reason of the end. */
+  #findStop({ stop_reason: stop, matched_stop: matched = stop }: Choice): boolean {
+    if (matched !== undefined) this.#source.quirks.namesStops = true
+    return typeof matched === 'string' && this.#source.stopSequences.includes(matched)
+  }
+
+  #applyDelta({ content, refusal, tool_calls: calls, ...delta }: Delta): boolean {
+    if (!this.#addThinking(delta)) return false
+    if (typeof content === 'string') this.#addText(content)
     else if (Array.isArray(content)) for (const { kind, text } of contentPieces(content)) this.#addDelta(kind, text)
     else if (isPresent(content)) return false
     if (typeof refusal === 'string' && refusal !== '') this.#addRefusal(refusal)
     return !isPresent(calls) || this.#addToolCalls(calls)
   }
 
+  #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): boolean {
+    if (typeof own === 'string') this.#source.quirks.sendsReasoning = true
+    const detailed = isPresent(details) ? this.#details.add(details) : ''
+    const thinking = own ?? reasoning ?? detailed
+    if (!isOptionalText(thinking)) return false
+    if (thinking) this.#addDelta('thinking', thinking)
+    return true
+  }
+
+  #addText(text: string): void {
+    if (this.#tags.isDone) return this.#addDelta('text', text)
+    for (const piece of this.#tags.push(text)) this.#addDelta(piece.kind, piece.text)
+  }
+
   #addDelta(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return
     if (this.#openBlock !== kind) this.#closeBlock()
     this.#openBlock = kind
+    if (kind === 'text') this.#hasText = true
     this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
   }
 
@@ -132,31 +171,45 @@ export class ChatAnswer {
 
   #closeBlock(): void {
     if (this.#openBlock === 'text') this.#parts.push({ type: 'text_end' })
-    if (this.#openBlock === 'thinking') this.#parts.push({ type: 'thinking_end', ...this.#thinkingMeta() })
+    if (this.#openBlock === 'thinking')
+      this.#endThinking(this.#source.quirks.sendsReasoning && { field: 'reasoning_content' })
     this.#openBlock = undefined
   }
 
-  /** Marks thinking for being sent back, if this server uses the field in which it may require it. */
-  #thinkingMeta() {
-    return this.#quirks.sendsReasoning ? { meta: { [NAMESPACE]: { field: 'reasoning_content' } } } : undefined
+  /** `meta` is what this server may require back. */
+  #endThinking(meta: JsonObject | false): void {
+    const { origin } = this.#source.quirks
+    this.#parts.push({ type: 'thinking_end', ...(meta && { meta: { [NAMESPACE]: { origin, ...meta } } }) })
+  }
+
+  /** Some servers end without a finish reason. The answer counts as whole when it has content and no tool call is incomplete. */
+  #done(): void {
+    const isWhole = this.#hasText || !this.#calls.isEmpty
+    if (this.#finishReason === undefined && isWhole && this.#calls.areComplete) this.#finishReason = 'stop'
+    this.#end()
   }
 
   #end(): void {
+    for (const { kind, text } of this.#tags.flush()) this.#addDelta(kind, text)
     this.#closeBlock()
+    const { call } = this.#source
     const calls = this.#calls.end()
-    if (!calls) return this.#fail(unreadableAnswer('bad_answer', this.#call))
-    if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(this.#call))
+    if (!calls) return this.#fail(unreadableAnswer('bad_answer', call))
+    if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(call))
     const reason = this.#toFinish(this.#finishReason)
     if (typeof reason !== 'string') return this.#fail(reason)
     this.isOver = true
+    const { all: reasoning_details } = this.#details
+    if (reasoning_details.length > 0) this.#endThinking({ reasoning_details })
     this.#parts.push(...calls, { type: 'finish', reason, usage: toUsage(this.#usage) })
   }
 
   /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */
   #toFinish(rawReason: string): FinishReason | Failure {
+    const { call } = this.#source
     const ending = endingOf(rawReason)
-    if (ending === undefined) return abortedAnswer(this.#call, rawReason)
-    if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(this.#call)
+    if (ending === undefined) return abortedAnswer(call, rawReason)
+    if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(call)
     if (ending === 'length') return 'max_tokens'
     if (!this.#calls.isEmpty) return 'tool_use'
     return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
@@ -168,14 +221,8 @@ export class ChatAnswer {
   }
 }
 
-function toUsage(usage: ChatUsage | undefined): Usage {
-  const details = usage?.prompt_tokens_details
-  return {
-    input: toCount(usage?.prompt_tokens),
-    cacheRead: toCount(details?.cached_tokens),
-    cacheWrite: toCount(details?.cache_write_tokens),
-    output: toCount(usage?.completion_tokens),
-  }
+/** No line of an event stream begins like a JSON object or array. */
+function isDocument(bytes: Uint8Array): boolean {
+  const start = Buffer.from(bytes.subarray(0, 64)).toString().trimStart()
+  return start.startsWith('{') || start.startsWith('[')
 }
-
-const toCount = (tokens: unknown) => (typeof tokens === 'number' ? tokens : 0)

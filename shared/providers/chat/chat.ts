@@ -3,9 +3,8 @@ import type { ProviderType } from '../../provider-types.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { ModelProvider } from '../port.ts'
-import type { ServerQuirks } from './answer.ts'
 import type { Endpoint } from './exchange.ts'
-import { chatUrl, createChatBody } from './request.ts'
+import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend, type Send } from './transport.ts'
 import { ChatTurn } from './turn.ts'
 
@@ -28,14 +27,15 @@ export type ChatSettings = {
  */
 export function createChatProvider(settings: ChatSettings): ModelProvider {
   const { type, baseUrl, apiKey = '', limits, options, instance, send } = settings
+  const url = chatUrl(type, baseUrl)
   const endpoint: Endpoint = {
-    url: chatUrl(type, baseUrl),
+    url,
     headers: { ...headersFor(apiKey), ...options.headers },
     limits,
     send: send ?? createHttpSend(limits),
   }
-  const quirks: ServerQuirks = { sendsReasoning: false }
-  const toBody = createChatBody(type, options)
+  const quirks: ServerQuirks = { origin: new URL(url).host, sendsReasoning: false, namesStops: false }
+  const toBody = createChatBody({ type, options, quirks })
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,

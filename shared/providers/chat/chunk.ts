@@ -1,9 +1,22 @@
-import { parseJson } from '../../json.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
+import type { ChatUsage } from './usage.ts'
 
 /** One chunk of a streamed completion: the fields that are read. Servers differ, so every field is checked before use. */
 export type Chunk = {
   error?: unknown
-  choices: { delta?: Delta | null; finish_reason?: unknown }[]
+  choices: Choice[]
+  usage?: ChatUsage | null
+}
+
+export type Choice = {
+  delta?: Delta | null
+  /** In place of `delta` when the completion is not streamed. */
+  message?: Delta | null
+  finish_reason?: unknown
+  /** The stop sequence that ended the answer, as vLLM names it, and as SGLang does. */
+  stop_reason?: unknown
+  matched_stop?: unknown
+  /** Where Moonshot counts its tokens. */
   usage?: ChatUsage | null
 }
 
@@ -14,21 +27,23 @@ export type Delta = {
   reasoning_content?: unknown
   /** Thinking, as most servers of gpt-oss name it. */
   reasoning?: unknown
+  /** Thinking with signatures, as OpenRouter sends it. */
+  reasoning_details?: unknown
   tool_calls?: unknown
 }
 
-export type ChatUsage = {
-  prompt_tokens?: unknown
-  completion_tokens?: unknown
-  prompt_tokens_details?: { cached_tokens?: unknown; cache_write_tokens?: unknown } | null
+/** Parses a chunk; `undefined` when the text is not one. Most servers leave `choices` out of some chunks. */
+export function parseChunk(json: string): Chunk | undefined {
+  const chunk = parseJson(json)
+  if (!isJsonObject(chunk)) return undefined
+  const { choices, error } = chunk
+  if (isPresent(choices)) return Array.isArray(choices) ? (chunk as Chunk) : undefined
+  return { ...chunk, choices: [], error: error ?? (isError(chunk) ? chunk : undefined) }
 }
 
-/** Parses a chunk; `undefined` when the text is not one. */
-export function parseChunk(json: string): Chunk | undefined {
-  const chunk = parseJson(json) as Partial<Chunk> | null | undefined
-  if (typeof chunk !== 'object' || chunk === null) return undefined
-  return Array.isArray(chunk.choices) || isPresent(chunk.error) ? (chunk as Chunk) : undefined
-}
+/** Some servers send an error without the field `error`: older vLLM with `object`, FastAPI with `detail`. */
+const isError = ({ object, detail, message, msg }: Record<string, unknown>): boolean =>
+  object === 'error' || isPresent(detail) || typeof message === 'string' || typeof msg === 'string'
 
 export const isPresent = (value: unknown) => value !== undefined && value !== null
 

@@ -24,6 +24,14 @@ export class EventParser {
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 
+  /** Reads what is left: some servers end without the blank line, or without a line feed. */
+  end(): void {
+    const rest = this.#rest + this.#decoder.end()
+    this.#rest = ''
+    if (rest !== '') this.#parse(`${rest}\n`)
+    this.#endEvent()
+  }
+
   #parse(text: string): void {
     let start = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {

@@ -16,10 +16,22 @@ export function chatUrl(type: ProviderType, baseUrl: string | undefined): string
   return url.href
 }
 
+/** Facts about a server, most of which its answers have shown. Kept for as long as the provider is open. */
+export type ServerQuirks = {
+  /** Its host. Data that it attached to a block is sent back to no other server. */
+  readonly origin: string
+  /** It sends thinking in the field `reasoning_content`, and may require it back there. */
+  sendsReasoning: boolean
+  /** It names the stop sequence that ended an answer. */
+  namesStops: boolean
+}
+
+type Target = { type: ProviderType; options: ModelOptions; quirks: ServerQuirks }
+
 /** Builds the body of a request as JSON text. */
 export type ChatBody = (request: ModelRequest) => string
 
-export function createChatBody(type: ProviderType, options: ModelOptions): ChatBody {
+export function createChatBody(target: Target): ChatBody {
   // Cached, because a run sends the same tools and schema in every turn, and they are the largest part of a short request.
   const toolsJson = cached((tools: readonly ToolDefinition[]) => JSON.stringify(tools.map(toTool)))
   const formatJson = cached(({ name, schema }: StructuredOutput) =>
@@ -27,12 +39,12 @@ export function createChatBody(type: ProviderType, options: ModelOptions): ChatB
   )
   return (request) => {
     const { model, system, messages, tools, output } = request
-    const stop = stopsOf(request)
-    const conversation = toConversation(messages)
+    const stop = stopsOf(request, target.quirks)
+    const conversation = toConversation(messages, target.quirks)
     const body = JSON.stringify({
       model,
       ...(stop.length > 0 && { stop }),
-      ...optionFields(request, { type, options }),
+      ...optionFields(request, target),
       messages: system ? [{ role: 'system', content: system }, ...conversation] : conversation,
       stream: true,
       stream_options: { include_usage: true },
@@ -53,10 +65,7 @@ function cached<T extends object>(toJson: (value: T) => string): (value: T) => s
 }
 
 /** The configured options as fields of the request. Options that the model is known to reject are left out. */
-function optionFields(
-  { model, tools }: ModelRequest,
-  { type, options }: { type: ProviderType; options: ModelOptions },
-): JsonObject {
+function optionFields({ model, tools }: ModelRequest, { type, options }: Target): JsonObject {
   const { max_output_tokens: maxTokens, temperature, reasoning_effort: effort, parallel_tool_calls: parallel } = options
   const isOpenAi = type === 'openai'
   const reasoning = isOpenAi && tools.length > 0 && refusesReasoningWithTools(model) ? 'none' : effort
@@ -76,9 +85,12 @@ const rejectsStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.t
 
 const MAX_STOPS = 4
 
-/** As many stop sequences as the format allows; the engine enforces all of them (D4.11). Some servers reject a blank one. */
-const stopsOf = ({ model, stopSequences }: ModelRequest): string[] =>
-  rejectsStops(model) ? [] : stopSequences.filter((stop) => stop.trim() !== '').slice(0, MAX_STOPS)
+/**
+ * The engine enforces all stop sequences (D4.11), so they are sent only to a server that says which of them it found; the format
+ * itself cannot tell. Some servers reject a blank one.
+ */
+const stopsOf = ({ model, stopSequences }: ModelRequest, { namesStops }: ServerQuirks): string[] =>
+  namesStops && !rejectsStops(model) ? stopSequences.filter((stop) => stop.trim() !== '').slice(0, MAX_STOPS) : []
 
 /** From version 5.6 on, OpenAI's models accept tools in this format only without reasoning. */
 const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
@@ -88,14 +100,19 @@ const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   function: { name, description, parameters: inputSchema },
 })
 
-function toConversation(messages: readonly Message[]): JsonObject[] {
+function toConversation(messages: readonly Message[], quirks: ServerQuirks): JsonObject[] {
   const lastUser = messages.findLastIndex(({ role }) => role === 'user')
-  return messages.flatMap((message, index) => toMessages(message, index > lastUser))
+  return messages.flatMap((message, index) =>
+    toMessages(message, { origin: quirks.origin, isInTurn: index > lastUser }),
+  )
 }
 
-function toMessages(message: Message, keepsThinking: boolean): JsonObject[] {
+/** `isInTurn`: the message is part of the tool calls that are under way. */
+type Place = { origin: string; isInTurn: boolean }
+
+function toMessages(message: Message, place: Place): JsonObject[] {
   if (message.role === 'user') return [{ role: 'user', content: toContent(message) }]
-  if (message.role === 'assistant') return toAssistant(message.blocks, keepsThinking)
+  if (message.role === 'assistant') return toAssistant(message.blocks, place)
   return message.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output }))
 }
 
@@ -109,17 +126,22 @@ function toContent({ text, images = [] }: Extract<Message, { role: 'user' }>): s
 }
 
 /**
- * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi), and others reject the field (Groq,
- * Mistral). So thinking is sent back only in blocks that are marked as received in this field.
+ * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi), OpenRouter its `reasoning_details` always,
+ * and others reject the fields (Groq, Mistral). So each server gets back only what it has sent.
  */
-function toAssistant(blocks: AssistantBlock[], keepsThinking: boolean): JsonObject[] {
+function toAssistant(blocks: AssistantBlock[], { origin, isInTurn }: Place): JsonObject[] {
   let text = ''
   let thinking = ''
+  const details: unknown[] = []
   const calls: JsonObject[] = []
   for (const block of blocks) {
     if (block.type === 'text') text += block.text
-    else if (block.type === 'tool_use') calls.push(toCall(block))
-    else if (keepsThinking && block.meta?.[NAMESPACE]) thinking += block.text
+    else if (block.type === 'tool_use') calls.push(toCall(block, origin))
+    else {
+      const { field, reasoning_details = [] } = ownMeta(block.meta, origin)
+      if (field !== undefined && isInTurn) thinking += block.text
+      details.push(...(reasoning_details as unknown[]))
+    }
   }
   if (text === '' && thinking === '' && calls.length === 0) return []
   return [
@@ -127,17 +149,26 @@ function toAssistant(blocks: AssistantBlock[], keepsThinking: boolean): JsonObje
       role: 'assistant',
       content: text === '' && calls.length > 0 ? null : text,
       ...(thinking !== '' && { reasoning_content: thinking }),
+      ...(details.length > 0 && { reasoning_details: details }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
   ]
 }
 
-function toCall({ id, toolName, input, meta }: Extract<AssistantBlock, { type: 'tool_use' }>): JsonObject {
-  return { id, type: 'function', function: { name: toolName, arguments: JSON.stringify(input) }, ...signature(meta) }
+/** Google's models require the signature of a tool call back in this format too. */
+function toCall(block: Extract<AssistantBlock, { type: 'tool_use' }>, origin: string): JsonObject {
+  const { id, toolName, input, meta } = block
+  const { thought_signature } = ownMeta(meta, origin)
+  return {
+    id,
+    type: 'function',
+    function: { name: toolName, arguments: JSON.stringify(input) },
+    ...(thought_signature !== undefined && { extra_content: { google: { thought_signature } } }),
+  }
 }
 
-/** Google's models require the signature of a tool call back in this format too. */
-function signature(meta: ProviderMeta | undefined): JsonObject {
-  const signed = meta?.[NAMESPACE]?.['thought_signature']
-  return signed === undefined ? {} : { extra_content: { google: { thought_signature: signed } } }
+/** The data in `meta` that this server has sent. */
+function ownMeta(meta: ProviderMeta | undefined, origin: string): JsonObject {
+  const own = meta?.[NAMESPACE]
+  return own?.['origin'] === origin ? own : {}
 }

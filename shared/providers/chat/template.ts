@@ -65,9 +65,9 @@ export class TextTemplate {
 const copy = (text: string) => Buffer.from(text).toString()
 
 function onlyTextOf({ error, usage, choices }: Chunk): string | undefined {
-  const [{ delta, finish_reason: reason } = {}] = choices
-  if (!delta || isPresent(error) || isPresent(usage) || isPresent(reason)) return undefined
-  const { content, refusal, reasoning_content: own, reasoning, tool_calls: calls } = delta
-  if ([refusal, own, reasoning, calls].some(isPresent)) return undefined
+  const [{ delta, finish_reason: reason, usage: own } = {}] = choices
+  if (!delta || [error, usage, own, reason].some(isPresent)) return undefined
+  const { content, refusal, reasoning_content, reasoning, reasoning_details, tool_calls } = delta
+  if ([refusal, reasoning_content, reasoning, reasoning_details, tool_calls].some(isPresent)) return undefined
   return typeof content === 'string' && content !== '' ? content : undefined
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { parseJson } from '../../json.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
 import type { ModelPart } from '../port.ts'
 import { NAMESPACE } from './request.ts'
 
@@ -15,10 +15,21 @@ type Call = { index: number | undefined; id: string; name: string; input: string
 
 /** Assembles tool calls from their pieces. They are complete at the end of the answer only. */
 export class ToolCalls {
+  readonly #origin: string
   readonly #calls: Call[] = []
   /** The latest call of each index: some servers give all calls the same index. */
   readonly #byIndex = new Map<number, Call>()
   readonly #byId = new Map<string, Call>()
+
+  /** `origin` is the server's host: the only one that gets its signatures back. */
+  constructor(origin: string) {
+    this.#origin = origin
+  }
+
+  /** Every call names its tool, and its input is JSON. */
+  get areComplete(): boolean {
+    return this.#calls.every(({ name, input }) => name !== '' && parseJson(input) !== undefined)
+  }
 
   get isEmpty(): boolean {
     return this.#calls.length === 0
@@ -29,7 +40,7 @@ export class ToolCalls {
     const index = typeof piece.index === 'number' ? piece.index : undefined
     const id = nonBlank(piece.id)
     const name = nonBlank(piece.function?.name)
-    const input = typeof piece.function?.arguments === 'string' ? piece.function.arguments : ''
+    const input = inputOf(piece)
     const open = index === undefined ? (this.#byId.get(id) ?? this.#lastFor(id, name)) : this.#byIndex.get(index)
     const call = open && continues(open, { id, name, input }) ? open : this.#start(index)
     call.id ||= id
@@ -48,7 +59,7 @@ export class ToolCalls {
     return calls.map((call) => {
       const id = call.id === '' || ids.has(call.id) ? `call_${randomUUID().replaceAll('-', '')}` : call.id
       ids.add(id)
-      return toPart(call, id)
+      return toPart(call, id, this.#origin)
     })
   }
 
@@ -89,7 +100,14 @@ function isComplete(input: string): boolean {
 
 const nonBlank = (value: unknown): string => (typeof value === 'string' && value.trim() !== '' ? value : '')
 
-function toPart({ name, input, signature }: Call, id: string): ModelPart {
-  const meta = signature !== undefined && { meta: { [NAMESPACE]: { thought_signature: signature } } }
+/** Some servers send the arguments as an object instead of its JSON text. */
+function inputOf({ function: called }: Piece): string {
+  const input = called?.arguments
+  if (typeof input === 'string') return input
+  return isJsonObject(input) ? JSON.stringify(input) : ''
+}
+
+function toPart({ name, input, signature }: Call, id: string, origin: string): ModelPart {
+  const meta = signature !== undefined && { meta: { [NAMESPACE]: { origin, thought_signature: signature } } }
   return { type: 'tool_call', id, toolName: name, input, ...meta }
 }

@@ -1,8 +1,8 @@
 import type { FailedCall } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
-import { ChatAnswer, type ServerQuirks } from './answer.ts'
+import { ChatAnswer } from './answer.ts'
 import { ChatExchange, type Endpoint } from './exchange.ts'
-import type { ChatBody } from './request.ts'
+import type { ChatBody, ServerQuirks } from './request.ts'
 
 export type TurnInput = {
   endpoint: Endpoint
@@ -33,7 +33,8 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
 
   constructor(input: TurnInput) {
     this.#input = input
-    this.#answer = new ChatAnswer(input.call, input.quirks)
+    const { call, quirks, request } = input
+    this.#answer = new ChatAnswer({ call, quirks, stopSequences: request.stopSequences })
   }
 
   next(): Promise<Result> {

@@ -65,13 +65,14 @@ const TOO_LONG = new RegExp(
 )
 
 /**
- * The text is not read for 401, 403 and 429: no provider reports a long conversation with these, but rate limits count tokens
- * too. 413 means the same as a long conversation, because a shorter one cures it.
+ * The text is not read for 401 and 403: no provider reports a long conversation with these. Rate limits count tokens too, so 429 means
+ * one only when the single request is above the limit. 413 means the same as a long conversation, because a shorter one cures it.
  */
 const isTooLong = ({ status, providerCodes, providerMessage }: ErrorDetails) =>
   status === 413 ||
   /context_length|exceed_context|context_window|string_above_max_length/.test(providerCodes) ||
-  ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(providerMessage))
+  ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(providerMessage)) ||
+  (status === 429 && /request too large/i.test(providerMessage))
 
 function refusedKey(status: number | undefined, call: FailedCall): Failure {
   const message =

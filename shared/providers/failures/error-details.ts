@@ -25,7 +25,7 @@ export function readErrorDetails(error: unknown): ErrorDetails {
   return {
     status,
     providerCodes,
-    providerMessage: [inner['message'], inner['detail']].find(isText) ?? '',
+    providerMessage: messageOf(inner),
     retryAfterMs: retryAfterHeader(asObject(outer['responseHeaders'])) ?? retryDelayDetail(details),
     networkCode: status === undefined ? findNetworkCode(error) : undefined,
   }
@@ -43,9 +43,36 @@ function providerErrorOf(error: JsonObject): JsonObject {
     const inner = outer['error'] ?? asObject(outer['response'])['error']
     if (isText(inner)) return { message: inner }
     if (inner !== undefined && inner !== null) return asObject(inner)
-    if (source !== error && (isText(outer['message']) || isText(outer['detail']))) return outer
+    if (source !== error && MESSAGES.some((name) => outer[name])) return outer
   }
   return error instanceof Error ? {} : error
+}
+
+/** The fields in which servers put the text of an error. */
+const MESSAGES = ['message', 'detail', 'msg']
+
+/**
+ * The provider's text. OpenRouter quotes the error of the provider behind it in `metadata.raw`, as JSON or as text; FastAPI's `detail`
+ * is a text, an object, or a list of `{"msg": …}`.
+ */
+function messageOf(inner: JsonObject, depth = 0): string {
+  const { raw } = asObject(inner['metadata']) as { raw?: unknown }
+  const quoted = isText(raw) ? textIn(parseJson(raw), depth) || raw : ''
+  const own = MESSAGES.map((name) => textIn(inner[name], depth)).find(isText) ?? ''
+  return [own, quoted].filter(isText).join(': ')
+}
+
+const MAX_DEPTH = 4
+
+function textIn(value: unknown, depth: number): string {
+  if (isText(value)) return value
+  if (typeof value !== 'object' || value === null || depth >= MAX_DEPTH) return ''
+  if (Array.isArray(value))
+    return value
+      .map((each) => textIn(each, depth + 1))
+      .filter(isText)
+      .join('; ')
+  return messageOf(providerErrorOf({ data: value }), depth + 1)
 }
 
 function statusOf(outer: JsonObject, inner: JsonObject): number | undefined {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { openProvider } from '../../../services/wiring/open-provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../../shared/providers/port.ts'
-import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
+import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './setup.ts'
 
 const READ = {
@@ -112,24 +112,6 @@ describe('the request to a provider', () => {
     }
     expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"tool_use_id":"functions_Read_0"')
     expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"is_error":true')
-  })
-
-  describe('D4.11: contains as many stop sequences as the provider accepts', () => {
-    const stopSequences = ['a', ' ', 'b', 'c', 'd', 'e', 'f']
-    const sent: [Dialect, string, (body: Received['body']) => unknown, string[] | undefined][] = [
-      ['openai-compatible', 'test-model', (body) => body['stop'], ['a', 'b', 'c', 'd']],
-      ['openai behind a gateway', 'gpt-4o', (body) => body['stop'], ['a', 'b', 'c', 'd']],
-      ['openai behind a gateway', 'openai/gpt-5.1', (body) => body['stop'], undefined],
-      ['openai', 'gpt-4o', (body) => body['stop'], undefined],
-      ['anthropic', 'test-model', (body) => body['stop_sequences'], ['a', 'b', 'c', 'd', 'e', 'f']],
-      ['google', 'test-model', (body) => Object(body['generationConfig']).stopSequences, ['a', 'b', 'c', 'd', 'e']],
-    ]
-    for (const [dialect, model, read, expected] of sent) {
-      it(`${expected?.length ?? 0} for ${model} of ${dialect}`, async () => {
-        await ask(await connect(dialect, server), request({ model, stopSequences }))
-        expect(read(server.requests[0]?.body ?? {})).to.deep.equal(expected)
-      })
-    }
   })
 
   it('contains the system prompt and the whole history', async () => {
