@@ -13,6 +13,9 @@ const BUILT_IN_TOOLS: readonly string[] =
 
 export const MCP_PREFIX = 'mcp__'
 
+/** Providers take no more (D5.2). */
+const MAX_TOOLS = 128
+
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
   /** TOOL_PERMISSIONS (D1.3): policies by rule; they replace the tools' default policies. */
@@ -65,10 +68,13 @@ async function selectUsable(
 ): Promise<{ offered: readonly Tool[]; leftOut: readonly string[] }> {
   const offered = new Map<string, Tool>()
   const leftOut: string[] = []
-  for (const tool of tools) {
+  const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
+  for (const tool of ownFirst) {
     if (offered.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
     const unusable = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : undefined
-    if (!unusable) offered.set(tool.name, tool)
+    if (!unusable && offered.size >= MAX_TOOLS)
+      leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
+    else if (!unusable) offered.set(tool.name, tool)
     else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
   }
   return { offered: [...offered.values()], leftOut }

@@ -49,6 +49,17 @@ describe('tool registry', () => {
     })
   })
 
+  it('D5.2: at most 128 tools are offered; the rest is named in a log line, and the built-in tools come first', async () => {
+    const foreign = Array.from({ length: 150 }, (_, i) => tool(`mcp__a__t${i}`))
+    const { tools, find, leftOut } = await registryOf([...foreign, ...builtIn()])
+    expect(tools).to.have.length(128)
+    expect(tools.slice(0, 8).map(({ name }) => name)).to.include.members(['Read', 'Bash'])
+    expect(find('mcp__a__t149')).to.equal(undefined)
+    expect(leftOut.at(-1))
+      .to.match(/128 tools/)
+      .and.include('mcp__a__t149')
+  })
+
   it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', async () => {
     const registry = await registryOf([...builtIn(), tool('mcp__a__b')], {
       Write: 'allow',

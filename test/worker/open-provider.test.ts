@@ -104,7 +104,7 @@ describe('the opening of providers', () => {
       const parts = [...(await ask(provider)), ...(await ask(provider)), ...(await ask(provider))]
       return partsOf(parts, 'thinking_end').map(({ meta }) => meta)
     }
-    const mark = { chat: { field: 'reasoning_content' } }
+    const mark = { chat: { origin: '127.0.0.1:11434', field: 'reasoning_content' } }
     expect(await metasOf(answering(other, own, other))).to.deep.equal([undefined, mark, mark])
     expect(await metasOf(answering(other, other, other))).to.deep.equal([undefined, undefined, undefined])
   })

@@ -1,6 +1,8 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelOptions } from '../../model-options.ts'
 import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition, ToolResultBlock } from '../port.ts'
+import { withToolIds } from '../tool-ids.ts'
+import { toolParameters } from '../tool-schema.ts'
 import type { Vendor } from './vendors.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
@@ -15,7 +17,7 @@ export function toCallOptions(
 ): LanguageModelV4CallOptions {
   const { system, messages, tools, output } = request
   const stopSequences = stopsOf(request, vendor)
-  const conversation = messages.map((message) => toMessage(message, vendor))
+  const conversation = withToolIds(messages, vendor.toolIds).map((message) => toMessage(message, vendor))
   const cachePoint = vendor.cachePoint && { providerOptions: vendor.cachePoint }
   return {
     prompt: [
@@ -91,13 +93,12 @@ const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   type: 'function' as const,
   name,
   description,
-  inputSchema,
+  inputSchema: toolParameters(inputSchema),
 })
 
 function toMessage(message: Message, vendor: Vendor): LanguageModelV4Message {
   if (message.role === 'user') return { role: 'user', content: toUserParts(message) }
-  if (message.role === 'tool')
-    return { role: 'tool', content: message.results.map((result) => toResult(result, vendor)) }
+  if (message.role === 'tool') return { role: 'tool', content: message.results.map(toResult) }
   return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor)) }
 }
 
@@ -107,27 +108,27 @@ function toUserParts({ text, images = [] }: Extract<Message, { role: 'user' }>):
     mediaType,
     data: { type: 'data' as const, data: base64 },
   }))
-  return [{ type: 'text', text }, ...files]
+  return [...textPart(text), ...files]
 }
+
+/** Anthropic refuses a text of white space alone. */
+const textPart = (text: string) => (text.trim() === '' ? [] : [{ type: 'text' as const, text }])
 
 /** Thinking is sent only with this provider's own signature: others reject or ignore it. */
 function toParts(block: AssistantBlock, vendor: Vendor): AssistantContent {
-  if (block.type === 'text') return block.text === '' ? [] : [{ type: 'text', text: block.text }]
+  if (block.type === 'text') return textPart(block.text)
   const providerOptions = ownMeta(block.meta, vendor.namespace)
   if (block.type === 'thinking') {
     return providerOptions ? [{ type: 'reasoning', text: block.text, providerOptions }] : []
   }
-  const { toolName, input } = block
-  const toolCallId = toolId(block.id, vendor)
+  const { id: toolCallId, toolName, input } = block
   return [{ type: 'tool-call', toolCallId, toolName, input, ...(providerOptions && { providerOptions }) }]
 }
 
-function toResult({ id, toolName, output, isError }: ToolResultBlock, vendor: Vendor): ToolContent[number] {
+function toResult({ id: toolCallId, toolName, output, isError }: ToolResultBlock): ToolContent[number] {
   const type = isError ? 'error-text' : 'text'
-  return { type: 'tool-result', toolCallId: toolId(id, vendor), toolName, output: { type, value: output } }
+  return { type: 'tool-result', toolCallId, toolName, output: { type, value: output } }
 }
-
-const toolId = (id: string, vendor: Vendor) => vendor.sanitizeToolId?.(id) ?? id
 
 /** The data in `meta` that belongs to this dialect. */
 function ownMeta(meta: ProviderMeta | undefined, namespace: string): SharedV4ProviderOptions | undefined {

@@ -2,6 +2,7 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { JsonObject } from '../../events.ts'
 import type { Dialect } from '../../provider-types.ts'
 import { isStrictSchema } from '../strict-schema.ts'
+import { ANTHROPIC_IDS, COMMON_IDS, type IdForm } from '../tool-ids.ts'
 
 /** The dialects that are spoken through the AI SDK's packages. */
 export type VendorDialect = Extract<Dialect, 'openai-responses' | 'anthropic' | 'google'>
@@ -20,8 +21,7 @@ export type Vendor = {
   structuredOutput?(schema: JsonObject): SharedV4ProviderOptions[string]
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
-  /** Converts a tool call's id, which another provider may have created, into one that this provider accepts. */
-  sanitizeToolId?(id: string): string
+  toolIds: IdForm
   /** Tells whether an error part only reports an event that the package does not know. */
   isIgnorable?(error: unknown): boolean
 }
@@ -44,6 +44,7 @@ type OpenAi = ReturnType<typeof import('@ai-sdk/openai').createOpenAI>
 const openAi = (provider: OpenAi): Vendor => ({
   namespace: 'openai',
   model: (id) => provider.responses(id),
+  toolIds: COMMON_IDS,
   providerOptions: { openai: { store: false } },
   parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
   structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
@@ -57,7 +58,7 @@ const anthropic = (provider: (id: string) => LanguageModelV4): Vendor => ({
   providerOptions: { anthropic: { toolStreaming: false } },
   parallelToolCalls: (isAllowed) => ({ disableParallelToolUse: !isAllowed }),
   cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
-  sanitizeToolId: (id) => id.replace(/[^A-Za-z0-9_-]/g, '_'),
+  toolIds: ANTHROPIC_IDS,
   isIgnorable: isUnknownAnthropicEvent,
 })
 
@@ -75,4 +76,5 @@ const PATH_ID = /^(?!.*\.\.)[\w.:@/-]+$/
 const google = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'google',
   model: (id) => provider(PATH_ID.test(id) ? id : encodeURIComponent(id.toWellFormed())),
+  toolIds: COMMON_IDS,
 })

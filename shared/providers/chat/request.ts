@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../events.ts'
 import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta, StructuredOutput, ToolDefinition } from '../port.ts'
+import type { ModelRequest, StructuredOutput, ToolDefinition } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
-
-/** The namespace of this format's data in a part's `meta`. Data of other namespaces is not sent to it. */
-export const NAMESPACE = 'chat'
+import { toolParameters } from '../tool-schema.ts'
+import { toConversation } from './conversation.ts'
 
 /** The address of the completions API. Throws when neither the configuration nor the type has a base URL. */
 export function chatUrl(type: ProviderType, baseUrl: string | undefined): string {
@@ -38,9 +37,9 @@ export function createChatBody(target: Target): ChatBody {
     JSON.stringify({ type: 'json_schema', json_schema: { name, schema, strict: isStrictSchema(schema) } }),
   )
   return (request) => {
-    const { model, system, messages, tools, output } = request
+    const { model, system, tools, output } = request
     const stop = stopsOf(request, target.quirks)
-    const conversation = toConversation(messages, target.quirks)
+    const conversation = toConversation(request, target.quirks.origin)
     const body = JSON.stringify({
       model,
       ...(stop.length > 0 && { stop }),
@@ -97,78 +96,5 @@ const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d
 
 const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
   type: 'function',
-  function: { name, description, parameters: inputSchema },
+  function: { name, description, parameters: toolParameters(inputSchema) },
 })
-
-function toConversation(messages: readonly Message[], quirks: ServerQuirks): JsonObject[] {
-  const lastUser = messages.findLastIndex(({ role }) => role === 'user')
-  return messages.flatMap((message, index) =>
-    toMessages(message, { origin: quirks.origin, isInTurn: index > lastUser }),
-  )
-}
-
-/** `isInTurn`: the message is part of the tool calls that are under way. */
-type Place = { origin: string; isInTurn: boolean }
-
-function toMessages(message: Message, place: Place): JsonObject[] {
-  if (message.role === 'user') return [{ role: 'user', content: toContent(message) }]
-  if (message.role === 'assistant') return toAssistant(message.blocks, place)
-  return message.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output }))
-}
-
-function toContent({ text, images = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {
-  if (images.length === 0) return text
-  const parts = images.map(({ mediaType, base64 }) => ({
-    type: 'image_url',
-    image_url: { url: `data:${mediaType};base64,${base64}` },
-  }))
-  return [{ type: 'text', text }, ...parts]
-}
-
-/**
- * During tool calls some servers require their `reasoning_content` back (DeepSeek, Kimi), OpenRouter its `reasoning_details` always,
- * and others reject the fields (Groq, Mistral). So each server gets back only what it has sent.
- */
-function toAssistant(blocks: AssistantBlock[], { origin, isInTurn }: Place): JsonObject[] {
-  let text = ''
-  let thinking = ''
-  const details: unknown[] = []
-  const calls: JsonObject[] = []
-  for (const block of blocks) {
-    if (block.type === 'text') text += block.text
-    else if (block.type === 'tool_use') calls.push(toCall(block, origin))
-    else {
-      const { field, reasoning_details = [] } = ownMeta(block.meta, origin)
-      if (field !== undefined && isInTurn) thinking += block.text
-      details.push(...(reasoning_details as unknown[]))
-    }
-  }
-  if (text === '' && thinking === '' && calls.length === 0) return []
-  return [
-    {
-      role: 'assistant',
-      content: text === '' && calls.length > 0 ? null : text,
-      ...(thinking !== '' && { reasoning_content: thinking }),
-      ...(details.length > 0 && { reasoning_details: details }),
-      ...(calls.length > 0 && { tool_calls: calls }),
-    },
-  ]
-}
-
-/** Google's models require the signature of a tool call back in this format too. */
-function toCall(block: Extract<AssistantBlock, { type: 'tool_use' }>, origin: string): JsonObject {
-  const { id, toolName, input, meta } = block
-  const { thought_signature } = ownMeta(meta, origin)
-  return {
-    id,
-    type: 'function',
-    function: { name: toolName, arguments: JSON.stringify(input) },
-    ...(thought_signature !== undefined && { extra_content: { google: { thought_signature } } }),
-  }
-}
-
-/** The data in `meta` that this server has sent. */
-function ownMeta(meta: ProviderMeta | undefined, origin: string): JsonObject {
-  const own = meta?.[NAMESPACE]
-  return own?.['origin'] === origin ? own : {}
-}

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { ModelPart } from '../port.ts'
-import { NAMESPACE } from './request.ts'
+import { NAMESPACE } from './conversation.ts'
 
 /** A piece of a tool call. The first piece names the tool; every other field is missing on some server. */
 type Piece = {

@@ -110,7 +110,7 @@ describe('the request to a provider', () => {
         .to.include('I look.')
         .and.not.include('foreign')
     }
-    expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"tool_use_id":"functions_Read_0"')
+    expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"tool_use_id":"call_')
     expect(JSON.stringify(server.requests.at(-1)?.body)).to.include('"is_error":true')
   })
 

@@ -2,11 +2,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { checkHistory } from './check-history.ts'
+import { checkRequest } from './check-request.ts'
 import { Connection } from './connection.ts'
 import { sendAnswer, sendError } from './exchange.ts'
+import type { HistoryEntry } from './history.ts'
 import { listModels } from './model-list.ts'
 import { type Received, type Route, read, routeOf } from './received.ts'
 import type { Answer, Refusal } from './script.ts'
+import type { Call, Format } from './wire.ts'
 
 export type { Received } from './received.ts'
 export type { Answer, Finish } from './script.ts'
@@ -125,7 +128,7 @@ export class ModelServer {
     }
     this.#note(received)
     const { wire } = route
-    const refusal = route.listsModels ? undefined : checkHistory(wire.format, call.body, history)
+    const refusal = route.listsModels ? undefined : refusalOf(wire.format, call, history)
     const answer = route.listsModels ? listModels(wire.format, this.models) : (refusal ?? (await this.#next(received)))
     res.setHeader(wire.requestIdHeader, `req_${call.id}`)
     await sendAnswer(answer, { wire, call, streamed: facts.streamed, res, connection })
@@ -141,6 +144,9 @@ export class ModelServer {
     return this.#queue.shift() ?? this.#fallback(received, index)
   }
 }
+
+const refusalOf = (format: Format, { body, model }: Call, history: HistoryEntry[]) =>
+  checkHistory(format, body, history) ?? checkRequest(format, body, model)
 
 /** Starts a model server. */
 export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
