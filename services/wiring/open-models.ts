@@ -1,15 +1,24 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { ModelTarget } from '../../shared/config/model.ts'
+import type { Log } from '../../shared/log.ts'
 import type { ModelRoute } from '../../shared/providers/port.ts'
-import { openProvider } from './open-provider.ts'
+import { openProvider, type ProviderSettings } from './open-provider.ts'
 
 export type Models = { primary: ModelRoute | undefined; fallback: ModelRoute | undefined }
 
+type ModelConfig = Pick<Config, 'model' | 'fallback'> & Partial<Pick<Config, 'httpsProxy' | 'noProxy'>>
+
 /** Opens the providers of the server's model and of its fallback (D1.3). The cluster form may have no model (D1.4). */
-export async function openModels({ model, fallback }: Pick<Config, 'model' | 'fallback'>): Promise<Models> {
-  return { primary: model && (await openRoute(model)), fallback: fallback && (await openRoute(fallback)) }
+export async function openModels({ model, fallback, httpsProxy, noProxy }: ModelConfig, log?: Log): Promise<Models> {
+  const onLeftOut = (message: string) => log?.warn(message)
+  const proxy = httpsProxy === undefined ? undefined : { url: httpsProxy, except: noProxy }
+  const open = (target: ModelTarget) => openRoute(target, { onLeftOut, proxy })
+  return { primary: model && (await open(model)), fallback: fallback && (await open(fallback)) }
 }
 
-async function openRoute({ provider: type, model, ...address }: ModelTarget): Promise<ModelRoute> {
-  return { provider: await openProvider({ type, ...address }), model }
+async function openRoute(
+  { provider: type, model, ...address }: ModelTarget,
+  common: Pick<ProviderSettings, 'onLeftOut' | 'proxy'>,
+): Promise<ModelRoute> {
+  return { provider: await openProvider({ type, ...address, ...common }), model }
 }

@@ -5,8 +5,9 @@ import { openAiSdkProvider } from '../../shared/providers/ai-sdk/ai-sdk.ts'
 import { createChatProvider } from '../../shared/providers/chat/chat.ts'
 import type { Send } from '../../shared/providers/chat/transport.ts'
 import { createDemoProvider } from '../../shared/providers/demo/demo.ts'
+import { LeftOut } from '../../shared/providers/left-out.ts'
 import { MODEL_LIMITS, type ModelLimits } from '../../shared/providers/limits.ts'
-import type { ModelProvider } from '../../shared/providers/port.ts'
+import type { HttpsProxy, ModelProvider } from '../../shared/providers/port.ts'
 
 export type ProviderSettings = {
   type: ProviderType
@@ -17,10 +18,14 @@ export type ProviderSettings = {
   fetch?: typeof globalThis.fetch | undefined
   /** Replaces the connections of the chat completions adapter; must keep the limit for connecting itself. */
   send?: Send | undefined
+  /** For connections that neither `fetch` nor `send` replaces. */
+  proxy?: HttpsProxy | undefined
   limits?: Partial<ModelLimits> | undefined
   options?: ModelOptions | undefined
   /** Name of the tenant's instance, for messages. */
   instance?: string | undefined
+  /** Called once for each option that a model does not take, with a line for the log. */
+  onLeftOut?: ((message: string) => void) | undefined
 }
 
 /** Opens a provider of one of the types of D1.3. Throws `invalid_request` when its address is missing or not an HTTP one. */
@@ -36,6 +41,8 @@ export async function openProvider({ type, baseUrl, apiKey, ...settings }: Provi
     limits: { ...limitsFor(options), ...settings.limits },
     options,
     instance: settings.instance,
+    proxy: settings.proxy,
+    leftOut: new LeftOut(type, settings.onLeftOut),
   }
   if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
   return openAiSdkProvider({ ...common, dialect, fetch: settings.fetch })

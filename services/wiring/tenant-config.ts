@@ -41,7 +41,11 @@ export async function openTenantConfig(
   const credentials = new CredentialReader(keyring)
   const guard = createConnectionGuard({ allowPrivate })
   const egress = openEgressLazily(allowPrivate)
-  const openInstance = createInstanceOpener({ send: createHttpSend({ ...MODEL_LIMITS, guard }), fetch: egress.fetch })
+  const openInstance = createInstanceOpener({
+    send: createHttpSend({ ...MODEL_LIMITS, guard }),
+    fetch: egress.fetch,
+    onLeftOut: (message) => log.warn(message),
+  })
   return {
     configs,
     credentials,
@@ -65,10 +69,10 @@ export async function openTenantConfig(
   }
 }
 
-type Transports = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch'>
+type Common = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch' | 'onLeftOut'>
 
 const createInstanceOpener =
-  (transports: Transports) =>
+  (common: Common) =>
   ({ name, type, url, options }: StoredInstance, { key, headers }: Credentials): Promise<ModelProvider> =>
     openProvider({
       type,
@@ -76,7 +80,7 @@ const createInstanceOpener =
       apiKey: key,
       instance: name,
       options: { ...options, headers: { ...headers } },
-      ...transports,
+      ...common,
     })
 
 /** The egress is opened at the first request: its library is large, and most processes never send one. */

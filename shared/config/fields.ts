@@ -39,6 +39,8 @@ const COUNT = 1_000_000
 const headerNames = listOf(matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name'))
 const audience = matching(/^[^\s\p{Cc}]{1,512}$/u, 'the audience of tokens for this service, without blanks')
 const claimName = matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')
+const proxyUrl = matching(/^https?:\/\/[^\s/]+\/?$/, 'an address such as http://proxy:3128')
+const hostList = matching(/^[\w.:*,[\] -]{1,4096}$/, 'host names, comma-separated')
 const redisUrl = matching(/^rediss?:\/\/\S+$/, 'an address such as redis://127.0.0.1:6379')
 const mongodbUrl = matching(/^mongodb(\+srv)?:\/\/\S+$/, 'an address such as mongodb://127.0.0.1:27017')
 const mongodbName = matching(/^[A-Za-z0-9_-]{1,63}$/, 'letters, digits, _ and -')
@@ -113,6 +115,12 @@ export const FIELDS = {
     'Prices that replace the built-in ones: {"<model>": {"input", "output", "cache_read"?, "cache_write"?}}, ' +
       'in US dollars per million tokens.',
   ),
+  httpsProxy: field(
+    'HTTPS_PROXY',
+    secret(proxyUrl, urlPassword),
+    "Proxy for the server's own providers; tenants' providers are called directly.",
+  ),
+  noProxy: field('NO_PROXY', optional(hostList), 'Hosts that are called without HTTPS_PROXY, comma-separated.'),
   allowsPrivateUrls: field(
     'ALLOW_PRIVATE_URLS',
     or(flag, localOnly),

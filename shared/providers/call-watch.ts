@@ -16,7 +16,7 @@ export class CallWatch {
   readonly #limits: ModelLimits
   readonly #caller: AbortSignal
   readonly #controller = new AbortController()
-  readonly #meter: StreamMeter
+  #meter: StreamMeter
   #timer: NodeJS.Timeout
   #wakeAt = 0
   #turnEndsAt: number
@@ -43,6 +43,14 @@ export class CallWatch {
   /** Call it before each read: the idle limit counts from here. */
   beginRead(): void {
     if (this.#hasBytes) this.#waitEndsAt = performance.now() + this.#limits.idleMs
+  }
+
+  /** Call it before the request is sent again: the limits for bytes count anew, and the time for the whole turn goes on. */
+  restart(): void {
+    this.#meter = new StreamMeter(this.#limits)
+    this.#hasBytes = false
+    this.#waitEndsAt = performance.now() + this.#limits.firstByteMs
+    this.#rearm()
   }
 
   /** Checks bytes of an event stream or of an error body. Returns false when they exceed a limit; the call is then ended. */

@@ -86,6 +86,9 @@ export interface ModelProvider {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
 }
 
+/** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
+export type HttpsProxy = { url: string; except?: string | undefined }
+
 /** A model and the provider that serves it. */
 export type ModelRoute = { provider: ModelProvider; model: string }
 

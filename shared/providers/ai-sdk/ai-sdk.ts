@@ -3,8 +3,9 @@ import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import type { CallWatch } from '../call-watch.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
+import type { LeftOut } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { Failure, ModelPart, ModelProvider } from '../port.ts'
+import type { Failure, HttpsProxy, ModelPart, ModelProvider } from '../port.ts'
 import { createTransport, createWatchedFetch, type Fetch } from './transport.ts'
 import { streamTurn } from './turn.ts'
 import { openVendor, type Vendor, type VendorDialect } from './vendors.ts'
@@ -16,8 +17,10 @@ export type AiSdkSettings = {
   apiKey: string | undefined
   /** Replaces the provider's own connections. Must honour its signal and return redirects when `redirect` is `manual`. */
   fetch: Fetch | undefined
+  proxy: HttpsProxy | undefined
   limits: ModelLimits
   options: ModelOptions
+  leftOut: LeftOut
   /** Name of the tenant's instance, for messages; `undefined` for the server's own provider. */
   instance: string | undefined
 }
@@ -27,9 +30,9 @@ const MAX_MODELS = 64
 
 /** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
 export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
-  const { type, dialect, baseUrl, apiKey = '', limits, options, instance } = settings
+  const { type, dialect, baseUrl, apiKey = '', limits, options, leftOut, instance } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
-  const transport = settings.fetch ?? (await createTransport(limits))
+  const transport = settings.fetch ?? (await createTransport({ connectMs: limits.connectMs, proxy: settings.proxy }))
   // Always given: without a base URL, the package would read one from the environment.
   const baseURL = baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
   const vendor = await openVendor(dialect, { baseURL, apiKey, fetch: createWatchedFetch(transport, watches) })
@@ -42,7 +45,7 @@ export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelP
       if (configFailure) return failWith(configFailure)
       const call: FailedCall = { type, model: request.model, apiKey, instance }
       const model = modelFor(request.model, models, vendor)
-      return streamTurn({ request, signal, call, model, vendor, limits, options, watches })
+      return streamTurn({ request, signal, call, model, vendor, limits, options, leftOut, watches })
     },
   }
 }

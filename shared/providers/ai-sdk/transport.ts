@@ -1,21 +1,28 @@
 import type { CallWatch } from '../call-watch.ts'
+import type { HttpsProxy } from '../port.ts'
 
 export type Fetch = typeof globalThis.fetch
 
 /** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000
 
+type TransportOptions = { connectMs: number; proxy?: HttpsProxy | undefined }
+
 /** `fetch` over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
-export async function createTransport({ connectMs }: { connectMs: number }): Promise<Fetch> {
+export async function createTransport({ connectMs, proxy }: TransportOptions): Promise<Fetch> {
   // Loaded here: it takes some 25 MiB, and a process that calls no provider does not need it.
   const undici = await import('undici')
-  const dispatcher = new undici.Agent({
+  const pool = {
     connect: { timeout: connectMs },
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
-  })
+  }
+  // Every address is given: the proxy agent would read the missing ones from the environment.
+  const dispatcher = proxy
+    ? new undici.EnvHttpProxyAgent({ ...pool, httpsProxy: proxy.url, httpProxy: '', noProxy: proxy.except ?? '' })
+    : new undici.Agent(pool)
   const fetch: typeof undici.fetch = (url, init) => {
     const headers = new undici.Headers(init?.headers)
     headers.set('accept-encoding', 'identity') // A compressed stream is delayed until it fills a block.

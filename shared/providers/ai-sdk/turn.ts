@@ -10,6 +10,7 @@ import {
   truncatedAnswer,
   unreadableAnswer,
 } from '../failures/failures.ts'
+import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import { PartReader, toUsage } from './parts.ts'
@@ -24,26 +25,28 @@ export type Turn = {
   vendor: Vendor
   limits: ModelLimits
   options: ModelOptions
+  leftOut: LeftOut
   /** The turn adds its watch here, by the signal that its request carries. */
   watches: WeakMap<AbortSignal, CallWatch>
 }
 
+type StartPart = Extract<LanguageModelV4StreamPart, { type: 'stream-start' }>
 type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** One model call. Leaving the iteration at any point closes the connection. */
 export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefined> {
-  const { request, signal, model, vendor, limits, options, watches } = turn
+  const { signal, vendor, limits, watches } = turn
   const watch = new CallWatch(limits, signal)
   const answer = new PartReader(vendor)
   let finish: FinishPart | undefined
   let failure: Failure | undefined
   watches.set(watch.signal, watch)
   try {
-    const { stream } = await model.doStream({ ...toCallOptions(request, vendor, options), abortSignal: watch.signal })
-    const reader = stream.getReader()
+    const reader = (await openStream(turn, watch)).getReader()
     while (!failure && !signal.aborted) {
       const { done, value: part } = await reader.read()
       if (done) break
+      if (part.type === 'stream-start') noteUnsupported(part, turn)
       if (part.type === 'finish') {
         finish ??= part
         watch.expectEnd()
@@ -60,6 +63,32 @@ export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, u
   }
   if (signal.aborted) return
   yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn.call)
+}
+
+/** Sends the request, and sends it again without an option that the model refuses. */
+async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+  const { request, signal, model, vendor, leftOut } = turn
+  for (;;) {
+    const options = takenOptions(turn)
+    try {
+      return (await model.doStream({ ...toCallOptions(request, vendor, options), abortSignal: watch.signal })).stream
+    } catch (error) {
+      if (signal.aborted || !watch.isSent) throw error
+      const sent = Object.keys(options) as OptionalPart[]
+      if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
+      watch.restart()
+    }
+  }
+}
+
+function takenOptions({ request: { model }, options, leftOut }: Turn): ModelOptions {
+  const isTaken = ([name]: [string, unknown]) => !leftOut.has(model, name as OptionalPart)
+  return Object.fromEntries(Object.entries(options).filter(isTaken))
+}
+
+/** The package reports what it left out by itself. */
+function noteUnsupported({ warnings }: StartPart, { request, leftOut }: Turn): void {
+  for (const warning of warnings) if (warning.type === 'unsupported') leftOut.add(request.model, warning.feature)
 }
 
 /** Classifies an error that was thrown or streamed. Throws one from before the request was sent: that is a bug. */

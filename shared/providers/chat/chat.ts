@@ -1,8 +1,9 @@
 import type { ModelOptions } from '../../model-options.ts'
 import type { ProviderType } from '../../provider-types.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
+import type { LeftOut } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { ModelProvider } from '../port.ts'
+import type { HttpsProxy, ModelProvider } from '../port.ts'
 import type { Endpoint } from './exchange.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend, type Send } from './transport.ts'
@@ -15,10 +16,12 @@ export type ChatSettings = {
   apiKey: string | undefined
   limits: ModelLimits
   options: ModelOptions
+  leftOut: LeftOut
   /** Name of the tenant's instance, for messages; `undefined` for the server's own provider. */
   instance: string | undefined
   /** Replaces the provider's own connections; must keep the limit for connecting itself. */
   send: Send | undefined
+  proxy: HttpsProxy | undefined
 }
 
 /**
@@ -26,16 +29,16 @@ export type ChatSettings = {
  * hand, because this format carries most of the traffic and the AI SDK's package for it costs several times as much CPU.
  */
 export function createChatProvider(settings: ChatSettings): ModelProvider {
-  const { type, baseUrl, apiKey = '', limits, options, instance, send } = settings
+  const { type, baseUrl, apiKey = '', limits, options, leftOut, instance, send, proxy } = settings
   const url = chatUrl(type, baseUrl)
   const endpoint: Endpoint = {
     url,
     headers: { ...headersFor(apiKey), ...options.headers },
     limits,
-    send: send ?? createHttpSend(limits),
+    send: send ?? createHttpSend({ connectMs: limits.connectMs, proxy }),
   }
   const quirks: ServerQuirks = { origin: new URL(url).host, sendsReasoning: false, namesStops: false }
-  const toBody = createChatBody({ type, options, quirks })
+  const toBody = createChatBody({ type, options, quirks, leftOut })
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
@@ -43,7 +46,8 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey, instance }
       return {
-        [Symbol.asyncIterator]: () => new ChatTurn({ endpoint, quirks, toBody, call, request, signal, configFailure }),
+        [Symbol.asyncIterator]: () =>
+          new ChatTurn({ endpoint, quirks, leftOut, toBody, call, request, signal, configFailure }),
       }
     },
   }

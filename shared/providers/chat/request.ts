@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../events.ts'
 import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelRequest, StructuredOutput, ToolDefinition } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import { toolParameters } from '../tool-schema.ts'
@@ -25,10 +25,10 @@ export type ServerQuirks = {
   namesStops: boolean
 }
 
-type Target = { type: ProviderType; options: ModelOptions; quirks: ServerQuirks }
+type Target = { type: ProviderType; options: ModelOptions; quirks: ServerQuirks; leftOut: LeftOut }
 
-/** Builds the body of a request as JSON text. */
-export type ChatBody = (request: ModelRequest) => string
+/** Builds the body of a request as JSON text, and names its fields that a server may refuse. */
+export type ChatBody = (request: ModelRequest) => { json: string; optionalParts: readonly OptionalPart[] }
 
 export function createChatBody(target: Target): ChatBody {
   // Cached, because a run sends the same tools and schema in every turn, and they are the largest part of a short request.
@@ -38,19 +38,18 @@ export function createChatBody(target: Target): ChatBody {
   )
   return (request) => {
     const { model, system, tools, output } = request
-    const stop = stopsOf(request, target.quirks)
+    const optional = optionalFields(request, target)
     const conversation = toConversation(request, target.quirks.origin)
     const body = JSON.stringify({
       model,
-      ...(stop.length > 0 && { stop }),
-      ...optionFields(request, target),
+      ...optional,
       messages: system ? [{ role: 'system', content: system }, ...conversation] : conversation,
       stream: true,
-      stream_options: { include_usage: true },
     })
     const format = output ? `,"response_format":${formatJson(output)}` : ''
     const offer = tools.length > 0 ? `,"tools":${toolsJson(tools)}` : ''
-    return `${body.slice(0, -1)}${format}${offer}}`
+    const json = `${body.slice(0, -1)}${format}${offer}}`
+    return { json, optionalParts: Object.keys(optional) as OptionalPart[] }
   }
 }
 
@@ -63,21 +62,39 @@ function cached<T extends object>(toJson: (value: T) => string): (value: T) => s
   }
 }
 
-/** The configured options as fields of the request. Options that the model is known to reject are left out. */
-function optionFields({ model, tools }: ModelRequest, { type, options }: Target): JsonObject {
-  const { max_output_tokens: maxTokens, temperature, reasoning_effort: effort, parallel_tool_calls: parallel } = options
-  const isOpenAi = type === 'openai'
-  const reasoning = isOpenAi && tools.length > 0 && refusesReasoningWithTools(model) ? 'none' : effort
-  return {
-    ...(maxTokens !== undefined && { [isOpenAi ? 'max_completion_tokens' : 'max_tokens']: maxTokens }),
-    ...(temperature !== undefined && !(isOpenAi && isReasoningModel(model)) && { temperature }),
-    ...(reasoning !== undefined && { reasoning_effort: reasoning }),
+/** The fields of the request that some servers refuse: the configured options and the engine's own. */
+function optionalFields(request: ModelRequest, target: Target): Partial<Record<OptionalPart, unknown>> {
+  const { model, tools } = request
+  const { type, options, leftOut } = target
+  const { max_output_tokens: maxTokens, temperature, parallel_tool_calls: parallel } = options
+  const stop = stopsOf(request, target.quirks)
+  const effort = effortOf(request, target)
+  if (temperature !== undefined && isOpenAiReasoning(type, model)) leftOut.add(model, 'temperature')
+  const fields: Partial<Record<OptionalPart, unknown>> = {
+    ...(maxTokens !== undefined && { [limitField(model, target)]: maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(effort !== undefined && { reasoning_effort: effort }),
     ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
+    ...(stop.length > 0 && { stop }),
+    stream_options: { include_usage: true },
   }
+  const names = Object.keys(fields) as OptionalPart[]
+  for (const name of names) if (leftOut.has(model, name)) delete fields[name]
+  return fields
 }
 
+/** The two names of the output limit: the newer one is OpenAI's, and the other one what the copies take. */
+function limitField(model: string, { type, leftOut }: Target): OptionalPart {
+  if (type === 'openai') return leftOut.has(model, 'max_completion_tokens') ? 'max_tokens' : 'max_completion_tokens'
+  return leftOut.has(model, 'max_tokens') ? 'max_completion_tokens' : 'max_tokens'
+}
+
+const effortOf = ({ model, tools }: ModelRequest, { type, options }: Target) =>
+  type === 'openai' && tools.length > 0 && refusesReasoningWithTools(model) ? 'none' : options.reasoning_effort
+
 /** OpenAI's reasoning models reject a temperature. */
-const isReasoningModel = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9])/.test(model)
+const isOpenAiReasoning = (type: ProviderType, model: string) =>
+  type === 'openai' && /(?:^|\/)(?:o\d|gpt-[5-9])/.test(model)
 
 /** The reasoning models of OpenAI and of xAI reject a request with stop sequences. */
 const rejectsStops = (model: string) => /(?:^|\/)(?:o\d|gpt-[5-9]|grok-[3-9])/.test(model)

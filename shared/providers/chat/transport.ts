@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { ConnectionGuard } from '../../net/port.ts'
+import type { HttpsProxy } from '../port.ts'
 
 /** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
 export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
@@ -24,10 +25,15 @@ export type SendResponse = {
 /** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000
 
+type SendOptions = { connectMs: number; guard?: ConnectionGuard; proxy?: HttpsProxy | undefined }
+
 /** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
-export function createHttpSend({ connectMs, guard }: { connectMs: number; guard?: ConnectionGuard }): Send {
+export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
   const pool = { keepAlive: true, timeout: KEEP_ALIVE_MS, ...(guard && { lookup: guard.lookup }) }
-  const agents = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
+  const agents = {
+    http: new HttpAgent(pool),
+    https: new HttpsAgent({ ...pool, ...(proxy && { proxyEnv: proxyEnvOf(proxy) }) }),
+  }
   return async (url, { method, headers, body, signal }) => {
     guard?.checkUrl(url)
     const { promise, resolve, reject } = Promise.withResolvers<SendResponse>()
@@ -48,6 +54,8 @@ export function createHttpSend({ connectMs, guard }: { connectMs: number; guard?
     return promise
   }
 }
+
+const proxyEnvOf = ({ url, except = '' }: HttpsProxy) => ({ HTTPS_PROXY: url, NO_PROXY: except })
 
 /** A socket from the pool is connected already and gets no timer. */
 function limitConnecting(socket: Socket, isTls: boolean, connectMs: number): void {

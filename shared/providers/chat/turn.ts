@@ -1,4 +1,5 @@
 import type { FailedCall } from '../failures/failures.ts'
+import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import { ChatAnswer } from './answer.ts'
 import { ChatExchange, type Endpoint } from './exchange.ts'
@@ -7,6 +8,7 @@ import type { ChatBody, ServerQuirks } from './request.ts'
 export type TurnInput = {
   endpoint: Endpoint
   quirks: ServerQuirks
+  leftOut: LeftOut
   toBody: ChatBody
   call: FailedCall
   request: ModelRequest
@@ -28,6 +30,7 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
   readonly #input: TurnInput
   readonly #answer: ChatAnswer
   #exchange: ChatExchange | undefined
+  #sent: readonly OptionalPart[] = []
   #parts: readonly ModelPart[] = []
   #takenCount = 0
 
@@ -74,14 +77,27 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
     const exchange = (this.#exchange ??= this.#startExchange())
     const result = await exchange.read()
     if (result === undefined) return this.#answer.end()
-    if (!(result instanceof Uint8Array)) return this.#answer.fail(result)
+    if (!(result instanceof Uint8Array)) {
+      if (!this.#canSendAgain(result)) return this.#answer.fail(result)
+      exchange.close()
+      this.#exchange = undefined
+      return []
+    }
     const parts = this.#answer.read(result)
     if (parts.at(-1)?.type === 'finish') exchange.drain()
     return parts
   }
 
+  /** Whether the server refused an option, without which the request can be sent again. */
+  #canSendAgain(failure: Failure): boolean {
+    const { leftOut, request } = this.#input
+    return leftOut.learn(request.model, failure, this.#sent)
+  }
+
   #startExchange(): ChatExchange {
     const { endpoint, call, request, signal, toBody } = this.#input
-    return new ChatExchange({ endpoint, call, body: toBody(request), signal })
+    const { json: body, optionalParts } = toBody(request)
+    this.#sent = optionalParts
+    return new ChatExchange({ endpoint, call, body, signal })
   }
 }

@@ -127,6 +127,12 @@ const CONNECTION_PROBLEMS = [
   },
   { codes: /^(?:ENOTFOUND|EAI_)/, reason: 'dns_error', problem: "'s host was not found: check ", isOfAddress: true },
   {
+    codes: /^ERR_PROXY/,
+    reason: 'proxy_error',
+    problem: ' was not reached through the proxy: check HTTPS_PROXY',
+    isOfAddress: false,
+  },
+  {
     codes: /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)/,
     reason: 'connection_reset',
     problem: ' broke the connection',

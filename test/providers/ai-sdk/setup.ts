@@ -21,7 +21,7 @@ const redirected =
   (input, init) =>
     fetch(typeof input === 'string' ? input.replace('https://api.openai.com/v1', server.url) : input, init)
 
-function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
+export function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
   if (dialect === 'openai') return { type: 'openai', fetch: redirected(server) }
   if (dialect === 'google') return { type: 'google', baseUrl: server.googleUrl }
   if (dialect === 'openai behind a gateway') return { type: 'openai', baseUrl: server.url }
