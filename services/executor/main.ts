@@ -42,7 +42,7 @@ await runProcess('cluster', async (config, log) => {
     announce: (runId) => relay.announceStart(runId),
     executors: relay.executors,
   })
-  ops.ready({ redis: () => !relay.readiness().isRedisAway })
+  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
   return {
     ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
     closers: [

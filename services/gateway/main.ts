@@ -46,7 +46,7 @@ await runProcess('cluster', async (config, log) => {
     metrics,
   })
   const drain = () => drainGateway(config.drainMs, { relay, http })
-  ops.ready({ redis: () => !relay.readiness().isRedisAway })
+  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
   return {
     ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [

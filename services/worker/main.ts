@@ -32,7 +32,7 @@ await runProcess('cluster', async (config, log) => {
   const { worker, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
-  ops.ready({ redis: () => !relay.readiness().isRedisAway })
+  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
   return {
     ready: { role: 'worker', id: `wk_${relay.epoch}`, ops_url: ops.url },
     closers: [

@@ -5,14 +5,22 @@ import { createHealth, type Health } from '../health.ts'
 /** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }
 
+/** An argument of a script. */
+export type Argument = string | number | Buffer
+
 /** A process's two connections to Redis: one for commands, one for subscriptions. */
 export interface RedisLink {
   /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
+  /** Subscribes. The subscription is made again with each new connection, until `unlisten`. */
   listen(channel: string, onMessage: (message: Buffer) => void): Promise<void>
   unlisten(channel: string): Promise<void>
+  /** Makes all subscriptions again. */
+  listenAgain(): Promise<void>
+  /** Replaces the connection for subscriptions: the present one hangs. */
+  reconnectListener(): void
   /** Throws `unavailable` within a second when Redis is unreachable. */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>
+  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>
   /** For how long Redis has not answered; 0 while it answers. */
   awayMs(): number
   close(): Promise<void>
@@ -26,6 +34,7 @@ const OPTIONS: RedisOptions = {
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
+  autoResubscribe: false,
   maxRetriesPerRequest: 1,
   retryStrategy: (attempt) => Math.min(50 * attempt, 500),
   lazyConnect: true,
@@ -63,22 +72,36 @@ function connect(url: string): Redis {
   return client
 }
 
-function createSubscriptions(listener: Redis, health: Health): Pick<RedisLink, 'listen' | 'unlisten'> {
+type Subscriptions = Pick<RedisLink, 'listen' | 'unlisten' | 'listenAgain' | 'reconnectListener'>
+
+/** ioredis forgets the subscriptions when a connection breaks before they were made again, so they are kept here. */
+function createSubscriptions(listener: Redis, health: Health): Subscriptions {
   const handlers = new Map<string, (message: Buffer) => void>()
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
+  const listenAgain = async () => {
+    if (handlers.size > 0) await tracked(health, listener.subscribe(...handlers.keys()))
+  }
+  listener.on('ready', () => void listenAgain().catch(() => {})) // A process that hears nothing notices it.
   return {
     async listen(channel, onMessage) {
       handlers.set(channel, onMessage)
-      await tracked(health, listener.subscribe(channel))
+      try {
+        await tracked(health, listener.subscribe(channel))
+      } catch (cause) {
+        handlers.delete(channel)
+        throw cause
+      }
     },
     async unlisten(channel) {
       handlers.delete(channel)
       await tracked(health, listener.unsubscribe(channel))
     },
+    listenAgain,
+    reconnectListener: () => listener.disconnect(true),
   }
 }
 
-type Command = (...args: (string | number)[]) => Promise<unknown>
+type Command = (...args: Argument[]) => Promise<unknown>
 
 function createScriptRunner(commands: Redis, health: Health): RedisLink['run'] {
   const defined = new Map<string, Command>()

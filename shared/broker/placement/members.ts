@@ -13,15 +13,19 @@ export type Member = MemberFields & { epoch: number; expiresInMs: number }
 
 /**
  * The result of renewing a lease. `evicted`: another process has removed this one; `redis_emptied`: Redis had lost all its
- * keys, and this process is registered again under its old epoch.
+ * keys, and this process is registered again under its old epoch; `unheard`: the lease was not renewed, because nobody subscribes
+ * to the channel of the probe.
  */
-export type Renewal = 'renewed' | 'evicted' | 'redis_emptied'
+export type Renewal = 'renewed' | 'evicted' | 'redis_emptied' | 'unheard'
+
+/** A message that a process sends to its own channel with each renewal: one that hears nothing must not stay a member. */
+export type Probe = { channel: string; message: Buffer }
 
 /** The members of the cluster, with leases that expire by Redis's clock. */
 export interface Members {
   /** Registers this process. Returns its epoch, which is higher than all earlier ones. */
   join(fields: MemberFields): Promise<number>
-  renew(epoch: number, fields: MemberFields): Promise<Renewal>
+  renew(epoch: number, fields: MemberFields, probe: Probe): Promise<Renewal>
   leave(epoch: number): Promise<void>
   list(): Promise<Member[]>
   /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */

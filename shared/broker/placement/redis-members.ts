@@ -31,7 +31,8 @@ const JOIN: Script = {
 const RENEW: Script = {
   name: 'aeRenew',
   keys: 3,
-  lua: `${NOW}
+  lua: `if redis.call('PUBLISH', ARGV[5], ARGV[6]) == 0 then return { 'unheard', ARGV[4] } end
+    ${NOW}
     local isEmptied = redis.call('GET', KEYS[3]) ~= ARGV[4]
     if isEmptied then
       redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]) or t[1]))
@@ -76,8 +77,8 @@ export function createRedisMembers(link: Pick<RedisLink, 'run'>): Members {
       boot = marker
       return epoch
     },
-    async renew(epoch, fields) {
-      const args = [epoch, LEASE_MS, JSON.stringify(fields), boot]
+    async renew(epoch, fields, { channel, message }) {
+      const args = [epoch, LEASE_MS, JSON.stringify(fields), boot, channel, message]
       const [outcome, marker] = (await link.run(RENEW, [MEMBERS, EPOCH, BOOT], args)) as [Renewal, string]
       boot = marker
       return outcome

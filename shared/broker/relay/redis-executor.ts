@@ -63,7 +63,11 @@ export class ExecutorRelay {
   }
 
   readiness(): Readiness {
-    return { isRedisAway: this.#link.awayMs() > 0, isDraining: this.#executor.isDraining() }
+    return {
+      isRedisAway: this.#link.awayMs() > 0,
+      isMember: this.#deps.lease.isHeld(),
+      isDraining: this.#executor.isDraining(),
+    }
   }
 
   /** Takes no further work, lets runs end for `graceMs`, and delivers their last frames. */

@@ -26,13 +26,14 @@ export type GatewayRelayDeps = {
   jobs?: QueuedRunSource | undefined
 }
 
-/** Tells a load balancer whether the process can serve requests. */
-export type Readiness = { isRedisAway: boolean; isDraining: boolean }
+/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
+export type Readiness = { isRedisAway: boolean; isMember: boolean; isDraining: boolean }
 
 /** A gateway of the cluster: the broker that its routes call, over Redis. */
 export class GatewayRelay {
   readonly #link: RedisLink
   readonly #pid: number
+  readonly #lease = new Lease()
   readonly #broker: RedisBroker
   readonly #membership: RedisMembership
   #isDraining = false
@@ -41,9 +42,8 @@ export class GatewayRelay {
   constructor(link: RedisLink, { pid, log, metrics, jobs }: GatewayRelayDeps) {
     this.#link = link
     this.#pid = pid
-    const lease = new Lease()
-    const transport = this.#createTransport(lease, metrics)
-    this.#membership = this.#createMembership(transport, lease, log)
+    const transport = this.#createTransport(metrics)
+    this.#membership = this.#createMembership(transport, log)
     this.#broker = new RedisBroker({
       transport,
       membership: this.#membership,
@@ -76,7 +76,7 @@ export class GatewayRelay {
   }
 
   readiness(): Readiness {
-    return { isRedisAway: this.#link.awayMs() > 0, isDraining: this.#isDraining }
+    return { isRedisAway: this.#link.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
   }
 
   /**
@@ -96,9 +96,9 @@ export class GatewayRelay {
     await this.#membership.stop()
   }
 
-  #createTransport(lease: Lease, metrics: Metrics): RedisTransport {
+  #createTransport(metrics: Metrics): RedisTransport {
     return new RedisTransport(
-      { role: 'gateway', link: this.#link, lease, metrics },
+      { role: 'gateway', link: this.#link, lease: this.#lease, metrics },
       {
         onRecord: (from, received) => this.#broker.onRecord(from, received),
         onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
@@ -106,9 +106,9 @@ export class GatewayRelay {
     )
   }
 
-  #createMembership(transport: RedisTransport, lease: Lease, log: Log): RedisMembership {
+  #createMembership(transport: RedisTransport, log: Log): RedisMembership {
     return new RedisMembership(
-      { transport, members: createRedisMembers(this.#link), lease, log, describe: () => this.#describe() },
+      { transport, members: createRedisMembers(this.#link), lease: this.#lease, log, describe: () => this.#describe() },
       {
         onMembers: (members) => this.#broker.onMembers(members),
         onMemberLost: (epoch) => this.#broker.onMemberLost(epoch),

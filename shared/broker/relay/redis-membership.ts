@@ -18,7 +18,7 @@ export type MembershipHandlers = {
   onMembers(members: readonly Member[]): void
   /** A member has left or was evicted: nothing more will come from it. */
   onMemberLost(epoch: number): void
-  /** This process was evicted: what it owned is lost, or another process's. It gets a new epoch after this call. */
+  /** This process was evicted: what it owned is lost, or another process's. It has a new epoch already, and no lease yet. */
   onEvicted(): void
   /** Redis had lost its keys: those that this process had written must be written again. */
   onRedisEmptied(): void
@@ -67,7 +67,7 @@ export class RedisMembership {
 
   /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
   async start(): Promise<void> {
-    await this.#join()
+    await this.#enter(() => {})
     this.#lastSeenAt = now()
     this.#steadySince = performance.now()
     await this.refreshMembers()
@@ -109,10 +109,18 @@ export class RedisMembership {
     await this.#deps.members.leave(this.epoch).catch(() => {}) // Without Redis the lease runs out by itself.
   }
 
-  async #join(): Promise<void> {
+  /** Joins and subscribes, and only then holds a lease: a process without a subscription must not stay a member. */
+  async #enter(onEntered: () => void): Promise<void> {
     const { transport, members, lease, describe } = this.#deps
     const requestedAt = now()
-    await transport.listen(await members.join(describe()))
+    const epoch = await members.join(describe())
+    try {
+      await transport.enter(epoch)
+    } catch (cause) {
+      await members.leave(epoch).catch(() => {}) // Its lease runs out.
+      throw cause
+    }
+    onEntered()
     this.#renewedAt = requestedAt.monotonic
     lease.renewed(requestedAt)
   }
@@ -148,8 +156,9 @@ export class RedisMembership {
   async #renew(): Promise<void> {
     const { transport, members, lease, describe } = this.#deps
     const requestedAt = now()
-    const outcome = await members.renew(this.epoch, describe())
+    const outcome = await members.renew(this.epoch, describe(), transport.nextProbe())
     if (outcome === 'evicted') return this.#rejoin()
+    if (outcome === 'unheard') return transport.listenAgain() // The next tick renews.
     if (outcome === 'redis_emptied') {
       this.#emptiedAt = requestedAt.monotonic
       this.#handlers.onRedisEmptied()
@@ -163,9 +172,7 @@ export class RedisMembership {
     this.#deps.log.warn('this process was evicted from the cluster; it rejoins under a new epoch', {
       epoch: this.epoch,
     })
-    this.#deps.transport.reset()
-    this.#handlers.onEvicted()
-    await this.#join()
+    await this.#enter(this.#handlers.onEvicted)
   }
 
   async #list(): Promise<void> {

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../metrics.ts'
-import type { Member, MemberFields } from '../placement/members.ts'
+import type { Member, MemberFields, Probe } from '../placement/members.ts'
 import type { Fence } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { acknowledgedPosition, Credit } from './credit.ts'
 import { Outbox } from './outbox.ts'
-import { RECORD, type ReceivedRecord, readMessage } from './records.ts'
+import { packMessage, RECORD, type ReceivedRecord, readMessage } from './records.ts'
 
 type Role = MemberFields['role']
 
 export type TransportDeps = {
   role: Role
-  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'>
+  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'listenAgain' | 'reconnectListener'>
   lease: Pick<Fence, 'isHeld'>
   metrics: Metrics
 }
@@ -24,6 +24,8 @@ export type TransportHandlers = {
 }
 
 const FLUSH_MS = 1_000
+/** Redis may lose single messages. */
+const MAX_UNHEARD_PROBES = 3
 
 /** Sends and receives this process's messages: its own channel, an outbox per receiver, and credit per sender. */
 export class RedisTransport {
@@ -34,6 +36,7 @@ export class RedisTransport {
   readonly #lost = new Set<number>()
   readonly #roles = new Map<number, Role>()
   #epoch = 0
+  #unheardProbes = 0
 
   constructor(deps: TransportDeps, handlers: TransportHandlers) {
     this.#deps = deps
@@ -50,14 +53,34 @@ export class RedisTransport {
     return [...this.#outboxes.keys()]
   }
 
-  /** Subscribes to the channel of this epoch, and leaves the channel of the epoch before. */
-  async listen(epoch: number): Promise<void> {
+  /** Subscribes to the channel of this epoch, and then takes it: this process is a new sender and a new receiver to all others. */
+  async enter(epoch: number): Promise<void> {
     const { link, role } = this.#deps
     const old = this.#epoch
+    await link.listen(channelOf(role, epoch), (message) => {
+      if (this.#epoch === epoch) this.#receive(message)
+    })
     this.#epoch = epoch
-    if (old > 0) this.reset() // Outboxes that were created since the eviction send under the old epoch.
-    await link.listen(channelOf(role, epoch), (message) => this.#receive(message))
-    if (old > 0) await link.unlisten(channelOf(role, old))
+    this.#unheardProbes = 0
+    for (const outbox of this.#outboxes.values()) outbox.close()
+    this.#outboxes.clear()
+    this.#credit.clear()
+    if (old > 0) link.unlisten(channelOf(role, old)).catch(() => {}) // Nothing is received under the old epoch any more.
+  }
+
+  /** The next probe of this process's own channel. A connection that has lost several in a row is replaced. */
+  nextProbe(): Probe {
+    const { link, role } = this.#deps
+    if (++this.#unheardProbes > MAX_UNHEARD_PROBES) {
+      this.#unheardProbes = 0
+      link.reconnectListener()
+    }
+    return { channel: channelOf(role, this.#epoch), message: packMessage(this.#epoch, 0, []) }
+  }
+
+  /** Makes the subscription again, which Redis does not have. */
+  async listenAgain(): Promise<void> {
+    await this.#deps.link.listenAgain()
   }
 
   /** The outbox to the process of this epoch; created at the first call. */
@@ -109,13 +132,6 @@ export class RedisTransport {
     return this.#lost.has(epoch)
   }
 
-  /** Closes all outboxes. Under its next epoch this process is a new sender and a new receiver to all others. */
-  reset(): void {
-    for (const outbox of this.#outboxes.values()) outbox.close()
-    this.#outboxes.clear()
-    this.#credit.clear()
-  }
-
   /** Resolves when all outboxes are idle, or after a second. */
   async flush(): Promise<void> {
     const until = performance.now() + FLUSH_MS
@@ -125,6 +141,10 @@ export class RedisTransport {
   #receive(message: Buffer): void {
     const records: ReceivedRecord[] = []
     const { epoch, position } = readMessage(message, (received) => records.push(received))
+    if (epoch === this.#epoch) {
+      this.#unheardProbes = 0
+      return
+    }
     if (this.#lost.has(epoch)) return this.#countDropped(records)
     const isBeat = records.some(({ type }) => type === RECORD.beat)
     const ack = this.#credit.received(epoch, { position, isBeat })

@@ -81,7 +81,11 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   readiness(): Readiness {
-    return { isRedisAway: this.#link.awayMs() > 0, isDraining: this.#worker.isDraining() }
+    return {
+      isRedisAway: this.#link.awayMs() > 0,
+      isMember: this.#deps.lease.isHeld(),
+      isDraining: this.#worker.isDraining(),
+    }
   }
 
   /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */

@@ -1,17 +1,19 @@
 import { expect } from 'chai'
-import type { MemberFields } from '../../../shared/broker/placement/members.ts'
+import type { MemberFields, Probe } from '../../../shared/broker/placement/members.ts'
 import { createRedisMembers } from '../../../shared/broker/placement/redis-members.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/broker/redis-link.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const WORKER: MemberFields = { role: 'worker', state: 'active', load: 3, pid: 1 }
+const PROBE: Probe = { channel: 'ae:wk:1', message: Buffer.from('probe') }
 
 describe('members in Redis', () => {
   const redis = useRedis()
   let link: RedisLink
   beforeEach(async () => {
     link = await openRedisLink(redis.url)
+    await link.listen(PROBE.channel, () => {})
   })
   afterEach(() => link.close())
 
@@ -29,21 +31,32 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     expect(await members.expire(epoch)).to.equal(false)
-    expect(await members.renew(epoch, { ...WORKER, load: 9 })).to.equal('renewed')
+    expect(await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)).to.equal('renewed')
     const client = redis.connect()
     const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
     await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: 0 }))
     expect(await members.expire(epoch)).to.equal(true)
-    expect(await members.renew(epoch, WORKER)).to.equal('evicted')
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('evicted')
     expect(await members.list()).to.deep.equal([])
+  })
+
+  it('a lease is not renewed while nobody subscribes to the channel of the probe, and is renewed again afterwards', async () => {
+    const members = createRedisMembers(link)
+    const epoch = await members.join(WORKER)
+    const before = await redis.connect().hget('ae:members', String(epoch))
+    await link.unlisten(PROBE.channel)
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('unheard')
+    expect(await redis.connect().hget('ae:members', String(epoch))).to.equal(before)
+    await link.listen(PROBE.channel, () => {})
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
   })
 
   it('after an empty restart of Redis a member is registered again under its old epoch, and new epochs are still higher', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await redis.connect().flushall()
-    expect(await members.renew(epoch, WORKER)).to.equal('redis_emptied')
-    expect(await members.renew(epoch, WORKER)).to.equal('renewed')
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('redis_emptied')
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
     expect(await createRedisMembers(link).join(WORKER)).to.be.greaterThan(epoch)
   })
 
@@ -54,7 +67,7 @@ describe('members in Redis', () => {
     expect(await second.isBootMarkerCurrent()).to.equal(true)
     await redis.connect().flushall()
     expect(await first.isBootMarkerCurrent()).to.equal(false)
-    await first.renew(epoch, WORKER)
+    await first.renew(epoch, WORKER, PROBE)
     expect(await first.isBootMarkerCurrent()).to.equal(true)
     expect(await second.isBootMarkerCurrent()).to.equal(false)
   })
@@ -72,7 +85,7 @@ describe('members in Redis', () => {
     const client = redis.connect()
     const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
     await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: entry.until_ms - 3_000 }))
-    await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 })
+    await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 }, PROBE)
     const [member] = await members.list()
     expect(member).to.include({ epoch, state: 'draining', load: 9 })
     expect(member?.expiresInMs).to.be.within(3_000, 4_000)

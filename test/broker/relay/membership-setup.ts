@@ -41,6 +41,8 @@ export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', mem
     },
     listen: async (channel: string) => void calls.push(`listen ${channel}`),
     unlisten: async (channel: string) => void calls.push(`unlisten ${channel}`),
+    listenAgain: async () => void calls.push('listen again'),
+    reconnectListener: () => void calls.push('reconnect'),
   }
   const transport = new RedisTransport(
     { role: 'worker', link, lease, metrics: NO_METRICS },

@@ -44,7 +44,7 @@ describe('executors of the relay', () => {
     await Promise.all([late, idle, member].map((each) => each.drain(0)))
     await until(() => !executors.hasAny(), { what: 'no executor to take new work' })
     expect(await executors.isAlive(member.epoch)).to.equal(true)
-    expect(member.readiness()).to.deep.equal({ isRedisAway: false, isDraining: true })
+    expect(member.readiness()).to.deep.equal({ isRedisAway: false, isMember: true, isDraining: true })
   })
 
   it('a run ends with worker_draining when its executor drains, and the frame is delivered', async () => {

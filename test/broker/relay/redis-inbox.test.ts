@@ -54,6 +54,8 @@ async function setUp() {
           deliver = onMessage
         },
         unlisten: async () => {},
+        listenAgain: async () => {},
+        reconnectListener: () => {},
       },
     },
     { onRecord: (from, received) => redisInbox.onRecord(from, received), onUndelivered: () => {} },
@@ -66,7 +68,7 @@ async function setUp() {
     }
     return workerMethods(inbox, sessions, follow)
   })
-  await transport.listen(1)
+  await transport.enter(1)
   let lastId = 0
   const call = (method: string, args: unknown[], flags = 0) => {
     const { promise, resolve } = Promise.withResolvers<[channel: string, answer: unknown]>()

@@ -15,7 +15,7 @@ describe('membership: of this process', () => {
     for (const membership of started.splice(0)) await membership.stop()
   })
 
-  it('an evicted process closes its outboxes, drops what it owned, and joins under a new epoch on a new channel', async () => {
+  it('an evicted process joins under a new epoch on a new channel, closes its outboxes, and then drops what it owned', async () => {
     const over = Promise.withResolvers<void>()
     const outcomes: Renewal[] = ['evicted']
     const { membership, transport, calls, lease } = setUp({
@@ -31,23 +31,56 @@ describe('membership: of this process', () => {
     await over.promise
     expect(calls.filter((call) => !call.startsWith('members'))).to.deep.equal([
       'listen ae:wk:1',
-      'evicted 1',
       'listen ae:wk:2',
       'unlisten ae:wk:1',
+      'evicted 2',
     ])
     expect(membership.epoch).to.equal(2)
     expect(transport.outbox('gateway', 2)).not.to.equal(before)
     expect(lease.isHeld()).to.equal(true)
   })
 
+  it('a process without a subscription subscribes again and does not renew its lease', async () => {
+    const over = Promise.withResolvers<void>()
+    const { membership, calls, lease } = setUp({
+      renew: () => {
+        if (calls.includes('listen again')) over.resolve()
+        return 'unheard'
+      },
+    })
+    await start(membership)
+    const renewed: unknown[] = []
+    lease.renewed = (at) => void renewed.push(at)
+    await over.promise
+    expect(renewed).to.deep.equal([])
+  })
+
+  it('a connection on which three probes in a row were not heard is replaced', async () => {
+    const over = Promise.withResolvers<void>()
+    let renewals = 0
+    const { membership, calls } = setUp({
+      renew: () => {
+        renewals++
+        if (calls.includes('reconnect')) over.resolve()
+        return 'renewed'
+      },
+    })
+    await start(membership)
+    await over.promise
+    expect(renewals).to.equal(4)
+  })
+
   it('a renewal sends the frames that were held back while the lease was not held', async () => {
-    const { membership, transport, calls } = setUp({ times: { tickMs: 60_000 } })
+    const { membership, transport, calls, lease } = setUp({ times: { tickMs: 60_000 } })
+    await start(membership)
+    const { isHeld } = lease
+    lease.isHeld = () => false
     const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     journal.append({ type: 'text_delta', text: 'hi' })
     await new Promise(setImmediate)
-    await start(membership)
     expect(calls).not.to.include('publish ae:gw:2')
+    lease.isHeld = isHeld
     await membership.announce()
     expect(calls).to.include('publish ae:gw:2')
   })

@@ -40,6 +40,8 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
           receive = onMessage
         },
         unlisten: async () => {},
+        listenAgain: async () => {},
+        reconnectListener: () => {},
       },
     },
     {
@@ -47,7 +49,7 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
       onUndelivered: (epoch) => undelivered.push(epoch),
     },
   )
-  await transport.listen(1)
+  await transport.enter(1)
   return { transport, lease, sent, received, undelivered, counted, receive: (message: Buffer) => receive(message) }
 }
 
@@ -140,8 +142,7 @@ describe('transport', () => {
     const { transport, sent } = await setUp()
     const first = transport.outbox('gateway', 2)
     expect(transport.outbox('gateway', 2)).to.equal(first)
-    transport.reset()
-    await transport.listen(5)
+    await transport.enter(5)
     expect(transport.receivers).to.deep.equal([])
     transport.outbox('gateway', 2).send(record(RECORD.reply))
     await turns()
@@ -150,9 +151,8 @@ describe('transport', () => {
 
   it('an outbox that was created between an eviction and the new epoch does not keep the old epoch', async () => {
     const { transport, sent } = await setUp()
-    transport.reset()
     const early = transport.outbox('gateway', 2)
-    await transport.listen(5)
+    await transport.enter(5)
     expect(transport.outbox('gateway', 2)).not.to.equal(early)
     transport.outbox('gateway', 2).send(record(RECORD.reply))
     await turns()
