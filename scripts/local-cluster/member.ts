@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Child, spawnChild } from '../local-services/child.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
-import type { Program } from './supervisor.ts'
+import type { StagedProgram } from './supervisor.ts'
 
 export type Role = 'gateway' | 'worker' | 'executor'
 
@@ -17,8 +17,8 @@ const POLL_EVERY_MS = 25
 const ANSWER_WITHIN_MS = 1_000
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Describes a process of the product. It is ready when its `/readyz` answers 200. */
-export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>): Program<Member> {
+/** Describes a process of the product. It is ready when its `/readyz` answers 200: a gateway needs a worker for that. */
+export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>): StagedProgram<Member> {
   const { name, role, port, opsPort } = slot
   const own = {
     ...env,
@@ -29,6 +29,7 @@ export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>)
   const args = [...NODE_FLAGS, `${ROOT}services/${role}/main.ts`]
   return {
     name,
+    stage: role === 'gateway' ? 2 : 1,
     spawn: () => spawnChild({ name, command: process.execPath, args, env: own }),
     async ready(child) {
       const deadline = performance.now() + READY_WITHIN_MS

@@ -9,6 +9,8 @@ export type Program<Member> = {
   ready(child: Child): Promise<Member>
 }
 
+export type StagedProgram<Member> = Program<Member> & { stage?: 1 | 2 }
+
 export type SupervisorOptions<Member> = {
   say: (line: string) => void
   restarts: boolean
@@ -57,10 +59,16 @@ export class Supervisor<Member> {
     return this.#order.flatMap((name) => this.#members.get(name) ?? [])
   }
 
-  /** Resolves when all are ready. Throws `StartFailure` for the first that fails; the caller then stops the others with `stop`. */
-  async start(programs: readonly Program<Member>[]): Promise<void> {
+  /**
+   * Resolves when all are ready. Those of the first stage are ready before those of the second start. Throws `StartFailure` for the
+   * first that fails; the caller then stops the others with `stop`.
+   */
+  async start(programs: readonly StagedProgram<Member>[]): Promise<void> {
     this.#order.push(...programs.map(({ name }) => name))
-    await Promise.all(programs.map((program) => this.#startFirst(program)))
+    for (const stage of [1, 2]) {
+      const staged = programs.filter((program) => (program.stage ?? 1) === stage)
+      await Promise.all(staged.map((program) => this.#startFirst(program)))
+    }
   }
 
   /** Sends SIGTERM to all processes, and SIGKILL to those that are still running after `withinMs`. */

@@ -7,6 +7,7 @@ import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { openFlows } from '../wiring/flows.ts'
 import { runProcess } from '../wiring/process.ts'
@@ -42,7 +43,7 @@ await runProcess('cluster', async (config, log) => {
     announce: (runId) => relay.announceStart(runId),
     executors: relay.executors,
   })
-  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
+  ops.ready(clusterChecks(() => relay.readiness()))
   return {
     ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
     closers: [

@@ -4,6 +4,7 @@ import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openRunSource } from '../wiring/run-source.ts'
@@ -46,7 +47,7 @@ await runProcess('cluster', async (config, log) => {
     metrics,
   })
   const drain = () => drainGateway(config.drainMs, { relay, http })
-  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
+  void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness())))
   return {
     ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [

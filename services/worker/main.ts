@@ -5,6 +5,7 @@ import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createRedisConfigBell } from '../wiring/config-bell.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { runProcess } from '../wiring/process.ts'
@@ -32,7 +33,7 @@ await runProcess('cluster', async (config, log) => {
   const { worker, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
-  ops.ready({ redis: () => !relay.readiness().isRedisAway, membership: () => relay.readiness().isMember })
+  ops.ready(clusterChecks(() => relay.readiness()))
   return {
     ready: { role: 'worker', id: `wk_${relay.epoch}`, ops_url: ops.url },
     closers: [

@@ -172,6 +172,17 @@ describe('the ops listeners of a cluster', () => {
     await all(200)
   })
 
+  it('a gateway is starting until it knows a worker, and stays ready when the worker leaves', async () => {
+    const env = { REDIS_URL: redis.url }
+    const { opsUrl } = await start('gateway', env)
+    const starting = { status: 'unavailable', failing: ['starting'] }
+    expect(await answerWith(503, `${opsUrl}/readyz`)).to.deep.equal(starting)
+    const { child } = await start('worker', env)
+    await answerWith(200, `${opsUrl}/readyz`)
+    await child.end()
+    expect((await fetch(`${opsUrl}/readyz`)).status).to.equal(200)
+  })
+
   it('each process counts its own part of a run', async () => {
     const env = { REDIS_URL: redis.url }
     const worker = await start('worker', env)

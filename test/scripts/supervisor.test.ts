@@ -56,6 +56,30 @@ describe('the supervisor of a cluster', () => {
 
   const delaysOf = (lines: string[]) => lines.map((line) => Number(/in ([\d.]+) s/.exec(line)?.[1]))
 
+  it('D1.1: programs of the second stage start when those of the first are ready, and the members keep the order of the programs', async () => {
+    const { supervisor } = open()
+    const events: string[] = []
+    const recorded = (name: string, stage: 1 | 2) => {
+      const { spawn, ready } = program(name, RUNS)
+      return {
+        name,
+        stage,
+        spawn: () => {
+          events.push(`${name} starts`)
+          return spawn()
+        },
+        ready: async (child: Awaited<ReturnType<typeof spawnChild>>) => {
+          const member = await ready(child)
+          events.push(`${name} is ready`)
+          return member
+        },
+      }
+    }
+    await supervisor.start([recorded('gateway', 2), recorded('worker', 1)])
+    expect(events).to.deep.equal(['worker starts', 'worker is ready', 'gateway starts', 'gateway is ready'])
+    expect(supervisor.members.map(({ name }) => name)).to.deep.equal(['gateway', 'worker'])
+  })
+
   it('D1.1: a process that exits is started again, after delays that double up to a maximum while it keeps exiting', async () => {
     const { supervisor, lines } = open()
     await supervisor.start([program('a', EXITS)])

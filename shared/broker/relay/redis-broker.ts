@@ -17,7 +17,7 @@ import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
 import { RelayedStreams } from './relayed-streams.ts'
-import { epochOf, RunCalls } from './run-calls.ts'
+import { createRunId, epochOf, RunCalls } from './run-calls.ts'
 import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
 export type RedisBrokerDeps = {
@@ -120,14 +120,16 @@ export class RedisBroker {
   }
 
   readonly broker: Broker = {
-    createSession: (tenant, id = newId('sess')) =>
-      this.#sessions.create(
+    createSession: async (tenant, id = newId('sess')) => {
+      await this.#findWorkers()
+      return this.#sessions.create(
         { tenant, id },
         {
           create: ({ epoch, token }) => this.#calls.call({ epoch }, 'createSession', [tenant, id, token]),
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
         },
-      ),
+      )
+    },
     getSession: (tenant, id) =>
       this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
     deleteSession: (tenant, id) =>
@@ -164,6 +166,7 @@ export class RedisBroker {
    */
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
     const until = performance.now() + ACCEPT_MS
+    await this.#findWorkers()
     const { customer_id: customer } = request
     const home = customer && this.#workers.ownerOf(`${tenant} ${customer}`)
     let left = [...this.#workers.eligible]
@@ -187,10 +190,15 @@ export class RedisBroker {
     throw refusal
   }
 
+  /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
+  async #findWorkers(): Promise<void> {
+    if (this.#workers.eligible.length > 0 || this.#deps.isRedisUnreachable()) return
+    await this.#deps.membership.refreshMembers()
+  }
+
   #startRunOn(callee: Callee, tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
-    const { epoch } = callee
-    const runId = createRunId(epoch)
-    return this.#open({ tenant, runId, epoch }, (stream) =>
+    const runId = createRunId(callee.epoch)
+    return this.#open({ tenant, runId, epoch: callee.epoch }, (stream) =>
       this.#calls.call(callee, 'startRun', [tenant, runId, request, stream]),
     )
   }
@@ -235,7 +243,4 @@ export class RedisBroker {
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
-
 const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
-
-const createRunId = (epoch: number): string => `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`

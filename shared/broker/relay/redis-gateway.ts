@@ -36,6 +36,7 @@ export class GatewayRelay {
   readonly #lease = new Lease()
   readonly #broker: RedisBroker
   readonly #membership: RedisMembership
+  readonly #firstWorker = Promise.withResolvers<void>()
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
@@ -57,6 +58,11 @@ export class GatewayRelay {
 
   get broker(): Broker {
     return this.#broker.broker
+  }
+
+  /** Resolves when this gateway knows a worker for the first time. */
+  get firstWorker(): Promise<void> {
+    return this.#firstWorker.promise
   }
 
   get executors(): KnownExecutors {
@@ -110,7 +116,10 @@ export class GatewayRelay {
     return new RedisMembership(
       { transport, members: createRedisMembers(this.#link), lease: this.#lease, log, describe: () => this.#describe() },
       {
-        onMembers: (members) => this.#broker.onMembers(members),
+        onMembers: (members) => {
+          this.#broker.onMembers(members)
+          if (members.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
+        },
         onMemberLost: (epoch) => this.#broker.onMemberLost(epoch),
         // The workers have closed the streams to the old epoch.
         onEvicted: () => this.#broker.streams.fail('relay_unavailable'),

@@ -1,3 +1,4 @@
+import { newId } from '../../ids.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { Executors } from '../placement/executors.ts'
 import type { Workers } from '../placement/workers.ts'
@@ -21,6 +22,9 @@ type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
 
 /** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
 export const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
+
+export const createRunId = (epoch: number): string =>
+  `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
 
 /** Calls the worker or executor that has a run. The run of one that is not alive is unknown. */
 export class RunCalls implements ExecutorCalls {

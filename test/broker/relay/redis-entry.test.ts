@@ -64,4 +64,11 @@ describe('entering the cluster over Redis', () => {
     await until(() => worker.readiness().isMember, { what: 'the worker to be a member again' })
     await until(async () => (await statusOfRun(gateway)) === 'done', { what: 'a run to be done' })
   })
+
+  it('a gateway that knows no worker lists the members before it refuses a run or a session', async () => {
+    const [gateway, other] = [await relay.gateway(), await relay.gateway()]
+    await relay.worker()
+    const { session_id: id } = await other.broker.createSession(TENANT)
+    expect([await statusOfRun(gateway), id.slice(0, 5)]).to.deep.equal(['done', 'sess_'])
+  })
 })
