@@ -5,6 +5,7 @@ import { ConfigError } from '../../shared/config/config.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
+import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
@@ -24,21 +25,21 @@ await runProcess('cluster', async (config, log) => {
   const { metrics } = ops
   const store = await openClusterStore(config, log)
   if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
-  const url = config.redisUrl ?? ''
+  const redis = redisOf(config)
   const lease = new Lease()
-  const link = await openRedisLink(url)
+  const link = await openRedisLink(...redis)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
-  const queue = ops.watchQueue(createBullQueue(url))
-  const schedules = createBullSchedules(url)
+  const queue = ops.watchQueue(createBullQueue(...redis))
+  const schedules = createBullSchedules(...redis)
   const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, metrics, log }
   const opened = await openExecutor(config, parts)
   const relay = new ExecutorRelay(link, opened.executor, { pid: process.pid, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())
   await relay.join()
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
-  await opened.start(createBullConsume({ url, onProblem }), {
+  await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem }), {
     epoch: () => relay.epoch,
     announce: (runId) => relay.announceStart(runId),
     executors: relay.executors,

@@ -2,6 +2,7 @@ import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
+import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
@@ -23,10 +24,11 @@ const CLOSE_MS = 5_000
 await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
-  const link = await openRedisLink(config.redisUrl ?? '')
-  const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
+  const redis = redisOf(config)
+  const link = await openRedisLink(...redis)
+  const queue = ops.watchQueue(createBullQueue(...redis))
   const store = await openClusterStore(config, log)
-  const schedules = createBullSchedules(config.redisUrl ?? '')
+  const schedules = createBullSchedules(...redis)
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)

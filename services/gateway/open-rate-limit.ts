@@ -4,6 +4,7 @@ import type { Log } from '../../shared/log.ts'
 import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
+import { redisOf } from '../../shared/redis-place.ts'
 
 type LimiterParts = {
   /** The Redis connection that the process already has, if any. */
@@ -23,9 +24,9 @@ export type OpenedLimiters = {
  * for them.
  */
 export async function openRateLimiters(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiters> {
-  const { rateLimitRpm: perMinute, rateLimitStore, redisUrl = '' } = config
+  const { rateLimitRpm: perMinute, rateLimitStore } = config
   if (perMinute === 0) return { limiter: undefined, tenantLimiter: undefined, close: async () => {} }
-  const own = rateLimitStore === 'redis' && !link ? await openLink(redisUrl) : undefined
+  const own = rateLimitStore === 'redis' && !link ? await openLink(config) : undefined
   const shared = rateLimitStore === 'redis' ? (link ?? own) : undefined
   const create = () => {
     const memory = createMemoryRateLimiter({ perMinute })
@@ -36,7 +37,7 @@ export async function openRateLimiters(config: Config, { link, log }: LimiterPar
 }
 
 /** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */
-async function openLink(url: string): Promise<RedisLink> {
+async function openLink(config: Config): Promise<RedisLink> {
   const { openRedisLink } = await import('../../shared/broker/redis-link.ts')
-  return openRedisLink(url)
+  return openRedisLink(...redisOf(config))
 }

@@ -5,6 +5,7 @@ import { createHeapGuard, type IsHeapHigh } from '../../shared/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'
+import { redisOf } from '../../shared/redis-place.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { checkHost, hostNames } from '../http/host.ts'
 import { logRequests } from '../http/request-log.ts'
@@ -18,7 +19,7 @@ import { MetricsRegistry } from './registry.ts'
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
-export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl'>
+export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'clusterName'>
 
 export type Ops = {
   url: string
@@ -45,7 +46,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const readiness = createReadiness()
   const metrics = new MetricsRegistry()
   const isHeapHigh = createHeapGuard()
-  const queues = createQueues({ redisUrl: isStandalone ? undefined : config.redisUrl, log })
+  const queues = createQueues({ redis: isStandalone ? undefined : redisOf(config), log })
   // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
   const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
   const openApp = async () => {

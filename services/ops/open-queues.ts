@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { Log } from '../../shared/log.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'
+import type { redisOf } from '../../shared/redis-place.ts'
 
 /** The pages below `/queues`. */
 export type Queues = {
@@ -9,16 +10,18 @@ export type Queues = {
   close(): Promise<void>
 }
 
+type RedisArgs = ReturnType<typeof redisOf>
+
 type Opened = { handle: RequestHandler; close(): Promise<void> }
 
 /**
  * Shows the queues of the cluster in a dashboard, and those of a process without Redis as JSON. They are loaded at the first request,
  * because most processes are never asked.
  */
-export function createQueues({ redisUrl, log }: { redisUrl: string | undefined; log: Log }): Queues {
+export function createQueues({ redis, log }: { redis: RedisArgs | undefined; log: Log }): Queues {
   let watched: QueueMonitor | undefined
   let opened: Promise<Opened> | undefined
-  const open = () => (redisUrl === undefined ? openPage(() => watched) : openDashboard(redisUrl, log))
+  const open = () => (redis === undefined ? openPage(() => watched) : openDashboard(redis, log))
   return {
     async handle(req, res, next) {
       opened ??= open()
@@ -42,12 +45,12 @@ async function openPage(watched: () => QueueMonitor | undefined): Promise<Opened
   return { handle: createRoutes({ '/': { get: createQueuesPage(watched) } }), close: async () => {} }
 }
 
-async function openDashboard(redisUrl: string, log: Log): Promise<Opened> {
+async function openDashboard(redis: RedisArgs, log: Log): Promise<Opened> {
   const [{ openBoardQueues }, { createDashboard }] = await Promise.all([
     import('../../shared/queue/bullmq-board.ts'),
     import('./dashboard.ts'),
   ])
-  const { queues, close } = await openBoardQueues(redisUrl)
+  const { queues, close } = await openBoardQueues(...redis)
   const onProblem = (cause: unknown) => log.warn('the dashboard cannot read the queue', { cause })
   return { handle: createDashboard('/queues', { queues, onProblem }), close }
 }

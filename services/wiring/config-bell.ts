@@ -2,7 +2,7 @@ import type { RedisLink } from '../../shared/broker/redis-link.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ConfigBell } from '../../shared/tenant-config/live-configs.ts'
 
-const CHANNEL = 'ae:config'
+const CHANNEL = 'config'
 
 /** The bell of the cluster: one Redis channel that every process listens on. A lost message is found by the poll. */
 export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'>): ConfigBell => ({

@@ -3,6 +3,7 @@ import { Lease } from '../../shared/broker/placement/lease.ts'
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
+import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
@@ -21,13 +22,14 @@ await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
   const lease = new Lease()
-  const link = await openRedisLink(config.redisUrl ?? '')
+  const redis = redisOf(config)
+  const link = await openRedisLink(...redis)
   const permissions = await openWorkerPermissionStore(link, process.pid)
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
   const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
-  const queue = ops.watchQueue(createBullQueue(config.redisUrl ?? ''))
+  const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }
   const { worker, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })

@@ -1,6 +1,7 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { type RedisOptions as ClientOptions, Redis } from 'ioredis'
 import { AppError } from '../errors.ts'
 import { createHealth, type Health } from '../health.ts'
+import { prefixOf, type RedisOptions } from '../redis-place.ts'
 
 /** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }
@@ -10,6 +11,8 @@ export type Argument = string | number | Buffer
 
 /** A process's two connections to Redis: one for commands, one for subscriptions. */
 export interface RedisLink {
+  /** Begins every key and channel. The methods put it before the names that they are given. */
+  readonly prefix: string
   /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
   /** Subscribes. The subscription is made again with each new connection, until `unlisten`. */
@@ -30,7 +33,7 @@ const COMMAND_MS = 1_000
 const RETRY_SECS = 2
 
 /** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
-const OPTIONS: RedisOptions = {
+const OPTIONS: ClientOptions = {
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
@@ -42,7 +45,8 @@ const OPTIONS: RedisOptions = {
 }
 
 /** Connects. Rejects when Redis does not answer, or would evict keys (`maxmemory-policy` other than `noeviction`). */
-export async function openRedisLink(url: string): Promise<RedisLink> {
+export async function openRedisLink(url: string, options: RedisOptions = {}): Promise<RedisLink> {
+  const prefix = prefixOf(options)
   const commands = connect(url)
   const listener = connect(url)
   const close = async () => {
@@ -58,24 +62,27 @@ export async function openRedisLink(url: string): Promise<RedisLink> {
   }
   const health = createHealth()
   return {
-    publish: (channel, message) => tracked(health, commands.publish(channel, message)),
-    ...createSubscriptions(listener, health),
-    run: createScriptRunner(commands, health),
+    prefix,
+    publish: (channel, message) => tracked(health, commands.publish(prefix + channel, message)),
+    ...createSubscriptions(listener, { prefix, health }),
+    run: createScriptRunner(commands, { prefix, health }),
     awayMs: health.awayMs,
     close,
   }
 }
 
 function connect(url: string): Redis {
-  const client = new Redis(url, OPTIONS as RedisOptions & { replyMapping?: never })
+  const client = new Redis(url, OPTIONS as ClientOptions & { replyMapping?: never })
   client.on('error', () => {}) // Each command reports its own failure, and ioredis reconnects.
   return client
 }
 
+type Scope = { prefix: string; health: Health }
+
 type Subscriptions = Pick<RedisLink, 'listen' | 'unlisten' | 'listenAgain' | 'reconnectListener'>
 
 /** ioredis forgets the subscriptions when a connection breaks before they were made again, so they are kept here. */
-function createSubscriptions(listener: Redis, health: Health): Subscriptions {
+function createSubscriptions(listener: Redis, { prefix, health }: Scope): Subscriptions {
   const handlers = new Map<string, (message: Buffer) => void>()
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
   const listenAgain = async () => {
@@ -83,7 +90,8 @@ function createSubscriptions(listener: Redis, health: Health): Subscriptions {
   }
   listener.on('ready', () => void listenAgain().catch(() => {})) // A process that hears nothing notices it.
   return {
-    async listen(channel, onMessage) {
+    async listen(name, onMessage) {
+      const channel = prefix + name
       handlers.set(channel, onMessage)
       try {
         await tracked(health, listener.subscribe(channel))
@@ -92,7 +100,8 @@ function createSubscriptions(listener: Redis, health: Health): Subscriptions {
         throw cause
       }
     },
-    async unlisten(channel) {
+    async unlisten(name) {
+      const channel = prefix + name
       handlers.delete(channel)
       await tracked(health, listener.unsubscribe(channel))
     },
@@ -103,13 +112,13 @@ function createSubscriptions(listener: Redis, health: Health): Subscriptions {
 
 type Command = (...args: Argument[]) => Promise<unknown>
 
-function createScriptRunner(commands: Redis, health: Health): RedisLink['run'] {
+function createScriptRunner(commands: Redis, { prefix, health }: Scope): RedisLink['run'] {
   const defined = new Map<string, Command>()
   return async (script, keys, args) => {
     const command = defined.get(script.name) ?? define(commands, script)
     defined.set(script.name, command)
     try {
-      return await tracked(health, command(...keys, ...args))
+      return await tracked(health, command(...keys.map((key) => prefix + key), ...args))
     } catch (cause) {
       throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
         retryAfterSecs: RETRY_SECS,

@@ -1,4 +1,5 @@
 import { PROVIDER_NAMES } from '../provider-types.ts'
+import { DEFAULT_CLUSTER_NAME } from '../redis-place.ts'
 import {
   type Field,
   type Form,
@@ -96,6 +97,11 @@ export const FIELDS = {
     "Folder of the tools' workspaces (default: workspaces in DATA_DIR); in the cluster one that all workers share.",
   ),
   redisUrl: field('REDIS_URL', secret(redisUrl, urlPassword), 'Redis that connects the processes of a cluster.'),
+  clusterName: field(
+    'CLUSTER_NAME',
+    or(matching(/^[a-z0-9-]{1,32}$/, '1 to 32 lower-case letters, digits and -'), DEFAULT_CLUSTER_NAME),
+    'Prefix of every Redis key and channel, so that several clusters can share one Redis.',
+  ),
   mongodbUrl: field(
     'MONGODB_URL',
     secret(mongodbUrl, urlPassword),

@@ -1,6 +1,7 @@
 import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
-import { type BullData, closeInTime, PREFIX, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
+import type { RedisOptions } from '../redis-place.ts'
+import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
 import { tickId } from './schedule-times.ts'
@@ -14,6 +15,7 @@ export type BullTimes = {
 
 export type BullConsumeOptions = {
   url: string
+  redis?: RedisOptions
   /** Called when a handler, a renewal or Redis has failed. */
   onProblem(message: string, cause: unknown): void
   times?: BullTimes
@@ -28,7 +30,7 @@ const READY_MS = 1_500
 
 /** Takes jobs from the queue of a kind in Redis. Rejects when Redis does not answer. */
 export const createBullConsume =
-  ({ url, onProblem, times = TIMES }: BullConsumeOptions): Consume =>
+  ({ url, redis = {}, onProblem, times = TIMES }: BullConsumeOptions): Consume =>
   async (kind, handler, { concurrency, onGivenUp }) => {
     const running = new Set<Promise<void>>()
     const handle = async (job: Job, stalled: number) => {
@@ -48,7 +50,7 @@ export const createBullConsume =
       },
       {
         connection: { url, maxRetriesPerRequest: null, retryStrategy }, // A consumer waits for Redis for as long as it takes.
-        prefix: PREFIX,
+        prefix: keyPrefixOf(kind, redis),
         skipVersionCheck: true,
         settings: { repeatStrategy },
         concurrency,

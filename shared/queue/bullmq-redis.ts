@@ -1,10 +1,11 @@
 import { withDeadline } from '../deadline.ts'
+import { prefixOf, type RedisOptions } from '../redis-place.ts'
 import type { TenantId } from '../tenant.ts'
-import type { Timing } from './port.ts'
+import type { JobKind, Timing } from './port.ts'
 import { nextTick } from './schedule-times.ts'
 
-/** The keys of BullMQ begin with `ae:` and the kind of the job. */
-export const PREFIX = 'ae'
+/** The keys of a kind of jobs begin with it. All are on one node of a Redis Cluster, as BullMQ's scripts require. */
+export const keyPrefixOf = (kind: JobKind, options: RedisOptions): string => `${prefixOf(options)}{${kind}}`
 
 /** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
 export type BullData = { tenant: TenantId; name?: string }

@@ -1,14 +1,15 @@
 import type { Queue } from 'bullmq'
+import type { RedisOptions } from '../redis-place.ts'
 import { answered, openQueue } from './bullmq.ts'
 import { type BullData, closeInTime, jobIdOf, patternOf } from './bullmq-redis.ts'
 import type { Schedules, Timing } from './port.ts'
 import { scheduleId } from './schedule-times.ts'
 
 /** Fires schedules by BullMQ's job schedulers: each has one job, that of its next tick. It connects at the first call. */
-export function createBullSchedules(url: string): Schedules {
+export function createBullSchedules(url: string, options: RedisOptions = {}): Schedules {
   let opening: Promise<Queue<BullData>> | undefined
   const open = () => {
-    opening ??= openQueue('schedule', url)
+    opening ??= openQueue('schedule', url, options)
     return opening
   }
   return {

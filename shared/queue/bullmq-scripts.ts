@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq'
-import { type BullData, PREFIX } from './bullmq-redis.ts'
-import type { Job, JobCounts, JobKind } from './port.ts'
+import type { BullData } from './bullmq-redis.ts'
+import type { Job, JobCounts } from './port.ts'
 
 /** BullMQ orders prioritized jobs by priority times this, plus a counter. A smaller priority comes first, and 0 is none. */
 const UNIT = 0x1_0000_0000
@@ -83,20 +83,16 @@ return {
 /** What a job's round is: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
 export type Round = number | 'known' | 'ended'
 
-export async function takeRound(
-  queue: Queue<BullData>,
-  { kind, tenant, id }: Job,
-  maxRound = MAX_ROUND,
-): Promise<Round> {
-  const keys = [`${PREFIX}:fair:${kind}`, ...keysOf(kind, 'prioritized', 'active', 'failed')]
-  const round = Number(await run(queue, 'aeTakeRound', keys, [keyPrefix(kind), id, tenant, maxRound, UNIT]))
+export async function takeRound(queue: Queue<BullData>, { tenant, id }: Job, maxRound = MAX_ROUND): Promise<Round> {
+  const keys = [`${queue.opts.prefix}:fair`, ...keysOf(queue, 'prioritized', 'active', 'failed')]
+  const round = Number(await run(queue, 'aeTakeRound', keys, [queue.toKey(''), id, tenant, maxRound, UNIT]))
   if (round > 0) return round
   return round === 0 ? 'known' : 'ended'
 }
 
-export async function countJobs(queue: Queue<BullData>, kind: JobKind): Promise<JobCounts> {
-  const keys = keysOf(kind, 'wait', 'prioritized', 'active', 'failed')
-  const counts = (await run(queue, 'aeCount', keys, [keyPrefix(kind), LOOKED_AT])) as number[]
+export async function countJobs(queue: Queue<BullData>): Promise<JobCounts> {
+  const keys = keysOf(queue, 'wait', 'prioritized', 'active', 'failed')
+  const counts = (await run(queue, 'aeCount', keys, [queue.toKey(''), LOOKED_AT])) as number[]
   const [waiting = 0, active = 0, failed = 0, oldestWaitingMs = 0] = counts
   return { waiting, active, failed, oldestWaitingMs }
 }
@@ -119,6 +115,4 @@ async function run(
   return client.runCommand(name, [...keys, ...args])
 }
 
-const keyPrefix = (kind: JobKind): string => `${PREFIX}:${kind}:`
-
-const keysOf = (kind: JobKind, ...names: string[]): string[] => names.map((name) => keyPrefix(kind) + name)
+const keysOf = (queue: Queue<BullData>, ...names: string[]): string[] => names.map((name) => queue.toKey(name))

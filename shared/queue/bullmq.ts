@@ -1,7 +1,8 @@
 import type { ConnectionOptions, Queue } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
-import { type BullData, closeInTime, PREFIX, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
+import type { RedisOptions } from '../redis-place.ts'
+import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
 import { countJobs, takeRound } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
 
@@ -21,10 +22,10 @@ const connectionTo = (url: string): ConnectionOptions => ({
 })
 
 /** Adds jobs to the queues of the cluster, one for each kind. It loads BullMQ and connects at the first call. */
-export function createBullQueue(url: string): JobQueue & QueueMonitor {
+export function createBullQueue(url: string, options: RedisOptions = {}): JobQueue & QueueMonitor {
   const queues = new Map<JobKind, Promise<Queue<BullData>>>()
   const queueOf = (kind: JobKind) => {
-    const queue = queues.get(kind) ?? openQueue(kind, url)
+    const queue = queues.get(kind) ?? openQueue(kind, url, options)
     queues.set(kind, queue)
     return queue
   }
@@ -39,7 +40,7 @@ export function createBullQueue(url: string): JobQueue & QueueMonitor {
     },
     async counts(kind) {
       const queue = await queueOf(kind)
-      return answered(countJobs(queue, kind))
+      return answered(countJobs(queue))
     },
     async close() {
       const opened = await Promise.all(queues.values())
@@ -63,11 +64,11 @@ async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
 }
 
 /** Loads BullMQ, and connects without waiting for Redis. */
-export async function openQueue(kind: JobKind, url: string): Promise<Queue<BullData>> {
+export async function openQueue(kind: JobKind, url: string, options: RedisOptions): Promise<Queue<BullData>> {
   const { Queue } = await import('bullmq')
   const queue = new Queue<BullData>(kind, {
     connection: connectionTo(url),
-    prefix: PREFIX,
+    prefix: keyPrefixOf(kind, options),
     skipVersionCheck: true,
     settings: { repeatStrategy },
     streams: { events: { maxLen: 1_000 } },

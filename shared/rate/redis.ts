@@ -52,7 +52,7 @@ export function createRedisRateLimiter(deps: RedisRateLimiterDeps): RateLimiter 
   let isAway = false
 
   async function ask(key: string): Promise<Taken> {
-    const answer = await withDeadline(run(TAKE, [`ae:rate:${key}`], [perMinute, windowMs]), ANSWER_MS, noAnswer)
+    const answer = await withDeadline(run(TAKE, [`rate:${key}`], [perMinute, windowMs]), ANSWER_MS, noAnswer)
     const [isAllowed, count, oldestMs] = answer as [number, number, number]
     if (isAway) log.info('Redis answers again: the rate limit is counted across gateways')
     isAway = false

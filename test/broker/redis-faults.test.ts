@@ -36,7 +36,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
 
   /** Removes the gateway from the members, as another process does that finds its lease run out. */
   async function evict(gateway: Gateway): Promise<void> {
-    await redis.connect().hdel('ae:members', String(gateway.epoch))
+    await redis.connect().hdel('ae:{members}', String(gateway.epoch))
   }
 
   it('while sessions are claimed again after an empty restart of Redis, no live session is 404 or created a second time', async () => {

@@ -195,7 +195,7 @@ export class World implements AsyncDisposable {
   }
 
   async #readMembers(): Promise<{ epoch: number; pid: number }[]> {
-    const entries = await this.withRedis((redis) => redis.hgetall('ae:members'))
+    const entries = await this.withRedis((redis) => redis.hgetall('ae:{members}'))
     return Object.entries(entries).map(([epoch, text]) => {
       const { fields } = JSON.parse(text) as { fields: string }
       return { epoch: Number(epoch), pid: (JSON.parse(fields) as { pid: number }).pid }

@@ -43,7 +43,7 @@ describe('the executor process', () => {
     await until(isReady, { what: 'the executor to be ready' })
     const client = redis.connect()
     const epoch = ready.id.slice('ex_'.length)
-    expect(await client.hget('ae:members', epoch))
+    expect(await client.hget('ae:{members}', epoch))
       .to.include('executor')
       .and.include('active')
     expect(await client.pubsub('CHANNELS', 'ae:ex:*')).to.deep.equal([`ae:ex:${epoch}`])
@@ -51,7 +51,7 @@ describe('the executor process', () => {
     const since = performance.now()
     expect(await child.end()).to.equal(0)
     expect(performance.now() - since).to.be.lessThan(5_000)
-    expect(await client.hexists('ae:members', epoch)).to.equal(0)
+    expect(await client.hexists('ae:{members}', epoch)).to.equal(0)
   })
 
   it('is not ready while Redis is away, and ready again when it is back', async () => {

@@ -22,6 +22,7 @@ const DEFAULTS: OpsConfig = {
   opsToken: undefined,
   allowedHosts: [],
   redisUrl: undefined,
+  clusterName: 'ae',
 }
 
 export const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`

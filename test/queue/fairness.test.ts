@@ -66,7 +66,7 @@ describe('turns of tenants in a queue on Redis', () => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(() => Promise.all(opened.splice(0).map((queue) => queue.close())))
   const open = () => {
-    const queue = new Queue('plan', { connection: { url: redis.url }, prefix: 'ae', skipVersionCheck: true })
+    const queue = new Queue('plan', { connection: { url: redis.url }, prefix: 'ae:{plan}', skipVersionCheck: true })
     opened.push(queue)
     return queue
   }
@@ -83,7 +83,7 @@ describe('turns of tenants in a queue on Redis', () => {
       await queue.add('plan', { tenant }, { jobId: job.id, priority: Number(priority) })
       return Number(priority)
     }
-    const waiting = () => redis.connect().zrange('ae:plan:prioritized', '0', '-1')
+    const waiting = () => redis.connect().zrange('ae:{plan}:plan:prioritized', '0', '-1')
     for (let i = 0; i < 12; i++) await add(A)
     for (let i = 0; i < 8; i++) await queue.remove(jobs.shift()?.id ?? '')
     for (let i = 0; i < 7; i++) await add(A)
@@ -115,9 +115,9 @@ describe('turns of tenants in a queue on Redis', () => {
       const job = newJob(`tenant_${i}` as TenantId)
       await queue.add(job)
       await queue.add(newJob(A))
-      for (const id of await redis.connect().zrange('ae:plan:prioritized', '0', '-1'))
+      for (const id of await redis.connect().zrange('ae:{plan}:plan:prioritized', '0', '-1'))
         await queue.remove({ ...job, id })
     }
-    expect(await redis.connect().hlen('ae:fair:plan')).to.be.at.most(5)
+    expect(await redis.connect().hlen('ae:{plan}:fair')).to.be.at.most(5)
   })
 })

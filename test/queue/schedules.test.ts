@@ -31,7 +31,7 @@ describe('schedules on Redis', () => {
   schedulesContract(async () => [open(), open()])
 
   /** The jobs of the next ticks. Their ids end in their times. */
-  const stored = () => redis.connect().zrange('ae:schedule:delayed', '0', '-1')
+  const stored = () => redis.connect().zrange('ae:{schedule}:schedule:delayed', '0', '-1')
 
   it('a put of the same timing changes nothing, and restores what Redis has lost', async () => {
     const schedules = openSchedules()
@@ -43,7 +43,7 @@ describe('schedules on Redis', () => {
     await redis.connect().flushall()
     await schedules.put(DEFAULT_TENANT, 'daily', { cron: '30 2 * * *', timezone: 'Europe/Berlin' })
     expect(await stored()).to.deep.equal(before)
-    await redis.connect().del('ae:schedule:delayed', `ae:schedule:${before[0]}`)
+    await redis.connect().del('ae:{schedule}:schedule:delayed', `ae:{schedule}:schedule:${before[0]}`)
     await schedules.put(DEFAULT_TENANT, 'daily', { cron: '30 2 * * *', timezone: 'Europe/Berlin' })
     expect(await stored()).to.deep.equal(before)
     await schedules.remove(DEFAULT_TENANT, 'daily')

@@ -9,6 +9,7 @@ import { GatewayRelay, type GatewayRelayDeps } from '../../shared/broker/relay/r
 import { WorkerRelay, type WorkerRelayDeps } from '../../shared/broker/relay/redis-worker.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
+import type { RedisOptions } from '../../shared/redis-place.ts'
 import { createDemoExecutor } from './demo-executor.ts'
 import { createDemoWorker } from './demo-worker.ts'
 
@@ -34,13 +35,13 @@ export type TestRelay = {
   close(): Promise<void>
 }
 
-export function createTestRelay(urlOf: () => string): TestRelay {
+export function createTestRelay(urlOf: () => string, options: RedisOptions = {}): TestRelay {
   const closers: (() => Promise<void>)[] = []
   let pid = 0
   return {
-    async gateway(options = {}) {
-      const link = await openRedisLink(urlOf())
-      const relay = new GatewayRelay(link, { pid: ++pid, log, metrics: NO_METRICS, ...options })
+    async gateway(deps = {}) {
+      const link = await openRedisLink(urlOf(), options)
+      const relay = new GatewayRelay(link, { pid: ++pid, log, metrics: NO_METRICS, ...deps })
       await relay.join()
       closers.push(async () => {
         await relay.stop()
@@ -48,9 +49,9 @@ export function createTestRelay(urlOf: () => string): TestRelay {
       })
       return Object.assign(relay, { link })
     },
-    async worker(options = {}) {
-      const link = await openRedisLink(urlOf())
-      const [worker, relay] = await connectWorker(link, ++pid, options)
+    async worker(parts = {}) {
+      const link = await openRedisLink(urlOf(), options)
+      const [worker, relay] = await connectWorker(link, ++pid, parts)
       await relay.join()
       const leave = async () => {
         await worker.drain(0)
@@ -61,7 +62,7 @@ export function createTestRelay(urlOf: () => string): TestRelay {
       return Object.assign(relay, { worker, link, leave })
     },
     async executor() {
-      const link = await openRedisLink(urlOf())
+      const link = await openRedisLink(urlOf(), options)
       const executor = await createDemoExecutor()
       const relay = new ExecutorRelay(link, executor, { pid: ++pid, lease: new Lease(), log, metrics: NO_METRICS })
       await relay.join()

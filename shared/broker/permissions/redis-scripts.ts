@@ -2,9 +2,9 @@ import type { Script } from '../redis-link.ts'
 
 /**
  * All scripts but READ take three keys:
- * 1. `ae:permissions:<tenant> <scope>`, hash: the requests of a session or one-shot run, decided ones too (id -> entry);
- * 2. `ae:pending:<tenant>`, sorted set: the ids of undecided requests by place (microseconds of Redis's clock, always rising);
- * 3. `ae:asks:<tenant>`, hash: for each undecided request when it expires, and its summary. The summary is text that no script
+ * 1. `permissions:{<tenant>} <scope>`, hash: the requests of a session or one-shot run, decided ones too (id -> entry);
+ * 2. `pending:{<tenant>}`, sorted set: the ids of undecided requests by place (microseconds of Redis's clock, always rising);
+ * 3. `asks:{<tenant>}`, hash: for each undecided request when it expires, and its summary. The summary is text that no script
  *    decodes, since cjson would not encode it again unchanged.
  */
 const DROP = `local function drop(id) redis.call('ZREM', KEYS[2], id) redis.call('HDEL', KEYS[3], id) end`

@@ -29,8 +29,9 @@ export const createRedisPermissionStore = (link: RedisLink): PermissionStore =>
 
 /** Permission requests in Redis, for a worker: it subscribes to a channel of its own for the decisions. */
 export async function openWorkerPermissionStore(link: RedisLink, pid: number): Promise<PermissionStore> {
-  const bell: Bell = { channel: `ae:bell:${pid}:${Date.now().toString(36)}`, waiting: new Map() }
-  await link.listen(bell.channel, (id) => bell.waiting.get(id.toString())?.())
+  const name = `bell:${pid}:${Date.now().toString(36)}`
+  const bell: Bell = { channel: link.prefix + name, waiting: new Map() }
+  await link.listen(name, (id) => bell.waiting.get(id.toString())?.())
   return createStore(link, bell)
 }
 
@@ -116,11 +117,11 @@ async function listPending(
   }
 }
 
-/** Neither id contains a space, so the key is unambiguous. */
-const keyOf = (tenant: TenantId, scopeId: string): string => `ae:permissions:${tenant} ${scopeId}`
+/** Neither id contains a space, so the key is unambiguous. The keys of a tenant are on one node of a Redis Cluster. */
+const keyOf = (tenant: TenantId, scopeId: string): string => `permissions:{${tenant}} ${scopeId}`
 
 const keysOf = (tenant: TenantId, scopeId: string): string[] => [
   keyOf(tenant, scopeId),
-  `ae:pending:${tenant}`,
-  `ae:asks:${tenant}`,
+  `pending:{${tenant}}`,
+  `asks:{${tenant}}`,
 ]

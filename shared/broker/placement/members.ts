@@ -1,8 +1,16 @@
+/**
+ * The versions of messages that this release reads. A release that adds one still sends this one to members that read no other.
+ */
+export const PROTOCOL = { min: 1, max: 1 } as const
+
+export const ROLES = ['gateway', 'worker', 'executor'] as const
+export const STATES = ['active', 'draining'] as const
+
 /** The fields that a process publishes with every renewal of its lease, about once a second. */
 export type MemberFields = {
-  role: 'gateway' | 'worker' | 'executor'
+  role: (typeof ROLES)[number]
   /** A `draining` worker or executor takes no new work; such a worker is not on the ring. */
-  state: 'active' | 'draining'
+  state: (typeof STATES)[number]
   /** Live runs of a worker or executor, open streams of a gateway. */
   load: number
   pid: number
@@ -27,6 +35,7 @@ export interface Members {
   join(fields: MemberFields): Promise<number>
   renew(epoch: number, fields: MemberFields, probe: Probe): Promise<Renewal>
   leave(epoch: number): Promise<void>
+  /** Without the members that this release cannot understand, or that do not understand it. */
   list(): Promise<Member[]>
   /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */
   isMember(epoch: number): Promise<boolean>

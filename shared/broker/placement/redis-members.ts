@@ -1,12 +1,13 @@
+import { isJsonObject, parseJson } from '../../json.ts'
 import type { RedisLink, Script } from '../redis-link.ts'
-import type { Member, MemberFields, Members, Renewal } from './members.ts'
+import { type Member, type MemberFields, type Members, PROTOCOL, type Renewal, ROLES, STATES } from './members.ts'
 
 /** Hash: epoch -> when its lease ends, and the member's fields. */
-const MEMBERS = 'ae:members'
+const MEMBERS = '{members}'
 /** The last epoch that was given out. */
-const EPOCH = 'ae:epoch'
+const EPOCH = '{members}:epoch'
 /** A marker that changes when Redis restarts empty: a member that finds it changed was not evicted, Redis has lost it. */
-const BOOT = 'ae:boot'
+const BOOT = '{members}:boot'
 
 /** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
 const LEASE_MS = 4_000
@@ -68,17 +69,17 @@ const READ_BOOT: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GE
 const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
 
 /** The members of the cluster in one Redis hash. One object per process: it remembers the boot marker. */
-export function createRedisMembers(link: Pick<RedisLink, 'run'>): Members {
+export function createRedisMembers(link: Pick<RedisLink, 'run' | 'prefix'>): Members {
   let boot = ''
   return {
     async join(fields) {
-      const answer = await link.run(JOIN, [MEMBERS, EPOCH, BOOT], [LEASE_MS, JSON.stringify(fields)])
+      const answer = await link.run(JOIN, [MEMBERS, EPOCH, BOOT], [LEASE_MS, packFields(fields)])
       const [epoch, marker] = answer as [number, string]
       boot = marker
       return epoch
     },
     async renew(epoch, fields, { channel, message }) {
-      const args = [epoch, LEASE_MS, JSON.stringify(fields), boot, channel, message]
+      const args = [epoch, LEASE_MS, packFields(fields), boot, link.prefix + channel, message]
       const [outcome, marker] = (await link.run(RENEW, [MEMBERS, EPOCH, BOOT], args)) as [Renewal, string]
       boot = marker
       return outcome
@@ -96,12 +97,29 @@ export function createRedisMembers(link: Pick<RedisLink, 'run'>): Members {
   }
 }
 
-/** `entries` is a hash as Redis returns it: field, value, field, value. */
+const packFields = (fields: MemberFields): string => JSON.stringify({ protocol: PROTOCOL, ...fields })
+
+/** `entries` is a hash as Redis returns it: field, value, field, value. Another release may have written them. */
 function readMembers(now: number, entries: readonly string[]): Member[] {
   const members: Member[] = []
   for (let i = 0; i + 1 < entries.length; i += 2) {
-    const { until_ms, fields } = JSON.parse(entries[i + 1] ?? '') as { until_ms: number; fields: string }
-    members.push({ ...(JSON.parse(fields) as MemberFields), epoch: Number(entries[i]), expiresInMs: until_ms - now })
+    const entry = parseJson(entries[i + 1] ?? '')
+    if (!isJsonObject(entry)) continue
+    const fields = readFields(parseJson(String(entry['fields'])))
+    if (fields) members.push({ ...fields, epoch: Number(entries[i]), expiresInMs: Number(entry['until_ms']) - now })
   }
   return members
 }
+
+/** `undefined` for a role or state that this release does not know, and for a process that speaks no version that it speaks. */
+function readFields(fields: unknown): MemberFields | undefined {
+  if (!isJsonObject(fields)) return undefined
+  const { role, state, load, pid, protocol } = fields
+  const knownRole = ROLES.find((known) => known === role)
+  const knownState = STATES.find((known) => known === state)
+  if (!knownRole || !knownState || !isCompatible(protocol)) return undefined
+  return { role: knownRole, state: knownState, load: Number(load), pid: Number(pid) }
+}
+
+const isCompatible = (protocol: unknown): boolean =>
+  isJsonObject(protocol) && Number(protocol['min']) <= PROTOCOL.max && Number(protocol['max']) >= PROTOCOL.min

@@ -48,7 +48,7 @@ export function createRedisOwners(link: Pick<RedisLink, 'run'>): Owners {
 }
 
 /** Neither id contains a space, so the key is unambiguous. */
-const keyOf = ({ tenant, id }: SessionKey): string => `ae:session:${tenant} ${id}`
+const keyOf = ({ tenant, id }: SessionKey): string => `session:${tenant} ${id}`
 
 const format = ({ epoch, token }: Claim): string => `${epoch} ${token}`
 

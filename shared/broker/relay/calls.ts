@@ -1,5 +1,7 @@
 import { AppError, type ErrorKind, toAppError } from '../../errors.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
 import type { Inbox } from '../port.ts'
+import { MalformedMessage } from './records.ts'
 
 type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
 
@@ -28,7 +30,12 @@ export type ReceivedCall = { method: string; args: unknown[] }
 export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>): string =>
   JSON.stringify({ method, args } satisfies ReceivedCall)
 
-export const readCall = (body: Buffer): ReceivedCall => JSON.parse(body.toString()) as ReceivedCall
+/** Throws `MalformedMessage`. */
+export function readCall(body: Buffer): ReceivedCall {
+  const call = parseJson(body.toString()) as Partial<ReceivedCall> | undefined
+  if (typeof call?.method !== 'string' || !Array.isArray(call.args)) throw new MalformedMessage('the call is malformed')
+  return { method: call.method, args: call.args }
+}
 
 type Answer =
   | { value: unknown }
@@ -54,9 +61,14 @@ async function answerTo(run: () => unknown): Promise<string> {
   }
 }
 
+function readAnswer(body: Buffer): Answer {
+  const answer = parseJson(body.toString())
+  if (isJsonObject(answer) && ('value' in answer || isJsonObject(answer['error']))) return answer as Answer
+  throw new MalformedMessage('the answer is malformed')
+}
+
 /** Returns the answer's value, or throws the refusal it carries. */
-function readAnswer(body: Buffer): unknown {
-  const answer = JSON.parse(body.toString()) as Answer
+function unwrap(answer: Answer): unknown {
   if ('value' in answer) return answer.value
   const { kind, message, ...fields } = answer.error
   throw new AppError(kind, message, fields)
@@ -81,7 +93,7 @@ export type CallRequest = {
 type PendingCall = {
   epoch: number
   hasAlternative: boolean
-  resolve: (body: Buffer) => void
+  resolve: (answer: Answer) => void
   reject: (error: AppError) => void
 }
 
@@ -94,13 +106,13 @@ export class Calls {
   async call({ epoch, send, hasAlternative = false, limits }: CallRequest): Promise<unknown> {
     const { resendMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
     const id = ++this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
     send(id)
     const resend = setInterval(() => send(id), resendMs)
     const deadline = setTimeout(() => reject(unanswered()), deadlineMs)
     try {
-      return readAnswer(await promise)
+      return unwrap(await promise)
     } finally {
       clearInterval(resend)
       clearTimeout(deadline)
@@ -108,9 +120,9 @@ export class Calls {
     }
   }
 
-  /** Settles a call with the answer that was received for it. */
+  /** Settles a call with the answer that was received for it. Throws `MalformedMessage`. */
   settle(id: number, body: Buffer): void {
-    this.#pending.get(id)?.resolve(body)
+    this.#pending.get(id)?.resolve(readAnswer(body))
   }
 
   /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */

@@ -1,3 +1,5 @@
+import { PROTOCOL } from '../placement/members.ts'
+
 /** The record types. The body of a `frames` record is SSE text that is passed through unparsed. */
 export const RECORD = {
   frames: 0,
@@ -40,10 +42,13 @@ export type WireRecord = {
   body: string | Uint8Array
 }
 
+/** A message, call or answer that this process cannot read: it is dropped and counted. */
+export class MalformedMessage extends Error {}
+
 /** The sender's epoch, and how many bytes it has sent to this receiver, this message included: the position that credit counts. */
 export type Head = { epoch: number; position: number }
 
-const HEAD_BYTES = 12
+const HEAD_BYTES = 13
 const RECORD_BYTES = 16
 
 export const record = (
@@ -55,14 +60,15 @@ export const sizeOf = ({ body }: WireRecord): number =>
   RECORD_BYTES + (typeof body === 'string' ? Buffer.byteLength(body) : body.length)
 
 /**
- * Packs a message, little-endian: epoch u32, position f64, then for each record stream u32, seq u32, count u16, type u8, flags u8,
+ * Packs a message, little-endian: version u8, epoch u32, position f64, then for each record stream u32, seq u32, count u16, type u8, flags u8,
  * body length u32, body. Throws `RangeError` for a number that does not fit.
  */
 export function packMessage(epoch: number, sentBefore: number, records: readonly WireRecord[]): Buffer {
   const size = records.reduce((bytes, each) => bytes + sizeOf(each), HEAD_BYTES)
   const message = Buffer.allocUnsafe(size)
-  message.writeUInt32LE(epoch, 0)
-  message.writeDoubleLE(sentBefore + size, 4)
+  message.writeUInt8(PROTOCOL.max, 0)
+  message.writeUInt32LE(epoch, 1)
+  message.writeDoubleLE(sentBefore + size, 5)
   let at = HEAD_BYTES
   for (const each of records) at = packRecord(message, at, each)
   return message
@@ -83,13 +89,16 @@ function packRecord(message: Buffer, at: number, { type, stream, seq, count, fla
 
 export type ReceivedRecord = Omit<WireRecord, 'body' | 'type'> & { type: number; body: Buffer }
 
-/** Reads a message. Bodies are views of it, not copies. Throws `RangeError` for a message that is cut or malformed. */
+/** Reads a message. Bodies are views of it, not copies. Throws `MalformedMessage` for one of another version or that is cut. */
 export function readMessage(message: Buffer, visit: (record: ReceivedRecord) => void): Head {
-  const head = { epoch: message.readUInt32LE(0), position: message.readDoubleLE(4) }
+  if (message.length < HEAD_BYTES) throw new MalformedMessage('the message is shorter than its head')
+  if (message[0] !== PROTOCOL.max) throw new MalformedMessage('the message is of another version')
+  const head = { epoch: message.readUInt32LE(1), position: message.readDoubleLE(5) }
   let at = HEAD_BYTES
   while (at < message.length) {
+    if (at + RECORD_BYTES > message.length) throw new MalformedMessage('the record is shorter than its head')
     const end = at + RECORD_BYTES + message.readUInt32LE(at + 12)
-    if (end > message.length) throw new RangeError('the record is longer than its message')
+    if (end > message.length) throw new MalformedMessage('the record is longer than its message')
     visit({
       stream: message.readUInt32LE(at),
       seq: message.readUInt32LE(at + 4),

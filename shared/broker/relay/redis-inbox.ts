@@ -1,5 +1,12 @@
 import type { FrameCursor, Inbox, RunInbox } from '../port.ts'
-import { AnsweredCalls, type CallArgs, type CallResult, readCall, type WorkerMethod } from './calls.ts'
+import {
+  AnsweredCalls,
+  type CallArgs,
+  type CallResult,
+  type ReceivedCall,
+  readCall,
+  type WorkerMethod,
+} from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
@@ -23,14 +30,13 @@ export class RedisInbox {
 
   onRecord(from: number, received: ReceivedRecord): void {
     const { type, stream, seq } = received
-    if (type === RECORD.call) void this.#answer(from, received)
+    if (type === RECORD.call) void this.#answer(from, received, readCall(received.body))
     if (type === RECORD.resend) this.#transport.outbox('gateway', from).resend(stream, seq)
     if (type === RECORD.readPosition) this.#transport.outbox('gateway', from).confirmRead(stream, seq)
     if (type === RECORD.detach) this.#transport.outbox('gateway', from).detach(stream)
   }
 
-  async #answer(from: number, { stream: id, flags, body }: ReceivedRecord): Promise<void> {
-    const { method, args } = readCall(body)
+  async #answer(from: number, { stream: id, flags }: ReceivedRecord, { method, args }: ReceivedCall): Promise<void> {
     const text = await this.#answered.answer(from, id, () => this.#run(from, method, args))
     const outbox = this.#transport.outbox(flags === BY_WORKER ? 'worker' : 'gateway', from)
     outbox.send(record(RECORD.reply, { stream: id, body: text }))

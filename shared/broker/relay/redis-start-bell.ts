@@ -1,6 +1,6 @@
 import type { RedisLink } from '../redis-link.ts'
 
-const CHANNEL = 'ae:started'
+const CHANNEL = 'started'
 
 /** Tells all gateways that the executor of this epoch has begun a queued run. The message may be lost: waiting gateways also look. */
 export function announceStart(link: Pick<RedisLink, 'publish'>, runId: string, epoch: number): void {

@@ -5,7 +5,7 @@ import type { Fence } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { acknowledgedPosition, Credit } from './credit.ts'
 import { Outbox } from './outbox.ts'
-import { packMessage, RECORD, type ReceivedRecord, readMessage } from './records.ts'
+import { MalformedMessage, packMessage, RECORD, type ReceivedRecord, readMessage } from './records.ts'
 
 type Role = MemberFields['role']
 
@@ -138,7 +138,17 @@ export class RedisTransport {
     while (performance.now() < until && [...this.#outboxes.values()].some((outbox) => outbox.isBusy)) await sleep(5)
   }
 
+  /** Handles a message. Whatever is malformed in it, or comes from a release that this one cannot read, is dropped and counted. */
   #receive(message: Buffer): void {
+    try {
+      this.#handle(message)
+    } catch (cause) {
+      if (!(cause instanceof MalformedMessage)) throw cause
+      this.#deps.metrics.count('messages_dropped')
+    }
+  }
+
+  #handle(message: Buffer): void {
     const records: ReceivedRecord[] = []
     const { epoch, position } = readMessage(message, (received) => records.push(received))
     if (epoch === this.#epoch) {
@@ -172,4 +182,4 @@ export class RedisTransport {
 
 const SHORT: Record<Role, string> = { gateway: 'gw', worker: 'wk', executor: 'ex' }
 
-const channelOf = (role: Role, epoch: number): string => `ae:${SHORT[role]}:${epoch}`
+const channelOf = (role: Role, epoch: number): string => `${SHORT[role]}:${epoch}`

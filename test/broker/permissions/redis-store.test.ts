@@ -41,8 +41,8 @@ describe('permission store in Redis', () => {
     const store = await open()
     for (let i = 0; i < 50; i++) await store.open(newRequest({}, { waitsMs: 0 }))
     const client = redis.connect()
-    expect(await client.zcard(`ae:pending:${DEFAULT_TENANT}`)).to.equal(1)
-    expect(await client.hlen(`ae:asks:${DEFAULT_TENANT}`)).to.equal(1)
+    expect(await client.zcard(`ae:pending:{${DEFAULT_TENANT}}`)).to.equal(1)
+    expect(await client.hlen(`ae:asks:{${DEFAULT_TENANT}}`)).to.equal(1)
   })
 
   it('a decision is announced: the worker does not wait for its next poll', async () => {
@@ -64,7 +64,7 @@ describe('permission store in Redis', () => {
     await worker.open(request)
     const decision = worker.decision(request)
     const channels = (await redis.connect().pubsub('CHANNELS', 'ae:bell:*')) as string[]
-    for (const channel of channels) await links.at(-1)?.unlisten(channel)
+    for (const channel of channels) await links.at(-1)?.unlisten(channel.slice('ae:'.length))
     await (await open()).decide(request, { state: 'denied', reason: 'no' })
     expect(await decision).to.deep.equal({ state: 'denied', reason: 'no' })
   })

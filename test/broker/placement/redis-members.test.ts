@@ -6,7 +6,7 @@ import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const WORKER: MemberFields = { role: 'worker', state: 'active', load: 3, pid: 1 }
-const PROBE: Probe = { channel: 'ae:wk:1', message: Buffer.from('probe') }
+const PROBE: Probe = { channel: 'wk:1', message: Buffer.from('probe') }
 
 describe('members in Redis', () => {
   const redis = useRedis()
@@ -33,8 +33,8 @@ describe('members in Redis', () => {
     expect(await members.expire(epoch)).to.equal(false)
     expect(await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)).to.equal('renewed')
     const client = redis.connect()
-    const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
-    await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: 0 }))
+    const entry = JSON.parse((await client.hget('ae:{members}', String(epoch))) ?? '')
+    await client.hset('ae:{members}', String(epoch), JSON.stringify({ ...entry, until_ms: 0 }))
     expect(await members.expire(epoch)).to.equal(true)
     expect(await members.renew(epoch, WORKER, PROBE)).to.equal('evicted')
     expect(await members.list()).to.deep.equal([])
@@ -43,10 +43,10 @@ describe('members in Redis', () => {
   it('a lease is not renewed while nobody subscribes to the channel of the probe, and is renewed again afterwards', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
-    const before = await redis.connect().hget('ae:members', String(epoch))
+    const before = await redis.connect().hget('ae:{members}', String(epoch))
     await link.unlisten(PROBE.channel)
     expect(await members.renew(epoch, WORKER, PROBE)).to.equal('unheard')
-    expect(await redis.connect().hget('ae:members', String(epoch))).to.equal(before)
+    expect(await redis.connect().hget('ae:{members}', String(epoch))).to.equal(before)
     await link.listen(PROBE.channel, () => {})
     expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
   })
@@ -83,8 +83,8 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     const client = redis.connect()
-    const entry = JSON.parse((await client.hget('ae:members', String(epoch))) ?? '')
-    await client.hset('ae:members', String(epoch), JSON.stringify({ ...entry, until_ms: entry.until_ms - 3_000 }))
+    const entry = JSON.parse((await client.hget('ae:{members}', String(epoch))) ?? '')
+    await client.hset('ae:{members}', String(epoch), JSON.stringify({ ...entry, until_ms: entry.until_ms - 3_000 }))
     await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 }, PROBE)
     const [member] = await members.list()
     expect(member).to.include({ epoch, state: 'draining', load: 9 })

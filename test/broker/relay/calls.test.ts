@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AnsweredCalls, Calls, packCall, readCall } from '../../../shared/broker/relay/calls.ts'
+import { MalformedMessage } from '../../../shared/broker/relay/records.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 
@@ -30,6 +31,18 @@ describe('calls', () => {
   it('returns the value of the called method, and null for one that returns nothing', async () => {
     expect(await callOnce(() => ({ a: [1] }))).to.deep.equal({ a: [1] })
     expect(await callOnce(async () => undefined)).to.equal(null)
+  })
+
+  it('a call or answer that cannot be read is malformed, and an answer that cannot be read does not settle its call', async () => {
+    for (const body of ['', 'no json', '[]', 'null', '{"method":1,"args":[]}', '{"method":"x"}'])
+      expect(() => readCall(Buffer.from(body)), body).to.throw(MalformedMessage)
+    const calls = new Calls()
+    const send = (id: number) => {
+      for (const body of ['', 'null', '[]', '{}', '{"error":1}'])
+        expect(() => calls.settle(id, Buffer.from(body)), body).to.throw(MalformedMessage)
+      calls.settle(id, Buffer.from('{"value":7,"took_ms":1}'))
+    }
+    expect(await calls.call({ epoch: 7, send })).to.equal(7)
   })
 
   it('is sent again until it is answered, and runs once however often it was sent', async () => {

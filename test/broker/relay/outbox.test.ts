@@ -74,11 +74,11 @@ describe('outbox', () => {
     const { outbox, positions, published, publishNext } = setUp()
     outbox.send(record(RECORD.reply, { body: 'four' }))
     await turns()
-    expect([positions, published]).to.deep.equal([[12 + 16 + 4], []])
+    expect([positions, published]).to.deep.equal([[13 + 16 + 4], []])
     await publishNext()
     outbox.send(record(RECORD.reply))
     await turns()
-    expect([positions, published]).to.deep.equal([[32, 32 + 12 + 16], [1]])
+    expect([positions, published]).to.deep.equal([[33, 33 + 13 + 16], [1]])
   })
 
   it('a run waits for its client’s read position, and the heartbeat asks for a report that may have been lost', async () => {
@@ -210,13 +210,13 @@ describe('outbox', () => {
   })
 
   it('without credit no frames are sent; they follow when the receiver acknowledges', async () => {
-    const { outbox, messages, positions, publishNext } = setUp({ maxUnacknowledgedBytes: 28 })
+    const { outbox, messages, positions, publishNext } = setUp({ maxUnacknowledgedBytes: 29 })
     const journal = newJournal()
     outbox.attach(1, journal.follow(0))
     outbox.send(record(RECORD.call))
     await turns()
     await publishNext()
-    expect(positions).to.deep.equal([28])
+    expect(positions).to.deep.equal([29])
     say(journal, 'a') // Exactly the credit is used: frames may still be sent.
     await turns()
     await publishNext()

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import {
   BY_WORKER,
   LAST,
+  MalformedMessage,
   packMessage,
   RECORD,
   type ReceivedRecord,
@@ -40,20 +41,24 @@ describe('records', () => {
     )
   })
 
-  it('a message that was cut is rejected', () => {
-    const message = packMessage(1, 0, [record(RECORD.frames, { body: 'hello' })])
-    for (const length of [0, 5, 13, 20, message.length - 1]) {
-      expect(() => unpack(message.subarray(0, length)), `${length} bytes`).to.throw(RangeError)
-    }
-  })
-
-  it('the bytes of a message are as documented: little-endian, head of 12 bytes, 16 bytes and the body for each record', () => {
+  it('the bytes of a message are as documented: little-endian, head of 13 bytes, 16 bytes and the body for each record', () => {
     const each = { stream: 0x01020304, seq: 0x05060708, count: 0x090a, flags: LAST, body: 'hé' }
     const message = packMessage(0x0b0c0d0e, 100, [record(RECORD.gap, each)])
     const position = Buffer.alloc(8)
-    position.writeDoubleLE(100 + 12 + 16 + 3)
+    position.writeDoubleLE(100 + 13 + 16 + 3)
     expect(message.toString('hex')).to.equal(
-      ['0e0d0c0b', position.toString('hex'), '04030201', '08070605', '0a09', '01', '01', '03000000', '68c3a9'].join(''),
+      [
+        '01',
+        '0e0d0c0b',
+        position.toString('hex'),
+        '04030201',
+        '08070605',
+        '0a09',
+        '01',
+        '01',
+        '03000000',
+        '68c3a9',
+      ].join(''),
     )
   })
 
@@ -89,7 +94,7 @@ describe('records', () => {
 
   it('every field is carried at its maximum', () => {
     const sent = { ...record(RECORD.frames, MAXIMA), type: 0xff as WireRecord['type'] }
-    const { head, records } = unpack(packMessage(0xffffffff, Number.MAX_SAFE_INTEGER - 28, [sent]))
+    const { head, records } = unpack(packMessage(0xffffffff, Number.MAX_SAFE_INTEGER - 29, [sent]))
     expect(head).to.deep.equal({ epoch: 0xffffffff, position: Number.MAX_SAFE_INTEGER })
     expect(records).to.deep.equal([{ ...sent, body: Buffer.alloc(0) }])
   })
@@ -107,13 +112,22 @@ describe('records', () => {
   })
 
   it('a message without records is only its head', () => {
-    expect(unpack(packMessage(3, 8, []))).to.deep.equal({ head: { epoch: 3, position: 20 }, records: [] })
+    expect(unpack(packMessage(3, 8, []))).to.deep.equal({ head: { epoch: 3, position: 21 }, records: [] })
   })
 
   it('a body that claims to be longer than the message is refused, one that ends with it is not', () => {
     const message = packMessage(1, 0, [record(RECORD.frames, { body: 'hello' })])
     expect(unpack(message).records.map(({ body }) => String(body))).to.deep.equal(['hello'])
-    message.writeUInt32LE(6, 12 + 12)
-    expect(() => unpack(message)).to.throw(RangeError, 'longer than its message')
+    message.writeUInt32LE(6, 13 + 12)
+    expect(() => unpack(message)).to.throw(MalformedMessage, 'longer than its message')
+  })
+
+  it('a message that is cut anywhere, or has another version, is malformed', () => {
+    const message = packMessage(1, 0, [record(RECORD.frames, { body: 'hello' })])
+    for (let size = 0; size < message.length; size++) {
+      if (size !== 13) expect(() => unpack(message.subarray(0, size)), String(size)).to.throw(MalformedMessage)
+    }
+    message[0] = 2
+    expect(() => unpack(message)).to.throw(MalformedMessage, 'another version')
   })
 })

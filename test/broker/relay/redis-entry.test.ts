@@ -33,7 +33,7 @@ describe('entering the cluster over Redis', () => {
       failures++
       throw new Error(`no subscription to ${args[0]}`)
     }
-    await redis.connect().hdel('ae:members', String(epoch))
+    await redis.connect().hdel('ae:{members}', String(epoch))
     await until(() => gateway.epoch !== epoch, { what: 'the gateway to enter again' })
     expect([failures, await statusOfRun(gateway)]).to.deep.equal([1, 'done'])
   })
@@ -43,7 +43,7 @@ describe('entering the cluster over Redis', () => {
     const gateway = await relay.gateway()
     const { epoch } = gateway
     const { frames } = await gateway.broker.startRun(TENANT, { prompt: '/sleep 60000' })
-    await redis.connect().hdel('ae:members', String(epoch))
+    await redis.connect().hdel('ae:{members}', String(epoch))
     for await (const chunk of frames) {
       if (Buffer.from(chunk.text).includes('relay_unavailable')) expect(gateway.epoch).not.to.equal(epoch)
     }

@@ -80,7 +80,7 @@ describe('executors of the relay', () => {
     begin(setup, lost)
     const before = member.epoch
     const reading = textOf(await brokers[0].followRun(TENANT, next, 0))
-    await redis.connect().hdel('ae:members', String(before))
+    await redis.connect().hdel('ae:{members}', String(before))
     await until(() => member.epoch !== before && member.epoch > 0, { what: 'the executor to join again' })
     expect(member.executor.liveRuns()).to.equal(0)
     const run = beginRun(member.executor, TENANT, next)
@@ -93,7 +93,7 @@ describe('executors of the relay', () => {
     const { gateways, table } = await open()
     const [gateway] = gateways
     const reading = textOf(await gateway.broker.followRun(TENANT, table.queue(TENANT), 0))
-    const loads = async () => (await redis.connect().hvals('ae:members')).join()
+    const loads = async () => (await redis.connect().hvals('ae:{members}')).join()
     await until(async () => (await loads()).includes('\\"load\\":1'), { what: 'the gateway to publish its load' })
     await gateway.drain({ graceMs: 0, streamsMs: 10 })
     expect(await reading).to.include('"code":"worker_draining"')

@@ -91,7 +91,7 @@ describe('inbox over Redis', () => {
       ['getRun', ['t', 'r'], 'run'],
       ['cancelRun', ['t', 'r'], null],
     ] as const) {
-      expect(await call(method, [...args]), method).to.deep.equal([`ae:gw:${GATEWAY}`, { value }])
+      expect(await call(method, [...args]), method).to.deep.equal([`gw:${GATEWAY}`, { value }])
       expect(calls.splice(0), method).to.deep.equal([[method, ...args]])
     }
   })
@@ -113,7 +113,7 @@ describe('inbox over Redis', () => {
 
   it('a worker’s call is answered on a worker’s channel', async () => {
     const { calls, call } = await setUp()
-    expect(await call('adoptSession', [{ id: 's' }], BY_WORKER)).to.deep.equal([`ae:wk:${GATEWAY}`, { value: null }])
+    expect(await call('adoptSession', [{ id: 's' }], BY_WORKER)).to.deep.equal([`wk:${GATEWAY}`, { value: null }])
     expect(calls).to.deep.equal([['adoptSession', GATEWAY, { id: 's' }]])
   })
 

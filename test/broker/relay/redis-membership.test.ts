@@ -30,9 +30,9 @@ describe('membership: of this process', () => {
     const before = transport.outbox('gateway', 2)
     await over.promise
     expect(calls.filter((call) => !call.startsWith('members'))).to.deep.equal([
-      'listen ae:wk:1',
-      'listen ae:wk:2',
-      'unlisten ae:wk:1',
+      'listen wk:1',
+      'listen wk:2',
+      'unlisten wk:1',
       'evicted 2',
     ])
     expect(membership.epoch).to.equal(2)
@@ -79,10 +79,10 @@ describe('membership: of this process', () => {
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     journal.append({ type: 'text_delta', text: 'hi' })
     await new Promise(setImmediate)
-    expect(calls).not.to.include('publish ae:gw:2')
+    expect(calls).not.to.include('publish gw:2')
     lease.isHeld = isHeld
     await membership.announce()
-    expect(calls).to.include('publish ae:gw:2')
+    expect(calls).to.include('publish gw:2')
   })
 
   it('after Redis has lost its keys the process reports it, and its claims are not rebuilt before the rebuild time', async () => {

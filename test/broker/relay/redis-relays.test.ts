@@ -65,7 +65,7 @@ describe('relays over Redis', () => {
     const draining = await relay.worker()
     expect(draining.readiness()).to.deep.equal({ isRedisAway: false, isMember: true, isDraining: false })
     await draining.drain(0)
-    const entries = await redis.connect().hvals('ae:members')
+    const entries = await redis.connect().hvals('ae:{members}')
     expect(entries.join()).to.include('draining')
     expect(draining.readiness().isDraining).to.equal(true)
   })
@@ -102,7 +102,7 @@ describe('relays over Redis', () => {
     await relay.worker()
     const gateway = await relay.gateway()
     const { runId, frames } = await gateway.broker.startRun(TENANT, { prompt: '/sleep 60000' })
-    await redis.connect().hdel('ae:members', String(gateway.epoch))
+    await redis.connect().hdel('ae:{members}', String(gateway.epoch))
     let text = ''
     for await (const chunk of frames) text += Buffer.from(chunk.text)
     expect(text).to.include('"code":"relay_unavailable"')
@@ -152,7 +152,7 @@ describe('relays over Redis', () => {
       const running = timers()
       await member.stop()
       await until(() => timers() <= running - 2, { what: 'both of its timers to end' })
-      expect(await redis.connect().hlen('ae:members')).to.equal(0)
+      expect(await redis.connect().hlen('ae:{members}')).to.equal(0)
     }
   })
 })

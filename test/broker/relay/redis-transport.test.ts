@@ -72,10 +72,10 @@ describe('transport', () => {
     lease.isHolding = true
     transport.resume()
     await turns()
-    expect(sent).to.deep.equal([{ channel: 'ae:gw:2', epoch: 1, type: RECORD.frames }])
+    expect(sent).to.deep.equal([{ channel: 'gw:2', epoch: 1, type: RECORD.frames }])
     transport.sendBeat()
     await turns()
-    expect(sent.at(-1)).to.include({ channel: 'ae:gw:2', type: RECORD.beat })
+    expect(sent.at(-1)).to.include({ channel: 'gw:2', type: RECORD.beat })
   })
 
   it('a message without a subscriber is reported, with the epoch it was sent to', async () => {
@@ -112,8 +112,8 @@ describe('transport', () => {
       for (const epoch of [2, 3, 9]) receive(packMessage(epoch, 0, [record(RECORD.beat)]))
     }
     await turns()
-    expect(worker.sent.map(({ channel }) => channel)).to.have.members(['ae:wk:2', 'ae:gw:3', 'ae:gw:9'])
-    expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['ae:wk:2', 'ae:wk:3', 'ae:wk:9'])
+    expect(worker.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'gw:3', 'gw:9'])
+    expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'wk:3', 'wk:9'])
     expect(worker.sent.every(({ type }) => type === RECORD.ack)).to.equal(true)
   })
 
@@ -146,7 +146,7 @@ describe('transport', () => {
     expect(transport.receivers).to.deep.equal([])
     transport.outbox('gateway', 2).send(record(RECORD.reply))
     await turns()
-    expect(sent).to.deep.equal([{ channel: 'ae:gw:2', epoch: 5, type: RECORD.reply }])
+    expect(sent).to.deep.equal([{ channel: 'gw:2', epoch: 5, type: RECORD.reply }])
   })
 
   it('an outbox that was created between an eviction and the new epoch does not keep the old epoch', async () => {
