@@ -26,9 +26,8 @@ await runProcess('cluster', async (config, log) => {
   const { metrics, isHeapHigh } = ops
   const redis = redisOf(config)
   const link = await openRedisLink(...redis)
-  const queue = ops.watchQueue(createBullQueue(...redis))
   const store = await openClusterStore(config, log)
-  const schedules = createBullSchedules(...redis)
+  const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)

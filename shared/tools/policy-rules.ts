@@ -1,6 +1,6 @@
 import type { JsonObject } from '../events.ts'
-import { matchesWildcard } from '../wildcard.ts'
 import type { Policy, RuleSubject, Tool } from './port.ts'
+import { matchesWildcard } from './wildcard.ts'
 
 /**
  * Policies by rule (TOOL_PERMISSIONS, PLAN_PERMISSIONS; D1.3). A rule is a tool's name, in which `*` stands for any characters, and

@@ -3,9 +3,9 @@ import type { JsonObject } from '../events.ts'
 import type { Validate } from '../schemas/compile.ts'
 import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
 import { sentenceOf } from '../schemas/problems.ts'
-import { matchesWildcard } from '../wildcard.ts'
 import { createPolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
+import { matchesWildcard } from './wildcard.ts'
 
 /** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
 const BUILT_IN_TOOLS: readonly string[] =

@@ -4,8 +4,8 @@ import { createPolicyRules } from '../../shared/tools/policy-rules.ts'
 import type { Policy, Tool } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
+import { matchesWildcard } from '../../shared/tools/wildcard.ts'
 import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
-import { matchesWildcard } from '../../shared/wildcard.ts'
 import { tool } from '../engine/tool-step-setup.ts'
 
 const BASH = createBashTool()
