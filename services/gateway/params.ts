@@ -70,7 +70,12 @@ export function idempotencyKeyOf(req: Request): string | undefined {
   return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', IDEMPOTENCY_KEY)
 }
 
-const EVENT_ID: ValueForm = { pattern: /^\d{1,15}$/, wanted: 'a whole number' }
+/** A whole number below 2^32, which fits into the messages between processes. */
+const EVENT_ID: ValueForm = {
+  pattern:
+    /^(\d{1,9}|[0-3]\d{9}|4[01]\d{8}|42[0-8]\d{7}|429[0-3]\d{6}|4294[0-8]\d{5}|42949[0-5]\d{4}|429496[0-6]\d{3}|4294967[01]\d{2}|42949672[0-8]\d|429496729[0-5])$/,
+  wanted: 'a whole number below 2^32',
+}
 
 /** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5). */
 export function lastEventId(req: Request): number {

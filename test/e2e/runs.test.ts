@@ -38,7 +38,7 @@ inBothForms('runs', (startProduct) => {
     product.model.answer('hello')
     const stream = await product.run({ prompt: 'hi' })
     await stream.all()
-    for (const id of ['x', '-1', '1.5', ' ']) {
+    for (const id of ['x', '-1', '1.5', ' ', '4294967296', '999999999999999']) {
       const { status } = await product.call(
         'GET',
         `/runs/${stream.runId}/events?last_event_id=${encodeURIComponent(id)}`,

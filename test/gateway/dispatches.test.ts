@@ -136,6 +136,7 @@ describe('the history of the runs of flows', () => {
       [`${path}?speed=101`, '/speed'],
       [`${path}?speed=fast`, '/speed'],
       [`${path}?last_event_id=x`, '/last_event_id'],
+      [`${path}?last_event_id=4294967296`, '/last_event_id'],
     ] as const) {
       const response = await get(query)
       expect(response.status, query).to.equal(400)

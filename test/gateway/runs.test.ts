@@ -75,12 +75,13 @@ describe('the runs', () => {
     await get(`/runs/${RUN_ID}/events`)
     await get(`/runs/${RUN_ID}/events?last_event_id=7`)
     await get(`/runs/${RUN_ID}/events?last_event_id=7`, { 'last-event-id': '0012' })
-    expect(asked).to.deep.equal([0, 7, 12])
+    await get(`/runs/${RUN_ID}/events?last_event_id=4294967295`)
+    expect(asked).to.deep.equal([0, 7, 12, 4_294_967_295])
   })
 
-  it('D4.5: an event id that is not a whole number is 400', async () => {
+  it('D4.5: an event id that is not a whole number below 2^32 is 400', async () => {
     const { get } = await start()
-    for (const id of ['x', '-1', '1.5', '1e3', '', '9'.repeat(16), '1, 2']) {
+    for (const id of ['x', '-1', '1.5', '1e3', '', '9'.repeat(16), '999999999999999', '4294967296', '1, 2']) {
       expect((await get(`/runs/${RUN_ID}/events`, { 'last-event-id': id })).status, `header ${id}`).to.equal(400)
       expect((await get(`/runs/${RUN_ID}/events?last_event_id=${id}`)).status, `query ${id}`).to.equal(400)
     }

@@ -146,19 +146,24 @@ export class Outbox {
     const records = this.#gather()
     if (records.length === 0) return
     this.#isSending = true
-    const message = packMessage(this.#epoch, this.#sentBytes, records)
-    this.#sentBytes += message.length
-    this.#publish(message).then(
+    this.#publishTogether(records).then(
       (subscribers) => {
         this.#isSending = false
         this.#onPublished(subscribers)
         this.#flush()
       },
       () => {
-        // Redis is unreachable. The next heartbeat sends again; the receiver requests the frames that it misses.
+        // Redis is unreachable, or a record did not fit. The next heartbeat sends again; the receiver requests the frames that it misses.
         this.#isSending = false
       },
     )
+  }
+
+  /** Rejects also when a number of a record does not fit into a message: such a record must not end the process. */
+  async #publishTogether(records: readonly WireRecord[]): Promise<number> {
+    const message = packMessage(this.#epoch, this.#sentBytes, records)
+    this.#sentBytes += message.length
+    return this.#publish(message)
   }
 
   /** Takes what the next message carries: all queued records, then frames until the message is full or the credit is used. */

@@ -356,6 +356,22 @@ describe('outbox', () => {
     expect(messages().slice(1)).to.deep.equal([[RECORD.beat, RECORD.frames]])
   })
 
+  it('a record whose number does not fit into a message is dropped with its message, and the next message goes', async () => {
+    const { outbox, sent, messages, publishNext } = setUp()
+    const journal = newJournal()
+    outbox.attach(1, journal.follow(0))
+    say(journal, 'a')
+    outbox.send(record(RECORD.resend, { stream: 1, seq: 2 ** 32 }))
+    await turns()
+    outbox.send(record(RECORD.call))
+    await turns()
+    expect(messages()).to.deep.equal([[RECORD.call]])
+    await publishNext()
+    outbox.resend(1, 0)
+    await turns()
+    expect(framesOf(sent.at(-1))).to.deep.equal([{ stream: 1, seq: 1, count: 1, flags: 0 }])
+  })
+
   it('resume sends what waits', async () => {
     const { outbox, messages, failNext } = setUp()
     outbox.send(record(RECORD.call))
