@@ -1,4 +1,5 @@
 import { createClusterFile } from './local-cluster/cluster-file.ts'
+import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'
 import { readConfig, readOptions } from './local-cluster/options.ts'
 import { slotsOf } from './local-cluster/slots.ts'
@@ -34,7 +35,9 @@ async function run(args: string[]): Promise<void> {
     if (isComplete)
       await file.write(members).catch((cause: unknown) => say(`${file.path} is out of date: ${String(cause)}`))
   }
-  const supervisor = new Supervisor<Member>({ say, restarts, onChange, onRefused: ending.resolve })
+  // Without Redis the lease of the process runs out by itself.
+  const onEnded = (member: Member) => leaveCluster(redis.url, member).catch(() => {})
+  const supervisor = new Supervisor<Member>({ say, restarts, onChange, onEnded, onRefused: ending.resolve })
   const slots = await slotsOf(counts, { port, opsPort })
   const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
   const programs = slots.map((slot) => memberProgram(slot, shared))

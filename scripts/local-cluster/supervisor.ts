@@ -16,6 +16,8 @@ export type SupervisorOptions<Member> = {
   restarts: boolean
   /** Called when a member became ready or ended. The members are in the order of the programs. */
   onChange: (members: readonly Member[]) => Promise<void>
+  /** Called when a member ended, except by `stop`. */
+  onEnded: (member: Member) => Promise<void>
   /** Called when a process refused its configuration, so that restarting it is useless. */
   onRefused: (failure: StartFailure) => void
   delays?: Delays
@@ -93,7 +95,7 @@ export class Supervisor<Member> {
     for (;;) {
       const exit = await child.exited
       this.#children.delete(child)
-      if (this.#members.delete(program.name)) await this.#notifyChange()
+      await this.#removeMember(program.name)
       if (this.#stopping.signal.aborted || !this.#mayRestart(program, child, exit)) return
       if (performance.now() - startedAt >= steadyMs) delayMs = firstMs
       this.#options.say(`${program.name} restarts in ${delayMs / 1000} s.`)
@@ -131,6 +133,14 @@ export class Supervisor<Member> {
     this.#children.add(child)
     if (this.#stopping.signal.aborted) await child.kill('SIGKILL') // `stop` ran while the process was being spawned.
     return child
+  }
+
+  async #removeMember(name: string): Promise<void> {
+    const member = this.#members.get(name)
+    if (!member) return
+    this.#members.delete(name)
+    if (!this.#stopping.signal.aborted) await this.#options.onEnded(member)
+    await this.#notifyChange()
   }
 
   async #notifyChange(): Promise<void> {

@@ -54,7 +54,8 @@ export type RememberedPermission = { session_id: string; tool_name: string; reme
 
 export type RememberedPage = { permissions: RememberedPermission[]; next_cursor: string | null }
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
-export type RunPage = { runs: RunSummary[]; next_cursor: string | null }
+/** `incomplete`: the runs of a worker that did not answer are missing. */
+export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
 export type RunFilter = PageRequest & { status?: RunStatus }
 
 /** One or more whole SSE frames, ready to be written to the client. The last of them has number `lastSeq`. */

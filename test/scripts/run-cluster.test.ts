@@ -3,9 +3,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { Redis } from 'ioredis'
 import type { Member } from '../../scripts/local-cluster/member.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { Child } from '../support/child.ts'
+import { until } from '../support/until.ts'
 
 type ClusterFile = { processes: Member[]; redis_url: string; mongodb_url: string }
 
@@ -16,6 +18,17 @@ const isAlive = (pid: number) => {
     return process.kill(pid, 0)
   } catch {
     return false
+  }
+}
+
+/** Resolves when the process is not in the cluster's list of members any more. */
+async function untilLeft(redisUrl: string, id: string): Promise<void> {
+  const redis = new Redis(redisUrl)
+  try {
+    const isGone = async () => (await redis.hexists('ae:members', id.slice(id.indexOf('_') + 1))) === 0
+    await until(isGone, { what: `${id} to leave the members`, everyMs: 20 })
+  } finally {
+    redis.disconnect()
   }
 }
 
@@ -66,7 +79,10 @@ describe('scripts/run-cluster.ts', () => {
       expect((await fetch(`http://127.0.0.1:${ops_port}/readyz`)).status).to.equal(200)
 
     const victim = processes[1]?.pid ?? 0
+    const killedAt = performance.now()
     process.kill(victim, 'SIGKILL')
+    await untilLeft(redis_url, processes[1]?.id ?? '')
+    expect(performance.now() - killedAt).to.be.below(3_000) // Its lease would have run out after 3 to 4 s.
     const without = await waitForFile((file) => file.processes.length === 3)
     expect(without.processes.map(({ pid }) => pid)).not.to.include(victim)
     const again = await waitForFile((file) => file.processes.length === 4)

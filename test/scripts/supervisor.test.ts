@@ -48,7 +48,7 @@ describe('the supervisor of a cluster', () => {
         look()
       })
     const delays = { firstMs: 10, maxMs: 40, steadyMs: 60_000 }
-    const rest = { restarts: true, onChange: async () => {}, onRefused: () => {} }
+    const rest = { restarts: true, onChange: async () => {}, onEnded: async () => {}, onRefused: () => {} }
     const supervisor = new Supervisor<Member>({ ...rest, delays, say, ...options })
     opened.push(supervisor)
     return { supervisor, said, lines }
@@ -109,6 +109,20 @@ describe('the supervisor of a cluster', () => {
     expect(told[0]).to.deep.equal(['b'])
     await sleep(0)
     expect(told.at(-1)).to.deep.equal(['a', 'b'])
+  })
+
+  it('a member that ended is reported before it is started again, and none that stop ends', async () => {
+    const ended: string[] = []
+    const { supervisor, lines } = open({
+      async onEnded({ name, pid }) {
+        ended.push(`${name} ${pid > 0}`)
+      },
+    })
+    await supervisor.start([program('one', EXITS, RUNS), program('two', RUNS)])
+    await lines(/one is ready again/, 1)
+    expect(ended).to.deep.equal(['one true'])
+    await supervisor.stop(STOP_MS)
+    expect(ended).to.deep.equal(['one true'])
   })
 
   it('D1.1: with --no-restart a process that exited is not started again', async () => {

@@ -10,9 +10,9 @@ import type { Member } from '../placement/members.ts'
 import type { Owners } from '../placement/owners.ts'
 import { isUnanswered, noWorker, SessionRouter } from '../placement/session-router.ts'
 import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
-import type { Broker, OpenedRun, PermissionStore, QueuedRunSource, RunPage } from '../port.ts'
+import type { Broker, OpenedRun, PermissionStore, QueuedRunSource } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued/queued-runs.ts'
-import { mergePages } from '../run-page.ts'
+import { listRuns } from './list-runs.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
@@ -125,7 +125,10 @@ export class RedisBroker {
       return this.#sessions.create(
         { tenant, id },
         {
-          create: ({ epoch, token }) => this.#calls.call({ epoch }, 'createSession', [tenant, id, token]),
+          create: ({ epoch, token }) => {
+            const hasAlternative = this.#workers.eligible.some((other) => other.epoch !== epoch)
+            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token])
+          },
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
         },
       )
@@ -144,7 +147,10 @@ export class RedisBroker {
           this.#calls.call({ epoch }, 'sendMessage', [tenant, runId, { ...message, sessionId }, stream]),
         )
       }),
-    listRuns: (tenant, filter) => this.#listRuns(tenant, filter),
+    listRuns: (tenant, filter) => {
+      const epochs = [...this.#workers.alive, ...this.executors.alive]
+      return listRuns(this.#calls, { tenant, filter, epochs })
+    },
     getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
     followRun: async (tenant, runId, after) => {
       this.#refuseIfClosing()
@@ -210,13 +216,6 @@ export class RedisBroker {
 
   #accessTo(runId: string): RunAccess {
     return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
-  }
-
-  /** Merges the pages of all workers and executors. The runs of one that is lost meanwhile are lost with it. */
-  async #listRuns(tenant: TenantId, filter: Parameters<Broker['listRuns']>[1]): Promise<RunPage> {
-    const epochs = [...this.#workers.alive, ...this.executors.alive]
-    const call = (epoch: number) => this.#calls.call({ epoch }, 'listRuns', [tenant, filter])
-    return mergePages(await this.#calls.callEach(epochs, call), filter.limit)
   }
 
   /** Opens a stream and then the run. If the worker does not answer, it may have started the run: it is cancelled in the background. */

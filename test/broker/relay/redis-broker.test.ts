@@ -183,6 +183,48 @@ describe('gateway’s broker: starting a run', () => {
   })
 })
 
+describe('gateway’s broker: a worker that does not answer', () => {
+  const runOf = (epoch: number) => ({
+    run_id: `run_${epoch.toString(16).padStart(32, '0')}`,
+    ...{ status: 'running', started_at: '2026-11-22T10:00:00.000Z', ended_at: null, event_count: 1 },
+  })
+  const pageOf = (epoch: number) => ({ runs: [runOf(epoch)], next_cursor: null })
+
+  it('D4.5: the runs of the others are listed, and the list says that it is incomplete', async () => {
+    const { relay, broker } = setUp((epoch) => (epoch === 2 ? SILENT : pageOf(epoch)))
+    relay.onMembers([worker(2), worker(3), worker(4, { role: 'executor' })])
+    const page = await broker.listRuns(TENANT, { limit: 50 })
+    expect(page.runs.map(({ run_id }) => run_id)).to.have.members([runOf(3).run_id, runOf(4).run_id])
+    expect(page).to.include({ next_cursor: null, incomplete: true })
+  })
+
+  it('D4.5: the list is complete when a worker is lost meanwhile, and 503 when no worker answers', async () => {
+    const { relay, broker } = setUp((epoch) => (epoch === 2 ? SILENT : pageOf(epoch)))
+    relay.onMembers([worker(2), worker(3)])
+    const listing = broker.listRuns(TENANT, { limit: 50 })
+    await new Promise(setImmediate)
+    relay.onMembers([worker(3)])
+    relay.onMemberLost(2)
+    expect(await listing).to.deep.equal(pageOf(3))
+    const silent = setUp(() => SILENT)
+    silent.relay.onMembers([worker(2), worker(3)])
+    expect(await failureOf(silent.broker.listRuns(TENANT, { limit: 50 }))).to.include({ status: 503 })
+  })
+
+  it('a session is created on the next worker at once when the first has no subscription', async () => {
+    const { relay, broker, calls } = setUp((epoch, method) => {
+      if (method !== 'createSession' || !calls[0]?.startsWith(`${epoch} `)) return { session_id: 's1' }
+      setImmediate(() => relay.onUndelivered(epoch))
+      return SILENT
+    })
+    relay.onMembers([worker(2), worker(3)])
+    const since = performance.now()
+    await broker.createSession(TENANT, 's1')
+    expect(performance.now() - since).to.be.lessThan(900) // Without the report it would be 1 s.
+    expect(calls.filter((call) => call.endsWith('createSession'))).to.have.length(2)
+  })
+})
+
 describe('gateway’s broker: the loss of a worker', () => {
   it('ends its streams with worker_lost and no other', async () => {
     const { relay, broker } = setUp()

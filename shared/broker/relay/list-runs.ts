@@ -1,0 +1,32 @@
+import type { TenantId } from '../../tenant.ts'
+import { isUnanswered } from '../placement/session-router.ts'
+import type { RunFilter, RunPage } from '../port.ts'
+import { mergePages } from '../run-page.ts'
+import type { WorkerCalls } from './worker-calls.ts'
+
+type Listing = { tenant: TenantId; filter: RunFilter; epochs: Iterable<number> }
+
+const MISSING: RunPage = { runs: [], next_cursor: null, incomplete: true }
+
+/**
+ * Merges the pages of the workers and executors of these epochs that answer. Throws `unavailable` when none does. The runs of one that
+ * is lost meanwhile are lost with it.
+ */
+export async function listRuns(
+  calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>,
+  { tenant, filter, epochs }: Listing,
+): Promise<RunPage> {
+  let silence: unknown
+  const readPage = async (epoch: number): Promise<RunPage[]> => {
+    try {
+      return [await calls.call({ epoch }, 'listRuns', [tenant, filter])]
+    } catch (cause) {
+      if (!isUnanswered(cause)) throw cause
+      if (!calls.isWorkerLost(epoch, cause)) silence = cause
+      return []
+    }
+  }
+  const pages = (await Promise.all(Array.from(epochs, readPage))).flat()
+  if (silence && pages.length === 0) throw silence
+  return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
+}
