@@ -23,7 +23,7 @@ await run(process.argv.slice(2)).catch((cause: unknown) => {
 async function run(args: string[]): Promise<void> {
   const { restarts, ...counts } = readOptions(args)
   const env = environment()
-  const { dataDir, drainMs, port, opsPort } = readConfig(env)
+  const { clusterName, dataDir, drainMs, port, opsPort } = readConfig(env)
   const redis = await openRedis(env['REDIS_URL'], say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
@@ -36,7 +36,7 @@ async function run(args: string[]): Promise<void> {
       await file.write(members).catch((cause: unknown) => say(`${file.path} is out of date: ${String(cause)}`))
   }
   // Without Redis the lease of the process runs out by itself.
-  const onEnded = (member: Member) => leaveCluster(redis.url, member).catch(() => {})
+  const onEnded = (member: Member) => leaveCluster([redis.url, { clusterName }], member).catch(() => {})
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onEnded, onRefused: ending.resolve })
   const slots = await slotsOf(counts, { port, opsPort })
   const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }

@@ -3,8 +3,8 @@ import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import type { Member } from './member.ts'
 
 /** Removes a process that has died from the members of the cluster. The others notice it at their next list, before its lease runs out. */
-export async function leaveCluster(redisUrl: string, { id }: Pick<Member, 'id'>): Promise<void> {
-  const link = await openRedisLink(redisUrl)
+export async function leaveCluster(redis: Parameters<typeof openRedisLink>, { id }: Pick<Member, 'id'>): Promise<void> {
+  const link = await openRedisLink(...redis)
   try {
     await createRedisMembers(link).leave(Number(id.slice(id.indexOf('_') + 1)))
   } finally {

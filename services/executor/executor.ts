@@ -8,7 +8,7 @@ import type { Workspaces } from '../runs/workspaces.ts'
 
 export type ExecutorDeps = {
   limits: { runsPerWorker: number; plansPerExecutor: number; runResumeMs: number }
-  workspaces: Workspaces
+  workspaces: Pick<Workspaces, 'remove'>
   metrics: Metrics
   log: Log
 }

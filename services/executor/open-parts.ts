@@ -27,7 +27,7 @@ export type OpenParts = {
 /** `tools` are those that ask nobody. */
 export type ExecutorParts = OpenParts & {
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
-  workspaces: Workspaces
+  workspaces: Pick<Workspaces, 'open' | 'remove'>
 }
 
 /** This executor among the others. */

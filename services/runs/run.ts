@@ -11,6 +11,8 @@ export type RunIdentity = {
   id: string
   tenant: TenantId
   sessionId: string | undefined
+  /** Names the folder of the run's tools; the run's id by default. */
+  workspace?: string
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
   needsNoReader?: boolean
 }
@@ -36,6 +38,7 @@ export class Run {
   readonly id: string
   readonly tenant: TenantId
   readonly sessionId: string | undefined
+  readonly workspace: string
   readonly needsNoReader: boolean
   readonly startedAt = new Date()
   readonly journal: Journal
@@ -52,6 +55,7 @@ export class Run {
     this.id = identity.id
     this.tenant = identity.tenant
     this.sessionId = identity.sessionId
+    this.workspace = identity.workspace ?? identity.id
     this.needsNoReader = identity.needsNoReader ?? false
     this.journal = journal
     this.#hooks = hooks
@@ -60,7 +64,7 @@ export class Run {
     this.#end = resolve
   }
 
-  /** The session's id, or this run's own when it has no session. Permission replies and the workspace use it (D4.1). */
+  /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
   get scopeId(): string {
     return this.sessionId ?? this.id
   }

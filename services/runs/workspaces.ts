@@ -1,24 +1,40 @@
 import type { TenantId } from '../../shared/tenant.ts'
+import { markWorkspaces, sweepWorkspaces } from '../../shared/tools/workspace/sweep.ts'
 import { removeWorkspace, workspacePath } from '../../shared/tools/workspace/workspace.ts'
 
-/** The folders of a process's sessions and runs. */
+/** The folders of a process's sessions, runs and plans. A scope is what `workspacePath` takes. */
 export type Workspaces = {
-  /** Returns the path of a session's or one-shot run's folder, which may not exist yet. */
-  open(tenant: TenantId, scopeId: string): string
-  remove(tenant: TenantId, scopeId: string): Promise<void>
+  /** Returns the path of a folder, which may not exist yet. */
+  open(tenant: TenantId, scope: string): string
+  /** Removes a folder that was opened. */
+  remove(tenant: TenantId, scope: string): Promise<void>
+  /** Leaves a folder to another process. */
+  release(tenant: TenantId, scope: string): void
+  readonly openCount: number
+  /** Marks the open folders as used, and removes those that workers left behind an hour ago or earlier. */
+  sweep(): Promise<void>
 }
 
-/** Remembers which folders were opened, so that removing a run that used no files costs no file system call. */
+/** Remembers which folders are open, so that removing a run that used no files costs no file system call. */
 export function createWorkspaces(root: string): Workspaces {
   const opened = new Set<string>()
   return {
-    open(tenant, scopeId) {
-      const path = workspacePath(root, tenant, scopeId)
+    open(tenant, scope) {
+      const path = workspacePath(root, tenant, scope)
       opened.add(path)
       return path
     },
-    async remove(tenant, scopeId) {
-      if (opened.delete(workspacePath(root, tenant, scopeId))) await removeWorkspace(root, tenant, scopeId)
+    async remove(tenant, scope) {
+      const path = workspacePath(root, tenant, scope)
+      if (opened.delete(path)) await removeWorkspace(path)
+    },
+    release: (tenant, scope) => void opened.delete(workspacePath(root, tenant, scope)),
+    get openCount() {
+      return opened.size
+    },
+    async sweep() {
+      await markWorkspaces(opened)
+      await sweepWorkspaces(root, (path) => opened.has(path))
     },
   }
 }

@@ -65,7 +65,10 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(isDraining())
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        session.post(runs.open({ id: runId, tenant, sessionId }), (run) => prepared.execute(run, session.start()))
+        const { workspace } = session
+        session.post(runs.open({ id: runId, tenant, sessionId, workspace }), (run) =>
+          prepared.execute(run, session.start()),
+        )
       }
       return loadingRuns.open(tenant, runId, { loading: models.load(tenant), open })
     },

@@ -2,6 +2,7 @@ import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
+import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { openTools } from '../wiring/tools.ts'
@@ -31,14 +32,38 @@ export async function openWorker(
   { tenantConfig, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(config, log)
+  const workspaces = createWorkspaces(config.workspaceDir)
   const models = await openModelSource(config, tenantConfig, log)
   const worker = createWorker({
     ...parts,
     models,
     toolBox,
-    workspaceDir: config.workspaceDir,
+    workspaces,
     limits: config,
     log,
   })
-  return { worker, toolBox, schemas, close }
+  const stopSweep = startSweep(workspaces, log)
+  return {
+    worker,
+    toolBox,
+    schemas,
+    async close() {
+      stopSweep()
+      await close()
+    },
+  }
+}
+
+const SWEEP_EVERY_MS = 600_000
+
+/** Sweeps the folders at once and from time to time. Returns the function that ends it. */
+function startSweep(workspaces: Workspaces, log: Log): () => void {
+  const sweep = () => {
+    workspaces.sweep().catch((cause: unknown) => {
+      log.warn('the folders of dead workers could not be removed; it is tried again', { cause })
+    })
+  }
+  sweep()
+  const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
+  return () => clearInterval(timer)
 }

@@ -3,6 +3,7 @@ import { Conversation, type ConversationState } from '../../shared/engine/conver
 import { type RememberedTool, RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import { tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { sessionFolder } from '../../shared/tools/workspace/workspace.ts'
 import type { CancelCode, Run, RunExecutor } from '../runs/run.ts'
 import type { RunStart } from './prepare-run.ts'
 import { SessionMemory } from './session-memory.ts'
@@ -58,6 +59,11 @@ export class Session {
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
     this.#restartIdle()
+  }
+
+  /** Names the folder of the session's tools. */
+  get workspace(): string {
+    return sessionFolder(this.id, this.token)
   }
 
   get summary(): SessionSummary {

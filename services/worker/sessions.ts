@@ -75,12 +75,6 @@ export class Sessions {
     if (this.#sessions.get(key) === session) this.#sessions.delete(key)
   }
 
-  /** Forgets all sessions: this worker owns none of them any more. Their runs go on. */
-  releaseAll(): void {
-    for (const session of this.#sessions.values()) session.retire()
-    this.#sessions.clear()
-  }
-
   /** Throws `not_found` for an unknown session and for another tenant's. */
   get(tenant: TenantId, sessionId: string): Session {
     const session = this.#sessions.get(keyOf(tenant, sessionId))

@@ -8,7 +8,7 @@ import type { ToolBox } from '../../shared/tools/port.ts'
 import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
 import { Runs } from '../runs/runs.ts'
-import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
+import type { Workspaces } from '../runs/workspaces.ts'
 import { createInbox } from './inbox.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
@@ -51,7 +51,7 @@ export type WorkerDeps = {
   fence: Fence
   isHeapHigh: IsHeapHigh
   metrics: Metrics
-  workspaceDir: string
+  workspaces: Workspaces
   limits: WorkerLimits
   log: Log
 }
@@ -73,16 +73,20 @@ export type Worker = {
 }
 
 export function createWorker(deps: WorkerDeps): Worker {
-  const workspaces = createWorkspaces(deps.workspaceDir)
-  const runs = createRuns(deps, workspaces)
-  const sessions = createSessions(deps, workspaces)
+  const { workspaces } = deps
+  const runs = createRuns(deps)
+  const sessions = createSessions(deps)
   deps.metrics.gauge('runs', () => runs.countByStatus())
   deps.metrics.gauge('sessions', () => sessions.count)
 
   let hasBegunDraining = false
   const isDraining = () => hasBegunDraining
-  const prepareRun = createPrepare(deps, workspaces)
+  const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
+  const release = (session: Session) => {
+    sessions.release(session)
+    workspaces.release(session.tenant, session.workspace)
+  }
   return {
     inbox: createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, isDraining }),
     async drain(graceMs) {
@@ -93,13 +97,14 @@ export function createWorker(deps: WorkerDeps): Worker {
     liveRuns: () => runs.live.size,
     sessions: () => sessions.all(),
     adopt(state) {
-      workspaces.open(state.tenant, state.id) // Its folder is where the previous worker left it.
-      return sessions.adopt(state)
+      const session = sessions.adopt(state)
+      workspaces.open(session.tenant, session.workspace) // It is where the previous worker left it.
+      return session
     },
-    release: (session) => sessions.release(session),
+    release,
     abortAll() {
       for (const run of runs.live) run.cancel('worker_lost')
-      sessions.releaseAll()
+      for (const session of [...sessions.all()]) release(session)
     },
   }
 }
@@ -107,7 +112,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
 /** A forgotten run takes its permission requests and, outside a session, its folder along. */
-function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspaces: Workspaces): Runs {
+function createRuns({ permissions, workspaces, limits, log, metrics }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
     maxLivePerTenant: limits.runsPerTenant,
@@ -125,14 +130,15 @@ function createRuns({ permissions, limits, log, metrics }: WorkerDeps, workspace
 }
 
 /** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
-function createSessions(deps: WorkerDeps, workspaces: Workspaces): Sessions {
-  const { permissions, onSessionRemoved = async () => true, limits, log } = deps
+function createSessions(deps: WorkerDeps): Sessions {
+  const { permissions, workspaces, onSessionRemoved = async () => true, limits, log } = deps
   return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, async (session) => {
-    const { tenant, id } = session
+    const { tenant, id, workspace } = session
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = await onSessionRemoved(session)
-    if (isOwner) workspaces.remove(tenant, id).catch((cause: unknown) => logFailure(cause, log))
+    if (isOwner) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
+    else workspaces.release(tenant, workspace)
     return isOwner
   })
 }
@@ -148,13 +154,13 @@ function logFailure(cause: unknown, log: Log): void {
 
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
-function createPrepare(deps: WorkerDeps, workspaces: Workspaces): PrepareRun {
-  const { models, toolBox, permissions, limits, fence, log, metrics } = deps
+function createPrepare(deps: WorkerDeps): PrepareRun {
+  const { workspaces, models, toolBox, permissions, limits, fence, log, metrics } = deps
   return createPrepareRun({
     models,
     tools: { toolBox, ...createActing(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, metrics),
-    workspaceOf: ({ tenant, scopeId }) => workspaces.open(tenant, scopeId),
+    workspaceOf: ({ tenant, workspace }) => workspaces.open(tenant, workspace),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,
   })

@@ -19,7 +19,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const removed: string[] = []
   const executor = new Executor({
     limits: { runsPerWorker: 3, plansPerExecutor: 2, runResumeMs: 60_000 },
-    workspaces: { open: () => '', remove: async (_tenant, id) => void removed.push(id) },
+    workspaces: { remove: async (_tenant, id) => void removed.push(id) },
     metrics: NO_METRICS,
     log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
     ...changes,

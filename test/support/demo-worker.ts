@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServerModels, type ServerModels } from '../../services/runs/models.ts'
+import { createWorkspaces } from '../../services/runs/workspaces.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -56,7 +57,7 @@ export function createDemoWorker(
     fence: ALWAYS_HELD,
     isHeapHigh: () => false,
     metrics: NO_METRICS,
-    workspaceDir: join(tmpdir(), 'agent-engine-no-workspace'),
+    workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),
     limits: { ...LIMITS, ...limits },
     log: createLog({ level: 'error', write: () => {} }),
     ...deps,

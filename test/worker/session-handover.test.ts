@@ -18,23 +18,21 @@ describe('a session that was handed over', () => {
   })
 
   it('has no idle timer after a run that ends later', async () => {
-    for (const forget of ['release', 'releaseAll'] as const) {
-      const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
-      const first = sessions.create(identity)
-      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-      const late = post(first, waitFor(gates[0].promise))
-      sessions[forget](first)
-      expect(sessions.count, forget).to.equal(0)
-      const again = sessions.adopt(first.state)
-      const run = post(again, waitFor(gates[1].promise))
-      gates[0].resolve()
-      await late.ended
-      await timersOf(1)
-      expect(sessions.get(DEFAULT_TENANT, 's1'), forget).to.equal(again)
-      again.retire()
-      gates[1].resolve()
-      await run.ended
-    }
+    const { sessions, post } = setUp({ maxSessions: 10, idleMs: 1 })
+    const first = sessions.create(identity)
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const late = post(first, waitFor(gates[0].promise))
+    sessions.release(first)
+    expect(sessions.count).to.equal(0)
+    const again = sessions.adopt(first.state)
+    const run = post(again, waitFor(gates[1].promise))
+    gates[0].resolve()
+    await late.ended
+    await timersOf(1)
+    expect(sessions.get(DEFAULT_TENANT, 's1')).to.equal(again)
+    again.retire()
+    gates[1].resolve()
+    await run.ended
   })
 
   it('is unknown here, and is not reported as removed', async () => {

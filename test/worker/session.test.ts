@@ -51,8 +51,6 @@ describe('sessions', () => {
     sessions.create(identity)
     await sessions.remove(DEFAULT_TENANT, 's1')
     sessions.release(sessions.create(identity))
-    sessions.create(identity)
-    sessions.releaseAll()
     sessions.adopt({ ...identity, createdAt: '', messages: [] })
     sessions.adopt({ ...identity, createdAt: '', messages: [] })
     await sessions.remove(DEFAULT_TENANT, 's1')

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
+import { createWorkspaces } from '../../services/runs/workspaces.ts'
 import type { Session } from '../../services/worker/session.ts'
 import type { WorkerLimits } from '../../services/worker/worker.ts'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
@@ -193,7 +194,7 @@ describe('a worker', () => {
       policyOf: () => 'allow',
       problemWith: async () => undefined,
     }
-    const options = { toolBox, workspaceDir: root }
+    const options = { toolBox, workspaces: createWorkspaces(root) }
     const { inbox } = createDemoWorker(createMemoryPermissionStore(), { runResumeMs: 1 }, options)
     const id = newId('run')
     await inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })

@@ -1,12 +1,19 @@
-import { access, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createWorkspaces, type Workspaces } from '../../services/runs/workspaces.ts'
+import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
-import { workspacePath } from '../../shared/tools/workspace/workspace.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+import { succeed, type ToolBox } from '../../shared/tools/port.ts'
+import { sessionFolder, workspacePath } from '../../shared/tools/workspace/workspace.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 import { until } from '../support/until.ts'
+
+const TOKENS = ['0'.repeat(16), '1'.repeat(16)] as const
+const HOUR_MS = 3_600_000
 
 const isThere = (path: string) =>
   access(path).then(
@@ -14,16 +21,146 @@ const isThere = (path: string) =>
     () => false,
   )
 
+/** One tool, which writes a file into the workspace and returns what was there before. */
+const toolBox: ToolBox = (() => {
+  const tool = {
+    name: 'Note',
+    description: 'writes a file',
+    inputSchema: {},
+    defaultPolicy: 'allow',
+    describe: () => 'Note wants to run',
+    async run(_input: unknown, { workspace }: { workspace: string }) {
+      await mkdir(workspace, { recursive: true })
+      const before = await readdir(workspace)
+      await writeFile(join(workspace, 'note.txt'), 'x')
+      return succeed(`before: ${before.join()}`)
+    },
+  } as const
+  return { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: async () => undefined }
+})()
+
 describe('workspaces', () => {
+  let root: string
+  let workspaces: Workspaces
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
+    workspaces = createWorkspaces(root)
+  })
+  afterEach(() => rm(root, { recursive: true }))
+
+  const openWorker = (isOwner = true, idleMs = 60_000) =>
+    createDemoWorker(
+      createMemoryPermissionStore(),
+      { sessionIdleMs: idleMs },
+      { workspaces, toolBox, onSessionRemoved: async () => isOwner },
+    )
+  const folderOf = (token: string) => workspacePath(root, TENANT, sessionFolder('s1', token))
+  /** Lets the session write its file, and returns the text of the run. */
+  const note = async ({ inbox }: ReturnType<typeof openWorker>) => {
+    const runId = newId('run')
+    await inbox.sendMessage(TENANT, runId, { sessionId: 's1', prompt: '/tool Note {}' })
+    let text = ''
+    for await (const chunk of new CursorStream(inbox.followRun(TENANT, runId, 0))) text += Buffer.from(chunk.text)
+    return text
+  }
+  const state = (token: string) => ({
+    id: 's1',
+    tenant: TENANT,
+    token,
+    createdAt: new Date().toISOString(),
+    messages: [],
+  })
+
   it('D1.3 WORKSPACE_DIR: the folder of a session is removed with it, even when the session came from another worker', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
-    const { inbox, adopt } = createDemoWorker(createMemoryPermissionStore(), {}, { workspaceDir: root })
-    const folder = workspacePath(root, DEFAULT_TENANT, 'moved')
-    await mkdir(folder, { recursive: true })
-    adopt({ id: 'moved', tenant: DEFAULT_TENANT, token: 'a1', createdAt: new Date().toISOString(), messages: [] })
-    expect(await isThere(folder)).to.equal(true)
-    await inbox.deleteSession(DEFAULT_TENANT, 'moved')
-    await until(async () => !(await isThere(folder)), { what: 'the folder to be removed' })
-    await rm(root, { recursive: true })
+    const { inbox, adopt } = openWorker()
+    await mkdir(folderOf(TOKENS[0]), { recursive: true })
+    adopt(state(TOKENS[0]))
+    expect(await isThere(folderOf(TOKENS[0]))).to.equal(true)
+    await inbox.deleteSession(TENANT, 's1')
+    await until(async () => !(await isThere(folderOf(TOKENS[0]))), { what: 'the folder to be removed' })
+  })
+
+  it('a session that is deleted and created again at once never meets the files of the first one', async () => {
+    const worker = openWorker()
+    for (const token of TOKENS) {
+      worker.inbox.createSession(TENANT, 's1', token)
+      expect(await note(worker))
+        .to.include('before: ')
+        .and.not.include('note.txt')
+      expect(await isThere(join(folderOf(token), 'note.txt'))).to.equal(true)
+      if (token === TOKENS[0]) await worker.inbox.deleteSession(TENANT, 's1')
+    }
+    await until(async () => !(await isThere(folderOf(TOKENS[0]))), { what: 'the first folder to be removed' })
+    expect(await isThere(join(folderOf(TOKENS[1]), 'note.txt'))).to.equal(true)
+    await worker.inbox.deleteSession(TENANT, 's1')
+  })
+
+  it('a session that was left behind by a worker that died leaves no files to a new session of its id', async () => {
+    await mkdir(folderOf(TOKENS[0]), { recursive: true })
+    await writeFile(join(folderOf(TOKENS[0]), 'note.txt'), 'secret')
+    const worker = openWorker()
+    worker.inbox.createSession(TENANT, 's1', TOKENS[1])
+    expect(await note(worker)).to.not.include('note.txt')
+    await worker.inbox.deleteSession(TENANT, 's1')
+  })
+
+  it('a copy of a session that another worker owns leaves the folder when it is idle for too long', async () => {
+    const worker = openWorker(false, 200)
+    worker.adopt(state(TOKENS[0]))
+    await note(worker)
+    await until(() => [...worker.sessions()].length === 0, { what: 'the copy to be dropped' })
+    expect(await isThere(join(folderOf(TOKENS[0]), 'note.txt'))).to.equal(true)
+    worker.adopt(state(TOKENS[1])).retire()
+    expect(workspaces.openCount, 'the copy’s folder is not counted any more').to.equal(1)
+  })
+
+  it('a worker keeps no record of the folders of sessions that it has handed over, or lost', async () => {
+    const worker = openWorker()
+    for (const drop of [() => worker.release([...worker.sessions()][0] as never), () => worker.abortAll()]) {
+      worker.adopt(state(TOKENS[0]))
+      expect(workspaces.openCount).to.equal(1)
+      drop()
+      expect(workspaces.openCount).to.equal(0)
+    }
+  })
+
+  describe('that nobody uses', () => {
+    const make = async (name: string, ageMs: number) => {
+      const path = join(root, TENANT, name)
+      await mkdir(path, { recursive: true })
+      await writeFile(join(path, 'a.txt'), 'x')
+      const at = (Date.now() - ageMs) / 1000
+      await utimes(path, at, at)
+      return name
+    }
+    const names = async () => (await readdir(join(root, TENANT))).sort()
+
+    it('are removed an hour after their process has marked them for the last time', async () => {
+      const run = `run_${'a'.repeat(32)}`
+      const old = [await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS), await make(run, 2 * HOUR_MS)]
+      await make(`s1.${TOKENS[1]}`, HOUR_MS / 2)
+      expect(await names()).to.include.members(old)
+      await workspaces.sweep()
+      expect(await names()).to.deep.equal([`s1.${TOKENS[1]}`])
+    })
+
+    it('stay while this process or another has them open', async () => {
+      const mine = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
+      workspaces.open(TENANT, mine)
+      await workspaces.sweep()
+      await createWorkspaces(root).sweep()
+      expect(await names()).to.deep.equal([mine])
+    })
+
+    it('stay when they are those of plans and flows, or were not made by a worker', async () => {
+      const others = ['notes', `run_${'0'.repeat(8)}${'a'.repeat(24)}`, `x.${'g'.repeat(16)}`, 'run_1']
+      for (const name of others) await make(name, 1_000 * HOUR_MS)
+      await workspaces.sweep()
+      expect(await names()).to.deep.equal([...others].sort())
+    })
+
+    it('are no error when there is no folder at all', async () => {
+      await createWorkspaces(join(root, 'none')).sweep()
+    })
   })
 })

@@ -26,6 +26,8 @@ export type TransportHandlers = {
 const FLUSH_MS = 1_000
 /** Redis may lose single messages. */
 const MAX_UNHEARD_PROBES = 3
+/** How many lost members are remembered: the frames of one that was lost longer ago have arrived or never will. */
+const MAX_LOST = 1_000
 
 /** Sends and receives this process's messages: its own channel, an outbox per receiver, and credit per sender. */
 export class RedisTransport {
@@ -123,6 +125,10 @@ export class RedisTransport {
   /** Closes the outbox of a member that was lost. Frames that still come from it are dropped and counted. */
   removeMember(epoch: number): void {
     this.#lost.add(epoch)
+    for (const oldest of this.#lost) {
+      if (this.#lost.size <= MAX_LOST) break
+      this.#lost.delete(oldest)
+    }
     this.#credit.forget(epoch)
     this.#outboxes.get(epoch)?.close()
     this.#outboxes.delete(epoch)

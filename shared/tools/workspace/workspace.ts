@@ -6,22 +6,35 @@ import type { TenantId } from '../../tenant.ts'
 
 const PATH_CHARS = 1_024
 const PLAIN_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+const SESSION_FOLDER = /^([^]*)\.([0-9a-f]{16})$/
 
 /** A path inside the workspace with all symbolic links resolved. `root` is the resolved path of the workspace. */
 export type Place = { root: string; path: string; exists: boolean }
 
-/** The folder of one session, run or plan (D1.3 WORKSPACE_DIR). It lies below `root`, and no two tenants or scopes share one. */
-export const workspacePath = (root: string, tenant: TenantId, scopeId: string): string =>
-  join(root, folderName(tenant), folderName(scopeId))
+/** The scope of a session's folder: a session that is created later with the same id has another token, and another folder. */
+export const sessionFolder = (sessionId: string, token: string): string => `${sessionId}.${token}`
+
+/**
+ * The folder of one session, run or plan (D1.3 WORKSPACE_DIR). It lies below `root`, and no two tenants or scopes share one. The scope
+ * is the id of a run or plan, or `sessionFolder`.
+ */
+export const workspacePath = (root: string, tenant: TenantId, scope: string): string =>
+  join(root, folderName(tenant), scopeName(scope))
 
 /** Removes a workspace and its content, if it exists. Symbolic links are removed, not followed. */
-export async function removeWorkspace(root: string, tenant: TenantId, scopeId: string): Promise<void> {
-  await rm(workspacePath(root, tenant, scopeId), { recursive: true, force: true, maxRetries: 3 })
+export async function removeWorkspace(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** Creates the workspace if it does not exist. Other users of the machine cannot read it. */
 export async function makeWorkspace(workspace: string): Promise<void> {
   await mkdir(workspace, { recursive: true, mode: 0o700 })
+}
+
+/** The token of a session stays readable behind its id. */
+function scopeName(scope: string): string {
+  const [, id, token] = SESSION_FOLDER.exec(scope) ?? []
+  return id === undefined ? folderName(scope) : `${folderName(id)}.${token}`
 }
 
 /** Keeps a plain id as the folder's name and hashes any other, so that no name holds `..` or `:` or differs from another in case only. */

@@ -1,0 +1,47 @@
+import { lstat, readdir, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isAbsent, removeWorkspace } from './workspace.ts'
+
+/** A folder that no process has marked for this long belongs to none: its process has died. */
+const ABANDONED_MS = 3_600_000
+
+/**
+ * The folders of sessions and of runs that workers started. Those of plans and of flows' runs are the executors': a plan goes on when
+ * its executor has died.
+ */
+const BY_WORKER = /^(.+\.[0-9a-f]{16}|run_(?!0{8})[0-9a-f]{32})$/
+
+/** Marks these folders as used. A folder that does not exist is left out. */
+export async function markWorkspaces(paths: Iterable<string>): Promise<void> {
+  for (const path of paths) await ignoringAbsence(utimes(path, new Date(), new Date()))
+}
+
+/** Removes the folders below `root` that workers have left behind, except those for which `isOpen` returns `true`. */
+export async function sweepWorkspaces(root: string, isOpen: (path: string) => boolean): Promise<void> {
+  for (const tenant of await foldersIn(root)) {
+    for (const name of await foldersIn(join(root, tenant))) {
+      const path = join(root, tenant, name)
+      if (BY_WORKER.test(name) && !isOpen(path) && (await isAbandoned(path))) await removeWorkspace(path)
+    }
+  }
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const entries = await ignoringAbsence(readdir(path, { withFileTypes: true }))
+  return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+}
+
+async function isAbandoned(path: string): Promise<boolean> {
+  const found = await ignoringAbsence(lstat(path))
+  return found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS
+}
+
+/** Another process may remove a folder at any time. */
+async function ignoringAbsence<T>(act: Promise<T>): Promise<T | undefined> {
+  try {
+    return await act
+  } catch (cause) {
+    if (isAbsent(cause)) return undefined
+    throw cause
+  }
+}
