@@ -10,7 +10,7 @@ import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { notFound, recover } from '../http/errors.ts'
-import { checkHost } from '../http/host.ts'
+import { checkHost, refuseForeignPages } from '../http/host.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { type BodyLimits, createReadBody } from './body.ts'
@@ -69,6 +69,8 @@ export type AppDeps = {
   cors: CorsRules
   /** `undefined` to accept any `Host` (D2.10). */
   allowedHosts: readonly string[] | undefined
+  /** Listens on a loopback address: requests of foreign web pages are refused (D2.10). */
+  isLocal: boolean
   /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
@@ -90,6 +92,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(logRequests(log))
   app.use(constantHeaders(deps.cors))
   app.use(checkHost(deps.allowedHosts))
+  if (deps.isLocal) app.use(refuseForeignPages(deps.cors.origins))
   app.use(cors(deps.cors)) // Answers every OPTIONS request.
 
   const publicRoutes = {

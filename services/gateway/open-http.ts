@@ -8,7 +8,7 @@ import type { Metrics } from '../../shared/metrics.ts'
 import { providerSpecs } from '../../shared/providers/catalogue.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
-import { hostNames } from '../http/host.ts'
+import { hostNames, isLoopback } from '../http/host.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
@@ -50,7 +50,6 @@ export async function openHttp(
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const { log } = parts
-  const names = hostNames({ host: config.host, isStandalone: form === 'standalone', allowedHosts: config.allowedHosts })
   const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(config, { link, log })
   const transcription = await openTranscription(config, tenantConfig)
@@ -63,7 +62,8 @@ export async function openHttp(
     authentication,
     ...limiters,
     cors: corsOf(config),
-    allowedHosts: names,
+    allowedHosts: hostNames(config),
+    isLocal: isLoopback(config.host),
     trustProxy: config.trustProxy,
     hasExplorer: config.hasExplorer,
     relay: config,

@@ -48,6 +48,7 @@ export function createRelay(
   }
   return ({ runId, frames, after = 0 }, res) => {
     openStream(runId, res)
+    res.socket?.setTimeout(stallMs + 2 * closeGraceMs) // A stream cuts a stalled reader off by itself, with a last frame.
     metrics.count('streams_opened')
     openCount++
     const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, options })

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { AppError, invalidRequest } from '../../shared/errors.ts'
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
@@ -6,15 +6,15 @@ const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 export type HostRules = {
   /** The address that the listener binds. */
   host: string
-  isStandalone: boolean
   /** ALLOWED_HOSTS. */
   allowedHosts: readonly string[]
 }
 
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host)
+
 /** The host names that requests may use (D2.10); `undefined` when any name is accepted. */
-export function hostNames({ host, isStandalone, allowedHosts }: HostRules): readonly string[] | undefined {
-  const isLoopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host)
-  if (isStandalone && isLoopback) return [...LOOPBACK_NAMES, ...allowedHosts]
+export function hostNames({ host, allowedHosts }: HostRules): readonly string[] | undefined {
+  if (isLoopback(host)) return [...LOOPBACK_NAMES, ...allowedHosts]
   return allowedHosts.length > 0 ? allowedHosts : undefined
 }
 
@@ -38,3 +38,26 @@ export function checkHost(names: readonly string[] | undefined): RequestHandler 
 
 /** A `Host` header without its port. */
 const nameOf = (host = ''): string => host.replace(/:\d{1,5}$/, '').toLowerCase()
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Refuses what a foreign web page sends (D2.10): a page can make a browser send requests to this machine, whose answers it cannot
+ * read but whose effects it may want. Clients other than browsers send none of these headers.
+ */
+export function refuseForeignPages(corsOrigins: readonly string[]): RequestHandler {
+  const allowed = new Set(corsOrigins)
+  return (req, _res, next) => {
+    if (!SAFE_METHODS.has(req.method) && isForeign(req, allowed)) {
+      throw new AppError('permission', 'a page of another origin sent this request; add its origin to CORS_ORIGINS')
+    }
+    next()
+  }
+}
+
+function isForeign({ headers }: Request, allowed: ReadonlySet<string>): boolean {
+  const { origin } = headers
+  if (allowed.has('*') || (origin !== undefined && allowed.has(origin))) return false
+  if (headers['sec-fetch-site'] === 'cross-site') return true
+  return origin !== undefined && URL.parse(origin)?.host !== headers.host?.toLowerCase()
+}

@@ -10,9 +10,11 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AppError, invalidRequest, toErrorBody } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { limitWrites, type WriteLimits } from './write-deadline.ts'
 
 export type ServerLimits = {
   headersTimeoutMs: number
+  writes: WriteLimits
   /** For a whole request, unless its handler has called `liftBodyDeadline`. The body reader has a shorter deadline and a better answer. */
   requestTimeoutMs: number
   /** Longer than a load balancer's idle timeout, so that the balancer closes first and never sends into a closing connection. */
@@ -24,9 +26,10 @@ export type ServerLimits = {
   backlog: number
 }
 
-/** Deadlines against slow clients, and enough connections for 10,000 open streams. */
+/** Deadlines against clients that send or read slowly, and enough connections for 10,000 open streams. */
 const LIMITS: ServerLimits = {
   headersTimeoutMs: 15_000,
+  writes: { stallMs: 30_000, minBytesPerSec: 10 * 1024 },
   requestTimeoutMs: 65_000,
   keepAliveMs: 65_000,
   checkIntervalMs: 500,
@@ -67,6 +70,7 @@ class NodeServer implements HttpServer {
   readonly #server: Server
   readonly #backlog: number
   readonly #requestTimeoutMs: number
+  readonly #writes: WriteLimits
   readonly #running = new Set<ServerResponse>()
   readonly #requestsLeft: (socket: Duplex) => number
   #isDraining = false
@@ -76,6 +80,7 @@ class NodeServer implements HttpServer {
     this.#app = app
     this.#backlog = limits.backlog
     this.#requestTimeoutMs = limits.requestTimeoutMs
+    this.#writes = limits.writes
     this.#server = createHttpServer(optionsOf(limits), this.#handle)
     this.#requestsLeft = createRequestCount(limits.maxRequestsPerSocket)
     this.#server.maxConnections = limits.maxConnections
@@ -144,6 +149,7 @@ class NodeServer implements HttpServer {
     if (left < 0) return // Pipelined behind the last allowed request: never handled, the connection closes.
     if (left === 0 || this.#isDraining) res.shouldKeepAlive = false
     if (hasBody(req)) this.#limitBody(req, res)
+    limitWrites(res, this.#writes)
     this.#app(req, res)
   }
 

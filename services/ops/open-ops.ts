@@ -48,7 +48,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redis: isStandalone ? undefined : redisOf(config), log })
   // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
-  const names = isStandalone ? hostNames({ host, isStandalone, allowedHosts }) : undefined
+  const names = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })
   const openApp = async () => {
     const [{ createOpsApp }, { createExposition }] = await Promise.all([import('./app.ts'), import('./exposition.ts')])
     return createOpsApp({

@@ -48,9 +48,9 @@ const RETRY_EVERY_MS = 200
 /** A longer text is cut (code points), so that an entry always fits into the store. */
 const MAX_CHARS = 1_000_000
 const CUT = '\n[cut]'
-/** A page is read in batches, and ends after the batch that makes it longer than this. */
+/** A page is read in batches, and ends with the entry that makes it longer than this as JSON. */
 const BATCH = 10
-const MAX_PAGE_CHARS = 2_000_000
+const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 export function createLedger(store: Store, { retryForMs = RETRY_FOR_MS, now = () => new Date() } = {}): Ledger {
   const entries = store.collection(LEDGER)
@@ -117,12 +117,15 @@ async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery
   const where = { customer_id: query.customerId }
   const page: LedgerEntry[] = []
   let after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, ['number'])
-  for (let chars = 0; page.length < query.limit && chars < MAX_PAGE_CHARS; ) {
+  for (let bytes = 0; page.length < query.limit && bytes < MAX_PAGE_BYTES; ) {
     const limit = Math.min(BATCH, query.limit - page.length)
-    const found = (await entries.page(tenant, { where, limit, after })).map(toEntry)
-    for (const { input, output } of found) chars += input.length + output.length
-    page.push(...found)
-    after = found.slice(-1).map(({ seq }) => seq)
+    const found = await entries.page(tenant, { where, limit, after })
+    for (const entry of found.map(toEntry)) {
+      if (bytes >= MAX_PAGE_BYTES) break
+      bytes += Buffer.byteLength(JSON.stringify(entry)) // Escaping makes a character up to six times as long.
+      page.push(entry)
+      after = [entry.seq]
+    }
     if (found.length < limit) break
   }
   // The numbers have no gaps, so the last one shows whether older entries follow.

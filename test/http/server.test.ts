@@ -1,8 +1,13 @@
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createServer } from '../../services/http/server.ts'
+import type { RunPage } from '../../shared/broker/port.ts'
 import { DONE, Feed, framesOf, type Gateway, type Refusal, RUN_ID, useGateways } from '../gateway/setup.ts'
 import { request, Wire } from '../gateway/wire.ts'
+
+/** A page of 40 MB. */
+const listRuns = async () => ({ runs: ['x'.repeat(40_000_000)], next_cursor: null }) as unknown as RunPage
 
 const HEALTH = request('GET /v1/health HTTP/1.1')
 const FOLLOW = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)
@@ -55,6 +60,42 @@ describe('the server', () => {
     const gateway = await start({ server: { headersTimeoutMs: 50, checkIntervalMs: 20 } })
     const text = await answerTo(gateway, 'GET /v1/health HTTP/1.1', 'Host: a')
     expect(text).to.match(/^HTTP\/1.1 408 [^]*X-Request-ID: req_[^]*"type":"invalid_request_error"/)
+  })
+
+  it('a client that does not read its answer is cut off, whatever the path', async () => {
+    const { port, line } = await start({
+      server: { writes: { stallMs: 50, minBytesPerSec: 1e9 } },
+      methods: { listRuns },
+    })
+    const wire = await Wire.open(port)
+    wire.socket.pause()
+    wire.send(request('GET /v1/runs HTTP/1.1'))
+    expect(await line(({ path }) => path === '/v1/runs')).to.include({ status: 200, is_cut: true })
+    wire.socket.destroy()
+  })
+
+  it('a client that reads a long answer too slowly is cut off, though it reads on', async () => {
+    const { port, line } = await start({
+      server: { writes: { stallMs: 200, minBytesPerSec: 1e9 } },
+      methods: { listRuns },
+    })
+    const wire = await Wire.open(port)
+    wire.socket.pause().on('readable', () => setTimeout(() => wire.socket.read(100_000), 20))
+    wire.send(request('GET /v1/runs HTTP/1.1'))
+    expect(await line(({ path }) => path === '/v1/runs')).to.include({ status: 200, is_cut: true })
+    wire.socket.destroy()
+  })
+
+  it('an answer may take longer to prepare than its client has to read it', async () => {
+    const late = async () => {
+      await sleep(100) // Longer than the limit, which is what this test is about.
+      return { runs: [], next_cursor: null }
+    }
+    const { get } = await start({
+      server: { writes: { stallMs: 20, minBytesPerSec: 1e9 } },
+      methods: { listRuns: late },
+    })
+    expect((await get('/runs')).status).to.equal(200)
   })
 
   it('a request whose body is too slow is 408 with the id that the request has in the log', async () => {
@@ -191,11 +232,11 @@ describe('closing the server', () => {
   it('refuses with 503 what is unanswered at its later deadline, and lets it go on beyond that of streams', async () => {
     const feed = new Feed()
     const asked = Promise.withResolvers<void>()
-    const listRuns = () => {
+    const waiting = () => {
       asked.resolve()
       return new Promise<never>(() => {})
     }
-    const { port, server } = await start({ methods: { followRun: async () => feed, listRuns } })
+    const { port, server } = await start({ methods: { followRun: async () => feed, listRuns: waiting } })
     const stream = await Wire.open(port)
     await stream.send(FOLLOW).until(/: ok/)
     const unanswered = await Wire.open(port)

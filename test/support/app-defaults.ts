@@ -20,6 +20,7 @@ export const APP_DEFAULTS = {
   limiter: undefined,
   tenantLimiter: undefined,
   allowedHosts: undefined,
+  isLocal: false,
   isHeapHigh: () => false,
   metrics: NO_METRICS,
 } as const

@@ -28,6 +28,7 @@ export type WebFetchDeps = {
 }
 
 const MAX_HOPS = 5
+const MAX_SHOWN_URL = 2_000
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const HEADERS = {
   'user-agent': 'agent-engine (WebFetch)',
@@ -37,8 +38,8 @@ const TEXT_TYPES = /^(text\/.+|application\/(.+\+)?(json|xml|yaml|x-ndjson|javas
 const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
 
 /**
- * Creates `WebFetch` (D5.1), which fetches one page through the guarded way out. Each redirect is checked there again and
- * receives no cookie or credential from the answer before it.
+ * Creates `WebFetch` (D5.1), which fetches one page through the guarded way out. Redirects within the origin are followed, without a
+ * cookie or credential from the answer before; one to another origin is returned, because only the first was approved (D5.2).
  */
 export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024 * 1024 }: WebFetchDeps): Tool {
   return {
@@ -60,21 +61,21 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
       return attempt({ subject: url, signal }, async () => {
         const client = await egress()
         const deadline = performance.now() + timeoutMs
-        const { page, address } = await followRedirects(url, (hop) => {
+        const arrival = await followRedirects(url, (hop) => {
           const left = Math.max(1, Math.ceil(deadline - performance.now()))
           return client.request(hop, {
             ...{ headers: HEADERS, signal, timeoutMs: left, beforeSend: assertMayAct },
             maxBytes: Number.POSITIVE_INFINITY, // A page that is too long is cut below instead of refused.
           })
         })
-        return toOutcome(page, address, maxBytes)
+        return 'elsewhere' in arrival ? succeed(elsewhere(arrival.elsewhere)) : toOutcome(arrival, maxBytes)
       })
     },
   }
 }
 
-/** The page after all redirects, and its address. */
-type Arrival = { page: Page; address: string }
+/** The page after all redirects and its address, or an address of another origin, which nobody has approved. */
+type Arrival = { page: Page; address: string } | { elsewhere: string }
 
 async function followRedirects(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
   let address = url
@@ -85,14 +86,17 @@ async function followRedirects(url: string, get: (url: string) => Promise<Page>)
     page.discard()
     const next = URL.parse(location, address)
     if (!next) throw invalidRequest(`${new URL(address).host} redirects to an invalid address.`)
+    if (next.origin !== new URL(address).origin) return { elsewhere: next.href }
     address = next.href
   }
   throw invalidRequest(`The address redirects more than ${MAX_HOPS} times.`)
 }
 
+const elsewhere = (url: string): string =>
+  `The address redirects to another origin, which was not fetched: ${truncate(url, MAX_SHOWN_URL)}\n\nCall WebFetch with that address to fetch it.`
+
 async function toOutcome(
-  { status, headers, body, discard }: Page,
-  address: string,
+  { page: { status, headers, body, discard }, address }: Exclude<Arrival, { elsewhere: string }>,
   maxBytes: number,
 ): Promise<ToolOutcome> {
   const contentType = String(headers['content-type'] ?? 'text/plain').toLowerCase()

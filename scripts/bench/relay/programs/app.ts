@@ -26,6 +26,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     plans: undefined,
     limiter: undefined,
     tenantLimiter: undefined,
+    isLocal: false,
     isHeapHigh: () => false,
     allowedHosts: undefined,
     metrics: NO_METRICS,
