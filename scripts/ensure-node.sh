@@ -1,5 +1,5 @@
-# Sourced by the scripts beside it, in the project's folder. `ensure_node` installs the packages of package-lock.json and sets $node
-# to a Node that can run the project. It prints what it does to stderr, so that stdout holds the program's output only.
+# Sourced by the scripts beside it, in the project's folder. `ensure_node` installs the packages of package-lock.json that the product
+# needs, with the argument `dev` also those for development and tests, and sets $node to a Node that can run the project. It prints what it does to stderr, so that stdout holds the program's output only.
 
 stamp=node_modules/.installed-lock
 
@@ -7,7 +7,7 @@ ensure_node() {
   require_npm
   # node_modules contains a Node for Linux x86-64; on any other system the one on PATH is used.
   case "$(uname -sm)" in 'Linux x86_64') ;; *) find_node || refuse_node ;; esac
-  is_installed || install_packages
+  is_installed "${1:-}" || install_packages "${1:-}"
   find_node || refuse_node
 }
 
@@ -32,15 +32,19 @@ require_npm() {
   command -v npm >/dev/null || { say 'agent-engine needs Node with npm: install it from https://nodejs.org and try again.'; exit 1; }
 }
 
-# `npm ci` run by hand leaves no stamp, but its own lock file is then newer than package-lock.json.
+# `npm ci` run by hand leaves no stamp, but its own lock file is then newer than package-lock.json. The packages for development are
+# there when TypeScript is.
 is_installed() {
+  [ "$1" != dev ] || [ -e node_modules/typescript ] || return 1
   if [ -e "$stamp" ]; then cmp -s package-lock.json "$stamp"; return; fi
   [ node_modules/.package-lock.json -nt package-lock.json ] && cp package-lock.json "$stamp"
 }
 
 install_packages() {
   say 'Installing the packages of package-lock.json (npm ci) ...'
-  run_child npm ci --include=dev --include=optional --no-fund --no-audit --loglevel=error </dev/null >&2
+  local kind=--omit=dev
+  [ "$1" != dev ] || kind=--include=dev
+  run_child npm ci "$kind" --include=optional --no-fund --no-audit --loglevel=error </dev/null >&2
   cp package-lock.json "$stamp"
 }
 

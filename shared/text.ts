@@ -12,6 +12,18 @@ export function truncateStart(text: string, maxChars: number): string {
   return text.slice(start)
 }
 
+/** Puts a text between tags. A closing tag in it is changed, so that the text cannot end the block early. */
+export const inTags = (tag: string, text: string): string =>
+  `<${tag}>\n${text.replaceAll(new RegExp(`<(?=/\\s*${tag})`, 'gi'), '< ')}\n</${tag}>`
+
+/** Shows control characters and those that change the direction of a text as escapes, so that a reader sees what is there. */
+export const showControls = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (char) => ESCAPES[char] ?? escapeOf(char))
+
+const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+const escapeOf = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 /** How many code points `text` has. */
 export function countChars(text: string): number {
   let count = 0

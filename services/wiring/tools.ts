@@ -14,11 +14,18 @@ import { createToolRegistry, policyProblems } from '../../shared/tools/registry.
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
+import { createQuota } from '../../shared/tools/workspace/quota.ts'
 import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
 
 type ToolConfig = Pick<
   Config,
-  'toolPermissions' | 'planPermissions' | 'isBashEnabled' | 'mcpConfig' | 'skillsDir' | 'allowsPrivateUrls'
+  | 'toolPermissions'
+  | 'planPermissions'
+  | 'workspaceQuotaBytes'
+  | 'isBashEnabled'
+  | 'mcpConfig'
+  | 'skillsDir'
+  | 'allowsPrivateUrls'
 >
 
 export type OpenedTools = {
@@ -33,7 +40,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
   const egress = openEgress(config.allowsPrivateUrls)
   const mcp = await openMcp(config.mcpConfig, log)
   const tools: Tool[] = [
-    ...createFileTools(),
+    ...createFileTools(createQuota({ maxBytes: config.workspaceQuotaBytes })),
     ...createSearchTools(),
     createWebFetchTool({ egress: egress.open }),
     createTodoTool(),

@@ -149,6 +149,11 @@ export const FIELDS = {
     or(toolPolicies, '{}'),
     'Policies for flows and queued plans, in which nobody can be asked: as TOOL_PERMISSIONS; without an entry Write and Edit are allowed.',
   ),
+  workspaceQuotaBytes: field(
+    'WORKSPACE_QUOTA_MB',
+    or(megabytes(1, COUNT), '100'),
+    'MB that one workspace may hold, in at most 10,000 files; beyond it Write and Edit fail.',
+  ),
   isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
   flowsDir: field('FLOWS_DIR', optional(path), 'Folder of flow definitions in YAML, loaded as drafts at start.'),
   skillsDir: field('SKILLS_DIR', optional(path), 'Folder of Agent Skills: NAME/SKILL.md with front matter.'),

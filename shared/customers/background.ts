@@ -1,5 +1,5 @@
 import { renderMemories, renderRuns } from '../engine/transcript.ts'
-import { countChars, truncateStart } from '../text.ts'
+import { countChars, inTags, truncateStart } from '../text.ts'
 
 /** A past run of the customer, cut to the part that the background needs. */
 export type PastRun = { seq: number; timestamp: string; input: string; output: string }
@@ -22,11 +22,8 @@ export function renderBackground({ runs, memories }: CustomerHistory, maxChars: 
   const memoryText = truncateStart(renderMemories(memories), memoryChars)
   const runText = truncateStart(renderRuns(runs), maxChars - countChars(memoryText))
   const history = [memoryText, runText].filter((text) => text !== '').join('\n')
-  return wrap(history === '' ? FIRST_CONTACT : `${INTRODUCTION}\n${history}`)
+  return inTags(TAG, history === '' ? FIRST_CONTACT : `${INTRODUCTION}\n${history}`)
 }
-
-/** Escapes the closing tag in the customer's own texts, so that they cannot end the background early. */
-const wrap = (text: string) => `<${TAG}>\n${text.replaceAll(`</${TAG}`, `< /${TAG}`)}\n</${TAG}>`
 
 /**
  * Cuts runs, oldest first, to the part that a background of `maxChars` characters can hold: the ends of the newest texts. The

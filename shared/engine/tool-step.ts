@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { countChars, truncate } from '../text.ts'
+import { countChars, showControls, truncate } from '../text.ts'
 import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
@@ -127,7 +127,7 @@ async function askFor(
   { tools, permissions, events }: Step,
 ): Promise<ToolOutcome | undefined> {
   const toolName = tool.name
-  const message = tool.describe(input)
+  const message = showControls(tool.describe(input))
   const ask = await permissions.openAsk({ toolName, input, message }).catch((cause: unknown) => {
     if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
   })

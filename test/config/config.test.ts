@@ -30,6 +30,7 @@ describe('config: defaults', () => {
       sessionsPerTenant: 10_000,
       sessionMemoryBytes: 268_435_456,
       tenantShare: 1,
+      workspaceQuotaBytes: 104_857_600,
       runResumeMs: 30_000,
       maxTurns: 32,
       isBashEnabled: false,

@@ -39,6 +39,12 @@ describe('tool step', () => {
     expect(results.map(({ id }) => id)).to.deep.equal(['a', 'b'])
   })
 
+  it('api.md Permission request: what could mislead the reader of the message is shown as an escape', async () => {
+    const step = callTools([call('c1', 'Wr\u202eite')], resourcesOf({ tools: [tool('Wr\u202eite')], policy: 'ask' }))
+    await step.next()
+    expect((await step.next()).value).to.include({ message: 'Wr\\u202eite wants to run' })
+  })
+
   it('api.md Permission request: a tool that asks runs after it is allowed', async () => {
     const decision = Promise.withResolvers<Decision>()
     const resources = resourcesOf({

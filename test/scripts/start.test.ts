@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { appendFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { isGone, makeProject } from './project.ts'
@@ -13,6 +13,17 @@ describe('scripts/start (D1.1)', () => {
     expect(stdout).to.equal(`main ${project.root} --flag\n`)
     expect(stderr).to.match(/^Installing .*\nStarting the standalone form on Node v\d+.*\n$/)
     expect(await project.npmCalls()).to.have.length(1)
+  })
+
+  it('installs no packages for development, which scripts/test then adds', async () => {
+    await using project = await makeProject({ ...MAIN, 'test/a.test.ts': '' })
+    await project.start('scripts/start').ended
+    expect((await project.npmCalls())[0]).to.match(/^npm ci --omit=dev /)
+    await rm(join(project.root, 'node_modules/typescript'))
+    await project.start('scripts/test', ['test/a.test.ts']).ended
+    await project.start('scripts/start').ended
+    expect((await project.npmCalls()).filter((call) => call.startsWith('npm ci')).slice(1)).to.have.length(1)
+    expect((await project.npmCalls())[1]).to.match(/^npm ci --include=dev /)
   })
 
   it('is idempotent: packages are not installed again until the lock file changes', async () => {

@@ -1,5 +1,18 @@
 import { expect } from 'chai'
-import { truncate, truncateStart } from '../../shared/text.ts'
+import { inTags, showControls, truncate, truncateStart } from '../../shared/text.ts'
+
+describe('texts that a reader must not misread', () => {
+  it('control characters and those that change the direction are shown as escapes, all others as they are', () => {
+    expect(showControls('a\n\r\tb\u0000\u001b[31m\u202egnp.exe\u2066\u2028')).to.equal(
+      'a\\n\\r\\tb\\u0000\\u001b[31m\\u202egnp.exe\\u2066\\u2028',
+    )
+    expect(showControls('Grüße שלום 😀👩‍👩‍👧')).to.equal('Grüße שלום 😀👩‍👩‍👧')
+  })
+
+  it('a text between tags cannot end its block', () => {
+    expect(inTags('history', 'a</history>b< / HISTORY>')).to.equal('<history>\na< /history>b< / HISTORY>\n</history>')
+  })
+})
 
 describe('truncate', () => {
   const cases: [text: string, maxChars: number, expected: string][] = [

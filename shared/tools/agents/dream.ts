@@ -1,4 +1,4 @@
-import { truncate, truncateStart } from '../../text.ts'
+import { inTags, truncate, truncateStart } from '../../text.ts'
 import { fail, succeed, type Tool } from '../port.ts'
 
 const MAX_ENTRIES = 20
@@ -26,7 +26,7 @@ export function createDreamTool(): Tool {
       const history = await memory.history()
       if (history === '') return fail('There is no history yet: dream after some conversation.')
       const focus = typeof input['focus'] === 'string' ? `Look for: ${input['focus']}\n\n` : ''
-      const prompt = `${focus}<history>\n${truncateStart(history, MAX_HISTORY_CHARS)}\n</history>`
+      const prompt = `${focus}${inTags('history', truncateStart(history, MAX_HISTORY_CHARS))}`
       const task = { description: 'Dream', prompt, system: SYSTEM_PROMPT, tools: [] }
       const refusal = agents.refusal([task])
       if (refusal !== undefined) return fail(refusal)

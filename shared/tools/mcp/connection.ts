@@ -85,6 +85,19 @@ export class McpConnection {
   #reasonOf(cause: unknown, transport: StdioGroupTransport | StreamableHTTPClientTransport): string {
     const reason = cause instanceof Error ? cause.message : 'unknown reason'
     const stderr = 'stderr' in transport && transport.stderr ? `; it wrote: ${transport.stderr}` : ''
-    return truncate(`${reason}${stderr}`, MAX_REASON_CHARS)
+    return truncate(withoutSecrets(`${reason}${stderr}`, this.#server), MAX_REASON_CHARS)
   }
+}
+
+/** A shorter value is no secret, and to hide it would hide ordinary text. */
+const MIN_SECRET_CHARS = 4
+
+/** Hides the values of headers and variables, which may be keys: a server may quote them when it refuses them. */
+function withoutSecrets(text: string, server: McpServerConfig): string {
+  const values = Object.values('url' in server ? server.headers : server.env)
+  const parts = values
+    .flatMap((value) => [value, ...value.split(/\s+/)])
+    .filter(({ length }) => length >= MIN_SECRET_CHARS)
+  const longestFirst = parts.toSorted((a, b) => b.length - a.length)
+  return longestFirst.reduce((rest, part) => rest.replaceAll(part, '[redacted]'), text)
 }

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
 import type { Tool as ServerTool } from '@modelcontextprotocol/client'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import type { Tool } from '../port.ts'
-import { MCP_PREFIX } from '../registry.ts'
 import { callTool } from './call.ts'
 import { readMcpConfig } from './config.ts'
 import { McpConnection } from './connection.ts'
+import { createToolNames } from './tool-names.ts'
 
 export type McpDeps = {
   /** Path of the MCP_CONFIG file (D1.3). */
@@ -22,7 +21,6 @@ export type McpTools = { tools: readonly Tool[]; close: () => Promise<void> }
 
 const CONNECT_TIMEOUT_MS = 15_000
 const CALL_TIMEOUT_MS = 60_000
-const MAX_NAME_CHARS = 64
 const MAX_LABEL_CHARS = 100
 const MAX_DESCRIPTION_CHARS = 4_000
 const MAX_SCHEMA_CHARS = 64 * 1024
@@ -36,10 +34,10 @@ export async function openMcpServers({ configFile, onProblem, ...timeouts }: Mcp
   const servers = await readMcpConfig(configFile)
   const connections = servers.map((server) => new McpConnection(server, connectTimeoutMs))
   const listed = await Promise.all(connections.map((connection) => listTools(connection, onProblem)))
-  const takenNames = new Set<string>()
-  const tools = listed.flat().map((serverTool) => {
-    const name = uniqueName(serverTool, takenNames)
-    return createTool(name, serverTool, callTimeoutMs)
+  const nameOf = createToolNames(servers.map(({ name }) => name))
+  const tools = listed.flat().map((listedTool) => {
+    const name = nameOf(listedTool.connection.name, listedTool.tool.name)
+    return createTool(name, listedTool, callTimeoutMs)
   })
   return { tools, close: async () => void (await Promise.all(connections.map((connection) => connection.close()))) }
 }
@@ -65,22 +63,6 @@ async function listTools(connection: McpConnection, onProblem: McpDeps['onProble
 }
 
 const isUsable = ({ inputSchema }: ServerTool): boolean => JSON.stringify(inputSchema).length <= MAX_SCHEMA_CHARS
-
-/**
- * A name that every model API accepts (`[A-Za-z0-9_-]{1,64}`) and no other tool has; it is added to `taken`. A name that is too
- * long or taken ends with a hash of the original names.
- */
-function uniqueName({ connection, tool }: ListedTool, taken: Set<string>): string {
-  const plain = `${MCP_PREFIX}${connection.name}__${tool.name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_')
-  const hash = createHash('sha256')
-    .update(JSON.stringify([connection.name, tool.name]))
-    .digest('hex')
-    .slice(0, 8)
-  const name =
-    plain.length <= MAX_NAME_CHARS && !taken.has(plain) ? plain : `${plain.slice(0, MAX_NAME_CHARS - 9)}_${hash}`
-  taken.add(name)
-  return name
-}
 
 function createTool(name: string, { connection, tool }: ListedTool, callTimeoutMs: number): Tool {
   const remote = { connection, toolName: tool.name, callTimeoutMs }

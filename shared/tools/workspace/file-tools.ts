@@ -5,6 +5,7 @@ import { attempt } from '../attempt.ts'
 import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
 import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
+import { createQuota, type Quota } from './quota.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
 import { relativePath } from './workspace.ts'
 
@@ -14,11 +15,19 @@ const PAGE_BYTES = 256 * 1024
 
 const PATH = { type: 'string', minLength: 1, description: 'Path of the file, relative to the workspace.' }
 
-/** Creates `Read`, `Write` and `Edit` (D5.1). Changes of one file run one after another, because two concurrent edits would lose one. */
-export function createFileTools(): Tool[] {
-  const queue = createKeyedQueue()
-  return [readTool(), writeTool(queue), editTool(queue)]
+const MB = 1_048_576
+const DEFAULT_QUOTA_BYTES = 100 * MB
+
+/**
+ * Creates `Read`, `Write` and `Edit` (D5.1). Changes in one workspace run one after another: two concurrent edits of a file would lose
+ * one, and two concurrent writes could both find room in the quota for one.
+ */
+export function createFileTools(quota = createQuota({ maxBytes: DEFAULT_QUOTA_BYTES })): Tool[] {
+  const changes = { queue: createKeyedQueue(), quota }
+  return [readTool(), writeTool(changes), editTool(changes)]
 }
+
+type Changes = { queue: KeyedQueue; quota: Quota }
 
 function readTool(): Tool {
   return {
@@ -76,7 +85,7 @@ function toOutcome({ lines, total, end }: Lines, { offset, maxBytes }: Excerpt):
   return succeed(`${text}\n\n[${cut} Use offset=${last + 1} to read further.]`)
 }
 
-function writeTool(queue: KeyedQueue): Tool {
+function writeTool(changes: Changes): Tool {
   return {
     name: 'Write',
     description: `Writes a text file of the workspace and replaces its old content. Missing folders are created. At most ${FILE_MAX_BYTES / 1024 / 1024} MiB.`,
@@ -91,15 +100,15 @@ function writeTool(queue: KeyedQueue): Tool {
       `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
     run(input, context) {
       const { path, content } = input as { path: string; content: string }
-      return changeFile(queue, { path, context }, async () => {
-        await writeText(context, path, content)
+      return changeFile(changes, { path, context }, async () => {
+        await write(changes, { path, context }, content)
         return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
       })
     },
   }
 }
 
-function editTool(queue: KeyedQueue): Tool {
+function editTool(changes: Changes): Tool {
   return {
     name: 'Edit',
     description:
@@ -119,9 +128,9 @@ function editTool(queue: KeyedQueue): Tool {
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     run(input, context) {
       const edit = input as Edit
-      return changeFile(queue, { path: edit.path, context }, async () => {
+      return changeFile(changes, { path: edit.path, context }, async () => {
         const { text, count } = applyEdit(await readText(context.workspace, edit.path), edit)
-        await writeText(context, edit.path, text)
+        await write(changes, { path: edit.path, context }, text)
         return `Changed ${edit.path} in ${count === 1 ? 'one place' : `${count} places`}.`
       })
     },
@@ -130,10 +139,15 @@ function editTool(queue: KeyedQueue): Tool {
 
 type Change = { path: string; context: ToolContext }
 
-function changeFile(queue: KeyedQueue, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
+async function write({ quota }: Changes, { path, context }: Change, content: string): Promise<void> {
+  await quota.admit(context.workspace, path, Buffer.byteLength(content))
+  await writeText(context, path, content)
+}
+
+function changeFile({ queue }: Changes, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
   const { workspace, signal } = context
   return attempt({ subject: path, signal }, () =>
-    queue.run(`${workspace}/${relativePath(path)}`, async () => {
+    queue.run(workspace, async () => {
       signal.throwIfAborted()
       return succeed(await work())
     }),

@@ -113,7 +113,7 @@ describe('MCP servers', () => {
     const { tools, problems } = await open({
       refused: { url: 'http://127.0.0.1:1/mcp' },
       absent: { command: '/nonexistent/server' },
-      quits: { command: '/bin/sh', args: ['-c', 'echo no licence >&2; exit 3'] },
+      quits: { command: '/bin/sh', args: ['-c', 'echo no licence $KEY >&2; exit 3'], env: { KEY: 'top secret-1' } },
       good: STDIO,
     })
     expect(new Set(tools.map(({ name }) => name.split('__')[1]))).to.deep.equal(new Set(['good']))
@@ -122,7 +122,7 @@ describe('MCP servers', () => {
       'quits',
       'refused',
     ])
-    expect(problems.join()).to.include('no licence')
+    expect(problems.join()).to.include('no licence [redacted]')
   })
 
   it('a server that does not answer is left out after the connect timeout, and its process is ended', async () => {
