@@ -5,6 +5,7 @@ import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
+import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
@@ -32,25 +33,24 @@ export type RunInput = {
  */
 export async function* run(
   input: RunInput,
-  resources: RunResources,
+  given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
-  const { conversation, stopSequences } = input
-  const { models, signal } = resources
+  const { conversation } = input
+  const models = createStickyModels(given.models)
+  const resources = { ...given, models }
+  const { signal } = resources
   const tree = new AgentTree()
   const subAgentsFor = subAgentsOf(input, resources, { tree: lineage?.tree ?? tree, caller: lineage })
   conversation.append({ role: 'user', text: input.prompt })
   const context = contextOf(input, resources, lineage?.tree ?? tree)
   let totals = startTotals()
   for (let turn = 1; turn <= input.maxTurns; turn++) {
-    const route = models.main()
-    yield { type: 'turn_start', turn_number: turn, model: route.primary.model }
+    const first = models.main()
+    yield { type: 'turn_start', turn_number: turn, model: first.primary.model }
     if (turn === 1) yield* input.warnings
     yield* context.compactIfNeeded()
-    let answer = yield* readAnswer(callModel(modelCall(input, route, resources)), stopSequences)
-    if (yield* context.compactAfterRejection(answer)) {
-      answer = yield* readAnswer(callModel(modelCall(input, route, resources)), stopSequences)
-    }
+    const { answer, route } = yield* askModel(input, { first, context, resources })
     if (signal.aborted) return yield abortEvent(signal)
     if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
     const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
@@ -59,13 +59,31 @@ export async function* run(
     context.measure(answer.usage)
     const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
-    totals = yield* account(turn, { usage, route: answer.servedBy ?? route.primary }, { totals, ...models })
+    totals = yield* account(turn, { usage, route }, { totals, ...models })
     if (ending) return yield ending
     if (results.length > 0) continue
     const { usage: spent, costUsd } = tree.spent
     return yield done(addSpent(totals, spent, costUsd), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
   }
   yield errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+}
+
+type Asking = { first: Route; context: Context; resources: RunResources & { models: StickyModels } }
+
+/** Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). */
+async function* askModel(
+  input: RunInput,
+  { first, context, resources }: Asking,
+): AsyncGenerator<AgentEvent, { answer: Answer; route: ModelRoute }, undefined> {
+  const { models } = resources
+  const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
+  const answer = yield* ask(first)
+  models.stayWith(answer.servedBy)
+  if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
+  const second = models.main()
+  const shorter = yield* ask(second)
+  models.stayWith(shorter.servedBy)
+  return { answer: shorter, route: shorter.servedBy ?? second.primary }
 }
 
 /** The summaries that compaction makes are no turns: their cost counts like the cost of sub-agents. */

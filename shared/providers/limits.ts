@@ -11,8 +11,8 @@ export type ModelLimits = ByteLimits & {
 
 export const MODEL_LIMITS: ModelLimits = {
   connectMs: 5_000,
-  firstByteMs: 60_000,
-  idleMs: 60_000,
+  firstByteMs: 300_000,
+  idleMs: 300_000,
   turnMs: 600_000,
   maxTurnBytes: 32 * 1024 * 1024,
   maxEventBytes: 1024 * 1024,

@@ -1,5 +1,7 @@
 import type { WarningEvent } from '../../events.ts'
-import type { Failure, ModelRequest, ModelRoute } from '../port.ts'
+import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
+import { failure } from './failures.ts'
 import {
   type CallPart,
   type PendingAnswer,
@@ -26,20 +28,42 @@ export type ModelCall = {
 export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
 
 async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
-  const call = { request, signal, policy: { ...RETRY_POLICY, ...retry } }
-  const first = yield* startWithRetry({ route: primary, ...call })
-  const failure = failureOf(first)
-  if (!fallback || !failure?.isFailover) return first
+  const policy = { ...RETRY_POLICY, ...retry }
+  const call = { request, signal, policy }
+  const isPrimarySkipped = fallback !== undefined && isSkipped(primary.provider, policy.now())
+  const first = isPrimarySkipped
+    ? skipped(primary)
+    : yield* startWithRetry({ route: primary, ...call, hasFallback: fallback !== undefined })
+  const problem = failureOf(first)
+  if (!isPrimarySkipped) noteOutcome(primary, first, policy)
+  if (!fallback || !problem?.isFailover) return first
 
   await first?.rest.return?.()
-  yield failoverWarning(primary, fallback, failure)
+  yield failoverWarning(primary, fallback, problem)
   yield { type: 'served_by', route: fallback }
-  const second = yield* startWithRetry({ route: fallback, ...call })
+  const second = yield* startWithRetry({ route: fallback, ...call, hasFallback: false })
   const last = failureOf(second)
+  noteOutcome(fallback, second, policy)
   if (!second || !last) return second
-  const message = `${last.message} (the fallback was called because ${failure.message})`
+  const message = `${last.message} (the fallback was called because ${problem.message})`
   return { ...second, first: { type: 'failure', failure: { ...last, message } } }
 }
+
+/** A rejected request says nothing about the provider, and an aborted call neither. */
+function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
+  const problem = failureOf(answer)
+  if (problem?.isFailover) noteFailure(provider, now())
+  else if (answer && !problem) noteSuccess(provider)
+}
+
+/** The answer of a provider that is not called. */
+function skipped({ provider }: ModelRoute): StartedAnswer {
+  const message = `${provider.type} is not called for a while, because it has failed several runs in a row`
+  const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
+  return { first: { type: 'failure', failure: problem }, rest: NO_PARTS }
+}
+
+const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
 
 const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
   answer?.first.type === 'failure' ? answer.first.failure : undefined

@@ -6,18 +6,24 @@ export type RetryPolicy = {
   /** Requests in all, the first one included. */
   maxRequests: number
   baseDelayMs: number
-  /** A longer Retry-After is cut to this. */
+  /** Requests that may end in a timeout: each is a long wait. */
+  maxTimeouts: number
+  /** A longer Retry-After goes to the fallback at once, and is cut to this when there is none. */
   maxRetryAfterMs: number
   /** Returns a number from 0 to 1, as `Math.random` does. */
   random: () => number
+  /** Milliseconds of a clock that only goes forwards. */
+  now: () => number
 }
 
-/** The values of D5.5. */
+/** The values of D5.5 and D5.8. */
 export const RETRY_POLICY: RetryPolicy = {
   maxRequests: 3,
+  maxTimeouts: 2,
   baseDelayMs: 500,
   maxRetryAfterMs: 30_000,
   random: Math.random,
+  now: () => performance.now(),
 }
 
 export type RoutedCall = {
@@ -25,6 +31,8 @@ export type RoutedCall = {
   request: Omit<ModelRequest, 'model'>
   signal: AbortSignal
   policy: RetryPolicy
+  /** Another route takes over when this one fails. */
+  hasFallback: boolean
 }
 
 /** How an answer came about: a warning for the client, or the route that serves the turn when it is not the primary. */
@@ -43,13 +51,16 @@ export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined
  * Calls a model, and calls it again after a retryable failure, as long as no part of an answer has been yielded (D5.5). Each
  * retry is announced by a `transport_retrying` warning (D4.9). Aborting ends the wait before a retry at once.
  */
-export async function* startWithRetry({ route, request, signal, policy }: RoutedCall): PendingAnswer {
+export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
+  let timeouts = 0
   for (let attempt = 1; ; attempt++) {
     const rest = route.provider.stream({ ...request, model: route.model }, signal)[Symbol.asyncIterator]()
     const { done, value: first } = await rest.next()
     if (done) return undefined
     const failure = first.type === 'failure' ? first.failure : undefined
     if (!failure?.isRetryable || attempt >= policy.maxRequests) return { first, rest }
+    if (failure.code === 'timeout' && ++timeouts >= policy.maxTimeouts) return { first, rest }
+    if (hasFallback && (failure.retryAfterMs ?? 0) > policy.maxRetryAfterMs) return { first, rest }
 
     await rest.return?.()
     const delayMs = retryDelayMs(attempt, failure, policy)

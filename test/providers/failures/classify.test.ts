@@ -279,8 +279,8 @@ describe('the failures of the adapters', () => {
   })
 
   const BREACHES = [
-    ['first_byte', 'timeout', 'first_byte_timeout', 'did not begin its answer within 60 s', RETRYABLE],
-    ['idle', 'timeout', 'idle_timeout', 'sent nothing for 60 s', RETRYABLE],
+    ['first_byte', 'timeout', 'first_byte_timeout', 'did not begin its answer within 300 s', RETRYABLE],
+    ['idle', 'timeout', 'idle_timeout', 'sent nothing for 300 s', RETRYABLE],
     ['turn', 'timeout', 'turn_timeout', 'did not end its answer within 600 s', RETRYABLE],
     ['turn_bytes', 'provider_unavailable', 'turn_bytes', 'sent more than 33554432 bytes in one answer', FAILOVER],
     ['event_bytes', 'provider_unavailable', 'event_bytes', 'sent more than 1048576 bytes in one event', FAILOVER],
