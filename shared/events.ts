@@ -30,7 +30,18 @@ export type WarningCode =
 
 export type JsonObject = { [key: string]: unknown }
 
-export type ErrorEvent = {
+/** The totals of a run: in `done`, and in the `error` of a run that the engine ended. */
+export type RunTotals = {
+  total_input_tokens: number
+  total_output_tokens: number
+  total_tokens: number
+  cost_usd: number
+  turn_count: number
+  cache_read_tokens?: number
+  cache_write_tokens?: number
+}
+
+export type ErrorEvent = Partial<RunTotals> & {
   type: 'error'
   error: string
   code: RunErrorCode
@@ -60,17 +71,7 @@ export type TurnEndEvent = {
   cache_write_tokens?: number
 }
 
-export type DoneEvent = {
-  type: 'done'
-  total_input_tokens: number
-  total_output_tokens: number
-  total_tokens: number
-  cost_usd: number
-  turn_count: number
-  stop_reason: 'end_turn' | 'stop_sequence'
-  cache_read_tokens?: number
-  cache_write_tokens?: number
-}
+export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 'stop_sequence' }
 
 /** Set for a sub-agent of a sub-agent (D4.13). */
 type Parentage = { parent_subagent_id?: string }

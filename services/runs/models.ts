@@ -6,6 +6,8 @@ import type { TenantId } from '../../shared/tenant.ts'
 export type ServerModels = Pick<Models, 'priceOf' | 'windowOf'> & {
   primary: Route['primary'] | undefined
   fallback: Route['fallback']
+  /** The model id, at the same provider, for sub-agents and summaries; unset: the run's own (SMALL_MODEL). */
+  smallModel?: string | undefined
 }
 
 export type RunPurpose = 'main' | 'plan'
@@ -22,13 +24,14 @@ export interface ModelSource {
 }
 
 /** One set of models for all tenants: the server's. */
-export function createServerModels({ primary, fallback, ...facts }: ServerModels): ModelSource {
+export function createServerModels({ primary, fallback, smallModel, ...facts }: ServerModels): ModelSource {
   return {
     load: () => undefined,
     modelsFor(_tenant, model) {
       if (!primary) throw noModel('no model is configured for this run: set MODEL and MODEL_PROVIDER')
       const route = withModel({ primary, fallback }, model)
-      return { ...facts, main: () => route, subAgents: () => route, summaries: () => route }
+      const small = withModel(route, smallModel)
+      return { ...facts, main: () => route, subAgents: () => small, summaries: () => small }
     },
   }
 }

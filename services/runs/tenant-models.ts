@@ -57,10 +57,11 @@ export class TenantModels implements ModelSource {
   }
 
   modelsFor(tenant: TenantId, model: string | undefined, purpose: RunPurpose = 'main'): Models {
-    const { priceOf, windowOf } = this.#options.server
+    const { priceOf, windowOf, smallModel } = this.#options.server
     const newest = this.#newestOf(tenant)
     const main = () => withModel(newest().routes.get(purpose) ?? this.#mainOf(newest()), model)
-    const roleOf = (role: Role) => () => newest().routes.get(role) ?? main()
+    const roleOf = (role: Role) => () =>
+      newest().routes.get(role) ?? (newest().routes.has('main') ? main() : withModel(main(), smallModel))
     const { failure } = newest()
     if (failure) throw failure
     main() // Throws when there is no model.

@@ -8,12 +8,12 @@ import type { OpenedTenantConfig } from './tenant-config.ts'
 
 /** Opens the server's models, and those of tenants where runtime configuration is enabled. */
 export async function openModelSource(
-  config: Pick<Config, 'model' | 'fallback' | 'modelPrices' | 'httpsProxy' | 'noProxy'>,
+  config: Pick<Config, 'model' | 'fallback' | 'modelPrices' | 'httpsProxy' | 'noProxy' | 'smallModel'>,
   tenantConfig: OpenedTenantConfig | undefined,
   log: Log,
 ): Promise<ModelSource> {
   const facts = { priceOf: createPrices(config.modelPrices), windowOf: createWindows() }
-  const server = { ...(await openModels(config, log)), ...facts }
+  const server = { ...(await openModels(config, log)), smallModel: config.smallModel, ...facts }
   if (!tenantConfig) return createServerModels(server)
   const { configs, credentials, openInstance } = tenantConfig
   return new TenantModels({ configs, credentials, server, openProvider: openInstance, log })

@@ -121,6 +121,11 @@ export const FIELDS = {
     'Prices that replace the built-in ones: {"<model>": {"input", "output", "cache_read"?, "cache_write"?}}, ' +
       'in US dollars per million tokens.',
   ),
+  smallModel: field(
+    'SMALL_MODEL',
+    optional(modelName),
+    "Id of a model at the default model's provider for sub-agents and summaries; without it they use the run's own.",
+  ),
   httpsProxy: field(
     'HTTPS_PROXY',
     secret(proxyUrl, urlPassword),

@@ -1,6 +1,14 @@
-import { type AgentEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
+import { type AgentEvent, type ErrorEvent, errorEvent, type RunErrorCode, type WarningEvent } from '../events.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
-import type { Message, ModelRoute, PriceOf, StructuredOutput, ToolResultBlock, Usage } from '../providers/port.ts'
+import type {
+  Failure,
+  Message,
+  ModelRoute,
+  PriceOf,
+  StructuredOutput,
+  ToolResultBlock,
+  Usage,
+} from '../providers/port.ts'
 import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -9,7 +17,7 @@ import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd } from './usage.ts'
+import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd, withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
@@ -45,16 +53,17 @@ export async function* run(
   conversation.append({ role: 'user', text: input.prompt })
   const context = contextOf(input, resources, lineage?.tree ?? tree)
   let totals = startTotals()
+  const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
   for (let turn = 1; turn <= input.maxTurns; turn++) {
     const first = models.main()
     yield { type: 'turn_start', turn_number: turn, model: first.primary.model }
     if (turn === 1) yield* input.warnings
     yield* context.compactIfNeeded()
     const { answer, route } = yield* askModel(input, { first, context, resources })
-    if (signal.aborted) return yield abortEvent(signal)
-    if (answer.failure) return yield errorEvent(answer.failure.code, answer.failure.message, answer.failure.reason)
+    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
+    if (answer.failure) return yield withTotals(failureEvent(answer.failure), spent())
     const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
-    if (signal.aborted) return yield abortEvent(signal)
+    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
 
     context.measure(answer.usage)
     const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
@@ -62,11 +71,13 @@ export async function* run(
     totals = yield* account(turn, { usage, route }, { totals, ...models })
     if (ending) return yield ending
     if (results.length > 0) continue
-    const { usage: spent, costUsd } = tree.spent
-    return yield done(addSpent(totals, spent, costUsd), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
+    return yield done(spent(), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
   }
-  yield errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+  const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+  yield withTotals(outOfTurns, spent())
 }
+
+const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
 
 type Asking = { first: Route; context: Context; resources: RunResources & { models: StickyModels } }
 
@@ -170,7 +181,7 @@ const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
 }
 
 /** The terminal event of a run whose signal was aborted. */
-export function abortEvent({ reason }: AbortSignal): AgentEvent {
+export function abortEvent({ reason }: AbortSignal): ErrorEvent {
   const code = reason as RunErrorCode
   return errorEvent(code, ABORT_MESSAGE[code] ?? 'the run was ended')
 }

@@ -1,4 +1,4 @@
-import type { DoneEvent, TurnEndEvent } from '../events.ts'
+import type { DoneEvent, ErrorEvent, RunTotals, TurnEndEvent } from '../events.ts'
 import type { Usage } from '../providers/port.ts'
 import { tokensOf } from './context/size.ts'
 
@@ -45,15 +45,22 @@ export function turnEnd(turnNumber: number, usage: Usage, costUsd: number): Turn
   }
 }
 
-export function done({ usage, costUsd, turns }: Totals, stopReason: DoneEvent['stop_reason']): DoneEvent {
+export const done = (totals: Totals, stopReason: DoneEvent['stop_reason']): DoneEvent => ({
+  type: 'done',
+  ...fieldsOf(totals),
+  stop_reason: stopReason,
+})
+
+/** The error of a failed run, with the totals of its complete turns. */
+export const withTotals = (error: ErrorEvent, totals: Totals): ErrorEvent => ({ ...error, ...fieldsOf(totals) })
+
+function fieldsOf({ usage, costUsd, turns }: Totals): RunTotals {
   return {
-    type: 'done',
     total_input_tokens: usage.input,
     total_output_tokens: usage.output,
     total_tokens: usage.input + usage.output,
     cost_usd: costUsd,
     turn_count: turns,
-    stop_reason: stopReason,
     ...cacheTokens(usage),
   }
 }

@@ -28,6 +28,20 @@ type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
 
 const SPENT = { cost_usd: 'required', cache_read_tokens: 'optional', cache_write_tokens: 'optional' } as const
+const ERROR = {
+  error: 'required',
+  code: 'required',
+  detail: 'required',
+  suggestion: 'required',
+  retryable: 'required',
+  total_input_tokens: 'optional',
+  total_output_tokens: 'optional',
+  total_tokens: 'optional',
+  cost_usd: 'optional',
+  turn_count: 'optional',
+  cache_read_tokens: 'optional',
+  cache_write_tokens: 'optional',
+} as const
 const CALL = { id: 'required', tool_name: 'required' } as const
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
 
@@ -51,7 +65,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     turn_count: 'required',
     stop_reason: 'required',
   },
-  error: { error: 'required', code: 'required', detail: 'required', suggestion: 'required', retryable: 'required' },
+  error: ERROR,
   warning: { code: 'required', message: 'required', detail: 'required', category: 'optional', reason: 'optional' },
   subagent_start: {
     ...AGENT,

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { addSpent, addTurn, done, estimateUsage, startTotals, turnEnd } from '../../shared/engine/usage.ts'
+import { addSpent, addTurn, done, estimateUsage, startTotals, turnEnd, withTotals } from '../../shared/engine/usage.ts'
+import { errorEvent } from '../../shared/events.ts'
 import type { Usage } from '../../shared/providers/port.ts'
 
 const USAGE: Usage = { input: 100, cacheRead: 40, cacheWrite: 30, output: 10 }
@@ -53,6 +54,18 @@ describe('the events that carry usage', () => {
       stop_reason: 'stop_sequence',
       cache_read_tokens: 40,
       cache_write_tokens: 30,
+    })
+  })
+
+  it('the error of a failed run holds the totals of its complete turns', () => {
+    const error = errorEvent('timeout', 'too slow')
+    expect(withTotals(error, addTurn(startTotals(), NO_CACHE, 0.5))).to.deep.equal({
+      ...error,
+      total_input_tokens: 100,
+      total_output_tokens: 10,
+      total_tokens: 110,
+      cost_usd: 0.5,
+      turn_count: 1,
     })
   })
 

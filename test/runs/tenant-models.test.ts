@@ -76,7 +76,7 @@ describe("a tenant's models", () => {
     models = new TenantModels({
       configs,
       credentials: new CredentialReader(keyring),
-      server: SERVER,
+      server: { ...SERVER, smallModel: 'small-model' },
       async openProvider({ name }, { key }) {
         opened.push(`${name} ${key}`)
         return { ...createDemoProvider(), type: name }
@@ -113,6 +113,19 @@ describe("a tenant's models", () => {
     expect(subAgents().primary).to.deep.include({ model: 'm-b' })
     expect(summaries()).to.deep.equal(ofMain())
     expect(opened).to.deep.equal([`a ${KEY}`, 'b sk-b-0123456789abcdef'])
+  })
+
+  it('D1.3: SMALL_MODEL answers sub-agents and summaries where the server’s model is used, and tenants’ roles go first', async () => {
+    await models.load(TENANT)
+    const small = () => {
+      const { subAgents, summaries, main: ofMain } = models.modelsFor(TENANT, 'other')
+      return [ofMain(), subAgents(), summaries()].map(({ primary }) => primary.model)
+    }
+    expect(small()).to.deep.equal(['other', 'small-model', 'small-model'])
+    await put('a')
+    await route({ main })
+    await models.load(TENANT)
+    expect(small()).to.deep.equal(['other', 'other', 'other'])
   })
 
   it('a route without a fallback has none: a tenant’s prompts never go to the server’s own fallback', async () => {

@@ -57,6 +57,19 @@ function setUp(options: Partial<EngineOptions> = {}) {
 }
 
 describe('a prepared run', () => {
+  it('D1.3: SMALL_MODEL answers its sub-agents and summaries, at the same provider', () => {
+    const route = { provider: scripted(), model: 'm' }
+    const facts = { priceOf: () => 0, windowOf: () => undefined }
+    const { main, subAgents, summaries } = createServerModels({
+      primary: route,
+      fallback: undefined,
+      smallModel: 'small',
+      ...facts,
+    }).modelsFor(DEFAULT_TENANT, undefined)
+    expect(main().primary).to.deep.equal(route)
+    for (const each of [subAgents(), summaries()]) expect(each.primary).to.deep.equal({ ...route, model: 'small' })
+  })
+
   it('D1.4: is refused with unavailable when the server has no model', () => {
     const models = { primary: undefined, fallback: undefined, priceOf: () => 0, windowOf: () => undefined }
     const { prepareRun } = setUp({ models: createServerModels(models) })
