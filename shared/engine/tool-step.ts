@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { countChars, showControls, truncate } from '../text.ts'
+import { countChars, showControls, truncate, truncateStart } from '../text.ts'
 import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
@@ -159,10 +159,13 @@ const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).jo
 const cutCall = (toolName: string): string =>
   `Not run: the output limit was reached before the input of ${toolName} was complete. Call it again with a shorter input, in several calls if needed.`
 
-/** Returns `output` itself when it is short enough. */
+/** Returns `output` itself when it is short enough. Else both ends of it: errors, exit codes and the next offset stand at the end. */
 function capOutput(output: string, maxChars: number): string {
   if (output.length <= maxChars) return output
-  return truncate(output, maxChars, `\n[truncated: ${maxChars} of ${countChars(output)} characters are shown]`)
+  const half = Math.floor(maxChars / 2)
+  const chars = countChars(output)
+  const gap = `\n[… ${chars - 2 * half} of ${chars} characters left out …]\n`
+  return truncate(output, half, gap) + truncateStart(output, half)
 }
 
 function truncationWarning({ id, toolName }: ToolCall, output: string, maxChars: number): AgentEvent {

@@ -198,10 +198,11 @@ describe('tool step', () => {
     expect(toolUseBlocks([call('x', 'Read', '')])[0]).to.deep.include({ input: {} })
   })
 
-  it('an output over the limit is cut with a note, and carries a warning tool_output_truncated', async () => {
-    const resources = resourcesOf({ tools: [tool('Read', async () => succeed('x'.repeat(50)))], maxOutputChars: 10 })
-    const { events, results } = await collect([call('c1', 'Read')], resources)
-    expect(results[0]?.output).to.equal('xxxxxxxxxx\n[truncated: 10 of 50 characters are shown]')
+  it('D5.2: an output over the limit keeps its beginning and its end, names the gap, and carries a warning', async () => {
+    const output = `begin${'x'.repeat(40)}[exit code 2]`
+    const resources = resourcesOf({ tools: [tool('Bash', async () => succeed(output))], maxOutputChars: 26 })
+    const { events, results } = await collect([call('c1', 'Bash')], resources)
+    expect(results[0]?.output).to.equal('beginxxxxxxxx\n[… 32 of 58 characters left out …]\n[exit code 2]')
     expect(events[1]).to.deep.include({ type: 'warning', code: 'tool_output_truncated' })
   })
 

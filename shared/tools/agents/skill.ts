@@ -1,5 +1,7 @@
-import { cp, lstat } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { cp, lstat, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createKeyedQueue } from '../../keyed-queue.ts'
 import { fail, type Tool } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { runAgent } from './agents.ts'
@@ -11,6 +13,7 @@ export type Skill = { name: string; description: string; instructions: string; f
 export function createSkillTool(skills: readonly Skill[]): Tool {
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const names = [...byName.keys()].join(', ')
+  const preparing = createKeyedQueue()
   return {
     name: 'Skill',
     description: descriptionFor(skills),
@@ -34,7 +37,7 @@ export function createSkillTool(skills: readonly Skill[]): Tool {
     async run({ name, input }, context) {
       const skill = byName.get(String(name))
       if (!skill) return fail(`There is no skill ${String(name)}.`)
-      await copyFiles(skill, context.workspace)
+      await preparing.run(join(context.workspace, folderOf(skill)), () => copyFiles(skill, context.workspace))
       const prompt = typeof input === 'string' && input !== '' ? input : 'Carry out the skill.'
       return runAgent({ description: `Skill ${skill.name}`, prompt, system: systemOf(skill) }, context)
     },
@@ -52,9 +55,27 @@ const folderOf = ({ name }: Skill) => `.skills/${name}`
 const systemOf = (skill: Skill) =>
   `${skill.instructions}\n\n(You follow the skill ${skill.name}. The files that it mentions are in ${folderOf(skill)}/ in your workspace. Your caller reads only your last message.)`
 
-/** Copies the skill's files into the workspace, so that the file tools can read them. Leaves out symbolic links, which may lead anywhere. */
+/**
+ * Copies the skill's files into the workspace, unless they are there, so that the file tools can read them. The finished copy is
+ * moved into its place, so that no sub-agent sees a part of it. Leaves out symbolic links, which may lead anywhere.
+ */
 async function copyFiles(skill: Skill, workspace: string): Promise<void> {
+  const target = join(workspace, folderOf(skill))
+  if (await exists(target)) return
   await makeWorkspace(workspace)
+  const copy = join(workspace, '.skills', `.${skill.name}-${randomBytes(6).toString('hex')}`)
   const isWanted = async (path: string) => !(await lstat(path)).isSymbolicLink()
-  await cp(skill.folder, join(workspace, folderOf(skill)), { recursive: true, force: true, filter: isWanted })
+  try {
+    await cp(skill.folder, copy, { recursive: true, filter: isWanted })
+    await rename(copy, target)
+  } catch (cause) {
+    await rm(copy, { recursive: true, force: true })
+    throw cause
+  }
 }
+
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )

@@ -19,7 +19,8 @@ export type BashOptions = {
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
-const SHOWN_PART_CHARS = 64 * 1024
+/** Both parts and the exit code fit into what the engine gives the model of an output, 64 KiB. */
+const SHOWN_PART_CHARS = 31 * 1024
 /** A command that writes more is stopped, because nobody would see the output that this process has to read. */
 const MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 const REPORT_EVERY_MS = 500

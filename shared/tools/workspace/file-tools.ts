@@ -11,7 +11,8 @@ import { relativePath } from './workspace.ts'
 
 const DEFAULT_LINES = 2_000
 const MAX_LINES = 10_000
-const PAGE_BYTES = 256 * 1024
+/** With the numbers of 2,000 lines and the note behind them, a page fits into what the engine gives the model, 64 KiB. */
+const PAGE_BYTES = 48 * 1024
 
 const PATH = { type: 'string', minLength: 1, description: 'Path of the file, relative to the workspace.' }
 
@@ -32,7 +33,7 @@ type Changes = { queue: KeyedQueue; quota: Quota }
 function readTool(): Tool {
   return {
     name: 'Read',
-    description: `Reads a text file of the workspace. Each line of the answer is the line's number, a tab and the line; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown unless limit says otherwise; offset is the number of the first line to show.`,
+    description: `Reads a text file of the workspace. Each line of the answer is the line's number, a tab and the line; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown, or fewer with limit; offset is the number of the first line to show.`,
     inputSchema: {
       type: 'object',
       properties: {
@@ -51,7 +52,7 @@ function readTool(): Tool {
       return attempt({ subject: path, signal }, async () => {
         const handle = await openFile(workspace, path)
         try {
-          const excerpt = { path, offset, limit, maxBytes: PAGE_BYTES }
+          const excerpt = { path, offset, limit: Math.min(limit, DEFAULT_LINES), maxBytes: PAGE_BYTES }
           return toOutcome(await readLines(handle, excerpt, signal), excerpt)
         } finally {
           await handle.close()

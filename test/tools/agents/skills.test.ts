@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadSkills } from '../../../shared/tools/agents/load-skills.ts'
@@ -79,6 +79,35 @@ describe('skills', () => {
     expect(await readFile(join(workspace, '.skills/pdf/forms/a.md'), 'utf8')).to.equal('form a')
     const link = await readFile(join(workspace, '.skills/pdf/link')).catch(({ code }: NodeJS.ErrnoException) => code)
     expect(link).to.equal('ENOENT')
+  })
+
+  it('the files are whole before the sub-agent starts, however many calls prepare them at the same time', async () => {
+    const dir = await folderWith({ pdf: GOOD })
+    for (let i = 0; i < 20; i++) await writeFile(join(dir, 'pdf', `${i}.md`), 'x'.repeat(10_000))
+    const tool = createSkillTool((await loadSkills(dir)).skills)
+    for (let round = 0; round < 10; round++) {
+      const workspace = join(await makeFolder(), 'ws')
+      const run: SubAgents['run'] = async () => {
+        const files = await readdir(join(workspace, '.skills', 'pdf'))
+        return { status: 'completed', result: String(files.length) }
+      }
+      const context = contextOf(workspace, { agents: { depth: 0, refusal: () => undefined, run } })
+      const outcomes = await Promise.all([1, 2, 3].map(() => tool.run({ name: 'pdf' }, context)))
+      expect(outcomes.map(({ output }) => output)).to.deep.equal(['21', '21', '21'])
+      expect(await readdir(join(workspace, '.skills'))).to.deep.equal(['pdf'])
+    }
+  })
+
+  it('the files are prepared once in a workspace: changes of the run stay', async () => {
+    const dir = await folderWith({ pdf: GOOD })
+    const tool = createSkillTool((await loadSkills(dir)).skills)
+    const workspace = await makeFolder()
+    const run: SubAgents['run'] = async () => ({ status: 'completed', result: 'ok' })
+    const context = contextOf(workspace, { agents: { depth: 0, refusal: () => undefined, run } })
+    await tool.run({ name: 'pdf' }, context)
+    await writeFile(join(workspace, '.skills', 'pdf', 'SKILL.md'), 'mine')
+    await tool.run({ name: 'pdf' }, context)
+    expect(await readFile(join(workspace, '.skills', 'pdf', 'SKILL.md'), 'utf8')).to.equal('mine')
   })
 
   it('an unknown skill is refused with its name and the list of existing skills', async () => {

@@ -60,25 +60,25 @@ describe('Read, Write and Edit', () => {
       expect(await read({ offset: 2_000, limit: 4 })).to.equal(numbered(2_000, 2_003))
     })
 
-    it('shows 256 KiB at most, in whole lines', async () => {
-      await put('a.txt', `${'x'.repeat(99_999)}\n`.repeat(5))
+    it('shows 48 KiB at most, in whole lines', async () => {
+      await put('a.txt', `${'x'.repeat(19_999)}\n`.repeat(5))
       const shown = await read({})
-      expect(shown.match(/x{99999}/g)).to.have.length(2)
+      expect(shown.match(/x{19999}/g)).to.have.length(2)
       expect(shown).to.match(/\[These are lines 1 to 2; the file goes on. Use offset=3 to read further.\]$/)
     })
 
-    it('cuts a single long line at 256 KiB between two characters, and says so', async () => {
+    it('cuts a single long line at 48 KiB between two characters, and says so', async () => {
       await put('a.txt', `${'é'.repeat(200_000)}\nnext\n`)
       const shown = await read({})
-      expect(shown).to.match(
-        /^1\té{131072}\n\n\[Line 1 is longer than 262144 bytes;.* Use offset=2 to read further.\]$/,
-      )
+      expect(shown).to.match(/^1\té{24576}\n\n\[Line 1 is longer than 49152 bytes;.* Use offset=2 to read further.\]$/)
       expect(await read({ offset: 2 })).to.equal('2\tnext')
     })
 
     it('keeps a character whole that lies on the edge of two chunks, and does not show a byte order mark', async () => {
-      await put('a.txt', `\uFEFF${'x'.repeat(65_532)}€\n`)
-      expect(await read({})).to.equal(`1\t${'x'.repeat(65_532)}€`)
+      await put('a.txt', `\uFEFF${'x'.repeat(65_000)}\n${'x'.repeat(531)}€\n`)
+      expect(await read({ offset: 2 })).to.equal(`2\t${'x'.repeat(531)}€`)
+      await put('a.txt', '\uFEFFa')
+      expect(await read({})).to.equal('1\ta')
     })
 
     it('says that a file is empty or that the offset is past its end', async () => {
