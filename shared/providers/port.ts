@@ -60,6 +60,8 @@ export type Failure = {
   /** The fallback may be called. True for retryable failures, and for accounts out of credit (402). */
   isFailover: boolean
   retryAfterMs?: number
+  /** The context window, which a `context_too_long` may name. */
+  windowTokens?: number
 }
 
 /**

@@ -32,18 +32,22 @@ export type Context = {
 
 /** Every model's window holds a shorter history, so that most runs need not look the window up. */
 const MIN_CHARS = 16_000
+/** Tokens of a window that nobody knows: no history grows without end. */
+const UNKNOWN_WINDOW = 2_000_000
 /** The part of the window above which the history is compacted. The answer needs room too. */
 const COMPACT_ABOVE = 0.8
 
 export function createContext(options: ContextOptions): Context {
   const { conversation, models } = options
   let fixed: number | undefined
+  /** The window that a rejection has named, or the size of the request that was rejected. */
+  let named = Number.POSITIVE_INFINITY
   const sizeOf = (reason: Reason): Size => {
     fixed ??= fixedChars(options.fixed)
     const perChar = tokensPerChar(conversation.measured, fixed)
     const { provider, model } = models.main().primary
-    const window = provider.contextWindow ?? models.windowOf(provider.type, model)
-    return { reason, fixedChars: fixed, perChar, window }
+    const known = provider.contextWindow ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
+    return { reason, fixedChars: fixed, perChar, window: Math.min(known, named) }
   }
   return {
     get tokens() {
@@ -56,11 +60,11 @@ export function createContext(options: ContextOptions): Context {
     async *compactIfNeeded() {
       if (conversation.chars < MIN_CHARS) return
       const size = sizeOf('estimate')
-      const isNear = size.window !== undefined && tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE
-      if (isNear) yield* compact(size, options)
+      if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
     },
     async *compactAfterRejection({ failure, outputChars }) {
       if (failure?.code !== 'context_too_long' || outputChars > 0) return false
+      named = Math.min(named, failure.windowTokens ?? this.tokens)
       return yield* compact(sizeOf('provider'), options)
     },
   }
@@ -68,7 +72,7 @@ export function createContext(options: ContextOptions): Context {
 
 type Reason = 'provider' | 'estimate'
 /** `window` is in tokens. */
-type Size = { reason: Reason; fixedChars: number; perChar: number; window: number | undefined }
+type Size = { reason: Reason; fixedChars: number; perChar: number; window: number }
 
 const tokensIn = (chars: number, { fixedChars: fixed, perChar }: Pick<Size, 'fixedChars' | 'perChar'>): number =>
   tokensOf(fixed + chars, perChar)
@@ -98,7 +102,7 @@ async function* compact(size: Size, options: ContextOptions): AsyncGenerator<Age
 const TARGET = 0.6
 
 /** A request that a provider rejects exceeds the window, whatever the estimate says. Half of it is assumed to fit. */
-function targetTokens({ reason, window = Number.POSITIVE_INFINITY }: Size, tokens: number): number {
+function targetTokens({ reason, window }: Size, tokens: number): number {
   return reason === 'estimate' ? window * TARGET : Math.min(window * TARGET, tokens / 2)
 }
 

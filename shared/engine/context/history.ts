@@ -1,5 +1,5 @@
 import type { Message, ToolResultBlock } from '../../providers/port.ts'
-import { countChars, truncate } from '../../text.ts'
+import { countChars, truncate, truncateStart } from '../../text.ts'
 import { charsOf } from './size.ts'
 
 /** The size to reach, and the part of it that no compaction changes, in characters. */
@@ -19,9 +19,17 @@ const MIN_SAVED_PART = 0.1
 
 /**
  * Plans how a history fits into `targetChars` (D5.6): tool outputs of older turns are trimmed first; when that is not enough,
- * older turns are summarised. A history that cannot fit is made as short as possible.
+ * older turns are summarised, and at last the outputs of the newest turns are shortened. A history that cannot fit is made as short
+ * as possible.
  */
 export function planCompaction(messages: readonly Message[], { fixedChars, targetChars }: SizeGoal): CompactionPlan {
+  const plan = planWithoutNewest(messages, { fixedChars, targetChars })
+  const summaryChars = plan.older.length === 0 ? 0 : plan.summaryChars
+  const newest = shortenOutputs(plan.kept, targetChars - fixedChars - summaryChars)
+  return { ...plan, kept: newest.messages, trimmedOutputs: plan.trimmedOutputs + newest.trimmedOutputs }
+}
+
+function planWithoutNewest(messages: readonly Message[], { fixedChars, targetChars }: SizeGoal): CompactionPlan {
   const { messages: trimmed, trimmedOutputs } = trimOutputs(messages)
   const summaryChars = Math.min(MAX_SUMMARY_CHARS, Math.floor(targetChars / 4))
   const whole: CompactionPlan = { older: [], kept: trimmed, trimmedOutputs, summaryChars }
@@ -37,8 +45,10 @@ const TRIM_OVER_CHARS = 400
 const KEPT_CHARS = 200
 const TURNS_KEPT = 2
 
+type Trimmed = { messages: readonly Message[]; trimmedOutputs: number }
+
 /** The last turns keep their outputs: the model has not used them yet. */
-function trimOutputs(messages: readonly Message[]): { messages: readonly Message[]; trimmedOutputs: number } {
+function trimOutputs(messages: readonly Message[]): Trimmed {
   const turns = indexesOf(messages, 'assistant')
   const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
   let trimmedOutputs = 0
@@ -49,11 +59,57 @@ function trimOutputs(messages: readonly Message[]): { messages: readonly Message
     const note = `\n[trimmed to make room: ${KEPT_CHARS} of ${chars} characters are left]`
     return { ...result, output: truncate(result.output, KEPT_CHARS, note) }
   }
-  const trimmed = messages.map((message, index) =>
-    message.role === 'tool' && index < untrimmedFrom ? { ...message, results: message.results.map(trim) } : message,
-  )
-  return { messages: trimmed, trimmedOutputs }
+  return { messages: withResults(messages, (index) => index < untrimmedFrom, trim), trimmedOutputs }
 }
+
+/** The least that is left of an output of the newest turns. */
+const MIN_OUTPUT_CHARS = 1_000
+
+/** Shortens the longest outputs, all to the same length, until the messages have at most `maxChars`. Both ends of an output stay. */
+function shortenOutputs(messages: readonly Message[], maxChars: number): Trimmed {
+  const over = charsOf(messages) - maxChars
+  if (over <= 0) return { messages, trimmedOutputs: 0 }
+  const lengths = messages.flatMap((message) =>
+    message.role === 'tool' ? message.results.map(({ output }) => output.length) : [],
+  )
+  const limit = Math.max(MIN_OUTPUT_CHARS, commonLimit(lengths, sumOf(lengths) - over))
+  let trimmedOutputs = 0
+  const shorten = (result: ToolResultBlock): ToolResultBlock => {
+    const { output } = result
+    if (output.length <= limit + NOTE_CHARS) return result
+    trimmedOutputs++
+    const half = Math.floor((limit - NOTE_CHARS) / 2)
+    const note = `\n[trimmed to make room: ${2 * half} of ${countChars(output)} characters are left]\n`
+    return { ...result, output: truncate(output, half, note) + truncateStart(output, half) }
+  }
+  return { messages: withResults(messages, () => true, shorten), trimmedOutputs }
+}
+
+/** More than the note about a shortened output needs. */
+const NOTE_CHARS = 100
+
+/** The limit for each of the lengths with which they add up to `total`. */
+function commonLimit(lengths: readonly number[], total: number): number {
+  let left = total
+  const ascending = lengths.toSorted((a, b) => a - b)
+  for (const [index, length] of ascending.entries()) {
+    const share = left / (ascending.length - index)
+    if (length > share) return Math.floor(share)
+    left -= length
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
+
+const withResults = (
+  messages: readonly Message[],
+  isMeant: (index: number) => boolean,
+  change: (result: ToolResultBlock) => ToolResultBlock,
+): readonly Message[] =>
+  messages.map((message, index) =>
+    message.role === 'tool' && isMeant(index) ? { ...message, results: message.results.map(change) } : message,
+  )
 
 type Split = Pick<CompactionPlan, 'older' | 'kept'>
 

@@ -19,7 +19,9 @@ export function classifyFailure(error: unknown, call: FailedCall): Failure | und
     return failure('provider_rejected', 'out_of_credit', message, { isFailover: true })
   }
   if (isTooLong(details)) {
-    return failure('context_too_long', 'context_too_long', `the conversation is too long for ${call.model}`)
+    const windowTokens = namedWindow(providerMessage)
+    const problem = failure('context_too_long', 'context_too_long', `the conversation is too long for ${call.model}`)
+    return windowTokens === undefined ? problem : { ...problem, windowTokens }
   }
   if (status === 401 || status === 403 || /api_key/.test(providerCodes)) return refusedKey(status, call)
   if (/content_filter|content_policy|responsibleai/.test(providerCodes)) return contentFiltered(call)
@@ -73,6 +75,20 @@ const isTooLong = ({ status, providerCodes, providerMessage }: ErrorDetails) =>
   /context_length|exceed_context|context_window|string_above_max_length/.test(providerCodes) ||
   ((status === undefined || status === 400 || status === 422 || status >= 500) && TOO_LONG.test(providerMessage)) ||
   (status === 429 && /request too large/i.test(providerMessage))
+
+/** How providers name their window beside the words of `TOO_LONG`. */
+const WINDOWS = [
+  /(?:maximum (?:context|model|prompt|input) length|context (?:window|length|size|limit))\D{0,40}?([\d,]+)/i,
+  /> ([\d,]+) maximum/,
+  /maximum number of tokens allowed \(?([\d,]+)/i,
+]
+
+/** The window that the text of a rejection names, in tokens. */
+function namedWindow(text: string): number | undefined {
+  const named = WINDOWS.map((pattern) => pattern.exec(text)?.[1]).find((digits) => digits !== undefined)
+  const tokens = Number(named?.replaceAll(',', ''))
+  return tokens >= 256 ? tokens : undefined
+}
 
 function refusedKey(status: number | undefined, call: FailedCall): Failure {
   const message =

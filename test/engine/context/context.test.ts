@@ -63,7 +63,7 @@ describe('a context that the provider finds too long', () => {
     const digging = [digs('1'), digs('2'), digs('3')]
     const provider = scripted(TOO_LONG, says200('short'), ...digging, TOO_LONG, says200('ok'))
     const { warnings, last } = await play(provider, { messages: talk(20), output: 'o'.repeat(20_000) })
-    expect(warnings.map(({ detail }) => detail['trimmed_outputs'])).to.deep.equal([0, 1])
+    expect(warnings.map(({ detail }) => detail['trimmed_outputs'])).to.deep.equal([0, 3])
     expect(last).to.include({ type: 'done', turn_count: 4 })
   })
 

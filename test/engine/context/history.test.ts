@@ -39,8 +39,7 @@ describe('the compaction of a history', () => {
 
   it('an output that is short, or already trimmed, is unchanged', () => {
     const once = planOf(written('ucccc'), 25_000).kept
-    expect(planOf(once, 1).trimmedOutputs).to.equal(0)
-    expect(planOf(once, 1).kept).to.deep.equal(once)
+    expect(planOf(once, 25_000)).to.deep.include({ kept: once, trimmedOutputs: 0 })
   })
 
   const cuts: [what: string, history: string, targetChars: number, kept: number][] = [
@@ -72,7 +71,7 @@ describe('the compaction of a history', () => {
   const hopeless: [what: string, messages: Message[]][] = [
     ['one huge prompt', [user('x'.repeat(100_000))]],
     ['a huge prompt behind a short conversation', [...written('uaua'), user('x'.repeat(100_000))]],
-    ['a run whose last two turns are everything', written('ucc')],
+    ['a run whose last two turns are everything', [user('x'.repeat(100_000)), calls('1'), gives('1', 'short')]],
   ]
   for (const [what, messages] of hopeless) {
     it(`no summary is planned when it would gain nothing: ${what}`, () => {
@@ -99,10 +98,13 @@ describe('the compaction of a history', () => {
     })
   }
 
-  it('D5.6: outputs of the last two turns are never trimmed', () => {
-    expect(planOf(written('uc'), 1).trimmedOutputs).to.equal(0)
-    expect(planOf(written('ucc'), 1).trimmedOutputs).to.equal(0)
-    expect(planOf(written('uccc'), 1).trimmedOutputs).to.equal(1)
+  it('D5.6: outputs of the last two turns are shortened only when everything else is not enough', () => {
+    expect(planOf(written('ucc'), 21_100).trimmedOutputs).to.equal(0)
+    expect(planOf(written('uccc'), 22_000).trimmedOutputs).to.equal(1)
+    expect(planOf(written('uccc'), 15_000).trimmedOutputs).to.equal(3)
+    expect(planOf(written('ucc'), 1).kept.at(-1))
+      .to.have.nested.property('results[0].output.length')
+      .within(900, 1_000)
   })
 
   const summaries: [targetChars: number, summaryChars: number][] = [
