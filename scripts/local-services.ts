@@ -1,4 +1,6 @@
+import { ensureKubectl } from './local-services/kubectl.ts'
 import { ensureMongod } from './local-services/mongo-server.ts'
+import { ensureNginx } from './local-services/nginx-server.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
 
 // For the shell scripts: `node scripts/local-services.ts ensure redis` installs the named services where they are missing. It
@@ -6,6 +8,8 @@ import { ensureRedisServer } from './local-services/redis-server.ts'
 const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = {
   redis: ensureRedisServer,
   mongo: ensureMongod,
+  nginx: ensureNginx,
+  kubectl: ensureKubectl,
 }
 const NAMES = Object.keys(ENSURE)
 

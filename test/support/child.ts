@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 
+type User = { uid?: number; gid?: number }
+
 /** A process of the product or of a script: its output line by line, and its exit code. */
 export class Child {
   readonly process: ChildProcess
@@ -10,9 +12,11 @@ export class Child {
   readonly exited: Promise<number | null>
   readonly #waiting: { pattern: RegExp; resolve: (line: string) => void; reject: (error: Error) => void }[] = []
 
-  constructor(command: string, args: string[], env: Record<string, string>) {
+  /** `user` is another user to run as, for which this process must be root's. */
+  constructor(command: string, args: string[], env: Record<string, string>, user: User = {}) {
     this.process = spawn(command, args, {
       env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+      ...user,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.exited = once(this.process, 'close').then(([code]) => {
