@@ -20,6 +20,11 @@ export const DIVIDED_COUNTERS = {
     label: 'status',
     values: ['done', 'failed', 'skipped'],
   },
+  webhook_attempts: {
+    help: 'Attempts to deliver a webhook, by their outcome; `dead` was the last attempt',
+    label: 'outcome',
+    values: ['delivered', 'failed', 'dead'],
+  },
 } as const
 
 /** The histograms with the upper bounds of their buckets. Values above the last bound are counted as well. */

@@ -70,6 +70,7 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
   flows: ['broker', 'store', 'engine', 'tenant-config', 'tools'],
   tools: ['schemas'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
+  webhooks: ['tenant-config'],
 }
 
 /**

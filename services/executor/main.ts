@@ -51,7 +51,7 @@ await runProcess('cluster', async (config, log) => {
       ops.drain,
       { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
-      { name: 'sweep', deadlineMs: CLOSE_MS, close: async () => opened.close() },
+      { name: 'sweeps and webhooks', deadlineMs: CLOSE_MS, close: () => opened.close() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, store, link, ops }),

@@ -2,9 +2,11 @@ import type { Config } from '../../shared/config/config.ts'
 import { PlanSchedules } from '../../shared/plans/schedules.ts'
 import type { Consume, Job } from '../../shared/queue/port.ts'
 import { unattended } from '../../shared/tools/unattended.ts'
+import { WebhookDispatcher } from '../../shared/webhooks/dispatcher.ts'
 import { createActing } from '../runs/acting.ts'
 import { createWorkspaces } from '../runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
+import { announcingEnds } from './announce-ends.ts'
 import { Executor, type JobWork } from './executor.ts'
 import { openFlowJobs } from './open-flow-jobs.ts'
 import type { Membership, OpenParts } from './open-parts.ts'
@@ -15,7 +17,7 @@ export type OpenedExecutor = {
   executor: Executor
   /** Begins to take jobs. */
   start(consume: Consume, membership: Membership): Promise<void>
-  close(): void
+  close(): Promise<void>
 }
 
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
@@ -36,21 +38,27 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   }
   const models = await openModelSource(config, tenantConfig, log)
   const all = { ...parts, tools, workspaces, executor, models }
+  const announce = announcerOf(parts, executor)
+  const dispatcher = dispatcherOf(parts)
   let stopSweeps = () => {}
   return {
     executor,
     async start(consume, membership) {
       const flows = openFlowJobs(config, all, membership)
-      const works: JobWork[] = [workOf('flow', flows, config.runsPerWorker)]
+      const works: JobWork[] = [announce(workOf('flow', flows, config.runsPerWorker))]
       const schedules = config.hasPlanQueue ? schedulesOf(parts) : undefined
       if (schedules) {
-        works.push(workOf('plan', openPlanJobs(config, all, membership), plansPerExecutor))
+        works.push(announce(workOf('plan', openPlanJobs(config, all, membership), plansPerExecutor)))
         works.push(workOf('schedule', ticksOf(schedules), TICKS_AT_ONCE))
       }
       await executor.start(consume, works)
+      dispatcher?.start()
       stopSweeps = startSweeps(parts, membership, schedules && { queue: parts.queue, schedules })
     },
-    close: () => stopSweeps(),
+    async close() {
+      stopSweeps()
+      await dispatcher?.close()
+    },
   }
 }
 
@@ -62,6 +70,25 @@ const workOf = (kind: JobWork['kind'], handlers: Handlers, concurrency: number):
   handle: (job) => handlers.handle(job),
   givenUp: (job) => handlers.givenUp(job),
 })
+
+/** Stores the end of each flow and plan for the tenants' webhooks. */
+function announcerOf({ tenantConfig, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
+  if (!tenantConfig) return (work) => work
+  const { dispatches, plans } = store
+  const deps = { outbox: tenantConfig.outbox, dispatches, plans, draining: executor.draining, log }
+  return (work) => ({
+    ...work,
+    handle: announcingEnds(work.handle, deps),
+    givenUp: announcingEnds(work.givenUp, deps),
+  })
+}
+
+function dispatcherOf({ tenantConfig, store, metrics, log }: OpenParts): WebhookDispatcher | undefined {
+  if (!tenantConfig) return undefined
+  const { configs, webhooks, egress } = tenantConfig
+  const secretsOf = webhooks.secretsOf.bind(webhooks)
+  return new WebhookDispatcher({ configs, secretsOf, store: store.deliveries, egress, metrics, log })
+}
 
 function schedulesOf({ store, queue, schedules }: OpenParts): PlanSchedules {
   const { plans, planSchedules, idempotency } = store

@@ -17,6 +17,7 @@ export const TRACE: IdForm = { noun: 'execution', pattern: /^trace_[0-9a-f]{32}$
 export const PLAN: IdForm = { noun: 'plan', pattern: /^plan_[0-9a-f]{32}$/ }
 /** Names of instances and secrets (D2.11). */
 export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }
+export const DELIVERY: IdForm = { noun: 'delivery', pattern: /^msg_[0-9a-f]{32}$/ }
 /** Schedules of plans have names of the same form (D2.11). */
 export const SCHEDULE: IdForm = { noun: 'schedule', ...CONFIG_NAME }
 

@@ -22,6 +22,8 @@ export type RunHooks = {
   onBug(run: RunIdentity, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
+  /** Called when a run has ended, with its terminal event. */
+  onEnded?(run: Run, last: RunEvent): void
 }
 
 /** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
@@ -139,6 +141,7 @@ export class Run {
     this.#outcome = outcomeOf(event)
     this.#endedAt = new Date()
     this.#end()
+    this.#hooks.onEnded?.(this, event)
   }
 }
 

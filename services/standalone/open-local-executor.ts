@@ -59,7 +59,7 @@ export async function openLocalExecutor(
     start: () => opened.start(queue.consume, { epoch: () => epoch, announce, executors }),
     drain: (graceMs) => executor.drain(graceMs),
     async close() {
-      opened.close()
+      await opened.close()
       await schedules.close()
       await queue.close()
     },

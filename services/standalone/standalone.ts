@@ -39,7 +39,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const queue = ops.watchQueue(new MemoryQueue({ store: store.jobs, onProblem }))
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, isHeapHigh, ...ALONE }
-  const { worker, toolBox, schemas, close: closeTools } = await openWorker(config, log, parts)
+  const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
   const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, metrics, log })
   const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
@@ -56,7 +56,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
     const startedAt = performance.now()
     http.drain()
     await Promise.all([worker.drain(config.drainMs), executor.drain(config.drainMs)])
-    await http.close(STREAMS_MS, config.drainMs - (performance.now() - startedAt))
+    await Promise.all([http.close(STREAMS_MS, config.drainMs - (performance.now() - startedAt)), settled()])
   }
   const closers: Closer[] = [
     ops.drain,

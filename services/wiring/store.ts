@@ -17,6 +17,8 @@ import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/st
 import { createPlans } from '../../shared/store/plans.ts'
 import type { Store } from '../../shared/store/port.ts'
 import { createTenantConfigStore, type TenantConfigStore } from '../../shared/store/tenant-configs.ts'
+import { createDeliveryStore } from '../../shared/store/webhooks/deliveries.ts'
+import type { DeliveryStore } from '../../shared/webhooks/port.ts'
 
 export const SQLITE_FILE = 'agent-engine.db'
 
@@ -34,6 +36,7 @@ export type OpenedStore = {
   jobs: JobStore
   plans: Plans
   planSchedules: PlanScheduleStore
+  deliveries: DeliveryStore
   close(): Promise<void>
 }
 
@@ -59,6 +62,7 @@ const createStores = (store: Store): OpenedStore => ({
   jobs: createJobStore(store),
   plans: createPlans(store),
   planSchedules: createPlanScheduleStore(store),
+  deliveries: createDeliveryStore(store),
   close: () => store.close(),
 })
 

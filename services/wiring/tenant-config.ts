@@ -11,6 +11,9 @@ import { CredentialReader, type Credentials } from '../../shared/tenant-config/c
 import { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
 import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../shared/tenant-config/settings.ts'
+import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
+import { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
+import { isWebhookSecret } from '../../shared/webhooks/signature.ts'
 import { openProvider } from './open-provider.ts'
 import type { OpenedStore } from './store.ts'
 
@@ -20,6 +23,8 @@ export type OpenedTenantConfig = {
   credentials: CredentialReader
   settings: TenantSettings
   inspector: InstanceInspector
+  webhooks: WebhookSettings
+  outbox: WebhookOutbox
   openInstance(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
@@ -40,6 +45,7 @@ export async function openTenantConfig(
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
   const credentials = new CredentialReader(keyring)
   const guard = createConnectionGuard({ allowPrivate })
+  const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
   const openInstance = createInstanceOpener({
     send: createHttpSend({ ...MODEL_LIMITS, guard }),
@@ -49,7 +55,9 @@ export async function openTenantConfig(
   return {
     configs,
     credentials,
-    settings: new TenantSettings({ configs, keyring, checkUrl: (url) => guard.checkUrl(url).href }),
+    settings: new TenantSettings({ configs, keyring, checkUrl }),
+    webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
+    outbox: new WebhookOutbox({ configs, store: store.deliveries }),
     inspector: new InstanceInspector({
       configs,
       credentials,

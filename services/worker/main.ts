@@ -32,7 +32,7 @@ await runProcess('cluster', async (config, log) => {
   const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }
-  const { worker, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
+  const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
   ops.ready(clusterChecks(() => relay.readiness()))
@@ -41,6 +41,7 @@ await runProcess('cluster', async (config, log) => {
     closers: [
       ops.drain,
       { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
+      { name: 'webhooks', deadlineMs: CLOSE_MS, close: settled },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, store, link, ops }),

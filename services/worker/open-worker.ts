@@ -6,6 +6,7 @@ import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { openTools } from '../wiring/tools.ts'
+import { createEventReporter, NO_REPORTER } from './event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
@@ -21,6 +22,8 @@ export type OpenedWorker = {
   worker: Worker
   toolBox: ToolBox
   schemas: SchemaChecker
+  /** Resolves when the events of ended runs are stored for the webhooks. */
+  settled(): Promise<void>
   /** Closes the tools. Call it when all runs have ended. */
   close(): Promise<void>
 }
@@ -34,9 +37,11 @@ export async function openWorker(
   const { toolBox, schemas, close } = await openTools(config, log)
   const workspaces = createWorkspaces(config.workspaceDir)
   const models = await openModelSource(config, tenantConfig, log)
+  const reporter = tenantConfig ? createEventReporter(tenantConfig.outbox, log) : NO_REPORTER
   const worker = createWorker({
     ...parts,
     models,
+    reporter,
     toolBox,
     workspaces,
     limits: config,
@@ -47,6 +52,7 @@ export async function openWorker(
     worker,
     toolBox,
     schemas,
+    settled: () => reporter.settled(),
     async close() {
       stopSweep()
       await close()

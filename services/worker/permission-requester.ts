@@ -4,6 +4,7 @@ import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Run } from '../runs/run.ts'
+import type { EventReporter } from './event-reporter.ts'
 
 /**
  * Asks a run's client for permission. A request is decided by the first of a reply, the timeout and the end of the run
@@ -12,7 +13,7 @@ import type { Run } from '../runs/run.ts'
 export function createPermissionRequester(
   store: PermissionStore,
   timeoutMs: number,
-  metrics: Metrics,
+  { metrics, reporter }: { metrics: Metrics; reporter: Pick<EventReporter, 'permissionRequested'> },
 ): (run: Run) => OpenAsk {
   const measure = createMeasure(metrics)
   return (run) => async (ask) => {
@@ -24,6 +25,7 @@ export function createPermissionRequester(
       void decideUntilStored(store, request, 'withdrawn')
       throw cause
     }
+    reporter.permissionRequested(request)
     const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal }))
     return { id: request.id, decision: run.waitFor(decision) }
   }

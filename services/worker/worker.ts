@@ -9,6 +9,7 @@ import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
+import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
@@ -48,6 +49,7 @@ export type WorkerDeps = {
    */
   onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
   planQueue: PlanQueue
+  reporter: EventReporter
   fence: Fence
   isHeapHigh: IsHeapHigh
   metrics: Metrics
@@ -112,7 +114,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
 /** A forgotten run takes its permission requests and, outside a session, its folder along. */
-function createRuns({ permissions, workspaces, limits, log, metrics }: WorkerDeps): Runs {
+function createRuns({ permissions, workspaces, limits, log, metrics, reporter }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
     maxLivePerTenant: limits.runsPerTenant,
@@ -122,6 +124,7 @@ function createRuns({ permissions, workspaces, limits, log, metrics }: WorkerDep
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
+    onEnded: (run, last) => reporter.runEnded(run, last),
     onForgotten({ id, tenant, scopeId, sessionId }) {
       permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
       if (sessionId === undefined) workspaces.remove(tenant, id).catch((cause: unknown) => logFailure(cause, log))
@@ -155,11 +158,11 @@ function logFailure(cause: unknown, log: Log): void {
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps): PrepareRun {
-  const { workspaces, models, toolBox, permissions, limits, fence, log, metrics } = deps
+  const { workspaces, models, toolBox, permissions, limits, fence, log, metrics, reporter } = deps
   return createPrepareRun({
     models,
     tools: { toolBox, ...createActing(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
-    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, metrics),
+    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter }),
     workspaceOf: ({ tenant, workspace }) => workspaces.open(tenant, workspace),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,

@@ -99,5 +99,5 @@ function linesOf(text: string, name: string): string {
 
 async function parseYaml<T>(text: string): Promise<T> {
   const { parse } = await import('yaml') // Imported on first use, so that a start does not load it.
-  return parse(text) as T
+  return parse(text, { maxAliasCount: -1 }) as T // The limit is for the files of strangers.
 }

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { Keyring } from './keyring.ts'
 
 /** The owner of a sealed record. It is authenticated with the ciphertext: a record copied elsewhere does not open. */
-export type SealContext = { tenant: string; kind: 'secret' | 'instance'; name: string }
+export type SealContext = { tenant: string; kind: 'secret' | 'instance' | 'webhook'; name: string }
 
 /**
  * A secret as it is stored (D8.3): the text under a random data key of its own, and that key wrapped under the master key `kid`.

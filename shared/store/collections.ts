@@ -10,6 +10,7 @@ import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from './plan-schedules.ts'
 import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from './plans/documents.ts'
 import type { CollectionSpec } from './port.ts'
 import { CONFIG_CHANGES, CONFIGURED_TENANTS, TENANT_CONFIGS } from './tenant-configs.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from './webhooks/documents.ts'
 
 /** Every collection of the product; both stores are opened with them. */
 export const COLLECTIONS: readonly CollectionSpec[] = [
@@ -34,4 +35,6 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   ACTIVE_PLANS,
   PLAN_SCHEDULES,
   SCHEDULING_TENANTS,
+  WEBHOOK_OUTBOX,
+  WEBHOOK_DELIVERIES,
 ]

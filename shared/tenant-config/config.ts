@@ -1,6 +1,8 @@
+import type { JsonObject } from '../events.ts'
 import type { ModelOptions } from '../model-options.ts'
 import type { ProviderType } from '../provider-types.ts'
 import type { Sealed } from '../secrets/seal.ts'
+import type { WebhookEventType } from '../webhooks/port.ts'
 
 /** The purposes that a route can serve (D8.1). */
 const ROLES = ['main', 'subagent', 'plan', 'compact', 'transcription'] as const
@@ -43,12 +45,30 @@ export type StoredInstance = {
   updated_at: string
 }
 
+/** A receiver of the tenant's events. Its secret is in `sealed` alone and never shown. */
+export type StoredWebhook = {
+  /** Another webhook of the same name, after this one was deleted, has another id. */
+  id: string
+  name: string
+  url: string
+  events: readonly WebhookEventType[]
+  enabled: boolean
+  /** `WebhookMaterial` as JSON. */
+  sealed: Sealed
+  created_at: string
+  updated_at: string
+}
+
+/** The sealed part of a webhook. The secret before the last change signs too until `until` (ISO 8601). */
+export type WebhookMaterial = { secret: string; previous?: { secret: string; until: string } }
+
 /** Everything that one tenant has configured: one document, so that each change is one compare-and-set. */
 export type TenantConfig = {
   readonly routing: Routing
   readonly audit: Audit
   readonly instances: readonly StoredInstance[]
   readonly secrets: readonly StoredSecret[]
+  readonly webhooks: readonly StoredWebhook[]
 }
 
 export const EMPTY_CONFIG: TenantConfig = {
@@ -56,7 +76,12 @@ export const EMPTY_CONFIG: TenantConfig = {
   audit: { store_payloads: true, retention_days: 30 },
   instances: [],
   secrets: [],
+  webhooks: [],
 }
+
+/** The configuration in a stored document, which may be older than some of the fields. */
+export const toConfig = (doc: JsonObject | undefined): TenantConfig =>
+  doc === undefined ? EMPTY_CONFIG : { ...EMPTY_CONFIG, ...(doc as Partial<TenantConfig>) }
 
 /** The visible part of a key: 4 characters at most, never more than a quarter (D8.1). */
 export const maskKey = (key: string): string => `${key.slice(0, Math.min(4, Math.floor(key.length / 4)))}…`

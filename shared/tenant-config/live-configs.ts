@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { JsonObject } from '../events.ts'
 import type { Log } from '../log.ts'
 import type { TenantConfigStore } from '../store/tenant-configs.ts'
 import type { TenantId } from '../tenant.ts'
 import type { Change } from './changes.ts'
-import { EMPTY_CONFIG, type TenantConfig } from './config.ts'
+import { type TenantConfig, toConfig } from './config.ts'
 
 /** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
 export type ConfigBell = {
@@ -153,6 +152,3 @@ class PolledConfigs implements LiveConfigs {
     this.#lastSeq = seq
   }
 }
-
-const toConfig = (doc: JsonObject | undefined): TenantConfig =>
-  doc === undefined ? EMPTY_CONFIG : (doc as unknown as TenantConfig)

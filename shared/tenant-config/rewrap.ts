@@ -1,10 +1,9 @@
 import { AppError } from '../errors.ts'
-import type { JsonObject } from '../events.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { rewrap, type SealContext, type Sealed } from '../secrets/seal.ts'
 import type { TenantConfigStore } from '../store/tenant-configs.ts'
 import type { TenantId } from '../tenant.ts'
-import { EMPTY_CONFIG, type TenantConfig } from './config.ts'
+import { type TenantConfig, toConfig } from './config.ts'
 
 /** The result for one tenant. `failures` are messages without any key; the records that they name are unchanged. */
 export type TenantRewrap = { tenant: TenantId; rewrapped: number; current: number; failures: string[] }
@@ -57,7 +56,8 @@ function rewrapConfig(config: TenantConfig, tenant: TenantId, keyring: Keyring):
   }
   const secrets = config.secrets.map((secret) => renew('secret', secret))
   const instances = config.instances.map((instance) => renew('instance', instance))
-  return { ...result, config: { ...config, secrets, instances } }
+  const webhooks = config.webhooks.map((webhook) => renew('webhook', webhook))
+  return { ...result, config: { ...config, secrets, instances, webhooks } }
 }
 
 const resultOf = ({ tenant, rewrapped, current, failures }: Rewrapped): TenantRewrap => ({
@@ -66,6 +66,3 @@ const resultOf = ({ tenant, rewrapped, current, failures }: Rewrapped): TenantRe
   current,
   failures,
 })
-
-const toConfig = (doc: JsonObject | undefined): TenantConfig =>
-  doc === undefined ? EMPTY_CONFIG : (doc as unknown as TenantConfig)

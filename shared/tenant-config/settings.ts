@@ -118,7 +118,7 @@ export class TenantSettings {
     const context: SealContext = { tenant, kind: 'instance', name }
     const change = putInstance({
       name,
-      body: body.url === undefined ? body : { ...body, url: this.#normalUrl(body.url) },
+      body: body.url === undefined ? body : { ...body, url: normalUrl(body.url, this.#checkUrl) },
       revision: newId('rev'),
       now: this.#now().toISOString(),
       unseal: (sealed) => openMaterial(sealed, context, this.#keyring),
@@ -130,14 +130,15 @@ export class TenantSettings {
   async deleteInstance(tenant: TenantId, name: string): Promise<void> {
     await this.#configs.update(tenant, deleteInstance(name))
   }
+}
 
-  #normalUrl(url: string): string {
-    try {
-      return this.#checkUrl(url)
-    } catch (cause) {
-      if (!(cause instanceof AppError)) throw cause
-      throw invalidRequest(cause.message, { param: '/url', ...(cause.code !== undefined && { code: cause.code }) })
-    }
+/** The normalised form of the address in a body's `url`. Throws `invalid_request` for one that may not be called. */
+export function normalUrl(url: string, checkUrl: (url: string) => string): string {
+  try {
+    return checkUrl(url)
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause
+    throw invalidRequest(cause.message, { param: '/url', ...(cause.code !== undefined && { code: cause.code }) })
   }
 }
 

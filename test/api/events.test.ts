@@ -11,6 +11,7 @@ import type {
 } from '../../shared/events.ts'
 import type { ReasoningEffort } from '../../shared/model-options.ts'
 import type { InstanceType, Role } from '../../shared/tenant-config/config.ts'
+import type { WebhookEventType } from '../../shared/webhooks/port.ts'
 
 // The compiler compares these tables with the types of the code, and the tests compare them with the document.
 
@@ -158,6 +159,13 @@ const ERROR_CODES = members<ErrorCode>({
   worker_silent: true,
 })
 
+const WEBHOOK_EVENTS = members<WebhookEventType>({
+  'run.ended': true,
+  'permission.requested': true,
+  'plan.ended': true,
+  'flow.ended': true,
+})
+
 const ROLES = members<Role>({ main: true, subagent: true, plan: true, compact: true, transcription: true })
 
 const INSTANCE_TYPES = members<InstanceType>({
@@ -266,6 +274,7 @@ describe('the API description names the same as the code', () => {
     ['D2.3: the codes of errors', () => enumOf('ErrorCode'), ERROR_CODES],
     ['D8.1: the roles', () => Object.keys(schemas['Routing']?.properties ?? {}).toSorted(), ROLES],
     ['D8.2: the types of instances', () => enumOf('InstanceType'), INSTANCE_TYPES],
+    ['D8.6: the events of webhooks', () => enumOf('WebhookEventType'), WEBHOOK_EVENTS],
     ['the reasoning efforts', () => enumOf('ModelOptions', 'reasoning_effort'), EFFORTS],
   ]
   for (const [what, described, expected] of lists) {

@@ -7,11 +7,13 @@ import { readDocument } from '../../shared/api/document.ts'
 import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { type Product, startStandalone } from '../support/product.ts'
+import { until } from '../support/until.ts'
 
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 const SESSION = 'support-7'
 const FLOW = '/flows/invoice-total'
 const SCHEDULE = '/plans/schedules/nightly'
+const WEBHOOK = '/config/webhooks/ci'
 const TOTAL = '{"total":120}'
 const WRITE = '{"path":"notes/a.txt","content":"hello"}'
 
@@ -94,6 +96,24 @@ describe('the examples of the API description, sent to the standalone form', () 
     getSecret: secret,
     putSecret: async () => '/config/secrets/team',
     deleteSecret: secret,
+    getWebhook: webhook,
+    putWebhook: async () => WEBHOOK,
+    deleteWebhook: webhook,
+    testWebhook: async () => `${await webhook()}/test`,
+    listWebhookDeliveries: async () => `${await webhook()}/deliveries`,
+    retryWebhookDelivery: async () => {
+      await webhook()
+      const { text } = await product.call('POST', `${WEBHOOK}/test`)
+      const { id } = JSON.parse(text) as { id: string }
+      await until(
+        async () => {
+          const { text: list } = await product.call('GET', `${WEBHOOK}/deliveries?status=delivered`)
+          return list.includes(id)
+        },
+        { what: 'the test message to be delivered', withinMs: 10_000 },
+      )
+      return `${WEBHOOK}/deliveries/${id}/retry`
+    },
     putEngineConfig: async () => {
       await instance(provider.url)
       return '/config/engine'
@@ -144,6 +164,12 @@ describe('the examples of the API description, sent to the standalone form', () 
   async function secret(): Promise<string> {
     await call('PUT', '/config/secrets/team', { value: 'sk-team-0123456789abcdef' })
     return '/config/secrets/team'
+  }
+
+  async function webhook(): Promise<string> {
+    const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}/`
+    await call('PUT', WEBHOOK, { ...(exampleOf('putWebhook') as object), url })
+    return WEBHOOK
   }
 
   async function configured(): Promise<string> {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { ConfigSurface } from '../../services/gateway/routes/config.ts'
+import type { ConfigSurface } from '../../services/gateway/routes/config/enabled.ts'
 import type { FlowExecution } from '../../services/gateway/routes/flow-surface.ts'
 import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
 import { createReceiveUpload } from '../../services/gateway/upload.ts'
@@ -123,6 +123,9 @@ const SEMANTIC: Record<string, RegExp> = {
   addFlowMemory: /^\/(?:content|scope)$/,
   putEngineConfig: /^\/routing\/\w+\/(?:fallback_)?instance$/,
   putInstance: /^\/(?:secret|url|options\/headers\/.+)$/,
+  listWebhooks: /^\/cursor$/,
+  listWebhookDeliveries: /^\/cursor$/,
+  putWebhook: /^\/(?:secret|url)$/,
   transcribe: /^\/provider_instance$/,
 }
 
@@ -216,8 +219,8 @@ describe('values that are generated from the API description', () => {
   })
 
   beforeEach(async () => {
-    const { configs, credentials, settings } = tenantConfig
-    const config: ConfigSurface = { settings, inspector: INSPECTOR, providers: providerSpecs }
+    const { configs, credentials, settings, webhooks, outbox } = tenantConfig
+    const config: ConfigSurface = { settings, webhooks, outbox, inspector: INSPECTOR, providers: providerSpecs }
     const request = async () => ({ ...HEARD, body: transcript() })
     const transcription: TranscriptionDeps = {
       configs,
@@ -230,6 +233,11 @@ describe('values that are generated from the API description', () => {
     gateway = await start({ methods: BROKER, config, transcription, ledger, ...surfaces })
     await put('/flows/main', DEFINITION)
     await put('/plans/schedules/main', { every_secs: 60, plan: CHAIN })
+    await put('/config/webhooks/main', {
+      url: 'http://127.0.0.1:1/',
+      events: ['run.ended'],
+      secret: `whsec_${'A'.repeat(32)}`,
+    })
     await put('/config/secrets/main', { value: 'sk-0123456789' })
     await put('/config/instances/main', { type: 'openai-compatible', url: 'http://127.0.0.1:1/v1' })
   })

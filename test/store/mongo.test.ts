@@ -6,6 +6,7 @@ import { ledgerContract } from '../contract/ledger.ts'
 import { planScheduleContract } from '../contract/plan-schedules.ts'
 import { planContract } from '../contract/plans.ts'
 import { storeContract } from '../contract/store.ts'
+import { deliveryContract } from '../contract/webhook-deliveries.ts'
 import { useMongo } from '../support/mongo.ts'
 
 describe('the store in MongoDB', () => {
@@ -42,6 +43,12 @@ describe('the store in MongoDB', () => {
     const database = mongo.newDatabase()
     idempotencyContract((collections, now) =>
       openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
+    )
+  })
+
+  describe('holds the deliveries of webhooks', () => {
+    deliveryContract((collections) =>
+      openMongoStore({ url: mongo.url, database: `webhooks_${Date.now()}`, collections }),
     )
   })
 

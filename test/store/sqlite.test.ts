@@ -9,6 +9,7 @@ import { ledgerContract } from '../contract/ledger.ts'
 import { planScheduleContract } from '../contract/plan-schedules.ts'
 import { planContract } from '../contract/plans.ts'
 import { storeContract } from '../contract/store.ts'
+import { deliveryContract } from '../contract/webhook-deliveries.ts'
 
 describe('the store in SQLite', () => {
   let dir: string
@@ -45,6 +46,10 @@ describe('the store in SQLite', () => {
     idempotencyContract((collections, now) =>
       openSqliteStore({ file: join(dir, 'keys.db'), collections, ...(now && { now }) }),
     )
+  })
+
+  describe('holds the deliveries of webhooks', () => {
+    deliveryContract((collections) => openSqliteStore({ file: join(dir, 'webhooks.db'), collections }))
   })
 
   describe('holds the schedules of plans', () => {

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServerModels, type ServerModels } from '../../services/runs/models.ts'
 import { createWorkspaces } from '../../services/runs/workspaces.ts'
+import { NO_REPORTER } from '../../services/worker/event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -56,6 +57,7 @@ export function createDemoWorker(
     planQueue: () => async () => ({ note: 'no queue' }),
     fence: ALWAYS_HELD,
     isHeapHigh: () => false,
+    reporter: NO_REPORTER,
     metrics: NO_METRICS,
     workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),
     limits: { ...LIMITS, ...limits },

@@ -9,6 +9,7 @@ import {
   EMPTY_CONFIG,
   type StoredInstance,
   type StoredSecret,
+  type StoredWebhook,
   type TenantConfig,
 } from '../../shared/tenant-config/config.ts'
 import { rewrapAll, rewrapTenant, type TenantRewrap } from '../../shared/tenant-config/rewrap.ts'
@@ -38,6 +39,17 @@ const instanceOf = (tenant: string, name: string): StoredInstance => ({
   updated_at: AT,
 })
 
+const webhookOf = (tenant: string, name: string): StoredWebhook => ({
+  id: 'hook_1',
+  name,
+  url: 'https://ci.example.com/',
+  events: ['run.ended'],
+  enabled: true,
+  sealed: seal(JSON.stringify({ secret: KEY }), { tenant, kind: 'webhook', name }, before),
+  created_at: AT,
+  updated_at: AT,
+})
+
 const configOf = (tenant: string): TenantConfig => ({
   ...EMPTY_CONFIG,
   secrets: [secretOf(tenant, 'team')],
@@ -45,6 +57,7 @@ const configOf = (tenant: string): TenantConfig => ({
     instanceOf(tenant, 'main'),
     { ...instanceOf(tenant, 'open'), sealed: undefined } as unknown as StoredInstance,
   ],
+  webhooks: [webhookOf(tenant, 'ci')],
 })
 
 /** A store in memory with pages of two tenants. */
@@ -76,19 +89,21 @@ async function resultsOf(store: TenantConfigStore): Promise<TenantRewrap[]> {
 }
 
 describe('wrapping stored secrets under a new master key', () => {
-  it('every secret and instance of every tenant opens with the new key alone afterwards, and nothing else has changed', async () => {
+  it('every secret, instance and webhook of every tenant opens with the new key alone afterwards, and nothing else has changed', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const configs = Object.fromEntries(names.map((name) => [name, configOf(name)]))
     const { store, config } = storeOf(configs)
     const results = await resultsOf(store)
     expect(results.map(({ tenant }) => tenant)).to.deep.equal(names)
     for (const { tenant, ...counts } of results) {
-      expect(counts).to.deep.equal({ rewrapped: 2, current: 0, failures: [] })
+      expect(counts).to.deep.equal({ rewrapped: 3, current: 0, failures: [] })
       const [secret] = config(tenant).secrets
       const [instance] = config(tenant).instances
-      if (!secret || !instance?.sealed) throw new Error('a record was lost')
+      const [webhook] = config(tenant).webhooks
+      if (!secret || !instance?.sealed || !webhook) throw new Error('a record was lost')
       expect(unseal(secret.sealed, { tenant, kind: 'secret', name: 'team' }, after)).to.equal(KEY)
       expect(unseal(instance.sealed, { tenant, kind: 'instance', name: 'main' }, after)).to.include(KEY)
+      expect(unseal(webhook.sealed, { tenant, kind: 'webhook', name: 'ci' }, after)).to.include(KEY)
       const withoutSealed = (value: unknown) => JSON.stringify(value, (name, each) => (name === 'sealed' ? 0 : each))
       expect(withoutSealed(config(tenant))).to.equal(withoutSealed(configs[tenant]))
     }
@@ -98,7 +113,7 @@ describe('wrapping stored secrets under a new master key', () => {
     const { store, updates } = storeOf({ acme: configOf('acme') })
     await resultsOf(store)
     expect(updates).to.deep.equal(['acme'])
-    expect(await resultsOf(store)).to.deep.equal([{ tenant: 'acme', rewrapped: 0, current: 2, failures: [] }])
+    expect(await resultsOf(store)).to.deep.equal([{ tenant: 'acme', rewrapped: 0, current: 3, failures: [] }])
     expect(updates).to.deep.equal(['acme'])
   })
 
@@ -121,7 +136,7 @@ describe('wrapping stored secrets under a new master key', () => {
     const config = { ...configOf('acme'), secrets: [secretOf('acme', 'lost', stranger), secretOf('acme', 'team')] }
     const { store, config: stored } = storeOf({ acme: config })
     const [result] = await resultsOf(store)
-    expect(result).to.deep.include({ rewrapped: 2, current: 0 })
+    expect(result).to.deep.include({ rewrapped: 3, current: 0 })
     expect(result?.failures).to.have.lengthOf(1)
     expect(result?.failures[0]).to.include('secret lost').and.include(stranger.primary.id)
     expect(stored('acme').secrets[0]).to.deep.equal(config.secrets[0])

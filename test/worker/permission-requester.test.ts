@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { Runs } from '../../services/runs/runs.ts'
+import { NO_REPORTER } from '../../services/worker/event-reporter.ts'
 import { createPermissionRequester } from '../../services/worker/permission-requester.ts'
 import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
 import { reply } from '../../shared/broker/permissions/reply.ts'
@@ -18,8 +19,10 @@ function setUp(timeoutMs: number) {
   )
   const run = runs.open({ id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined })
   const store = createMemoryPermissionStore()
-  return { run, store, open: createPermissionRequester(store, timeoutMs, NO_METRICS)(run) }
+  return { run, store, open: createPermissionRequester(store, timeoutMs, QUIET)(run) }
 }
+
+const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER }
 
 describe('a permission request', () => {
   it('api.md Permission request: is decided by the client’s reply', async () => {
@@ -56,7 +59,7 @@ describe('a permission request', () => {
   it('stays undecided while the store is unreachable, and expires when it answers again', async () => {
     const { store, run } = setUp(0)
     const failing = flaky(store)
-    const ask = await createPermissionRequester(failing.store, 20, NO_METRICS)(run)(WRITE)
+    const ask = await createPermissionRequester(failing.store, 20, QUIET)(run)(WRITE)
     failing.isAway = true
     await failing.refused
     failing.isAway = false
@@ -72,7 +75,7 @@ describe('a permission request', () => {
       opened.resolve(request.id)
       throw new AppError('unavailable', 'no answer within a second')
     }
-    const error = await createPermissionRequester(failing.store, 60_000, NO_METRICS)(run)(WRITE).catch((cause) => cause)
+    const error = await createPermissionRequester(failing.store, 60_000, QUIET)(run)(WRITE).catch((cause) => cause)
     expect(error).to.include({ kind: 'unavailable' })
     const request = { tenant: run.tenant, scopeId: run.id, id: await opened.promise }
     await store.decision(request)

@@ -1,23 +1,12 @@
-import type { Request, RequestHandler, Response } from 'express'
-import { decodeCursor, encodeCursor } from '../../../shared/cursor.ts'
-import { AppError } from '../../../shared/errors.ts'
-import type { ProviderSpec } from '../../../shared/providers/catalogue.ts'
+import type { Request } from 'express'
 import type { EngineBody, InstanceBody } from '../../../shared/tenant-config/changes.ts'
-import type { InstanceInspector } from '../../../shared/tenant-config/inspector.ts'
-import type { TenantSettings } from '../../../shared/tenant-config/settings.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { leaving } from '../leaving.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { CONFIG_NAME, pageOf, pathId } from '../params.ts'
-
-/** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
-export type ConfigSurface = {
-  settings: TenantSettings
-  inspector: InstanceInspector
-  /** The provider types, each with the models that it is known to have. */
-  providers: () => readonly ProviderSpec[]
-}
+import { CONFIG_NAME, pathId } from '../params.ts'
+import { type ConfigSurface, type Enabled, enabledWith, listOf } from './config/enabled.ts'
+import { webhookRoutes } from './config/webhooks.ts'
 
 type Deps = { config: ConfigSurface | undefined; readBody: ReadBody }
 
@@ -41,10 +30,9 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
     },
     ...secretRoutes(enabled, readBody),
     ...instanceRoutes(enabled, readBody),
+    ...webhookRoutes(enabled, readBody),
   }
 }
-
-type Enabled = ReturnType<typeof enabledWith>
 
 function secretRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
   return {
@@ -126,38 +114,5 @@ function inspectionRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
   }
 }
 
-type Answer = (req: Request, res: Response) => Promise<object>
-
-/** A handler that answers with JSON, or with 503 where configuration is disabled. */
-const enabledWith =
-  (config: ConfigSurface | undefined) =>
-  (answer: (config: ConfigSurface) => Answer): RequestHandler => {
-    if (!config) return refuseDisabled
-    const respond = answer(config)
-    return async (req, res) => {
-      const body = await respond(req, res)
-      if (!res.closed) res.json(body)
-    }
-  }
-
 const secretName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'secret' })
 const instanceName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'instance' })
-
-/** One page of items that are ordered by name (D2.7). */
-function listOf(plural: string, items: readonly { name: string }[], req: Request): object {
-  const { limit, cursor } = pageOf(req)
-  const [after] = cursor === undefined ? [] : decodeCursor(cursor, ['string'])
-  const rest = after === undefined ? items : items.filter(({ name }) => name > String(after))
-  const page = rest.slice(0, limit)
-  const last = page.at(-1)
-  return { [plural]: page, next_cursor: last && rest.length > limit ? encodeCursor([last.name]) : null }
-}
-
-/** Answers for everything that needs what tenants have configured. */
-export const refuseDisabled: RequestHandler = () => {
-  throw new AppError(
-    'unavailable',
-    'runtime configuration is disabled on this server: it needs a store, and MASTER_KEY to be set',
-    { code: 'config_disabled' },
-  )
-}

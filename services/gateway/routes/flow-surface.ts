@@ -4,7 +4,7 @@ import type { FlowCalls } from '../../../shared/flows/calls/calls.ts'
 import type { FlowEvaluator } from '../../../shared/flows/evaluate/evaluate.ts'
 import type { FlowLibrary } from '../../../shared/flows/library.ts'
 import type { FlowMemory } from '../../../shared/flows/memory.ts'
-import { refuseDisabled } from './config.ts'
+import { refuseDisabled } from './config/enabled.ts'
 
 type LibraryCall = 'list' | 'get' | 'put' | 'publish' | 'rollback' | 'remove' | 'revisions' | 'catalogue'
 

@@ -9,7 +9,7 @@ import type { LiveConfigs } from '../../../shared/tenant-config/live-configs.ts'
 import { type Backend, transcribe, type Upload } from '../../../shared/transcription/transcribe.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import type { ReceiveUpload } from '../upload.ts'
-import { refuseDisabled } from './config.ts'
+import { refuseDisabled } from './config/enabled.ts'
 
 export type TranscriptionDeps = {
   configs: LiveConfigs

@@ -125,6 +125,7 @@ async function stateOf(url: string, headers: Record<string, string>, { ids }: Ow
     `/config/instances/${ids.instance}`,
     `/config/instances/${ids.instance}/capabilities`,
     `/config/secrets/${ids.secret}`,
+    `/config/webhooks/${ids.webhook}`,
     `/flows/${ids.flow}`,
     `/flows/${ids.flow}/memory`,
     '/flows/summarize/memory',

@@ -8,6 +8,8 @@ export const KINDS = [
   'customer',
   'instance',
   'secret',
+  'webhook',
+  'delivery',
   'flow',
   'trace',
   'flow_run',
@@ -39,6 +41,8 @@ const PARAMETERS: Record<string, Kind> = {
   '/plans/:name': 'schedule',
   '/config/:name of secrets': 'secret',
   '/config/:name of instances': 'instance',
+  '/config/:name of webhooks': 'webhook',
+  '/config/:id of webhooks': 'delivery',
 }
 
 export function kindOf(path: string, param: string): Kind | undefined {

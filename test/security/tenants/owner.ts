@@ -30,7 +30,12 @@ const SHORT_LIST = '?limit=1'
 
 /** Gives a tenant one of everything, with canaries in all of it. */
 export async function ownEverything({ url, headers, model, backend }: Owning): Promise<Owned> {
-  const names = { customer: `customer-${random()}`, instance: `instance-${random()}`, secret: `secret-${random()}` }
+  const names = {
+    webhook: `webhook-${random()}`,
+    customer: `customer-${random()}`,
+    instance: `instance-${random()}`,
+    secret: `secret-${random()}`,
+  }
   const session = `session-${random()}`
   const [secretValue, ownKey, header, backendKey] = ['s', 'k', 'h', 't'].map((letter) => letter + random(20))
   const texts = { prompt: `prompt-${random()}`, answer: `answer-${random()}`, memory: `memory-${random()}` }
@@ -52,6 +57,13 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     secret: names.secret,
     options: { headers: { 'x-team': header } },
   })
+  const signingSecret = `whsec_${Buffer.from(random()).toString('base64')}`
+  const hooked = { url: backend.url, events: ['run.ended'], secret: signingSecret }
+  await put(`/config/webhooks/${names.webhook}`, hooked)
+  await put('/config/webhooks/another', hooked)
+  const delivery = await prepare(url, { method: 'POST', path: `/config/webhooks/${names.webhook}/test`, headers })
+  await prepare(url, { method: 'POST', path: `/config/webhooks/${names.webhook}/test`, headers })
+  const { id: deliveryId } = JSON.parse(delivery.text) as { id: string }
   await put('/config/instances/spare', { ...ofModel, key: ownKey })
   await put('/config/instances/voice', { type: 'openai-compatible', url: backend.url, key: backendKey })
   await put('/config/engine', {
@@ -86,7 +98,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   })
   const { data } = await waiting.until('permission_request')
   const cursors: string[] = []
-  const ofConfig = ['/config/instances', '/config/secrets']
+  const ofConfig = ['/config/instances', '/config/secrets', '/config/webhooks']
   const ofFlows = ['/flows', '/flows/summarize/memory']
   const ofPlans = ['/plans', '/plans/schedules']
   for (const list of ['/runs', ...ofConfig, ...ofFlows, ...ofPlans, `/customers/${names.customer}/ledger`]) {
@@ -95,9 +107,17 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     if (cursor) cursors.push(cursor)
   }
   return {
-    ids: { ...names, ...flow, ...plan, session, run: waiting.runId, permission: String(data['id']) },
+    ids: {
+      ...names,
+      delivery: deliveryId,
+      ...flow,
+      ...plan,
+      session,
+      run: waiting.runId,
+      permission: String(data['id']),
+    },
     canaries: {
-      keys: [secretValue, ownKey, header, backendKey].filter((key) => key !== undefined),
+      keys: [secretValue, ownKey, header, backendKey, signingSecret].filter((key) => key !== undefined),
       contents: Object.values(texts),
     },
     cursors,

@@ -1,0 +1,54 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { decodeCursor, encodeCursor } from '../../../../shared/cursor.ts'
+import { AppError } from '../../../../shared/errors.ts'
+import type { ProviderSpec } from '../../../../shared/providers/catalogue.ts'
+import type { InstanceInspector } from '../../../../shared/tenant-config/inspector.ts'
+import type { TenantSettings } from '../../../../shared/tenant-config/settings.ts'
+import type { WebhookSettings } from '../../../../shared/tenant-config/webhooks.ts'
+import type { WebhookOutbox } from '../../../../shared/webhooks/outbox.ts'
+import { pageOf } from '../../params.ts'
+
+/** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
+export type ConfigSurface = {
+  settings: TenantSettings
+  inspector: InstanceInspector
+  webhooks: WebhookSettings
+  outbox: WebhookOutbox
+  /** The provider types, each with the models that it is known to have. */
+  providers: () => readonly ProviderSpec[]
+}
+
+type Answer = (req: Request, res: Response) => Promise<object>
+
+export type Enabled = (answer: (config: ConfigSurface) => Answer, status?: number) => RequestHandler
+
+/** Returns what makes a handler that answers with JSON, or with 503 where configuration is disabled. */
+export const enabledWith =
+  (config: ConfigSurface | undefined): Enabled =>
+  (answer, status = 200) => {
+    if (!config) return refuseDisabled
+    const respond = answer(config)
+    return async (req, res) => {
+      const body = await respond(req, res)
+      if (!res.closed) res.status(status).json(body)
+    }
+  }
+
+/** Answers for everything that needs what tenants have configured. */
+export const refuseDisabled: RequestHandler = () => {
+  throw new AppError(
+    'unavailable',
+    'runtime configuration is disabled on this server: it needs a store, and MASTER_KEY to be set',
+    { code: 'config_disabled' },
+  )
+}
+
+/** One page of items that are ordered by name (D2.7). */
+export function listOf(plural: string, items: readonly { name: string }[], req: Request): object {
+  const { limit, cursor } = pageOf(req)
+  const [after] = cursor === undefined ? [] : decodeCursor(cursor, ['string'])
+  const rest = after === undefined ? items : items.filter(({ name }) => name > String(after))
+  const page = rest.slice(0, limit)
+  const last = page.at(-1)
+  return { [plural]: page, next_cursor: last && rest.length > limit ? encodeCursor([last.name]) : null }
+}

@@ -1,0 +1,69 @@
+import type { Request } from 'express'
+import type { WebhookBody } from '../../../../shared/tenant-config/webhooks.ts'
+import type { DeliveryStatus } from '../../../../shared/webhooks/port.ts'
+import type { RouteTable } from '../../../http/routes.ts'
+import type { ReadBody } from '../../body.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { CONFIG_NAME, DELIVERY, pageOf, pathId, queryValue } from '../../params.ts'
+import { type Enabled, listOf } from './enabled.ts'
+
+const STATUS = { pattern: /^(pending|delivered|dead)$/, wanted: 'pending, delivered or dead' }
+
+/** The tenant's webhooks, and the messages that were sent to them. */
+export function webhookRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
+  return {
+    '/config/webhooks': {
+      get: enabled(
+        ({ webhooks }) =>
+          async (req, res) =>
+            listOf('webhooks', await webhooks.list(tenantOf(res)), req),
+      ),
+    },
+    '/config/webhooks/:name': {
+      get: enabled(
+        ({ webhooks }) =>
+          (req, res) =>
+            webhooks.get(tenantOf(res), webhookName(req)),
+      ),
+      put: enabled(({ webhooks }) => async (req, res) => {
+        const name = webhookName(req)
+        const body = await readBody<WebhookBody>(req, res, 'WebhookRequest')
+        return webhooks.put(tenantOf(res), name, body)
+      }),
+      delete: enabled(({ webhooks }) => async (req, res) => {
+        await webhooks.remove(tenantOf(res), webhookName(req))
+        return { status: 'deleted' }
+      }),
+    },
+    ...deliveryRoutes(enabled),
+  }
+}
+
+function deliveryRoutes(enabled: Enabled): RouteTable {
+  return {
+    '/config/webhooks/:name/test': {
+      post: enabled(
+        ({ outbox }) =>
+          (req, res) =>
+            outbox.test(tenantOf(res), webhookName(req)),
+        202,
+      ),
+    },
+    '/config/webhooks/:name/deliveries': {
+      get: enabled(({ outbox }) => async (req, res) => {
+        const status = queryValue(req, 'status', STATUS) as DeliveryStatus | undefined
+        return outbox.list(tenantOf(res), webhookName(req), { ...pageOf(req), status })
+      }),
+    },
+    '/config/webhooks/:name/deliveries/:id/retry': {
+      post: enabled(
+        ({ outbox }) =>
+          (req, res) =>
+            outbox.retry(tenantOf(res), webhookName(req), pathId(req, 'id', DELIVERY)),
+        202,
+      ),
+    },
+  }
+}
+
+const webhookName = (req: Request) => pathId(req, 'name', { ...CONFIG_NAME, noun: 'webhook' })

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PendingPermission } from '../../shared/broker/port.ts'
+import type { RunEvent } from '../../shared/events.ts'
+import type { Log } from '../../shared/log.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import type { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
+import type { WebhookEvent } from '../../shared/webhooks/port.ts'
+import type { Run } from '../runs/run.ts'
+
+/** Passes what happens to runs on to the tenants' webhooks. Neither call fails or waits. */
+export interface EventReporter {
+  runEnded(run: Run, last: RunEvent): void
+  permissionRequested(request: PendingPermission): void
+  /** Resolves when everything that was reported is stored. */
+  settled(): Promise<void>
+}
+
+/** For a process without runtime configuration, in which there are no webhooks. */
+export const NO_REPORTER: EventReporter = {
+  runEnded: () => {},
+  permissionRequested: () => {},
+  settled: async () => {},
+}
+
+type Outbox = Pick<WebhookOutbox, 'publish' | 'wants'>
+
+const RETRY_MS = 1_000
+/** The longest outage of the store that an event survives in memory. */
+const MAX_TRIES = 600
+/** Events in memory; later ones are dropped while the store is away. */
+const MAX_WAITING = 10_000
+
+export function createEventReporter(outbox: Outbox, log: Log): EventReporter {
+  const waiting = new Set<Promise<void>>()
+  const report = (tenant: TenantId, event: WebhookEvent) => {
+    if (waiting.size >= MAX_WAITING) {
+      log.error('an event for webhooks was lost: too many wait for the store', { type: event.type, id: event.subject })
+      return
+    }
+    const storing = store(tenant, event, { outbox, log }).finally(() => waiting.delete(storing))
+    waiting.add(storing)
+  }
+  return {
+    runEnded: (run, last) => report(run.tenant, runEnded(run, last)),
+    permissionRequested: (request) => report(request.tenant, permissionRequested(request)),
+    async settled() {
+      await Promise.all(waiting)
+    },
+  }
+}
+
+async function store(tenant: TenantId, event: WebhookEvent, { outbox, log }: { outbox: Outbox; log: Log }) {
+  for (let tries = 1; ; tries++) {
+    try {
+      if (await outbox.wants(tenant, event.type)) await outbox.publish(tenant, event)
+      return
+    } catch (cause) {
+      if (tries === MAX_TRIES) {
+        log.error('an event for webhooks was lost: the store did not answer', {
+          type: event.type,
+          id: event.subject,
+          cause,
+        })
+        return
+      }
+      await sleep(RETRY_MS, undefined, { ref: false })
+    }
+  }
+}
+
+function runEnded({ id, sessionId, summary }: Run, last: RunEvent): WebhookEvent {
+  const { status, started_at, ended_at } = summary
+  const code = last.type === 'error' ? { code: last.code } : {}
+  const data = { run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at }
+  return { type: 'run.ended', subject: id, at: ended_at ?? new Date().toISOString(), data }
+}
+
+/** The tool's input is left out; `GET /permissions` shows it. */
+function permissionRequested({ id, scopeId, runId, details }: PendingPermission): WebhookEvent {
+  const { tool_name, created_at, expires_at } = details
+  const data = { request_id: id, session_id: scopeId, run_id: runId, tool_name, expires_at }
+  return { type: 'permission.requested', subject: id, at: created_at, data }
+}

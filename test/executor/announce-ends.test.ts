@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import { type AnnounceDeps, announcingEnds } from '../../services/executor/announce-ends.ts'
+import { AppError } from '../../shared/errors.ts'
+import { createLog } from '../../shared/log.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import type { WebhookEvent } from '../../shared/webhooks/port.ts'
+
+const JOB = { kind: 'plan', tenant: DEFAULT_TENANT, id: 'plan_1' } as const
+const ENDED = { plan_id: 'plan_1', status: 'failed', ended_at: '2026-11-22T10:00:00.000Z' }
+
+describe('the end of a job', () => {
+  function setUp({ plan = ENDED as object, failures = 0, wants = true } = {}) {
+    const published: WebhookEvent[] = []
+    const draining = new AbortController()
+    let left = failures
+    const deps = {
+      outbox: {
+        wants: async () => wants,
+        publish: async (_tenant: string, event: WebhookEvent) => {
+          if (left-- > 0) throw new AppError('unavailable', 'the store does not answer')
+          published.push(event)
+        },
+      },
+      plans: { get: async () => plan },
+      dispatches: { get: async () => undefined },
+      draining: draining.signal,
+      log: createLog({ level: 'error', write: () => {} }),
+    } as unknown as AnnounceDeps
+    return { published, draining, handle: announcingEnds(async () => ({ failed: 'step 1' }), deps) }
+  }
+
+  it('comes when the event of its plan is stored for the webhooks', async () => {
+    const { handle, published } = setUp()
+    expect(await handle(JOB)).to.deep.equal({ failed: 'step 1' })
+    expect(published).to.deep.equal([
+      { type: 'plan.ended', subject: 'plan_1', at: ENDED.ended_at, data: { plan_id: 'plan_1', status: 'failed' } },
+    ])
+  })
+
+  it('waits for a store that is away', async () => {
+    const { handle, published } = setUp({ failures: 1 })
+    expect(await handle(JOB)).to.deep.equal({ failed: 'step 1' })
+    expect(published).to.have.length(1)
+  })
+
+  it('is left to another executor when this one shuts down before the event is stored', async () => {
+    const { handle, draining } = setUp({ failures: 1_000 })
+    draining.abort()
+    expect(await handle(JOB)).to.deep.equal({ again: true })
+  })
+
+  it('stores nothing for a plan that goes on, or when no webhook wants it', async () => {
+    for (const options of [{ plan: { ...ENDED, status: 'queued' } }, { wants: false }]) {
+      const { handle, published } = setUp(options)
+      await handle(JOB)
+      expect(published).to.deep.equal([])
+    }
+  })
+})
