@@ -7,6 +7,7 @@ export type RunErrorCode =
   | 'context_too_long'
   | 'content_filtered'
   | 'max_turns_exceeded'
+  | 'budget_exhausted'
   | 'cancelled'
   | 'session_deleted'
   | 'worker_lost'
@@ -208,6 +209,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   context_too_long: 'Shorten the prompt or start a new session.',
   content_filtered: "Change the prompt: the provider's filter stopped the answer.",
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
+  budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget with PUT /config/limits.',
   cancelled: 'Send the prompt again if the answer is still wanted.',
   session_deleted: 'Create a new session.',
   worker_lost: 'Send the prompt again; a lost session has to be created anew.',

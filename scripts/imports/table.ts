@@ -18,7 +18,7 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
   [
     'adapter',
     [
-      'shared/{broker,rate}/**/{memory,redis}{,-*}.ts',
+      'shared/{broker,limits,rate}/**/{memory,redis}{,-*}.ts',
       'shared/store/{mongo,sqlite}/**',
       'shared/providers/{ai-sdk,chat,demo}/**',
       'shared/tools/mcp/**',
@@ -67,9 +67,10 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
   engine: ['store', 'providers'],
   customers: ['store', 'engine'],
   plans: ['broker', 'engine', 'queue', 'store', 'tools'],
-  flows: ['broker', 'store', 'engine', 'tenant-config', 'tools'],
+  flows: ['broker', 'store', 'engine', 'limits', 'tenant-config', 'tools'],
   tools: ['schemas'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
+  limits: ['engine', 'tenant-config'],
   webhooks: ['tenant-config'],
 }
 

@@ -9,7 +9,7 @@ import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
-import { createRedisConfigBell } from '../wiring/config-bell.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
 import { openFlows } from '../wiring/flows.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openClusterStore } from '../wiring/store.ts'
@@ -28,7 +28,7 @@ await runProcess('cluster', async (config, log) => {
   const redis = redisOf(config)
   const lease = new Lease()
   const link = await openRedisLink(...redis)
-  const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
   const queue = ops.watchQueue(createBullQueue(...redis))

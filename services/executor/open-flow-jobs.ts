@@ -4,6 +4,8 @@ import type { Config } from '../../shared/config/config.ts'
 import { AppError } from '../../shared/errors.ts'
 import { executeFlow } from '../../shared/flows/execute/execute.ts'
 import { runIdOf } from '../../shared/ids.ts'
+import { NO_ADMISSION } from '../../shared/limits/admission.ts'
+import { NO_METER } from '../../shared/limits/meter.ts'
 import type { ModelProvider } from '../../shared/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/providers/prices.ts'
 import type { TenantId } from '../../shared/tenant.ts'
@@ -11,7 +13,7 @@ import type { StoredInstance } from '../../shared/tenant-config/config.ts'
 import { findInstance } from '../../shared/tenant-config/settings.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { Executor } from './executor.ts'
-import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
+import { type ExecuteFlow, FlowJobs, type FlowJobsDeps } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
 /** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
@@ -27,20 +29,28 @@ export function openFlowJobs(
 ): FlowJobs {
   const { flows, fence, executor, log } = parts
   const execute = createExecute(config, parts)
-  const { runs } = executor
+  const admission = parts.tenantConfig?.limits.admission ?? NO_ADMISSION
+  const runs: FlowJobsDeps['runs'] = {
+    open(identity) {
+      const run = executor.runs.open(identity)
+      admission.hold(run.tenant, run.id, run.ended)
+      return run
+    },
+  }
   return new FlowJobs({ ...flows, ...membership, runs, execute, isHeld: () => fence.isHeld(), log })
 }
 
 function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {
   const { flows, tools, workspaces, log } = parts
   const openModel = createModelOpener(parts.tenantConfig)
+  const meter = parts.tenantConfig?.limits.meter ?? NO_METER
   const supportsStructuredOutput = createStructuredOutputProbe(parts)
   const priceOf = createPrices(config.modelPrices)
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
     return executeFlow(execution, {
-      openModel: (instance) => openModel(tenant, instance),
+      openModel: async (instance) => meter.provider(tenant, await openModel(tenant, instance)),
       supportsStructuredOutput: (instance, model) => supportsStructuredOutput(tenant, instance, model),
       priceOf,
       windowOf,

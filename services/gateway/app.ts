@@ -19,6 +19,7 @@ import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
 import { whileHeapIsLow } from './middleware/heap.ts'
 import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
+import { limitTenant, type TenantLimit } from './middleware/tenant-limit.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
@@ -67,6 +68,8 @@ export type AppDeps = {
   limiter: RateLimiter | undefined
   /** `undefined` where all requests have the same tenant. */
   tenantLimiter: RateLimiter | undefined
+  /** `undefined` where tenants cannot configure limits. */
+  tenantLimit: TenantLimit | undefined
   cors: CorsRules
   /** `undefined` to accept any `Host` (D2.10). */
   allowedHosts: readonly string[] | undefined
@@ -105,6 +108,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))
   app.use(limitTenantRate(deps.tenantLimiter))
+  app.use(limitTenant(deps.tenantLimit, `${basePath}/config/limits`))
 
   app.use(basePath, createRoutes(guardedRoutes(deps), EVERYWHERE))
 

@@ -6,7 +6,7 @@ import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
-import { createRedisConfigBell } from '../wiring/config-bell.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openRunSource } from '../wiring/run-source.ts'
 import { openClusterStore } from '../wiring/store.ts'
@@ -31,9 +31,9 @@ await runProcess('cluster', async (config, log) => {
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
-  const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
   const { broker, executors } = relay
-  const flowParts = { store, toolBox, schemas, configs: tenantConfig?.configs, queue, broker, executors, log }
+  const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const http = await openHttp(config, {
     form: 'cluster',
     broker,

@@ -7,10 +7,10 @@ import { loadFlows } from '../../shared/flows/folder.ts'
 import type { Log } from '../../shared/log.ts'
 import type { JobQueue } from '../../shared/queue/port.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
-import type { LiveConfigs } from '../../shared/tenant-config/live-configs.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { type OpenedFlows, openFlows } from '../wiring/flows.ts'
 import type { OpenedStore } from '../wiring/store.ts'
+import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowExecution, FlowSurface } from './routes/flow-surface.ts'
 
@@ -19,7 +19,7 @@ type Parts = {
   toolBox: ToolBox
   schemas: SchemaChecker
   /** `undefined`: runtime configuration is disabled, so flows can be edited and not run. */
-  configs: LiveConfigs | undefined
+  tenantConfig: Pick<OpenedTenantConfig, 'configs' | 'limits'> | undefined
   queue: JobQueue
   broker: Broker
   executors: Executors
@@ -31,26 +31,28 @@ type Surfaces = { flows: FlowSurface | undefined; dispatches: DispatchSurface | 
 /** Opens the services behind the flow and dispatch endpoints, and loads the flows of FLOWS_DIR. A process without a store has none. */
 export async function openFlowSurface(
   { flowsDir, hasDispatchStore }: Pick<Config, 'flowsDir' | 'hasDispatchStore'>,
-  { store, toolBox, schemas, configs, log, ...parts }: Parts,
+  { store, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
 ): Promise<Surfaces> {
   if (!store) return { flows: undefined, dispatches: undefined }
-  const flows = openFlows({ store, toolBox, schemas, configs })
+  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
   const { library, memory, history } = flows
   if (flowsDir !== undefined) {
     const { problems } = await loadFlows(flowsDir, library)
     for (const message of problems) log.warn(message)
   }
-  const execution = configs && executionOf(flows, { configs, keepsHistory: hasDispatchStore, ...parts })
+  const execution = tenantConfig && executionOf(flows, { ...tenantConfig, keepsHistory: hasDispatchStore, ...parts })
   return { flows: { library, memory, execution }, dispatches: hasDispatchStore ? history : undefined }
 }
 
-type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> & { configs: LiveConfigs; keepsHistory: boolean }
+type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
+  Pick<OpenedTenantConfig, 'configs' | 'limits'> & { keepsHistory: boolean }
 
-function executionOf(flows: OpenedFlows, parts: ExecutionParts): FlowExecution {
+function executionOf(flows: OpenedFlows, { limits, ...parts }: ExecutionParts): FlowExecution {
   const { schemas, history, dispatches, ...services } = flows
   const calls = new FlowCalls({
     ...services,
     ...parts,
+    admission: limits.admission,
     dispatches,
     checker: schemas,
     replay: (tenant, traceId) => history.replay(tenant, traceId, { isForCaller: true }),

@@ -14,7 +14,7 @@ import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
-import { openRateLimiters } from './open-rate-limit.ts'
+import { openRateLimiters, openTenantLimiter } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
@@ -61,6 +61,7 @@ export async function openHttp(
     identify,
     authentication,
     ...limiters,
+    tenantLimit: tenantConfig && { known: tenantConfig.limits.known, limiter: openTenantLimiter(link, log) },
     cors: corsOf(config),
     allowedHosts: hostNames(config),
     isLocal: isLoopback(config.host),

@@ -9,7 +9,7 @@ import { openFlowSurface } from '../gateway/open-flows.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import { openPlanSurface } from '../gateway/open-plans.ts'
 import { openOps } from '../ops/open-ops.ts'
-import { SILENT_BELL } from '../wiring/config-bell.ts'
+import { createLocalParts } from '../wiring/config-bell.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { openStandaloneStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
@@ -34,7 +34,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const { metrics, isHeapHigh } = ops
   const permissions = createMemoryPermissionStore()
   const store = await openStandaloneStore(config)
-  const tenantConfig = await openTenantConfig(config, { store, bell: SILENT_BELL, log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), log })
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const queue = ops.watchQueue(new MemoryQueue({ store: store.jobs, onProblem }))
   const planQueue = openPlanQueue(config, store, queue)
@@ -43,7 +43,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, metrics, log })
   const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const flowParts = { store, toolBox, schemas, configs: tenantConfig?.configs, queue, broker, executors, log }
+  const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const plans = openPlanSurface(config, { store, queue, schedules, broker })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const { tools } = toolBox

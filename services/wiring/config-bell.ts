@@ -1,4 +1,7 @@
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
+import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
+import type { RunPlaces } from '../../shared/limits/port.ts'
+import { createRedisRunPlaces } from '../../shared/limits/redis-places.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ConfigBell } from '../../shared/tenant-config/live-configs.ts'
 
@@ -16,4 +19,15 @@ export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen'
 })
 
 /** The standalone form has no other process to notify. */
-export const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
+const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
+
+type SharedParts = { bell: ConfigBell; places: RunPlaces }
+
+/** What the processes of a cluster share of their tenants' configuration, over Redis. */
+export const createClusterParts = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>): SharedParts => ({
+  bell: createRedisConfigBell(link),
+  places: createRedisRunPlaces(link.run),
+})
+
+/** The same for a process that is alone. */
+export const createLocalParts = (): SharedParts => ({ bell: SILENT_BELL, places: createMemoryRunPlaces() })

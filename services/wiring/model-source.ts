@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Log } from '../../shared/log.ts'
 import { createPrices, createWindows } from '../../shared/providers/prices.ts'
+import { meterModels } from '../runs/metered-models.ts'
 import { createServerModels, type ModelSource } from '../runs/models.ts'
 import { TenantModels } from '../runs/tenant-models.ts'
 import { openModels } from './open-models.ts'
@@ -15,6 +16,7 @@ export async function openModelSource(
   const facts = { priceOf: createPrices(config.modelPrices), windowOf: createWindows() }
   const server = { ...(await openModels(config, log)), smallModel: config.smallModel, ...facts }
   if (!tenantConfig) return createServerModels(server)
-  const { configs, credentials, openInstance } = tenantConfig
-  return new TenantModels({ configs, credentials, server, openProvider: openInstance, log })
+  const { configs, credentials, openInstance, limits } = tenantConfig
+  const models = new TenantModels({ configs, credentials, server, openProvider: openInstance, log })
+  return meterModels(models, limits.meter)
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Config } from '../../shared/config/config.ts'
 import type { DispatchStore } from '../../shared/flows/port.ts'
+import type { SpendingStore } from '../../shared/limits/port.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Plans } from '../../shared/plans/port.ts'
 import type { JobStore } from '../../shared/queue/port.ts'
@@ -16,6 +17,7 @@ import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memo
 import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/store/plan-schedules.ts'
 import { createPlans } from '../../shared/store/plans.ts'
 import type { Store } from '../../shared/store/port.ts'
+import { createSpendingStore } from '../../shared/store/spending/spending.ts'
 import { createTenantConfigStore, type TenantConfigStore } from '../../shared/store/tenant-configs.ts'
 import { createDeliveryStore } from '../../shared/store/webhooks/deliveries.ts'
 import type { DeliveryStore } from '../../shared/webhooks/port.ts'
@@ -37,6 +39,7 @@ export type OpenedStore = {
   plans: Plans
   planSchedules: PlanScheduleStore
   deliveries: DeliveryStore
+  spending: SpendingStore
   close(): Promise<void>
 }
 
@@ -63,6 +66,7 @@ const createStores = (store: Store): OpenedStore => ({
   plans: createPlans(store),
   planSchedules: createPlanScheduleStore(store),
   deliveries: createDeliveryStore(store),
+  spending: createSpendingStore(store),
   close: () => store.close(),
 })
 

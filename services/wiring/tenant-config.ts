@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/config/config.ts'
+import type { RunPlaces } from '../../shared/limits/port.ts'
 import type { Log } from '../../shared/log.ts'
 import { createConnectionGuard } from '../../shared/net/address-policy.ts'
 import type { Egress } from '../../shared/net/port.ts'
@@ -14,6 +15,7 @@ import { TenantSettings } from '../../shared/tenant-config/settings.ts'
 import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
 import { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
 import { isWebhookSecret } from '../../shared/webhooks/signature.ts'
+import { type OpenedLimits, openLimits } from './limits.ts'
 import { openProvider } from './open-provider.ts'
 import type { OpenedStore } from './store.ts'
 
@@ -25,25 +27,27 @@ export type OpenedTenantConfig = {
   inspector: InstanceInspector
   webhooks: WebhookSettings
   outbox: WebhookOutbox
+  limits: OpenedLimits
   openInstance(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
 }
 
-type Parts = { store: OpenedStore | undefined; bell: ConfigBell; log: Log }
+type Parts = { store: OpenedStore | undefined; bell: ConfigBell; places: RunPlaces; log: Log }
 
 /** A provider or backend may think for an hour before its first byte (`timeout_secs`); each call has a limit of its own. */
 const IDLE_MS = 3_600_000
 
 /** Opens the runtime configuration. `undefined` where it is disabled: without a store, or without MASTER_KEY (api.md). */
 export async function openTenantConfig(
-  { masterKey, masterKeysPrevious, allowsPrivateUrls: allowPrivate }: Config,
-  { store, bell, log }: Parts,
+  { masterKey, masterKeysPrevious, allowsPrivateUrls: allowPrivate, ...config }: Config,
+  { store, bell, places, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   if (!store || !masterKey) return undefined
   const keyring = createKeyring(masterKey, masterKeysPrevious)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
   const credentials = new CredentialReader(keyring)
+  const limits = openLimits(config, { configs, store, places, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
@@ -57,24 +61,31 @@ export async function openTenantConfig(
     credentials,
     settings: new TenantSettings({ configs, keyring, checkUrl }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
+    limits,
     outbox: new WebhookOutbox({ configs, store: store.deliveries }),
     inspector: new InstanceInspector({
       configs,
       credentials,
       capabilities: store.capabilities,
       egress,
-      async openProviders(instance, keys) {
-        const reasoning = { ...instance, options: { ...instance.options, reasoning_effort: 'low' as const } }
-        return { plain: await openInstance(instance, keys), reasoning: await openInstance(reasoning, keys) }
-      },
+      openProviders: openBoth(openInstance),
     }),
     openInstance,
     egress,
     async close() {
+      await limits.close()
       await configs.close()
       await egress.close()
     },
   }
+}
+
+type OpenInstance = OpenedTenantConfig['openInstance']
+
+/** Opens an instance as it is, and as one whose models think. */
+const openBoth = (open: OpenInstance) => async (instance: StoredInstance, keys: Credentials) => {
+  const reasoning = { ...instance, options: { ...instance.options, reasoning_effort: 'low' as const } }
+  return { plain: await open(instance, keys), reasoning: await open(reasoning, keys) }
 }
 
 type Common = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch' | 'onLeftOut'>

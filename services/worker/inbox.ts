@@ -2,7 +2,10 @@ import { rememberedPage } from '../../shared/broker/permissions/remembered-page.
 import type { Inbox } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../../shared/heap.ts'
+import type { Admission } from '../../shared/limits/admission.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import type { ModelSource } from '../runs/models.ts'
+import type { Run } from '../runs/run.ts'
 import type { Runs } from '../runs/runs.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
@@ -13,6 +16,7 @@ export type InboxOptions = {
   runs: Runs
   sessions: Sessions
   models: Pick<ModelSource, 'load'>
+  admission: Admission
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
   isDraining: () => boolean
@@ -41,10 +45,14 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 }
 
-/** The commands that start a run wait for the tenant's models, which can be cancelled like the run itself. */
+/**
+ * The commands that start a run wait for the tenant's models and for its admission by the tenant's limits, which can be cancelled like
+ * the run itself.
+ */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
-  const { runs, sessions, models, prepareRun, prepareOneShot, isDraining, isHeapHigh } = options
+  const { runs, sessions, prepareRun, prepareOneShot, isDraining, isHeapHigh } = options
   const loadingRuns = new LoadingRuns()
+  const begin = createBegin(options, loadingRuns)
   return {
     startRun(tenant, runId, request) {
       refuseIf(isDraining())
@@ -52,9 +60,11 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(isDraining())
         const execute = prepareOneShot(tenant, request)
-        void runs.open({ id: runId, tenant, sessionId: undefined }).execute(execute)
+        const run = runs.open({ id: runId, tenant, sessionId: undefined })
+        void run.execute(execute)
+        return run
       }
-      return loadingRuns.open(tenant, runId, { loading: models.load(tenant), open })
+      return begin(tenant, runId, open)
     },
     sendMessage(tenant, runId, { sessionId, ...message }) {
       sessions.get(tenant, sessionId)
@@ -65,16 +75,37 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(isDraining())
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        const { workspace } = session
-        session.post(runs.open({ id: runId, tenant, sessionId, workspace }), (run) =>
-          prepared.execute(run, session.start()),
-        )
+        const opened = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace })
+        session.post(opened, (run) => prepared.execute(run, session.start()))
+        return opened
       }
-      return loadingRuns.open(tenant, runId, { loading: models.load(tenant), open })
+      return begin(tenant, runId, open)
     },
     cancelRun(tenant, runId) {
       if (!loadingRuns.cancel(tenant, runId)) runs.get(tenant, runId).cancel('cancelled')
     },
+  }
+}
+
+/** Returns what opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */
+function createBegin({ models, admission }: Pick<InboxOptions, 'models' | 'admission'>, loadingRuns: LoadingRuns) {
+  const admit = (tenant: TenantId, runId: string) => {
+    const loading = models.load(tenant)
+    return loading ? loading.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
+  }
+  return (tenant: TenantId, runId: string, open: () => Run): Promise<void> | void => {
+    const loading = admit(tenant, runId)
+    const opening = loadingRuns.open(tenant, runId, {
+      loading,
+      open() {
+        const run = open()
+        admission.hold(tenant, runId, run.ended)
+      },
+    })
+    return opening?.catch((cause: unknown) => {
+      admission.release(tenant, runId)
+      throw cause
+    })
   }
 }
 

@@ -7,7 +7,7 @@ import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
-import { createRedisConfigBell } from '../wiring/config-bell.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openClusterStore } from '../wiring/store.ts'
@@ -28,7 +28,7 @@ await runProcess('cluster', async (config, log) => {
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
-  const tenantConfig = await openTenantConfig(config, { store, bell: createRedisConfigBell(link), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }

@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/config/config.ts'
+import { NO_ADMISSION } from '../../shared/limits/admission.ts'
 import type { Log } from '../../shared/log.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
@@ -42,6 +43,7 @@ export async function openWorker(
     ...parts,
     models,
     reporter,
+    admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
     toolBox,
     workspaces,
     limits: config,

@@ -2,6 +2,7 @@ import type { Fence, Inbox, PermissionStore } from '../../shared/broker/port.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
 import type { IsHeapHigh } from '../../shared/heap.ts'
+import type { Admission } from '../../shared/limits/admission.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
@@ -50,6 +51,7 @@ export type WorkerDeps = {
   onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
   planQueue: PlanQueue
   reporter: EventReporter
+  admission: Admission
   fence: Fence
   isHeapHigh: IsHeapHigh
   metrics: Metrics

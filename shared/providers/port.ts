@@ -47,6 +47,8 @@ export type FailureCode = Extract<
   | 'context_too_long'
   | 'content_filtered'
   | 'timeout'
+  | 'budget_exhausted'
+  | 'storage_unavailable'
 >
 
 /** Why a model call failed. The message is the adapter's own text: no key, no stack, no internal address (D4.8). */

@@ -15,12 +15,12 @@ export function createMemoryRateLimiter(
 ): RateLimiter {
   const clients = new Map<string, RequestTimes>()
   return {
-    take(key) {
+    take(key, limit = perMinute) {
       const times = clients.get(key) ?? new RequestTimes()
       clients.delete(key) // Deleting and setting moves the key to the end, so the map stays in the order of use.
       if (clients.size >= maxClients) deleteOldest(clients)
       clients.set(key, times)
-      return times.take(now(), perMinute)
+      return times.take(now(), limit)
     },
   }
 }

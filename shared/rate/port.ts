@@ -9,5 +9,6 @@ export type Taken = {
 
 /** Counts the requests of each client in a sliding window of a minute (api.md "Limits"). A refused request is not counted. */
 export interface RateLimiter {
-  take(key: string): Taken | Promise<Taken>
+  /** `perMinute` replaces the limiter's own limit for this key. */
+  take(key: string, perMinute?: number): Taken | Promise<Taken>
 }

@@ -51,25 +51,25 @@ export function createRedisRateLimiter(deps: RedisRateLimiterDeps): RateLimiter 
   let retryAt = Number.NEGATIVE_INFINITY
   let isAway = false
 
-  async function ask(key: string): Promise<Taken> {
-    const answer = await withDeadline(run(TAKE, [`rate:${key}`], [perMinute, windowMs]), ANSWER_MS, noAnswer)
+  async function ask(key: string, limit: number): Promise<Taken> {
+    const answer = await withDeadline(run(TAKE, [`rate:${key}`], [limit, windowMs]), ANSWER_MS, noAnswer)
     const [isAllowed, count, oldestMs] = answer as [number, number, number]
     if (isAway) log.info('Redis answers again: the rate limit is counted across gateways')
     isAway = false
-    return takenOf({ isAllowed: isAllowed === 1, limit: perMinute, count, oldestMs, windowMs })
+    return takenOf({ isAllowed: isAllowed === 1, limit, count, oldestMs, windowMs })
   }
 
   return {
-    async take(key) {
-      if (performance.now() < retryAt) return fallback.take(key)
+    async take(key, limit = perMinute) {
+      if (performance.now() < retryAt) return fallback.take(key, limit)
       try {
-        return await ask(key)
+        return await ask(key, limit)
       } catch (cause) {
         retryAt = performance.now() + PAUSE_MS
         if (!isAway)
           log.warn('Redis does not answer: each gateway counts the rate limit for itself until it does', { cause })
         isAway = true
-        return fallback.take(key)
+        return fallback.take(key, limit)
       }
     },
   }

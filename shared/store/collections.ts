@@ -9,6 +9,7 @@ import { MEMORY_ENTRIES } from './memory-entries.ts'
 import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from './plan-schedules.ts'
 import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from './plans/documents.ts'
 import type { CollectionSpec } from './port.ts'
+import { SPENDING } from './spending/spending.ts'
 import { CONFIG_CHANGES, CONFIGURED_TENANTS, TENANT_CONFIGS } from './tenant-configs.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from './webhooks/documents.ts'
 
@@ -35,6 +36,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   ACTIVE_PLANS,
   PLAN_SCHEDULES,
   SCHEDULING_TENANTS,
+  SPENDING,
   WEBHOOK_OUTBOX,
   WEBHOOK_DELIVERIES,
 ]

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../events.ts'
+import { type Limits, NO_LIMITS } from '../limits/port.ts'
 import type { ModelOptions } from '../model-options.ts'
 import type { ProviderType } from '../provider-types.ts'
 import type { Sealed } from '../secrets/seal.ts'
@@ -69,6 +70,7 @@ export type TenantConfig = {
   readonly instances: readonly StoredInstance[]
   readonly secrets: readonly StoredSecret[]
   readonly webhooks: readonly StoredWebhook[]
+  readonly limits: Limits
 }
 
 export const EMPTY_CONFIG: TenantConfig = {
@@ -77,6 +79,7 @@ export const EMPTY_CONFIG: TenantConfig = {
   instances: [],
   secrets: [],
   webhooks: [],
+  limits: NO_LIMITS,
 }
 
 /** The configuration in a stored document, which may be older than some of the fields. */

@@ -18,8 +18,11 @@ export function arbitraryOf(schema: AnySchemaObject, document: ApiDocument): Arb
   if (type === 'string') return textOf(schema)
   if (type === 'integer') return fc.integer({ min: schema['minimum'] as number, max: schema['maximum'] as number })
   if (type === 'number') {
-    return fc.double({ min: schema['minimum'] as number, max: schema['maximum'] as number, noNaN: true })
+    const min = (schema['minimum'] ?? schema['exclusiveMinimum']) as number
+    const minExcluded = schema['minimum'] === undefined
+    return fc.double({ min, minExcluded, max: schema['maximum'] as number, noNaN: true })
   }
+  if (type === 'null') return fc.constant(null)
   if (type === 'boolean') return fc.boolean()
   if (type === 'array')
     return fc.array(inner(schema['items'] as AnySchemaObject), {

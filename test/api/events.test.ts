@@ -109,6 +109,7 @@ const RUN_ERRORS = members<RunErrorCode>({
   context_too_long: true,
   content_filtered: true,
   max_turns_exceeded: true,
+  budget_exhausted: true,
   cancelled: true,
   session_deleted: true,
   worker_lost: true,

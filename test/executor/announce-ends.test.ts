@@ -9,7 +9,7 @@ const JOB = { kind: 'plan', tenant: DEFAULT_TENANT, id: 'plan_1' } as const
 const ENDED = { plan_id: 'plan_1', status: 'failed', ended_at: '2026-11-22T10:00:00.000Z' }
 
 describe('the end of a job', () => {
-  function setUp({ plan = ENDED as object, failures = 0, wants = true } = {}) {
+  function setUp({ plan = ENDED, failures = 0, wants = true } = {}) {
     const published: WebhookEvent[] = []
     const draining = new AbortController()
     let left = failures

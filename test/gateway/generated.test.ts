@@ -9,6 +9,7 @@ import type { ConfigSurface } from '../../services/gateway/routes/config/enabled
 import type { FlowExecution } from '../../services/gateway/routes/flow-surface.ts'
 import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
 import { createReceiveUpload } from '../../services/gateway/upload.ts'
+import { createLocalParts } from '../../services/wiring/config-bell.ts'
 import { openStandaloneStore } from '../../services/wiring/store.ts'
 import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/tenant-config.ts'
 import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
@@ -198,8 +199,7 @@ describe('values that are generated from the API description', () => {
     const config = loadConfig(env, 'standalone')
     const log = createLog({ level: 'error', write: () => {} })
     const store = await openStandaloneStore(config)
-    const bell = { ring: () => {}, listen: async () => async () => {} }
-    const opened = await openTenantConfig(config, { store, bell, log })
+    const opened = await openTenantConfig(config, { store, ...createLocalParts(), log })
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
     closeStore = () => store.close()
@@ -219,8 +219,8 @@ describe('values that are generated from the API description', () => {
   })
 
   beforeEach(async () => {
-    const { configs, credentials, settings, webhooks, outbox } = tenantConfig
-    const config: ConfigSurface = { settings, webhooks, outbox, inspector: INSPECTOR, providers: providerSpecs }
+    const { configs, credentials, settings, webhooks, outbox, limits } = tenantConfig
+    const config: ConfigSurface = { settings, webhooks, outbox, limits, inspector: INSPECTOR, providers: providerSpecs }
     const request = async () => ({ ...HEARD, body: transcript() })
     const transcription: TranscriptionDeps = {
       configs,

@@ -19,6 +19,7 @@ export const APP_DEFAULTS = {
   plans: undefined,
   limiter: undefined,
   tenantLimiter: undefined,
+  tenantLimit: undefined,
   allowedHosts: undefined,
   isLocal: false,
   isHeapHigh: () => false,

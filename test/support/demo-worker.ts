@@ -5,6 +5,7 @@ import { createWorkspaces } from '../../services/runs/workspaces.ts'
 import { NO_REPORTER } from '../../services/worker/event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { ALWAYS_HELD, type PermissionStore } from '../../shared/broker/port.ts'
+import { NO_ADMISSION } from '../../shared/limits/admission.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { createDemoProvider } from '../../shared/providers/demo/demo.ts'
@@ -58,6 +59,7 @@ export function createDemoWorker(
     fence: ALWAYS_HELD,
     isHeapHigh: () => false,
     reporter: NO_REPORTER,
+    admission: NO_ADMISSION,
     metrics: NO_METRICS,
     workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),
     limits: { ...LIMITS, ...limits },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServerModels, type ModelSource, type ServerModels } from '../../../services/runs/models.ts'
 import { TenantModels } from '../../../services/runs/tenant-models.ts'
-import { SILENT_BELL } from '../../../services/wiring/config-bell.ts'
+import { createLocalParts } from '../../../services/wiring/config-bell.ts'
 import { createLog } from '../../../shared/log.ts'
 import { createDemoProvider } from '../../../shared/providers/demo/demo.ts'
 import { createKeyring } from '../../../shared/secrets/keyring.ts'
@@ -42,7 +42,7 @@ async function measure(bench: Bench): Promise<Measured> {
   const dir = await mkdtemp(join(tmpdir(), 'agent-engine-bench-'))
   const store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
   const log = createLog({ level: 'error' })
-  const configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell: SILENT_BELL, log })
+  const configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell: createLocalParts().bell, log })
   const keyring = createKeyring(randomBytes(32))
   const settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url })
   const models = new TenantModels({

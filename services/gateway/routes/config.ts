@@ -6,6 +6,7 @@ import { leaving } from '../leaving.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CONFIG_NAME, pathId } from '../params.ts'
 import { type ConfigSurface, type Enabled, enabledWith, listOf } from './config/enabled.ts'
+import { limitRoutes } from './config/limits.ts'
 import { webhookRoutes } from './config/webhooks.ts'
 
 type Deps = { config: ConfigSurface | undefined; readBody: ReadBody }
@@ -15,14 +16,14 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
   const enabled = enabledWith(config)
   return {
     '/config/engine': {
-      get: enabled(
-        ({ settings }) =>
-          (_req, res) =>
-            settings.engine(tenantOf(res)),
-      ),
-      put: enabled(({ settings }) => async (req, res) => {
+      get: enabled(({ settings, limits }) => async (_req, res) => ({
+        ...(await settings.engine(tenantOf(res))),
+        limits: await limits.settings.get(tenantOf(res)),
+      })),
+      put: enabled(({ settings, limits }) => async (req, res) => {
         const body = await readBody<EngineBody>(req, res, 'EngineConfigRequest')
-        return settings.putEngine(tenantOf(res), body)
+        const engine = await settings.putEngine(tenantOf(res), body)
+        return { ...engine, limits: await limits.settings.get(tenantOf(res)) }
       }),
     },
     '/config/providers': {
@@ -31,6 +32,7 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
     ...secretRoutes(enabled, readBody),
     ...instanceRoutes(enabled, readBody),
     ...webhookRoutes(enabled, readBody),
+    ...limitRoutes(enabled, readBody),
   }
 }
 

@@ -1,4 +1,6 @@
 import { AppError, invalidRequest, toAppError } from '../../errors.ts'
+import { runIdOf } from '../../ids.ts'
+import type { Admission } from '../../limits/admission.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { SchemaChecker } from '../../schemas/port.ts'
 import type { TenantId } from '../../tenant.ts'
@@ -19,6 +21,8 @@ export type StartDeps = {
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
   executors: Executors
+  /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
+  admission: Pick<Admission, 'admit' | 'release'>
   /** `false`: records are kept only as long as the work needs them (DISPATCH_STORE). */
   keepsHistory: boolean
   now: () => Date
@@ -38,7 +42,7 @@ export async function startExecution(
   const config = await deps.configs.get(tenant)
   const audit = deps.keepsHistory ? config.audit : NO_HISTORY
   const requested = newDispatch(execution, { traceId, audit, at: deps.now() })
-  const dispatch = await admit(execution, { config, requested, deps }).catch(async (cause: unknown) => {
+  const dispatch = await admit(execution, { tenant, config, requested, deps }).catch(async (cause: unknown) => {
     const refusal = toAppError(cause)
     await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
     throw withTrace(refusal, traceId)
@@ -47,13 +51,13 @@ export async function startExecution(
   await enqueue(tenant, dispatch, deps)
 }
 
-type Admission = { config: TenantConfig; requested: Dispatch; deps: StartDeps }
+type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
 
 /**
  * The dispatch with its instances and models. Throws when the request or the flow cannot be executed: for its input first (api.md
  * "Named flows" 2).
  */
-async function admit({ flow, request }: Execution, { config, requested, deps }: Admission): Promise<Dispatch> {
+async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
   const { compile, checker, executors } = deps
   const compiled = await compile(flow.definition, { wasPublished: true })
   if ('problem' in compiled) {
@@ -65,15 +69,21 @@ async function admit({ flow, request }: Execution, { config, requested, deps }: 
   if (!executors.hasAny()) {
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
   }
+  await deps.admission.admit(tenant, runIdOf(requested.trace_id))
   return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
 }
 
-async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
+async function enqueue(
+  tenant: TenantId,
+  dispatch: Dispatch,
+  { queue, dispatches, admission }: StartDeps,
+): Promise<void> {
   const { trace_id: traceId } = dispatch
   try {
     await queue.add({ kind: 'flow', tenant, id: traceId })
   } catch (cause) {
     const failure = toAppError(cause)
+    admission.release(tenant, runIdOf(traceId))
     const ended = await dispatches.end(tenant, traceId, {
       executor: null,
       result: failed(dispatch, refusalOf(failure)),

@@ -31,6 +31,7 @@ export type Place = { agent: string; instance: string }
 export const MAIN_AGENT = 'main'
 
 const UPSTREAM = { status: 502, type: 'upstream_error' }
+const RATE_LIMIT = { status: 429, type: 'rate_limit_error' }
 const CONFLICT = { status: 409, type: 'conflict_error' }
 const UNAVAILABLE = { status: 503, type: 'unavailable_error' }
 const INTERNAL = { status: 500, type: 'internal_error' }
@@ -43,6 +44,7 @@ const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
   context_too_long: UPSTREAM,
   content_filtered: UPSTREAM,
   max_turns_exceeded: UPSTREAM,
+  budget_exhausted: RATE_LIMIT,
   timeout: UPSTREAM,
   cancelled: CONFLICT,
   session_deleted: CONFLICT,

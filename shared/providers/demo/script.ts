@@ -17,6 +17,8 @@ const FAILURE_CODES: Record<FailureCode, true> = {
   context_too_long: true,
   content_filtered: true,
   timeout: true,
+  budget_exhausted: true,
+  storage_unavailable: true,
 }
 
 /** The longest turn of a model (`MODEL_LIMITS.turnMs`). */

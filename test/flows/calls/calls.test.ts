@@ -6,6 +6,7 @@ import { AppError, notFound } from '../../../shared/errors.ts'
 import type { FlowAnswer, FlowEvent } from '../../../shared/events.ts'
 import { FlowCalls, type FlowCallsDeps } from '../../../shared/flows/calls/calls.ts'
 import type { Dispatches, Flow } from '../../../shared/flows/port.ts'
+import { NO_ADMISSION } from '../../../shared/limits/admission.ts'
 import type { Job } from '../../../shared/queue/port.ts'
 import type { SchemaChecker } from '../../../shared/schemas/port.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/tenant.ts'
@@ -77,6 +78,7 @@ describe('the calls of flows', () => {
         },
       },
       replay: refuse,
+      admission: NO_ADMISSION,
       executors: { hasAny: () => true, isAlive: async (epoch) => epoch === EPOCH },
       keepsHistory: true,
       now: history.now,

@@ -20,6 +20,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   ],
   'PUT /config/secrets/:name': () => [{ value: 'a value of the other tenant' }],
   'PUT /config/instances/:name': ({ secret }) => [{ type: 'openai', secret }, { type: 'openai' }],
+  'PUT /config/limits': () => [{ tokens_per_day: 1_000_000_000 }],
   'PUT /config/webhooks/:name': () => [{ url: 'https://hooks.example.com/', events: ['run.ended'] }],
   'POST /config/webhooks/:name/test': () => [undefined],
   'POST /config/webhooks/:name/deliveries/:id/retry': () => [undefined],

@@ -26,6 +26,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     plans: undefined,
     limiter: undefined,
     tenantLimiter: undefined,
+    tenantLimit: undefined,
     isLocal: false,
     isHeapHigh: () => false,
     allowedHosts: undefined,

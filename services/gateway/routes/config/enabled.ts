@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { decodeCursor, encodeCursor } from '../../../../shared/cursor.ts'
 import { AppError } from '../../../../shared/errors.ts'
+import type { LimitSettings } from '../../../../shared/limits/limit-settings.ts'
 import type { ProviderSpec } from '../../../../shared/providers/catalogue.ts'
 import type { InstanceInspector } from '../../../../shared/tenant-config/inspector.ts'
 import type { TenantSettings } from '../../../../shared/tenant-config/settings.ts'
@@ -14,6 +15,7 @@ export type ConfigSurface = {
   inspector: InstanceInspector
   webhooks: WebhookSettings
   outbox: WebhookOutbox
+  limits: { settings: LimitSettings }
   /** The provider types, each with the models that it is known to have. */
   providers: () => readonly ProviderSpec[]
 }

@@ -1,0 +1,20 @@
+import type { Limits } from '../../../../shared/limits/port.ts'
+import type { RouteTable } from '../../../http/routes.ts'
+import type { ReadBody } from '../../body.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import type { Enabled } from './enabled.ts'
+
+/** The tenant's own limits. */
+export const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable => ({
+  '/config/limits': {
+    get: enabled(
+      ({ limits }) =>
+        (_req, res) =>
+          limits.settings.get(tenantOf(res)),
+    ),
+    put: enabled(({ limits }) => async (req, res) => {
+      const body = await readBody<Partial<Limits>>(req, res, 'LimitsRequest')
+      return limits.settings.put(tenantOf(res), body)
+    }),
+  },
+})

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import type { Log } from '../log.ts'
+import type { TenantId } from '../tenant.ts'
+import type { KnownLimits } from './known-limits.ts'
+import type { Limits, SpendingStore, Spent } from './port.ts'
+
+export type BudgetsDeps = { limits: KnownLimits; store: SpendingStore; log: Log; now?: () => Date }
+
+/** Why no model may be called for a tenant. `retryAfterSecs`: until the next day begins, or until the store may answer again. */
+export type BudgetRefusal = {
+  code: 'budget_exhausted' | 'storage_unavailable'
+  message: string
+  reason: keyof Limits | 'budget_unknown'
+  retryAfterSecs: number
+}
+
+const FLUSH_MS = 1_000
+/** How old the sum of the other processes may be. */
+const STALE_MS = 1_000
+const STORE_RETRY_SECS = 2
+
+/** What a tenant spends in one day. `own` is this process's part, `others` the rest as it was read at `readAt`. */
+type Day = { tenant: TenantId; day: string; own: Spent; others: Spent | undefined; readAt: number; isDirty: boolean }
+
+/**
+ * Counts the tokens and dollars of each tenant's day, and refuses model calls above its budget. A process writes its part each
+ * second and reads those of the others as often, so calls that begin within that time may exceed a budget.
+ */
+export class Budgets {
+  readonly #deps: BudgetsDeps
+  readonly #now: () => Date
+  readonly #process = randomUUID()
+  readonly #days = new Map<string, Day>()
+  readonly #timer: NodeJS.Timeout
+  #flushing: Promise<void> | undefined
+
+  constructor(deps: BudgetsDeps) {
+    this.#deps = deps
+    this.#now = deps.now ?? (() => new Date())
+    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS).unref()
+  }
+
+  /** `undefined` when the tenant's models may be called. */
+  async refusal(tenant: TenantId): Promise<BudgetRefusal | undefined> {
+    const limits = await this.#deps.limits.of(tenant)
+    if (limits.tokens_per_day === null && limits.usd_per_day === null) return undefined
+    const spent = await this.#spent(this.#dayOf(tenant)).catch(() => undefined)
+    return spent ? exhausted(limits, spent, this.#now()) : UNKNOWN
+  }
+
+  spend(tenant: TenantId, { tokens, costUsd }: Spent): void {
+    const day = this.#dayOf(tenant)
+    day.own = { tokens: day.own.tokens + tokens, costUsd: day.own.costUsd + costUsd }
+    day.isDirty = true
+  }
+
+  /** What the tenant has spent today. Throws `unavailable` when the store does not answer. */
+  async today(tenant: TenantId): Promise<Spent & { resetsAt: Date }> {
+    return { ...(await this.#spent(this.#dayOf(tenant))), resetsAt: endOfDay(this.#now()) }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#flushing
+    await this.#flush()
+  }
+
+  #dayOf(tenant: TenantId): Day {
+    const day = this.#now().toISOString().slice(0, 'yyyy-mm-dd'.length)
+    const key = `${day} ${tenant}`
+    const known = this.#days.get(key)
+    if (known) return known
+    const own = { tokens: 0, costUsd: 0 }
+    const fresh: Day = { tenant, day, own, others: undefined, readAt: Number.NEGATIVE_INFINITY, isDirty: false }
+    this.#days.set(key, fresh)
+    return fresh
+  }
+
+  /** While the store is away the last sum counts. Throws when there is none. */
+  async #spent(day: Day): Promise<Spent> {
+    if (performance.now() - day.readAt > STALE_MS) {
+      const reading = this.#deps.store.ofOthers(day.tenant, { day: day.day, process: this.#process })
+      const others = await reading.catch((cause: unknown) => {
+        if (!day.others) throw cause
+        return day.others
+      })
+      day.others = others
+      day.readAt = performance.now()
+    }
+    const { own, others = { tokens: 0, costUsd: 0 } } = day
+    return { tokens: own.tokens + others.tokens, costUsd: own.costUsd + others.costUsd }
+  }
+
+  async #flush(): Promise<void> {
+    this.#flushing ??= this.#writeAll().finally(() => {
+      this.#flushing = undefined
+    })
+    await this.#flushing
+  }
+
+  async #writeAll(): Promise<void> {
+    const today = this.#now().toISOString().slice(0, 'yyyy-mm-dd'.length)
+    for (const [key, entry] of this.#days) {
+      if (entry.isDirty) await this.#write(entry)
+      if (!entry.isDirty && entry.day !== today) this.#days.delete(key)
+    }
+  }
+
+  async #write(entry: Day): Promise<void> {
+    const { tenant, day, own: spent } = entry
+    entry.isDirty = false
+    try {
+      await this.#deps.store.put(tenant, { day, process: this.#process, spent })
+    } catch (cause) {
+      entry.isDirty = true
+      this.#deps.log.debug("a tenant's spending could not be stored; it is tried again", { cause })
+    }
+  }
+}
+
+function exhausted({ tokens_per_day, usd_per_day }: Limits, spent: Spent, now: Date): BudgetRefusal | undefined {
+  const resetsAt = endOfDay(now)
+  const retryAfterSecs = Math.ceil((resetsAt.getTime() - now.getTime()) / 1000)
+  const refuse = (budget: string, reason: keyof Limits): BudgetRefusal => ({
+    code: 'budget_exhausted',
+    message: `the budget of ${budget} a day is used up; it begins anew at ${resetsAt.toISOString()}`,
+    reason,
+    retryAfterSecs,
+  })
+  if (tokens_per_day !== null && spent.tokens >= tokens_per_day)
+    return refuse(`${tokens_per_day} tokens`, 'tokens_per_day')
+  if (usd_per_day !== null && spent.costUsd >= usd_per_day) return refuse(`${usd_per_day} US dollars`, 'usd_per_day')
+  return undefined
+}
+
+const UNKNOWN: BudgetRefusal = {
+  code: 'storage_unavailable',
+  message: 'what is left of the budget cannot be read at the moment',
+  reason: 'budget_unknown',
+  retryAfterSecs: STORE_RETRY_SECS,
+}
+
+function endOfDay(now: Date): Date {
+  const end = new Date(now)
+  end.setUTCHours(24, 0, 0, 0)
+  return end
+}

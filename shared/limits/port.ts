@@ -1,0 +1,42 @@
+import type { TenantId } from '../tenant.ts'
+
+/** The limits of a tenant; `null` for none. A day is a day of UTC. */
+export type Limits = {
+  requests_per_minute: number | null
+  concurrent_runs: number | null
+  tokens_per_day: number | null
+  usd_per_day: number | null
+}
+
+export const NO_LIMITS: Limits = {
+  requests_per_minute: null,
+  concurrent_runs: null,
+  tokens_per_day: null,
+  usd_per_day: null,
+}
+
+export type Spent = { tokens: number; costUsd: number }
+
+/** What model calls of a tenant have cost in a day, by process. Every method throws `unavailable` when the store does not answer. */
+export interface SpendingStore {
+  /** Replaces what this process has spent. `day` is such as `2026-11-22`. */
+  put(tenant: TenantId, entry: { day: string; process: string; spent: Spent }): Promise<void>
+  /** The sum over all processes but this one. */
+  ofOthers(tenant: TenantId, entry: { day: string; process: string }): Promise<Spent>
+}
+
+/**
+ * The places of a tenant's runs among its concurrent runs. A place is held for a while and then free again, unless it is renewed.
+ * Every method throws `unavailable` when the places cannot be reached.
+ */
+export interface RunPlaces {
+  /** Takes a place for the run. Returns `false` when the tenant's runs hold `limit` places already; a run that has one keeps it. */
+  take(tenant: TenantId, runId: string, limit: number): Promise<boolean>
+  /** Holds the places of these runs, also those that have been lost. */
+  renew(tenant: TenantId, runIds: readonly string[]): Promise<void>
+  release(tenant: TenantId, runId: string): Promise<void>
+  count(tenant: TenantId): Promise<number>
+}
+
+/** How long a place is held: longer than a flow may wait for an executor. */
+export const PLACE_MS = 45_000

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+import { until } from '../support/until.ts'
+
+type Refusal = { error: { type: string; code?: string; message: string } }
+type Shown = { tokens_per_day: number | null; used: { tokens: number; cost_usd: number; concurrent_runs: number } }
+
+inBothForms("a tenant's limits", (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  let product: Product
+
+  before(async () => {
+    product = await startProduct({
+      MONGODB_URL: mongo?.url ?? '',
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      ALLOW_PRIVATE_URLS: 'true',
+      TOOL_PERMISSIONS: '{"Write":"allow"}',
+    })
+    product.model.otherwise(() => 'fine')
+  })
+
+  afterEach(async () => {
+    await put({})
+    await until(async () => (await refusalOf({ prompt: 'hi' })) === undefined, {
+      what: 'the limits to be lifted',
+      withinMs: 5_000,
+    })
+  })
+
+  after(() => product.close())
+
+  const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
+  const put = async (limits: object) => {
+    const { status, text } = await call('PUT', '/config/limits', limits)
+    expect(status, text).to.equal(200)
+    return JSON.parse(text) as Shown
+  }
+  const shown = async () => JSON.parse((await call('GET', '/config/limits')).text) as Shown
+
+  /** The refusal of a run, or `undefined` when it was run to its end. */
+  async function refusalOf(
+    body: object,
+  ): Promise<(Refusal['error'] & { status: number; retryAfter: string | null }) | undefined> {
+    const { status, text, headers } = await call('POST', '/agent/run', body)
+    if (status === 200) return undefined
+    return { ...(JSON.parse(text) as Refusal).error, status, retryAfter: headers.get('retry-after') }
+  }
+
+  /** Waits until every process has reported what it has spent: at least so much more than `used`. */
+  const counted = (used: Shown['used'], tokens: number) =>
+    until(async () => (await shown()).used.tokens >= used.tokens + tokens, {
+      what: 'the tokens to be counted',
+      withinMs: 10_000,
+    })
+
+  const refusedEverywhere = (what: string) =>
+    until(
+      async () => {
+        const answers = await Promise.all(Array.from({ length: 6 }, () => refusalOf({ prompt: 'hi' })))
+        return answers.every((answer) => answer !== undefined)
+      },
+      { what, withinMs: 5_000 },
+    )
+
+  it('a run is refused with budget_exhausted when the tokens of the day are used up, and until when is said', async () => {
+    await refusalOf({ prompt: 'hi' })
+    await until(async () => (await shown()).used.tokens > 0, { what: 'the tokens to be counted', withinMs: 5_000 })
+    await put({ tokens_per_day: 1 })
+    await refusedEverywhere('every run to be refused')
+    const refusal = await refusalOf({ prompt: 'hi' })
+    expect(refusal).to.include({ status: 429, type: 'rate_limit_error', code: 'budget_exhausted' })
+    expect(Number(refusal?.retryAfter)).to.be.within(1, 86_400)
+    expect(refusal?.message).to.match(/^the budget of 1 tokens a day is used up; it begins anew at .*T00:00:00.000Z$/)
+  })
+
+  it('a run that goes on ends before its next model call, with the tools of the turn before made', async () => {
+    const { used } = await shown()
+    await put({ tokens_per_day: used.tokens + 100_000 })
+    const answer = { steps: [{ tool: 'TodoWrite', input: { todos: [] } }], usage: { input: 200_000, output: 1 } }
+    product.model.answer(answer)
+    const before = product.model.requests.length
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted', retryable: false })
+    expect(frames.some(({ event }) => event === 'tool_result')).to.equal(true)
+    expect(product.model.requests.length - before).to.equal(1)
+    await counted(used, 200_001)
+  })
+
+  it('the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
+    const { used } = await shown()
+    await put({ tokens_per_day: used.tokens + 100_000 })
+    const task = { description: 'd', prompt: 'p' }
+    product.model.answer({ steps: [{ tool: 'Agent', input: task }], usage: { input: 200_000, output: 1 } })
+    const before = product.model.requests.length
+    const frames = await (await product.run({ prompt: 'hi' })).all()
+    const ended = frames.find(({ event }) => event === 'subagent_end')
+    expect(ended?.data).to.include({ status: 'failed' })
+    expect(String(ended?.data['error'])).to.include('the budget of')
+    expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted' })
+    expect(product.model.requests.length - before).to.equal(1)
+    await counted(used, 200_001)
+  })
+
+  it('dollars count by the price of the model, and the engine configuration shows limits and use', async () => {
+    const { used } = await shown()
+    await put({ usd_per_day: used.cost_usd + 0.9 })
+    product.model.answer({ steps: [{ text: 'dear' }], usage: { input: 1_000_000, output: 0 } })
+    await refusalOf({ prompt: 'hi' })
+    await refusedEverywhere('every run to be refused')
+    const { body } = await call('GET', '/config/engine')
+    expect(body).to.have.nested.property('limits.usd_per_day', used.cost_usd + 0.9)
+    expect((body as { limits: Shown }).limits.used.cost_usd).to.be.above(used.cost_usd + 0.99)
+  })
+
+  it('flows and plans are counted and refused, too', async () => {
+    const url = product.model.url
+    await call('PUT', '/config/instances/main', { type: 'openai-compatible', url, key: 'sk-0123456789' })
+    const flow = () =>
+      call('POST', '/flows/summarize/run', { provider_instance: 'main', model: 'm', input: { text: 'a long text' } })
+    const before = (await shown()).used.tokens
+    await flow()
+    await until(async () => (await shown()).used.tokens > before, { what: 'the flow to be counted', withinMs: 5_000 })
+    await put({ tokens_per_day: 1 })
+    await refusedEverywhere('every run to be refused')
+    const refused = await flow()
+    expect(refused.text).to.include('budget_exhausted')
+    expect(refused.status).to.equal(429)
+    const { text } = await call('POST', '/plans/submit', { steps: [{ id: 'a', prompt: 'hello' }] })
+    const { id } = JSON.parse(text) as { id: string }
+    const ended = await (await product.stream(`/plans/${id}/events`)).all()
+    expect(ended.at(-1)?.data['status']).to.equal('failed')
+    expect(String(ended.at(-1)?.data['error'])).to.include('the budget of')
+  })
+
+  it('no more runs go on at a time than the limit, over all processes, and a place is free when a run has ended', async () => {
+    await put({ concurrent_runs: 2 })
+    const hold = Promise.withResolvers<void>()
+    product.model.otherwise(async () => {
+      await hold.promise
+      return 'late'
+    })
+    let refusal: Awaited<ReturnType<typeof refusalOf>>
+    const started = async () => {
+      await product.model.nextRequest()
+      return undefined
+    }
+    // A run that is started reaches the model; the next one is then asked for. A process may not know the limit yet.
+    await until(
+      async () => {
+        refusal = await Promise.race([refusalOf({ prompt: 'hi' }), started()])
+        return refusal !== undefined
+      },
+      { what: 'a run to be refused', withinMs: 10_000 },
+    )
+    expect(refusal).to.include({ status: 429, type: 'rate_limit_error' })
+    expect(refusal?.retryAfter).to.equal('5')
+    expect((await shown()).used.concurrent_runs).to.equal(2)
+    hold.resolve()
+    product.model.otherwise(() => 'fine')
+    await until(async () => (await shown()).used.concurrent_runs === 0, {
+      what: 'the places to be free',
+      withinMs: 5_000,
+    })
+  })
+
+  it('requests above the limit of the tenant are refused, but for those that change the limit', async () => {
+    await put({ requests_per_minute: 3 })
+    let refused: Awaited<ReturnType<typeof call>> | undefined
+    await until(
+      async () => {
+        refused = await call('GET', '/tools')
+        return refused.status === 429
+      },
+      { what: 'a request to be refused', withinMs: 5_000 },
+    )
+    expect(refused?.headers.get('ratelimit-limit')).to.equal('3')
+    expect(refused?.body).to.have.nested.property('error.message').that.includes('of this tenant')
+    expect((await call('GET', '/health')).status).to.equal(200)
+    expect((await shown()).tokens_per_day).to.equal(null)
+  })
+
+  for (const [what, body] of [
+    ['a budget of no tokens', { tokens_per_day: 0 }],
+    ['half a run', { concurrent_runs: 0.5 }],
+    ['a negative budget', { usd_per_day: -1 }],
+    ['a text', { requests_per_minute: '60' }],
+  ] as const)
+    it(`${what} is 400 and changes nothing`, async () => {
+      const { status, body: answer } = await call('PUT', '/config/limits', body)
+      expect(status).to.equal(400)
+      expect(answer).to.have.nested.property('error.param', `/${Object.keys(body)[0]}`)
+    })
+})
