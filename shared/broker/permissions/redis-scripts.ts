@@ -1,7 +1,7 @@
 import type { Script } from '../redis-link.ts'
 
 /**
- * All scripts but READ take three keys:
+ * All scripts but READ and PENDING take three keys:
  * 1. `permissions:{<tenant>} <scope>`, hash: the requests of a session or one-shot run, decided ones too (id -> entry);
  * 2. `pending:{<tenant>}`, sorted set: the ids of undecided requests by place (microseconds of Redis's clock, always rising);
  * 3. `asks:{<tenant>}`, hash: for each undecided request when it expires, and its summary. The summary is text that no script
@@ -54,6 +54,18 @@ export const DECIDE: Script = {
 
 /** Reads one request's entry, by the first key alone. */
 export const READ: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
+
+/** Returns those of the given ids that are undecided, by the third key alone. */
+export const PENDING: Script = {
+  name: 'aeUndecided',
+  keys: 1,
+  lua: `
+    local pending = {}
+    for _, id in ipairs(ARGV) do
+      if redis.call('HEXISTS', KEYS[1], id) == 1 then pending[#pending + 1] = id end
+    end
+    return pending`,
+}
 
 /** Deletes the requests of the scope, or those of one of its runs. A worker that waits for one of them reads that it is gone. */
 export const FORGET: Script = {

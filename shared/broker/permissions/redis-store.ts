@@ -1,44 +1,33 @@
 import { newToken } from '../../ids.ts'
 import type { TenantId } from '../../tenant.ts'
-import type {
-  PageRequest,
-  PermissionDecision,
-  PermissionKey,
-  PermissionPage,
-  PermissionStore,
-  PermissionSummary,
-} from '../port.ts'
+import type { PageRequest, PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
-import { DECIDE, FORGET, LIST, OPEN, READ } from './redis-scripts.ts'
+import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
+import { DECIDE, FORGET, LIST, OPEN } from './redis-scripts.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400
 
-type Entry = { runId: string; bell: string; decided?: PermissionDecision }
-
-/** How often a waiting worker reads its request: Redis may lose the message that announces the decision. */
-const POLL_MS = 500
-
-/** The channel on which a worker learns which of its requests was decided, and what it calls then, by the request's id. */
-type Bell = { channel: string; waiting: Map<string, () => void> }
-
 /** Permission requests in Redis, for a gateway: it lists and decides them, and opens none. */
 export const createRedisPermissionStore = (link: RedisLink): PermissionStore =>
-  createStore(link, { channel: '', waiting: new Map() })
+  createStore(link, { bell: '', decisions: new Decisions(link, KEYS) })
 
 /** Permission requests in Redis, for a worker: it subscribes to a channel of its own for the decisions. */
 export async function openWorkerPermissionStore(link: RedisLink, pid: number): Promise<PermissionStore> {
   const name = `bell:${pid}:${Date.now().toString(36)}`
-  const bell: Bell = { channel: link.prefix + name, waiting: new Map() }
-  await link.listen(name, (id) => bell.waiting.get(id.toString())?.())
-  return createStore(link, bell)
+  const decisions = new Decisions(link, KEYS)
+  await link.listen(name, (id) => decisions.onAnnounced(id.toString()))
+  return createStore(link, { bell: link.prefix + name, decisions })
 }
 
-function createStore(link: RedisLink, bell: Bell): PermissionStore {
+/** `bell`: the channel on which a worker learns which of its requests was decided. */
+type Own = { bell: string; decisions: Decisions }
+
+function createStore(link: RedisLink, { bell, decisions }: Own): PermissionStore {
   return {
     async open({ tenant, scopeId, id, runId, details }) {
-      const entry: Entry = { runId, bell: bell.channel }
+      const entry: Entry = { runId, bell }
       const summary: PermissionSummary = { id, session_id: scopeId, run_id: runId, ...details }
       const waitsMs = Date.parse(details.expires_at) - Date.parse(details.created_at)
       const keepSecs = KEEP_SECS + Math.ceil(waitsMs / 1000)
@@ -50,38 +39,13 @@ function createStore(link: RedisLink, bell: Bell): PermissionStore {
       const [isWon, state] = answer as [number, PermissionDecision['state'] | null]
       return { isWon: isWon === 1, state: state ?? undefined }
     },
-    decision: (request) => awaitDecision(link, request, bell),
+    decision: (request) => decisions.of(request),
     list: (tenant, page, isLive) => listPending(link, tenant, { ...page, isLive }),
     async forget(tenant, scopeId, runId = '') {
       await link.run(FORGET, keysOf(tenant, scopeId), [runId])
     },
   }
 }
-
-async function awaitDecision(
-  link: RedisLink,
-  { tenant, scopeId, id }: PermissionKey,
-  { waiting }: Bell,
-): Promise<PermissionDecision> {
-  const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
-  const read = async () => {
-    const found = await link.run(READ, [keyOf(tenant, scopeId)], [id])
-    const decided = typeof found === 'string' ? (JSON.parse(found) as Entry).decided : WITHDRAWN
-    if (decided) resolve(decided)
-  }
-  const poll = () => {
-    read().catch(() => {}) // Redis is unreachable: the next poll reads it.
-  }
-  const timer = setInterval(poll, POLL_MS)
-  waiting.set(id, poll)
-  poll()
-  return promise.finally(() => {
-    clearInterval(timer)
-    waiting.delete(id)
-  })
-}
-
-const WITHDRAWN = { state: 'withdrawn' } as const
 
 /** One step usually reads the whole page; more are needed only when dead workers have left many requests. */
 const MIN_STEP = 50
@@ -120,8 +84,12 @@ async function listPending(
 /** Neither id contains a space, so the key is unambiguous. The keys of a tenant are on one node of a Redis Cluster. */
 const keyOf = (tenant: TenantId, scopeId: string): string => `permissions:{${tenant}} ${scopeId}`
 
+const asksOf = (tenant: TenantId): string => `asks:{${tenant}}`
+
 const keysOf = (tenant: TenantId, scopeId: string): string[] => [
   keyOf(tenant, scopeId),
   `pending:{${tenant}}`,
-  `asks:{${tenant}}`,
+  asksOf(tenant),
 ]
+
+const KEYS: DecisionKeys = { entries: keyOf, asks: asksOf }

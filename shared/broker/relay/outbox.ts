@@ -1,12 +1,6 @@
 import type { FrameCursor } from '../port.ts'
 import { LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
 
-export type OutboxLimits = {
-  maxMessageBytes: number
-  /** Above this many bytes sent and not acknowledged, no frames are sent (`shared/broker/README.md` "Credit and backpressure"). */
-  maxUnacknowledgedBytes: number
-}
-
 export type OutboxOptions = {
   /** The sending process's epoch, which stands at the head of each message. */
   epoch: number
@@ -16,10 +10,12 @@ export type OutboxOptions = {
   canSendFrames(): boolean
   /** Called after each message with the number of subscribers that got it. */
   onPublished(subscribers: number): void
-  limits?: OutboxLimits
+  /** Above this many bytes sent and not acknowledged, no frames are sent (`shared/broker/README.md` "Credit and backpressure"). */
+  creditBytes(): number
+  maxMessageBytes?: number
 }
 
-const OUTBOX_LIMITS: OutboxLimits = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
+const MAX_MESSAGE_BYTES = 256 * 1024
 
 /**
  * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
@@ -31,7 +27,8 @@ export class Outbox {
   readonly #publish: OutboxOptions['publish']
   readonly #canSendFrames: OutboxOptions['canSendFrames']
   readonly #onPublished: OutboxOptions['onPublished']
-  readonly #limits: OutboxLimits
+  readonly #creditBytes: OutboxOptions['creditBytes']
+  readonly #maxMessageBytes: number
   readonly #streams = new Map<number, FrameCursor>()
   /** Numbers of the streams that may have frames to send, in the order of their turns. */
   readonly #dirty = new Set<number>()
@@ -41,12 +38,13 @@ export class Outbox {
   #isSending = false
   #isFlushScheduled = false
 
-  constructor({ epoch, publish, canSendFrames, onPublished, limits = OUTBOX_LIMITS }: OutboxOptions) {
-    this.#epoch = epoch
-    this.#publish = publish
-    this.#canSendFrames = canSendFrames
-    this.#onPublished = onPublished
-    this.#limits = limits
+  constructor(options: OutboxOptions) {
+    this.#epoch = options.epoch
+    this.#publish = options.publish
+    this.#canSendFrames = options.canSendFrames
+    this.#onPublished = options.onPublished
+    this.#creditBytes = options.creditBytes
+    this.#maxMessageBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES
   }
 
   get streamCount(): number {
@@ -173,8 +171,8 @@ export class Outbox {
     let bytes = records.reduce((sum, each) => sum + sizeOf(each), 0)
     if (this.#dirty.size === 0 || !this.#canSendFrames()) return records
     for (const stream of this.#dirty) {
-      if (bytes >= this.#limits.maxMessageBytes) break
-      if (this.#sentBytes + bytes - this.#acknowledgedBytes > this.#limits.maxUnacknowledgedBytes) break
+      if (bytes >= this.#maxMessageBytes) break
+      if (this.#sentBytes + bytes - this.#acknowledgedBytes > this.#creditBytes()) break
       const frames = this.#takeFrames(stream)
       if (!frames) continue
       records.push(frames)

@@ -3,7 +3,7 @@ import type { Metrics } from '../../metrics.ts'
 import type { Member, MemberFields, Probe } from '../placement/members.ts'
 import type { Fence } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
-import { acknowledgedPosition, Credit } from './credit.ts'
+import { acknowledgedPosition, Credit, creditOf } from './credit.ts'
 import { Outbox } from './outbox.ts'
 import { MalformedMessage, packMessage, RECORD, type ReceivedRecord, readMessage } from './records.ts'
 
@@ -39,6 +39,7 @@ export class RedisTransport {
   readonly #roles = new Map<number, Role>()
   #epoch = 0
   #unheardProbes = 0
+  #creditBytes = creditOf(1)
 
   constructor(deps: TransportDeps, handlers: TransportHandlers) {
     this.#deps = deps
@@ -98,6 +99,7 @@ export class RedisTransport {
         return link.publish(channel, message)
       },
       canSendFrames: () => lease.isHeld(),
+      creditBytes: () => this.#creditBytes,
       onPublished: (subscribers) => {
         if (subscribers === 0) this.#handlers.onUndelivered(epoch)
       },
@@ -116,10 +118,12 @@ export class RedisTransport {
     for (const outbox of this.#outboxes.values()) outbox.sendBeat()
   }
 
-  /** Takes over the roles from a new member list. */
+  /** Takes over the roles from a new member list. The senders of frames share the budget of each receiver. */
   setMembers(members: readonly Member[]): void {
     this.#roles.clear()
     for (const { epoch, role } of members) this.#roles.set(epoch, role)
+    this.#creditBytes = creditOf(members.filter(({ role }) => role !== 'gateway').length)
+    this.#credit.setCredit(this.#creditBytes)
   }
 
   /** Closes the outbox of a member that was lost. Frames that still come from it are dropped and counted. */

@@ -108,6 +108,34 @@ describe('permission store in Redis', () => {
     expect(performance.now() - since).to.be.lessThan(1_500)
   })
 
+  it('a worker reads all its pending requests of a tenant with one command, and finds each decision whose announcement was lost', async () => {
+    const link = await openRedisLink(redis.url)
+    links.push(link)
+    const commands: string[] = []
+    const counting: RedisLink = {
+      ...link,
+      run(script, ...rest) {
+        commands.push(script.name)
+        return link.run(script, ...rest)
+      },
+      listen: async () => {}, // It hears of no decision.
+    }
+    const worker = await openWorkerPermissionStore(counting, 1)
+    const requests = Array.from({ length: 40 }, () => newRequest())
+    for (const request of requests) await worker.open(request)
+    const decisions = requests.map((request) => worker.decision(request))
+    await until(() => commands.filter((name) => name === 'aeDecision').length === 40, { what: 'the first reads' })
+    commands.length = 0
+    await until(() => commands.length >= 2, { what: 'two polls', withinMs: 5_000 })
+    expect(commands).to.deep.equal(['aeUndecided', 'aeUndecided'])
+    const other = await open()
+    for (const request of requests.slice(0, 2)) await other.decide(request, { state: 'allowed' })
+    expect(await Promise.all(decisions.slice(0, 2))).to.deep.equal([{ state: 'allowed' }, { state: 'allowed' }])
+    expect(commands.filter((name) => name === 'aeDecision')).to.have.length(2)
+    for (const request of requests.slice(2)) await other.decide(request, { state: 'withdrawn' })
+    await Promise.all(decisions)
+  })
+
   it('a decided request leaves no timer', async () => {
     const store = await open()
     const request = newRequest()

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { acknowledgedPosition, Credit } from '../../../shared/broker/relay/credit.ts'
+import { acknowledgedPosition, Credit, creditOf } from '../../../shared/broker/relay/credit.ts'
 import { packMessage, RECORD, type ReceivedRecord, readMessage } from '../../../shared/broker/relay/records.ts'
 
 const KIB = 1024
@@ -27,6 +27,22 @@ describe('credit', () => {
     const credit = new Credit()
     expect(credit.received(WORKER, { position: 256 * KIB - 1, isBeat: false })).to.equal(undefined)
     expect(credit.received(WORKER, { position: 256 * KIB, isBeat: false })).to.include({ type: RECORD.ack })
+  })
+
+  it('all senders together, each with a piece beyond its credit, stay below the 32 MB that Redis keeps for one subscriber', () => {
+    for (const senders of [1, 2, 5, 8, 9, 50, 100, 384, 500]) {
+      expect(senders * (creditOf(senders) + 64 * KIB), `${senders} senders`).to.be.below(32 * KIB * KIB)
+    }
+    expect([0, 1, 4, 9].map((senders) => creditOf(senders) / KIB)).to.deep.equal([4_096, 4_096, 4_096, 2_666.666015625])
+    expect(creditOf(1_000)).to.equal(0)
+  })
+
+  it('a sender with little credit is acknowledged after a quarter of it, one without any after each message', () => {
+    const credit = new Credit()
+    credit.setCredit(100 * KIB)
+    expect([24, 25, 49, 50].map((kib) => acknowledged(credit, kib))).to.deep.equal([undefined, 25, undefined, 50])
+    credit.setCredit(0)
+    expect([51, 52].map((kib) => acknowledged(credit, kib))).to.deep.equal([51, 52])
   })
 
   it('each heartbeat is acknowledged, so a sender does not wait for ever for a lost acknowledgement', () => {

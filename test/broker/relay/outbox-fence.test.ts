@@ -15,6 +15,7 @@ function setUp(lease: Lease) {
     },
     canSendFrames: () => lease.isHeld(),
     onPublished: () => {},
+    creditBytes: () => 4 * 1024 * 1024,
   })
   const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
   outbox.attach(1, journal.follow(0))

@@ -1,13 +1,15 @@
 import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/broker/journal/journal.ts'
-import { Outbox, type OutboxLimits } from '../../../shared/broker/relay/outbox.ts'
+import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { LAST, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 import { errorEvent } from '../../../shared/events.ts'
 
 const ROOMY = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
+type OutboxLimits = typeof ROOMY
 
 /** Collects the records of each message. A message is in flight until `publishNext` or `failNext` is called. */
 function setUp(limits: Partial<OutboxLimits> = {}) {
+  const { maxMessageBytes, maxUnacknowledgedBytes } = { ...ROOMY, ...limits }
   const sent: ReceivedRecord[][] = []
   const positions: number[] = []
   const published: number[] = []
@@ -25,7 +27,8 @@ function setUp(limits: Partial<OutboxLimits> = {}) {
     },
     canSendFrames: () => true,
     onPublished: (subscribers) => published.push(subscribers),
-    limits: { ...ROOMY, ...limits },
+    maxMessageBytes,
+    creditBytes: () => maxUnacknowledgedBytes,
   })
   const publishNext = async () => {
     inFlight.shift()?.resolve(1)

@@ -37,6 +37,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       epoch: 1,
       canSendFrames: () => true,
       onPublished: () => {},
+      creditBytes: () => 4 * 1024 * 1024,
       async publish(message) {
         readMessage(message, ({ type, stream, body }) => {
           if (type !== RECORD.call) return

@@ -40,6 +40,7 @@ function setUp({ answer = () => null, ...found }: Options = {}) {
       epoch: OWN,
       canSendFrames: () => true,
       onPublished: () => {},
+      creditBytes: () => 4 * 1024 * 1024,
       async publish(message) {
         readMessage(message, ({ type, stream, flags, body }) => {
           const { method, args } = readCall(body)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Journal } from '../../../shared/broker/journal/journal.ts'
+import { JOURNAL_LIMITS, Journal } from '../../../shared/broker/journal/journal.ts'
 import type { Member, MemberFields } from '../../../shared/broker/placement/members.ts'
 import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
@@ -22,6 +22,7 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
   const sent: Sent[] = []
   const received: [from: number, type: number][] = []
   const undelivered: number[] = []
+  let bytes = 0
   const counted = new Map<CounterName, number>()
   let receive = (_message: Buffer) => {}
   const transport = new RedisTransport(
@@ -31,6 +32,7 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
       metrics: { ...NO_METRICS, count: (name, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by) },
       link: {
         async publish(channel, message) {
+          bytes += message.length
           const records: ReceivedRecord[] = []
           const { epoch } = readMessage(message, (each) => records.push(each))
           for (const { type } of records) sent.push({ channel, epoch, type })
@@ -50,7 +52,16 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
     },
   )
   await transport.enter(1)
-  return { transport, lease, sent, received, undelivered, counted, receive: (message: Buffer) => receive(message) }
+  return {
+    transport,
+    lease,
+    sent,
+    received,
+    undelivered,
+    counted,
+    bytes: () => bytes,
+    receive: (message: Buffer) => receive(message),
+  }
 }
 
 /** Lets the outboxes pack and send. */
@@ -169,5 +180,23 @@ describe('transport', () => {
     const since = performance.now()
     await transport.flush()
     expect(performance.now() - since).to.be.within(990, 2_000)
+  })
+
+  it('the senders of frames share the budget of a receiver that acknowledges nothing', async () => {
+    for (const [workers, expected] of [
+      [1, 4_096],
+      [9, 2_667],
+    ] as const) {
+      const { transport, bytes } = await setUp()
+      transport.setMembers([
+        member(2, 'gateway'),
+        ...Array.from({ length: workers }, (_, i) => member(10 + i, i % 2 ? 'executor' : 'worker')),
+      ])
+      const journal = new Journal({ bytes: 0, maxBytes: 1e9 }, { ...JOURNAL_LIMITS, maxBytes: 1e9, maxEvents: 1e6 })
+      transport.outbox('gateway', 2).attach(1, journal.follow(0))
+      for (let i = 0; i < 6_000; i++) journal.append({ type: 'text_delta', text: 'x'.repeat(1_000) })
+      for (let i = 0; i < 20; i++) await turns()
+      expect(bytes() / 1_024).to.be.within(expected, expected + 64 + 1)
+    }
   })
 })
