@@ -44,7 +44,7 @@ await runProcess('cluster', async (config, log) => {
     announce: (runId) => relay.announceStart(runId),
     executors: relay.executors,
   })
-  ops.ready(clusterChecks(() => relay.readiness()))
+  ops.ready(clusterChecks(() => relay.readiness(), link))
   return {
     ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
     closers: [

@@ -48,7 +48,7 @@ await runProcess('cluster', async (config, log) => {
     metrics,
   })
   const drain = () => drainGateway(config.drainMs, { relay, http })
-  void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness())))
+  void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))
   return {
     ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [

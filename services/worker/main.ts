@@ -35,7 +35,7 @@ await runProcess('cluster', async (config, log) => {
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: process.pid, lease, log, metrics })
   await relay.join()
-  ops.ready(clusterChecks(() => relay.readiness()))
+  ops.ready(clusterChecks(() => relay.readiness(), link))
   return {
     ready: { role: 'worker', id: `wk_${relay.epoch}`, ops_url: ops.url },
     closers: [

@@ -26,11 +26,15 @@ export interface RedisLink {
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>
   /** For how long Redis has not answered; 0 while it answers. */
   awayMs(): number
+  /** Whether Redis has just refused a write because its memory is used up (`maxmemory`). Every process writes once a second. */
+  isFull(): boolean
   close(): Promise<void>
 }
 
 const COMMAND_MS = 1_000
 const RETRY_SECS = 2
+/** Longer than the time between two renewals of a lease, which are refused as well while the memory is full. */
+const FULL_MS = 2_000
 
 /** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
 const OPTIONS: ClientOptions = {
@@ -61,12 +65,17 @@ export async function openRedisLink(url: string, options: RedisOptions = {}): Pr
     throw cause
   }
   const health = createHealth()
+  let refusedAt = -Infinity
+  const onFull = () => {
+    refusedAt = performance.now()
+  }
   return {
     prefix,
     publish: (channel, message) => tracked(health, commands.publish(prefix + channel, message)),
     ...createSubscriptions(listener, { prefix, health }),
-    run: createScriptRunner(commands, { prefix, health }),
+    run: createScriptRunner(commands, { prefix, health, onFull }),
     awayMs: health.awayMs,
+    isFull: () => performance.now() - refusedAt < FULL_MS,
     close,
   }
 }
@@ -112,7 +121,7 @@ function createSubscriptions(listener: Redis, { prefix, health }: Scope): Subscr
 
 type Command = (...args: Argument[]) => Promise<unknown>
 
-function createScriptRunner(commands: Redis, { prefix, health }: Scope): RedisLink['run'] {
+function createScriptRunner(commands: Redis, { prefix, health, onFull }: Scope & { onFull(): void }): RedisLink['run'] {
   const defined = new Map<string, Command>()
   return async (script, keys, args) => {
     const command = defined.get(script.name) ?? define(commands, script)
@@ -120,6 +129,7 @@ function createScriptRunner(commands: Redis, { prefix, health }: Scope): RedisLi
     try {
       return await tracked(health, command(...keys.map((key) => prefix + key), ...args))
     } catch (cause) {
+      if (cause instanceof Error && cause.message.startsWith('OOM ')) onFull()
       throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
         retryAfterSecs: RETRY_SECS,
         cause,

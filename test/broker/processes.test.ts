@@ -5,11 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import { Redis } from 'ioredis'
+import type { Child } from '../../scripts/local-services/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 
 const DRAIN_SECS = 3
+
+/** The names of the checks that fail in a process, as its `/readyz` lists them. */
+async function failingOf({ output }: Child): Promise<string[]> {
+  const line = /^\{.*"msg":"listening".*\}$/m.exec(output)?.[0] ?? '{}'
+  const { ops_url } = JSON.parse(line) as { ops_url: string }
+  const { failing = [] } = (await (await fetch(`${ops_url}/readyz`)).json()) as { failing?: string[] }
+  return failing
+}
 
 describe('gateways and workers as separate processes', () => {
   let dataDir: string
@@ -66,6 +76,23 @@ describe('gateways and workers as separate processes', () => {
     expect((await resumed.all()).map(({ event, data }) => [event, data['code']])).to.deep.equal([
       ['error', 'cancelled'],
     ])
+  })
+
+  it('a full Redis makes every process unready under the name redis_memory, until it takes writes again', async () => {
+    const { gateways, workers, redisUrl } = await start()
+    const failing = () => Promise.all([at(gateways, 0), at(workers, 0)].map(failingOf))
+    expect(await failing()).to.deep.equal([[], []])
+    const admin = new Redis(redisUrl)
+    try {
+      await admin.config('SET', 'maxmemory', '1')
+      const areFull = async () => (await failing()).every((names) => names.includes('redis_memory'))
+      await until(areFull, { what: 'both to report a full Redis', withinMs: 5_000 })
+      await admin.config('SET', 'maxmemory', '0')
+      const areReady = async () => (await failing()).every((names) => names.length === 0)
+      await until(areReady, { what: 'both to be ready again', withinMs: 8_000 })
+    } finally {
+      admin.disconnect()
+    }
   })
 
   it('D1.3: a draining gateway without streams exits when its load balancer has had time to notice', async () => {

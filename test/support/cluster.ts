@@ -10,6 +10,7 @@ const COUNTS = { gateway: 2, worker: 2, executor: 1 }
 export type Cluster = {
   /** The gateways' addresses, with the base path. */
   urls: readonly string[]
+  redisUrl: string
   gateways: readonly Child[]
   workers: readonly Child[]
   /** Empty without a MONGODB_URL. */
@@ -52,6 +53,7 @@ export async function startCluster(
     const childOf = ({ child }: { child: Child }) => child
     return {
       urls: gateways.map(({ url }) => url),
+      redisUrl: redis.url,
       gateways: gateways.map(childOf),
       workers: workers.map(childOf),
       executors: executors.map(childOf),
