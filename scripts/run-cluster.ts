@@ -1,3 +1,4 @@
+import { redisOf } from '../shared/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'
@@ -23,8 +24,10 @@ await run(process.argv.slice(2)).catch((cause: unknown) => {
 async function run(args: string[]): Promise<void> {
   const { restarts, ...counts } = readOptions(args)
   const env = environment()
-  const { clusterName, dataDir, drainMs, port, opsPort } = readConfig(env)
-  const redis = await openRedis(env['REDIS_URL'], say)
+  const config = readConfig(env)
+  const { dataDir, drainMs, port, opsPort, redisSentinels } = config
+  // Sentinels name the Redis instead of the host in REDIS_URL.
+  const redis = redisSentinels ? { url: env['REDIS_URL'] ?? 'redis://' } : await openRedis(env['REDIS_URL'], say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
   const ending = Promise.withResolvers<StartFailure | undefined>()
@@ -36,7 +39,7 @@ async function run(args: string[]): Promise<void> {
       await file.write(members).catch((cause: unknown) => say(`${file.path} is out of date: ${String(cause)}`))
   }
   // Without Redis the lease of the process runs out by itself.
-  const onEnded = (member: Member) => leaveCluster([redis.url, { clusterName }], member).catch(() => {})
+  const onEnded = (member: Member) => leaveCluster(redisOf({ ...config, redisUrl: redis.url }), member).catch(() => {})
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onEnded, onRefused: ending.resolve })
   const slots = await slotsOf(counts, { port, opsPort })
   const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
@@ -54,7 +57,7 @@ async function run(args: string[]): Promise<void> {
   if (failure) console.error(failure.message)
   say(`Stopping: running work has ${drainMs / 1000} s to end (DRAIN_SECS).`)
   await supervisor.stop(drainMs + STOP_MS)
-  await Promise.all([redis.server?.stop(), mongo.set?.stop()])
+  await Promise.all(['server' in redis && redis.server?.stop(), mongo.set?.stop()])
   await file.remove()
   process.exit(failure?.exitCode ?? 0)
 }

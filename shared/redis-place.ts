@@ -2,16 +2,36 @@
 export type RedisOptions = {
   /** Every key and channel begins with it, so that several clusters can share one Redis (CLUSTER_NAME). */
   clusterName?: string
+  /** They name the present primary, in place of the host in the address (REDIS_SENTINELS). */
+  sentinels?: Sentinels | undefined
 }
 
-export const DEFAULT_CLUSTER_NAME = 'ae'
+/** The sentinels, and the name under which they watch the primary. */
+export type Sentinels = { hosts: readonly { host: string; port: number }[]; primary: string }
 
-export const prefixOf = ({ clusterName = DEFAULT_CLUSTER_NAME }: RedisOptions): string => `${clusterName}:`
+export const prefixOf = ({ clusterName = 'ae' }: RedisOptions): string => `${clusterName}:`
 
-type RedisSettings = { redisUrl: string | undefined; clusterName: string }
+type RedisSettings = { redisUrl: string | undefined; clusterName: string; redisSentinels: Sentinels | undefined }
 
 /** The address and the options that the settings name, as the arguments of whatever connects to Redis. */
-export const redisOf = ({ redisUrl = '', clusterName }: RedisSettings): [url: string, options: RedisOptions] => [
-  redisUrl,
-  { clusterName },
-]
+export const redisOf = ({
+  redisUrl = 'redis://',
+  clusterName,
+  redisSentinels,
+}: RedisSettings): [url: string, options: RedisOptions] => [redisUrl, { clusterName, sentinels: redisSentinels }]
+
+/** Connects again and repeats the command. */
+const RECONNECT_AND_REPEAT = 2
+
+/**
+ * What ioredis needs besides the address. User, password, database and TLS are those of the address, also behind sentinels. A server
+ * that has become a replica refuses to write: the connection is made again, to the present primary.
+ */
+export const connectionOptions = (url: string, { sentinels }: RedisOptions) => ({
+  reconnectOnError: ({ message }: Error) => (message.startsWith('READONLY') ? RECONNECT_AND_REPEAT : false),
+  ...(sentinels && {
+    sentinels: [...sentinels.hosts],
+    name: sentinels.primary,
+    ...(url.startsWith('rediss:') && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+  }),
+})

@@ -1,5 +1,4 @@
 import { Lease } from '../../shared/broker/placement/lease.ts'
-import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
 import { ConfigError } from '../../shared/config/config.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
@@ -11,6 +10,7 @@ import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createClusterParts } from '../wiring/config-bell.ts'
 import { openFlows } from '../wiring/flows.ts'
+import { openLink } from '../wiring/open-link.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openClusterStore } from '../wiring/store.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
@@ -27,7 +27,7 @@ await runProcess('cluster', async (config, log) => {
   if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
   const redis = redisOf(config)
   const lease = new Lease()
-  const link = await openRedisLink(...redis)
+  const link = await openLink(config, log)
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })

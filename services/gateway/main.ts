@@ -1,4 +1,3 @@
-import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
@@ -7,6 +6,7 @@ import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createClusterParts } from '../wiring/config-bell.ts'
+import { openLink } from '../wiring/open-link.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openRunSource } from '../wiring/run-source.ts'
 import { openClusterStore } from '../wiring/store.ts'
@@ -25,7 +25,7 @@ await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
   const redis = redisOf(config)
-  const link = await openRedisLink(...redis)
+  const link = await openLink(config, log)
   const store = await openClusterStore(config, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })

@@ -19,7 +19,10 @@ import { MetricsRegistry } from './registry.ts'
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
-export type OpsConfig = Pick<Config, 'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'clusterName'>
+export type OpsConfig = Pick<
+  Config,
+  'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'redisSentinels' | 'clusterName'
+>
 
 export type Ops = {
   url: string

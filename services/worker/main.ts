@@ -1,6 +1,5 @@
 import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
-import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { redisOf } from '../../shared/redis-place.ts'
@@ -8,6 +7,7 @@ import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { createClusterParts } from '../wiring/config-bell.ts'
+import { openLink } from '../wiring/open-link.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { runProcess } from '../wiring/process.ts'
 import { openClusterStore } from '../wiring/store.ts'
@@ -23,7 +23,7 @@ await runProcess('cluster', async (config, log) => {
   const { metrics, isHeapHigh } = ops
   const lease = new Lease()
   const redis = redisOf(config)
-  const link = await openRedisLink(...redis)
+  const link = await openLink(config, log)
   const permissions = await openWorkerPermissionStore(link, process.pid)
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.

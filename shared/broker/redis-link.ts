@@ -1,7 +1,7 @@
 import { type RedisOptions as ClientOptions, Redis } from 'ioredis'
 import { AppError } from '../errors.ts'
 import { createHealth, type Health } from '../health.ts'
-import { prefixOf, type RedisOptions } from '../redis-place.ts'
+import { connectionOptions, prefixOf, type RedisOptions } from '../redis-place.ts'
 
 /** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }
@@ -48,18 +48,23 @@ const OPTIONS: ClientOptions = {
   noDelay: true,
 }
 
+export type LinkOptions = RedisOptions & {
+  /** Receives what may be wrong with the Redis and does not prevent its use. */
+  warn?: (message: string) => void
+}
+
 /** Connects. Rejects when Redis does not answer, or would evict keys (`maxmemory-policy` other than `noeviction`). */
-export async function openRedisLink(url: string, options: RedisOptions = {}): Promise<RedisLink> {
+export async function openRedisLink(url: string, { warn, ...options }: LinkOptions = {}): Promise<RedisLink> {
   const prefix = prefixOf(options)
-  const commands = connect(url)
-  const listener = connect(url)
+  const commands = connect(url, options)
+  const listener = connect(url, options)
   const close = async () => {
     commands.disconnect()
     listener.disconnect()
   }
   try {
     await Promise.all([commands.connect(), listener.connect()])
-    await checkEvictionPolicy(commands)
+    await checkEvictionPolicy(commands, warn)
   } catch (cause) {
     await close()
     throw cause
@@ -80,8 +85,9 @@ export async function openRedisLink(url: string, options: RedisOptions = {}): Pr
   }
 }
 
-function connect(url: string): Redis {
-  const client = new Redis(url, OPTIONS as ClientOptions & { replyMapping?: never })
+function connect(url: string, options: RedisOptions): Redis {
+  const all = { ...OPTIONS, ...connectionOptions(url, options) }
+  const client = new Redis(url, all as ClientOptions & { replyMapping?: never })
   client.on('error', () => {}) // Each command reports its own failure, and ioredis reconnects.
   return client
 }
@@ -138,13 +144,24 @@ function createScriptRunner(commands: Redis, { prefix, health, onFull }: Scope &
   }
 }
 
-async function checkEvictionPolicy(commands: Redis): Promise<void> {
-  const [, policy] = await commands.config('GET', 'maxmemory-policy')
+/** Reads INFO, since managed services forbid CONFIG. */
+async function checkEvictionPolicy(commands: Redis, warn: LinkOptions['warn']): Promise<void> {
+  const info = await commands.info('memory').catch((cause: unknown) => {
+    if (isForbidden(cause)) return ''
+    throw cause
+  })
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
   if (policy === 'noeviction') return
+  if (policy === undefined)
+    return warn?.(
+      'the maxmemory-policy of Redis cannot be read: make sure that it is noeviction, so that Redis deletes no keys',
+    )
   throw new Error(
     `Redis has maxmemory-policy ${policy}: set it to noeviction, or Redis deletes session owners and permissions`,
   )
 }
+
+const isForbidden = (cause: unknown): boolean => cause instanceof Error && /^(NOPERM|ERR unknown)/.test(cause.message)
 
 function define(commands: Redis, { name, keys, lua }: Script): Command {
   commands.defineCommand(name, { numberOfKeys: keys, lua })

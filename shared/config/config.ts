@@ -96,15 +96,16 @@ function show(raw: string): string {
 function crossProblems(values: Values, form: Form, isSet: IsSet): (string | false)[] {
   const isCluster = form === 'cluster'
   const { authMode, rateLimitStore, port, opsPort } = values
+  const hasRedis = isSet('REDIS_URL') || isSet('REDIS_SENTINELS')
   return [
     ...authProblems(authMode, form, isSet),
     isSet('MASTER_KEY_PREVIOUS') && !isSet('MASTER_KEY') && 'MASTER_KEY_PREVIOUS needs MASTER_KEY, which is not set',
     rateLimitStore === 'redis' &&
       !isCluster &&
-      !isSet('REDIS_URL') &&
+      !hasRedis &&
       'REDIS_URL is not set, but RATE_LIMIT_STORE=redis: wanted redis://host:6379',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
-    isCluster && !isSet('REDIS_URL') && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
+    isCluster && !hasRedis && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
   ]
 }
 

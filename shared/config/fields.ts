@@ -1,5 +1,4 @@
 import { PROVIDER_NAMES } from '../provider-types.ts'
-import { DEFAULT_CLUSTER_NAME } from '../redis-place.ts'
 import {
   type Field,
   type Form,
@@ -14,6 +13,7 @@ import {
 import { modelOptions, modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
+  clusterName,
   flag,
   hostName,
   httpUrl,
@@ -29,6 +29,7 @@ import {
   path,
   port,
   seconds,
+  sentinels,
   token,
   trustProxy,
 } from './values.ts'
@@ -97,11 +98,8 @@ export const FIELDS = {
     "Folder of the tools' workspaces (default: workspaces in DATA_DIR); in the cluster one that all workers share.",
   ),
   redisUrl: field('REDIS_URL', secret(redisUrl, urlPassword), 'Redis that connects the processes of a cluster.'),
-  clusterName: field(
-    'CLUSTER_NAME',
-    or(matching(/^[a-z0-9-]{1,32}$/, '1 to 32 lower-case letters, digits and -'), DEFAULT_CLUSTER_NAME),
-    'Prefix of every Redis key and channel, so that several clusters can share one Redis.',
-  ),
+  redisSentinels: field('REDIS_SENTINELS', optional(sentinels), 'Sentinels that name the Redis: host:port,…/name.'),
+  clusterName: field('CLUSTER_NAME', or(clusterName, 'ae'), 'Prefix of all Redis keys and channels of a cluster.'),
   mongodbUrl: field(
     'MONGODB_URL',
     secret(mongodbUrl, urlPassword),

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import type { Sentinels } from '../redis-place.ts'
 
 /** A parser's result for a value that it does not accept. `text` completes the sentence "wanted …". */
 export class InvalidValue {
@@ -106,6 +107,21 @@ export const allowedHost: Parse<string> = (raw) => {
   const bare = raw.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   if (isIP(bare) === 6) return `[${bare}]`
   return /^[a-z0-9_.-]+$/.test(raw.toLowerCase()) ? bare : new InvalidValue('a host name without a port')
+}
+
+export const clusterName = matching(/^[a-z0-9-]{1,32}$/, '1 to 32 lower-case letters, digits and -')
+
+/** Parses `host:port,…/name of the primary`. An IPv6 address stands in brackets. */
+export const sentinels: Parse<Sentinels> = (raw) => {
+  const [, list = '', primary = ''] = /^([^/]+)\/([A-Za-z0-9._-]+)$/.exec(raw) ?? []
+  const hosts = list
+    .split(',')
+    .map((entry) => /^(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9_.-]+)):(\d{1,5})$/.exec(entry.trim()))
+  const parsed = hosts.flatMap((found) => (found ? [{ host: found[1] ?? found[2] ?? '', port: Number(found[3]) }] : []))
+  const isWhole = primary !== '' && parsed.length === hosts.length && parsed.every(({ port: each }) => each < 65_536)
+  return isWhole
+    ? { hosts: parsed, primary }
+    : new InvalidValue("sentinels and the primary's name, such as 10.0.0.1:26379,10.0.0.2:26379/mymaster")
 }
 
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal']

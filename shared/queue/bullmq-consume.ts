@@ -1,6 +1,6 @@
 import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
-import type { RedisOptions } from '../redis-place.ts'
+import { connectionOptions, type RedisOptions } from '../redis-place.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
@@ -49,7 +49,8 @@ export const createBullConsume =
         await handled.finally(() => running.delete(handled))
       },
       {
-        connection: { url, maxRetriesPerRequest: null, retryStrategy }, // A consumer waits for Redis for as long as it takes.
+        // A consumer waits for Redis for as long as it takes.
+        connection: { url, ...connectionOptions(url, redis), maxRetriesPerRequest: null, retryStrategy },
         prefix: keyPrefixOf(kind, redis),
         skipVersionCheck: true,
         settings: { repeatStrategy },

@@ -1,7 +1,7 @@
 import type { ConnectionOptions, Queue } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
-import type { RedisOptions } from '../redis-place.ts'
+import { connectionOptions, type RedisOptions } from '../redis-place.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
 import { countJobs, takeRound } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
@@ -12,8 +12,9 @@ const RETRY_SECS = 2
 const DAY_SECS = 86_400
 
 /** A command is answered or fails within a second, so that a request gets its 503 in time. */
-const connectionTo = (url: string): ConnectionOptions => ({
+const connectionTo = (url: string, options: RedisOptions): ConnectionOptions => ({
   url,
+  ...connectionOptions(url, options),
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
@@ -67,7 +68,7 @@ async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
 export async function openQueue(kind: JobKind, url: string, options: RedisOptions): Promise<Queue<BullData>> {
   const { Queue } = await import('bullmq')
   const queue = new Queue<BullData>(kind, {
-    connection: connectionTo(url),
+    connection: connectionTo(url, options),
     prefix: keyPrefixOf(kind, options),
     skipVersionCheck: true,
     settings: { repeatStrategy },

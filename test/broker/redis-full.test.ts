@@ -4,6 +4,8 @@ import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import { useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
+const PROBE = { channel: 'wk:test', message: Buffer.from('probe') }
+
 describe('a Redis whose memory is used up', () => {
   const redis = useRedis()
 
@@ -14,15 +16,16 @@ describe('a Redis whose memory is used up', () => {
       const fields = { role: 'worker', state: 'active', load: 0, pid: 1 } as const
       const members = createRedisMembers(link)
       const epoch = await members.join(fields)
+      await link.listen(PROBE.channel, () => {})
       expect(link.isFull()).to.equal(false)
       await admin.config('SET', 'maxmemory', '1')
-      const failure = await members.renew(epoch, fields).catch((cause: unknown) => cause)
+      const failure = await members.renew(epoch, fields, PROBE).catch((cause: unknown) => cause)
       expect(failure).to.include({ kind: 'unavailable' })
       expect(link.isFull()).to.equal(true)
       await members.list() // A command that only reads is answered, and does not hide it.
       expect([link.isFull(), link.awayMs()]).to.deep.equal([true, 0])
       await admin.config('SET', 'maxmemory', '0')
-      expect(await members.renew(epoch, fields)).to.equal('renewed')
+      expect(await members.renew(epoch, fields, PROBE)).to.equal('renewed')
       await until(() => !link.isFull(), { what: 'Redis not to be full any more', withinMs: 5_000 })
     } finally {
       await admin.config('SET', 'maxmemory', '0')

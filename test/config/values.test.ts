@@ -71,6 +71,19 @@ describe('config: values', () => {
       'modelPrices',
       new Map([['m', { input: 1.5, output: 0, cache_read: 0.1 }]]),
     ],
+    ['CLUSTER_NAME', 'blue-2', 'clusterName', 'blue-2'],
+    [
+      'REDIS_SENTINELS',
+      '10.0.0.1:26379, [::1]:7/main',
+      'redisSentinels',
+      {
+        hosts: [
+          { host: '10.0.0.1', port: 26_379 },
+          { host: '::1', port: 7 },
+        ],
+        primary: 'main',
+      },
+    ],
     ['FLOWS_DIR', 'flows', 'flowsDir', resolve('flows')],
     ['SKILLS_DIR', 'skills', 'skillsDir', resolve('skills')],
     ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
@@ -125,6 +138,8 @@ describe('config: values', () => {
     ['OIDC_AUDIENCE', ['a b', 'a'.repeat(513)]],
     ['OIDC_ISSUER', ['issuer.example', 'https://i?a', 'https://i#a', 'https://u@i']],
     ['OPS_PORT', ['65536', '-1']],
+    ['CLUSTER_NAME', ['A', 'a:b', '{a}', 'a'.repeat(33)]],
+    ['REDIS_SENTINELS', ['main', 'a:1', 'a/main', 'a:1,b/main', 'a:99999/main', 'a:1/', '::1:1/main']],
     ['MONGODB_DB', ['a.b', 'a/b', 'd'.repeat(64)]],
     ['PLAN_PERMISSIONS', ['{', '{"Write":"maybe"}']],
     ['TOOL_PERMISSIONS', ['{', '[]', 'null', '{"Write":"maybe"}', '{"Write":true}']],

@@ -22,6 +22,7 @@ const DEFAULTS: OpsConfig = {
   opsToken: undefined,
   allowedHosts: [],
   redisUrl: undefined,
+  redisSentinels: undefined,
   clusterName: 'ae',
 }
 

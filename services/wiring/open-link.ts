@@ -1,0 +1,12 @@
+import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
+import type { Config } from '../../shared/config/config.ts'
+import type { Log } from '../../shared/log.ts'
+import { redisOf } from '../../shared/redis-place.ts'
+
+type LinkConfig = Pick<Config, 'redisUrl' | 'redisSentinels' | 'clusterName'>
+
+/** Opens this process's connections to the Redis that the configuration names. */
+export function openLink(config: LinkConfig, log: Log): Promise<RedisLink> {
+  const [url, options] = redisOf(config)
+  return openRedisLink(url, { ...options, warn: (message) => log.warn(message) })
+}

@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import { freePort } from '../../scripts/local-services/free-port.ts'
+import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
+import { until } from './until.ts'
+
+/** A Redis primary with a replica. */
+export type RedisGroup = {
+  primary: RedisServer
+  replica: RedisServer
+  /** Resolves when the replica has everything that the primary has now. */
+  synchronized(): Promise<void>
+  /** From now on the replica receives nothing: it lags. Connections of clients stay as they are. */
+  lag(): Promise<void>
+  /** Makes the replica a primary. */
+  promote(): Promise<void>
+  /** Makes the old primary a replica of the new one. */
+  demote(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** By default a primary waits 5 s for more replicas before it sends its data. */
+const SYNC_AT_ONCE = ['--repl-diskless-sync-delay', '0']
+
+export async function startRedisGroup(): Promise<RedisGroup> {
+  const [primary, replica] = await Promise.all([startRedis({ args: SYNC_AT_ONCE }), startRedis()])
+  const clients = [new Redis(primary.url), new Redis(replica.url)] as const
+  for (const client of clients) client.on('error', () => {})
+  const [atPrimary, atReplica] = clients
+  await atReplica.replicaof('127.0.0.1', primary.port)
+  const isLinked = async () => (await atReplica.info('replication')).includes('master_link_status:up')
+  await until(isLinked, { what: 'the replica to be linked', withinMs: 20_000 })
+  return {
+    primary,
+    replica,
+    async synchronized() {
+      await atPrimary.set('written', Date.now())
+      await atPrimary.wait(1, 5_000)
+    },
+    async lag() {
+      await atReplica.replicaof('127.0.0.1', 1) // Nothing listens there.
+    },
+    async promote() {
+      await atReplica.call('REPLICAOF', 'NO', 'ONE')
+    },
+    async demote() {
+      await atPrimary.replicaof('127.0.0.1', replica.port)
+    },
+    async stop() {
+      for (const client of clients) client.disconnect()
+      await Promise.all([primary.stop(), replica.stop()])
+    },
+  }
+}
+
+export const PRIMARY_NAME = 'main'
+
+/** Starts a sentinel that watches the primary under `PRIMARY_NAME` and promotes its replica half a second after its death. */
+export async function startSentinel(primary: RedisServer): Promise<{ port: number; stop(): Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'agent-engine-sentinel-'))
+  const port = await freePort()
+  const settings = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${dir}`,
+    `sentinel monitor ${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1`,
+    `sentinel down-after-milliseconds ${PRIMARY_NAME} 500`,
+    `sentinel failover-timeout ${PRIMARY_NAME} 5000`,
+  ]
+  const file = join(dir, 'sentinel.conf')
+  await writeFile(file, `${settings.join('\n')}\n`)
+  const child: Child = await spawnChild({ name: 'sentinel', command: 'redis-server', args: [file, '--sentinel'] })
+  await untilReplicaIsKnown(port)
+  return {
+    port,
+    async stop() {
+      await child.stop(2_000)
+      await rm(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilReplicaIsKnown(port: number): Promise<void> {
+  const client = new Redis({ port, host: '127.0.0.1' })
+  client.on('error', () => {})
+  try {
+    const replicas = async () => ((await client.call('SENTINEL', 'REPLICAS', PRIMARY_NAME)) as unknown[]).length
+    await until(replicas, { what: 'the sentinel to know the replica', withinMs: 20_000 })
+  } finally {
+    client.disconnect()
+  }
+}
