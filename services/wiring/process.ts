@@ -3,6 +3,7 @@ import { type Config, ConfigError, loadConfig } from '../../shared/config/config
 import type { Form } from '../../shared/config/fields.ts'
 import { createLog, type Log, type LogFields } from '../../shared/log.ts'
 import { type Closer, createShutdown } from '../../shared/shutdown.ts'
+import { type Env, hideSecrets, readHidden } from './hidden-environment.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24
@@ -32,8 +33,10 @@ export type Opened = { closers: Closer[]; ready: LogFields }
  * not close, 78 when the configuration is wrong (D1.3). SIGTERM and SIGINT close what `open` opened.
  */
 export async function runProcess(form: Form, open: (config: Config, log: Log) => Promise<Opened>): Promise<void> {
-  const config = isNodeNewEnough() ? readConfig(form) : undefined
+  const env = isNodeNewEnough() ? readHidden(process.env) : undefined
+  const config = env && readConfig(form, env)
   if (!config) return
+  if (config.isBashEnabled || config.mcpConfig !== undefined) hideSecrets(process, env, config.secrets)
   const log = createLog({ level: config.logLevel, secrets: config.secrets })
   for (const warning of config.warnings) log.warn(warning)
   try {
@@ -58,9 +61,9 @@ function isNodeNewEnough(): boolean {
 }
 
 /** Prints every problem of the configuration at once, before anything is opened. */
-function readConfig(form: Form): Config | undefined {
+function readConfig(form: Form, env: Env): Config | undefined {
   try {
-    return loadConfig(process.env, form)
+    return loadConfig(env, form)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`${error.problems.join('\n')}\n`)

@@ -56,6 +56,24 @@ describe('the standalone process', () => {
     expect(unset.lines.join('\n')).to.include('AUTH_MODE=soft needs OIDC_ISSUER')
   })
 
+  it('a command of the Bash tool cannot read the secrets of the server from its environment, and the server has them', async () => {
+    const secrets = {
+      API_TOKEN: 'top-secret-token',
+      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      AWS_SECRET_ACCESS_KEY: 'aws-secret',
+    }
+    const child = start({ ...secrets, ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' })
+    const url = await urlOf(child)
+    expect((await fetch(`${url}/runs`)).status).to.equal(401)
+    const authorization = `Bearer ${secrets.API_TOKEN}`
+    const command = 'cat /proc/$PPID/environ | tr \\0 \\n; ls -l /proc/$PPID/fd/0'
+    const prompt = `/tool Bash ${JSON.stringify({ command })}`
+    const frames = await (await openStream(`${url}/agent/run`, initOf('POST', { prompt }, { authorization }))).all()
+    const output = String(frames.find(({ event }) => event === 'tool_result')?.data['output'])
+    expect(output).to.include('ENABLE_BASH=true').and.include('/dev/null')
+    for (const secret of Object.values(secrets)) expect(output).not.to.include(secret)
+  })
+
   it('a port in use is reported in one line without a stack', async () => {
     const { port } = new URL(await urlOf(start()))
     const second = start({ PORT: port })

@@ -27,7 +27,11 @@ const REPORT_EVERY_MS = 500
 /** How long to wait for the pipes to close after the group has ended: a process that left the group may keep them open. */
 const DRAIN_MS = 500
 
-/** Creates `Bash` (D5.1), which exists with ENABLE_BASH only. A command runs in the workspace and in its own process group, which is ended as a whole. */
+/**
+ * Creates `Bash` (D5.1), which exists with ENABLE_BASH only. A command runs in the workspace and in its own process group, which is ended
+ * as a whole. It runs as the server's user, so it is no sandbox: the command can read every file of that user, and where the system lets
+ * processes of one user trace each other, also the memory of the server. The environment that the server was started with holds no secrets.
+ */
 export function createBashTool(options: BashOptions = {}): Tool {
   return {
     name: 'Bash',
