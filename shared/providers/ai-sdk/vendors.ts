@@ -1,6 +1,8 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { JsonObject } from '../../events.ts'
 import type { Dialect } from '../../provider-types.ts'
+import { promptCacheKey } from '../cache-key.ts'
+import type { ModelRequest } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import { ANTHROPIC_IDS, COMMON_IDS, type IdForm } from '../tool-ids.ts'
 
@@ -17,6 +19,8 @@ export type Vendor = {
   providerOptions?: SharedV4ProviderOptions
   /** The setting for parallel tool calls, in the namespace; missing where the provider has none. */
   parallelToolCalls?(isAllowed: boolean): SharedV4ProviderOptions[string]
+  /** Further settings, in the namespace, for every request. */
+  settingsFor?(request: ModelRequest): SharedV4ProviderOptions[string]
   /** Further settings, in the namespace, for a request whose answer is to be JSON of this schema. */
   structuredOutput?(schema: JsonObject): SharedV4ProviderOptions[string]
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
@@ -46,6 +50,7 @@ const openAi = (provider: OpenAi): Vendor => ({
   model: (id) => provider.responses(id),
   toolIds: COMMON_IDS,
   providerOptions: { openai: { store: false } },
+  settingsFor: (request) => ({ promptCacheKey: promptCacheKey(request) }),
   parallelToolCalls: (isAllowed) => ({ parallelToolCalls: isAllowed }),
   structuredOutput: (schema) => ({ strictJsonSchema: isStrictSchema(schema) }),
 })

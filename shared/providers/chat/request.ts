@@ -1,9 +1,11 @@
 import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import { promptCacheKey } from '../cache-key.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelRequest, StructuredOutput, ToolDefinition } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import { toolParameters } from '../tool-schema.ts'
+import { takesCachePoints, withCachePoints } from './cache-points.ts'
 import { toConversation } from './conversation.ts'
 
 /** The address of the completions API. Throws when neither the configuration nor the type has a base URL. */
@@ -39,11 +41,13 @@ export function createChatBody(target: Target): ChatBody {
   return (request) => {
     const { model, system, tools, output } = request
     const optional = optionalFields(request, target)
-    const conversation = toConversation(request, target.quirks.origin)
+    const { origin } = target.quirks
+    const conversation = toConversation(request, origin)
+    const whole = system ? [{ role: 'system', content: system }, ...conversation] : conversation
     const body = JSON.stringify({
       model,
       ...optional,
-      messages: system ? [{ role: 'system', content: system }, ...conversation] : conversation,
+      messages: takesCachePoints(origin, model) ? withCachePoints(whole) : whole,
       stream: true,
     })
     const format = output ? `,"response_format":${formatJson(output)}` : ''
@@ -76,6 +80,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
     ...(stop.length > 0 && { stop }),
+    ...(type === 'openai' && { prompt_cache_key: promptCacheKey(request) }),
     stream_options: { include_usage: true },
   }
   const names = Object.keys(fields) as OptionalPart[]
