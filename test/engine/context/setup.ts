@@ -74,26 +74,29 @@ type Setup = Partial<Omit<RunInput, 'output'>> &
     signal?: AbortSignal
   }
 
+export const inputOf = (input: Partial<RunInput>): RunInput => ({
+  prompt: 'and now?',
+  conversation: new Conversation(),
+  systemPrompt: undefined,
+  background: undefined,
+  maxTurns: 8,
+  stopSequences: [],
+  warnings: [],
+  ...input,
+})
+
 /** Runs to the end. The one tool, `Dig`, returns `output`. */
 export async function play(provider: ModelProvider, setup: Setup) {
   const { messages = [], output = '', fallback, windowOf = () => undefined, signal, ...input } = setup
   const conversation = setup.conversation ?? new Conversation({ messages })
-  const defaults = {
-    prompt: 'and now?',
-    systemPrompt: undefined,
-    background: undefined,
-    maxTurns: 8,
-    stopSequences: [],
-    warnings: [],
-  }
   const events: AgentEvent[] = []
   const route = () => ({ primary: { provider, model: 'm' }, fallback })
   const models = { main: route, subAgents: route, summaries: route, windowOf, priceOf: sumOf }
   const resources = resourcesOf(models, output)
-  const running = run(
-    { ...defaults, ...input, conversation },
-    { ...resources, signal: signal ?? new AbortController().signal },
-  )
+  const running = run(inputOf({ ...input, conversation }), {
+    ...resources,
+    signal: signal ?? new AbortController().signal,
+  })
   for await (const event of running) events.push(event)
   const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
   const done = events.find((event): event is DoneEvent => event.type === 'done')
@@ -103,7 +106,7 @@ export async function play(provider: ModelProvider, setup: Setup) {
 /** A price of one dollar a token. */
 const sumOf: Models['priceOf'] = (_type, _model, usage) => usage.input + usage.output
 
-function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal'> {
+export function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal'> {
   const dig: Tool = {
     name: 'Dig',
     description: 'digs',

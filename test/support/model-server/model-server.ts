@@ -8,7 +8,7 @@ import { sendAnswer, sendError } from './exchange.ts'
 import type { HistoryEntry } from './history.ts'
 import { listModels } from './model-list.ts'
 import { type Received, type Route, read, routeOf } from './received.ts'
-import type { Answer, Refusal } from './script.ts'
+import type { Answer, Failure, Refusal } from './script.ts'
 import type { Call, Format } from './wire.ts'
 
 export type { Received } from './received.ts'
@@ -27,6 +27,8 @@ export type ModelServerOptions = {
 export class ModelServer {
   /** Every request, in order. */
   readonly requests: Received[] = []
+  /** The errors with which this server refused requests that are invalid in their format. */
+  readonly refusals: Failure[] = []
   /** The models that `GET …/models` lists, or the error with which it fails. */
   models: string[] | Refusal = ['test-model']
   readonly #http = createServer((req, res) => void this.#handle(req, res))
@@ -129,6 +131,7 @@ export class ModelServer {
     this.#note(received)
     const { wire } = route
     const refusal = route.listsModels ? undefined : refusalOf(wire.format, call, history)
+    if (refusal) this.refusals.push(refusal)
     const answer = route.listsModels ? listModels(wire.format, this.models) : (refusal ?? (await this.#next(received)))
     res.setHeader(wire.requestIdHeader, `req_${call.id}`)
     await sendAnswer(answer, { wire, call, streamed: facts.streamed, res, connection })
