@@ -1,8 +1,8 @@
-import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import type { Journal } from '../../shared/broker/journal/journal.ts'
 import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
 import { errorEvent, type RunErrorCode, type RunEvent } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import type { LoopBudget } from './loop-budget.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
@@ -29,8 +29,6 @@ export type RunHooks = {
 /** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
 
-const EVENTS_PER_LOOP_TURN = 64
-
 /**
  * One run: its journal, its state, and the loop that moves the engine's events into the journal.
  *
@@ -47,13 +45,15 @@ export class Run {
   readonly ended: Promise<void>
   readonly #abort = new AbortController()
   readonly #hooks: RunHooks
+  readonly #loop: LoopBudget
   #hasStarted = false
   #openAsks = 0
   #endedAt: Date | undefined
   #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
   #end: () => void
 
-  constructor(identity: RunIdentity, journal: Journal, hooks: RunHooks) {
+  /** `loop` is shared by the runs of a process. */
+  constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
     this.id = identity.id
     this.tenant = identity.tenant
     this.sessionId = identity.sessionId
@@ -61,6 +61,7 @@ export class Run {
     this.needsNoReader = identity.needsNoReader ?? false
     this.journal = journal
     this.#hooks = hooks
+    this.#loop = loop
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -125,11 +126,10 @@ export class Run {
   }
 
   async #record(events: AsyncIterable<RunEvent>): Promise<void> {
-    let count = 0
     for await (const event of events) {
+      const turn = this.#loop.enter()
+      if (turn) await turn
       this.#append(event)
-      // A model that answers without I/O would otherwise block the event loop, and the readers with it.
-      if (++count % EVENTS_PER_LOOP_TURN === 0) await nextLoopTurn()
       if (this.journal.isBackpressured) await this.journal.waitForDrain(this.#abort.signal)
     }
   }

@@ -4,6 +4,7 @@ import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { TenantShares } from '../../shared/tenant-shares.ts'
+import { LoopBudget } from './loop-budget.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
@@ -31,6 +32,7 @@ export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
   readonly #budget: JournalBudget
+  readonly #loop = new LoopBudget()
   readonly #known = new Map<string, Run>()
   /** Timers of the runs without a reader. */
   readonly #timers = new Map<Run, NodeJS.Timeout>()
@@ -60,7 +62,7 @@ export class Runs {
     this.#makeRoom(identity.tenant)
     this.#slots.add(identity.tenant, 1)
     const journal = new Journal(this.#budget, this.#limits.journal, () => this.#onReadersChanged(run))
-    const run = new Run(identity, journal, this.#hooks)
+    const run = new Run(identity, { journal, loop: this.#loop }, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
     this.#restartTimer(run)

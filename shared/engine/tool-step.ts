@@ -164,6 +164,7 @@ function capOutput(output: string, maxChars: number): string {
   if (output.length <= maxChars) return output
   const half = Math.floor(maxChars / 2)
   const chars = countChars(output)
+  if (chars <= maxChars) return output
   const gap = `\n[… ${chars - 2 * half} of ${chars} characters left out …]\n`
   return truncate(output, half, gap) + truncateStart(output, half)
 }

@@ -275,7 +275,7 @@ describe('the API description names the same as the code', () => {
     ['D2.3: the codes of errors', () => enumOf('ErrorCode'), ERROR_CODES],
     ['D8.1: the roles', () => Object.keys(schemas['Routing']?.properties ?? {}).toSorted(), ROLES],
     ['D8.2: the types of instances', () => enumOf('InstanceType'), INSTANCE_TYPES],
-    ['D8.6: the events of webhooks', () => enumOf('WebhookEventType'), WEBHOOK_EVENTS],
+    ['the events of webhooks', () => enumOf('WebhookEventType'), WEBHOOK_EVENTS],
     ['the reasoning efforts', () => enumOf('ModelOptions', 'reasoning_effort'), EFFORTS],
   ]
   for (const [what, described, expected] of lists) {

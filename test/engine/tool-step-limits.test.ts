@@ -65,7 +65,7 @@ describe('the limits of a tool step', () => {
     expect(whole.results[0]?.output).to.equal('😀'.repeat(10))
     expect(typesOf(whole.events)).to.deep.equal(['tool_use', 'tool_result'])
     const cut = await outputOf('😀'.repeat(11))
-    expect(cut.results[0]?.output).to.equal(`${'😀'.repeat(10)}\n[truncated: 10 of 11 characters are shown]`)
+    expect(cut.results[0]?.output).to.equal(`${'😀'.repeat(5)}\n[… 1 of 11 characters left out …]\n${'😀'.repeat(5)}`)
     expect(cut.events[1]).to.deep.include({ detail: { id: 'c1', tool_name: 'Read', chars: 11, max_chars: 10 } })
   })
 

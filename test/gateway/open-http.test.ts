@@ -71,12 +71,13 @@ describe('the public listener, opened from the configuration', () => {
     }
   })
 
-  it('D2.10: on a loopback address standalone refuses a foreign Host, and ALLOWED_HOSTS adds names', async () => {
+  it('D2.10: on a loopback address both forms refuse a foreign Host, and ALLOWED_HOSTS adds names', async () => {
     const http = await open({ ALLOWED_HOSTS: 'my.box' })
     expect(await statusAt(http, '/v1/health', 'evil.example')).to.equal(403)
     expect(await statusAt(http, '/v1/health', 'my.box:8080')).to.equal(200)
     const cluster = await open({}, 'cluster')
-    expect(await statusAt(cluster, '/api/v1/health', 'any.example')).to.equal(200)
+    expect(await statusAt(cluster, '/api/v1/health', 'any.example')).to.equal(403)
+    expect(await statusAt(cluster, '/api/v1/health', 'localhost')).to.equal(200)
     const limited = await open({ ALLOWED_HOSTS: 'api.example' }, 'cluster')
     expect(await statusAt(limited, '/api/v1/health', 'any.example')).to.equal(403)
   })

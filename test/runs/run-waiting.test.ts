@@ -1,5 +1,6 @@
 import { getEventListeners, once } from 'node:events'
 import { expect } from 'chai'
+import { LoopBudget } from '../../services/runs/loop-budget.ts'
 import { Run, type RunExecutor } from '../../services/runs/run.ts'
 import { JOURNAL_LIMITS, Journal } from '../../shared/broker/journal/journal.ts'
 import { errorEvent } from '../../shared/events.ts'
@@ -11,7 +12,7 @@ import { until } from '../support/until.ts'
 function setUp() {
   const journal = new Journal({ bytes: 0, maxBytes: 1e6 }, { ...JOURNAL_LIMITS, maxBehindEvents: 0 })
   const identity = { id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined }
-  const run = new Run(identity, journal, { onBug: () => {}, onEvent: () => {} })
+  const run = new Run(identity, { journal, loop: new LoopBudget() }, { onBug: () => {}, onEvent: () => {} })
   const requested = { count: 0 }
   const talk: RunExecutor = async function* (_run, signal) {
     while (!signal.aborted) {

@@ -238,7 +238,7 @@ describe('runs', () => {
     const run = setUp().open()
     const running = run.execute(sayMuchUntilCancelled)
     for (let turn = 0; turn < 3; turn++) await nextLoopTurn()
-    expect(run.journal.lastSeq).to.be.within(64, 64 * 4)
+    expect(run.isEnded).to.equal(false)
     run.cancel('cancelled')
     await running
   })

@@ -1,0 +1,45 @@
+/** One event above this time makes a turn longer; the next one waits. */
+const TURN_MS = 8
+
+/**
+ * Shares the event loop among the runs of a process: the events that they record in one turn take about 8 ms together, and the
+ * others wait for the next turns in order of arrival, while connections are served in between.
+ */
+export class LoopBudget {
+  readonly #turnMs: number
+  readonly #waiting: (() => void)[] = []
+  #turnStartedAt: number | undefined
+
+  constructor(turnMs = TURN_MS) {
+    this.#turnMs = turnMs
+  }
+
+  /** Returns `undefined` when an event may be recorded now, else a promise that resolves when it may. */
+  enter(): Promise<void> | undefined {
+    this.#turnStartedAt ??= this.#startTurn()
+    if (this.#waiting.length === 0 && this.#hasTime(this.#turnStartedAt)) return undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    return promise
+  }
+
+  #startTurn(): number {
+    setImmediate(() => void this.#nextTurn())
+    return performance.now()
+  }
+
+  #hasTime(startedAt: number): boolean {
+    return performance.now() - startedAt < this.#turnMs
+  }
+
+  async #nextTurn(): Promise<void> {
+    this.#turnStartedAt = undefined
+    if (this.#waiting.length === 0) return
+    const startedAt = this.#startTurn()
+    this.#turnStartedAt = startedAt
+    for (let wake = this.#waiting.shift(); wake; wake = this.#hasTime(startedAt) ? this.#waiting.shift() : undefined) {
+      wake()
+      await Promise.resolve() // The event of the run that was woken is recorded here.
+    }
+  }
+}
