@@ -1,4 +1,5 @@
 import { runScenarios } from '../harness/scenarios.ts'
+import { freezeGateway } from './scenarios/freeze-gateway.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
 import { killExecutor } from './scenarios/kill-executor.ts'
 import { killPlanExecutor } from './scenarios/kill-plan-executor.ts'
@@ -18,7 +19,7 @@ await runScenarios({
     [killWorker, freezeWorker],
     [redisDies],
     [lossyRelay],
-    [permissionRaces],
+    [permissionRaces, freezeGateway],
     [ledgerKill, ledgerFence],
     [rollingRestart, tokens],
     [slowReaders],

@@ -8,6 +8,7 @@ import { type Member, World } from '../world.ts'
 import { Crowd, type Cut } from './slow-readers/crowd.ts'
 import { heapKiB, MemoryWatch } from './slow-readers/memory.ts'
 import { readAll, readTicks, type Ticking } from './slow-readers/readers.ts'
+import { clientsThatFit } from './slow-readers/tcp-memory.ts'
 
 type Size = { slow: number; ticking: Ticking }
 
@@ -34,7 +35,8 @@ export const slowReaders: Scenario = {
 const MODEL = new URL('slow-readers/model.ts', import.meta.url)
 
 async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
-  const size = isFull ? FULL : SHORT
+  const size = fitting(isFull ? FULL : SHORT)
+  say(`${size.slow} clients that never read, as many as the kernel's TCP memory holds the buffers of`)
   await using model = await startProgram(MODEL)
   const env = {
     MODEL_PROVIDER: 'openai-compatible',
@@ -59,6 +61,8 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   const informed = await crowd.countInformed()
   return guaranteesOf({ size, alone, underAttack, heldKiB, grownMiB: memory.grownMiB, cuts, informed }, world)
 }
+
+const fitting = (size: Size): Size => ({ ...size, slow: clientsThatFit(size.slow) })
 
 /** The p99 of each window. The quieter windows are compared, since other processes disturb the others. */
 async function latencies({ url }: Member, windows: number, ticking: Ticking): Promise<number[]> {

@@ -49,15 +49,17 @@ export class Crowd implements Disposable {
   /** Resolves when the gateway relays no more frames: the network buffers are full, and the runs wait for their readers. */
   async stalled(): Promise<void> {
     let relayed = -1
+    let gone = 0
     let stillSince = now()
     const isStill = async () => {
       const count = await sumCounter([this.#gateway], 'frames_relayed')
+      gone = await this.#countCut()
       if (count !== relayed) stillSince = now()
       relayed = count
       return now() - stillSince >= STILL_MS
     }
     const what = 'the runs of the never-reading clients to stall'
-    const lastSeen = () => `${relayed} frames relayed`
+    const lastSeen = () => `${relayed} frames relayed, still rising; ${gone} clients were cut off before`
     await until(isStill, { what, withinMs: STALL_WITHIN_MS, everyMs: LOOK_EVERY_MS, lastSeen })
     this.#stalledAt = stillSince
   }
@@ -72,7 +74,7 @@ export class Crowd implements Disposable {
     const count = this.#readers.length
     while (cuts.length < count && now() < deadline) {
       await sleep(LOOK_EVERY_MS)
-      const gone = (await sumCounter([this.#gateway], 'slow_consumers')) - this.#cutBefore
+      const gone = await this.#countCut()
       const cut = { atLeast: (now() - this.#stalledAt) / 1000, atMost: (now() - this.#openedAt) / 1000 }
       while (cuts.length < gone) cuts.push(cut)
     }
@@ -84,6 +86,10 @@ export class Crowd implements Disposable {
   async countInformed(): Promise<number> {
     const tails = await Promise.all(this.#readers.map((reader) => reader.readOn()))
     return tails.filter((tail) => tail.includes('"code":"slow_consumer"')).length
+  }
+
+  async #countCut(): Promise<number> {
+    return (await sumCounter([this.#gateway], 'slow_consumers')) - this.#cutBefore
   }
 
   [Symbol.dispose](): void {
