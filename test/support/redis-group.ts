@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -7,18 +9,23 @@ import { freePort } from '../../scripts/local-services/free-port.ts'
 import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
 import { until } from './until.ts'
 
-/** A Redis primary with a replica. */
+/** A Redis primary with a replica, and an address that leads to one of them. */
 export type RedisGroup = {
   primary: RedisServer
   replica: RedisServer
+  /** Leads new connections to the primary, until `leadToReplica` or `failOver`. */
+  url: string
+  leadToReplica(): void
   /** Resolves when the replica has everything that the primary has now. */
   synchronized(): Promise<void>
-  /** From now on the replica receives nothing: it lags. Connections of clients stay as they are. */
+  /** From now on the replica receives nothing. */
   lag(): Promise<void>
   /** Makes the replica a primary. */
   promote(): Promise<void>
   /** Makes the old primary a replica of the new one. */
   demote(): Promise<void>
+  /** Kills the primary and puts the replica in its place. */
+  failOver(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -27,15 +34,18 @@ const SYNC_AT_ONCE = ['--repl-diskless-sync-delay', '0']
 
 export async function startRedisGroup(): Promise<RedisGroup> {
   const [primary, replica] = await Promise.all([startRedis({ args: SYNC_AT_ONCE }), startRedis()])
-  const clients = [new Redis(primary.url), new Redis(replica.url)] as const
-  for (const client of clients) client.on('error', () => {})
-  const [atPrimary, atReplica] = clients
+  const [atPrimary, atReplica] = [clientOf(primary), clientOf(replica)]
   await atReplica.replicaof('127.0.0.1', primary.port)
   const isLinked = async () => (await atReplica.info('replication')).includes('master_link_status:up')
   await until(isLinked, { what: 'the replica to be linked', withinMs: 20_000 })
+  const address = await openAddress(primary.port)
+  const promote = async () => void (await atReplica.call('REPLICAOF', 'NO', 'ONE'))
+  const leadToReplica = () => address.leadTo(replica.port)
   return {
     primary,
     replica,
+    url: address.url,
+    leadToReplica,
     async synchronized() {
       await atPrimary.set('written', Date.now())
       await atPrimary.wait(1, 5_000)
@@ -43,15 +53,52 @@ export async function startRedisGroup(): Promise<RedisGroup> {
     async lag() {
       await atReplica.replicaof('127.0.0.1', 1) // Nothing listens there.
     },
-    async promote() {
-      await atReplica.call('REPLICAOF', 'NO', 'ONE')
-    },
+    promote,
     async demote() {
       await atPrimary.replicaof('127.0.0.1', replica.port)
     },
+    async failOver() {
+      await primary.kill('SIGKILL')
+      await promote()
+      leadToReplica()
+    },
     async stop() {
-      for (const client of clients) client.disconnect()
+      for (const client of [atPrimary, atReplica]) client.disconnect()
+      address.close()
       await Promise.all([primary.stop(), replica.stop()])
+    },
+  }
+}
+
+function clientOf({ url }: RedisServer): Redis {
+  const client = new Redis(url)
+  client.on('error', () => {})
+  return client
+}
+
+/** An address that leads new connections to a port, which can change. */
+async function openAddress(first: number) {
+  let port = first
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const target = connect(port, '127.0.0.1')
+    for (const socket of [client, target]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.once('close', () => (socket === client ? target : client).destroy())
+    }
+    client.pipe(target).pipe(client)
+  })
+  const own = await freePort()
+  await once(server.listen(own, '127.0.0.1'), 'listening')
+  return {
+    url: `redis://127.0.0.1:${own}`,
+    leadTo(next: number) {
+      port = next
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
     },
   }
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
 
 const RETRY_MS = 500
+/** How often the claim of another worker is read before the session is dropped. */
+const CLAIM_ATTEMPTS = 10
 /** Claims are repeated every hour and expire after a day. */
 const REFRESH_MS = 3_600_000
 
@@ -13,6 +15,8 @@ export type HeldClaimsDeps<S extends HeldSession> = {
   /** This worker's epoch, which changes when it was evicted. */
   epoch(): number
   sessions(): Iterable<S>
+  /** Whether a worker is a member whose lease has not run out. */
+  isAlive(epoch: number): boolean
   /** Drops a session that another worker owns. */
   drop(session: S): void
 }
@@ -73,19 +77,37 @@ export class HeldClaims<S extends HeldSession> {
   }
 
   /**
-   * Repeats a claim. After Redis has lost its keys a client may have created the session again on another worker: then this
-   * worker drops it, so that the session has one owner.
+   * Repeats a claim until Redis has it. After Redis has lost keys a client may have created the session again on another worker: then
+   * this worker drops it, so that the session has one owner. The claim of a worker that has left may only be one that a replica had
+   * not seen change: it is replaced when that worker's lease has run out.
    */
   async #claimAgain(session: S): Promise<void> {
-    const claim = this.#claimOf(session)
-    const isHeld = () => Array.from(this.#deps.sessions()).includes(session)
+    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
+      if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
+      if (attempt > 1 && !this.#has(session)) return // It was removed meanwhile.
+      const claim = this.#claimOf(session)
+      const holder = await this.#claimOnce(session, claim)
+      if (isSameClaim(holder, claim)) return
+      // At first that worker may only not be registered again yet.
+      if (attempt <= CLAIM_ATTEMPTS / 2 || this.#deps.isAlive(holder.epoch)) continue
+      const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
+      if (await this.#untilAnswered(isReplaced)) return
+    }
+    this.#deps.drop(session)
+  }
+
+  /** Returns the claim that Redis holds. A session that was removed here meanwhile is not claimed again. */
+  #claimOnce(session: S, claim: Claim): Promise<Claim> {
     let isRepeated = false
-    const holder = await this.#untilAnswered(async () => {
-      if (isRepeated && !isHeld()) return claim // It was removed meanwhile.
+    return this.#untilAnswered(async () => {
+      if (isRepeated && !this.#has(session)) return claim
       isRepeated = true
       return this.#deps.owners.claim(session, claim, HELD_SECS)
     })
-    if (!isSameClaim(holder, claim)) this.#deps.drop(session)
+  }
+
+  #has(session: S): boolean {
+    return Array.from(this.#deps.sessions()).includes(session)
   }
 
   #claimOf({ token }: HeldSession): Claim {

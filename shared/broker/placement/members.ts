@@ -20,11 +20,11 @@ export type MemberFields = {
 export type Member = MemberFields & { epoch: number; expiresInMs: number }
 
 /**
- * The result of renewing a lease. `evicted`: another process has removed this one; `redis_emptied`: Redis had lost all its
- * keys, and this process is registered again under its old epoch; `unheard`: the lease was not renewed, because nobody subscribes
+ * The result of renewing a lease. `evicted`: another process has removed this one; `keys_lost`: Redis
+ * has restarted empty, or a replica has become the primary, and this process is registered again under its old epoch; `unheard`: the lease was not renewed, because nobody subscribes
  * to the channel of the probe.
  */
-export type Renewal = 'renewed' | 'evicted' | 'redis_emptied' | 'unheard'
+export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
 
 /** A message that a process sends to its own channel with each renewal: one that hears nothing must not stay a member. */
 export type Probe = { channel: string; message: Buffer }
@@ -39,7 +39,7 @@ export interface Members {
   list(): Promise<Member[]>
   /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */
   isMember(epoch: number): Promise<boolean>
-  /** Returns `false` from the moment Redis loses all its keys until this process has renewed its lease. */
+  /** Returns `false` from the moment Redis may have lost keys until this process has renewed its lease. */
   isBootMarkerCurrent(): Promise<boolean>
   /** Removes a member whose lease has run out; it cannot renew afterwards. Returns whether it is no longer a member. */
   expire(epoch: number): Promise<boolean>

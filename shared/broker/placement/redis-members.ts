@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { RedisLink, Script } from '../redis-link.ts'
 import { type Member, type MemberFields, type Members, PROTOCOL, type Renewal, ROLES, STATES } from './members.ts'
@@ -6,43 +7,55 @@ import { type Member, type MemberFields, type Members, PROTOCOL, type Renewal, R
 const MEMBERS = '{members}'
 /** The last epoch that was given out. */
 const EPOCH = '{members}:epoch'
-/** A marker that changes when Redis restarts empty: a member that finds it changed was not evicted, Redis has lost it. */
+/** A marker that changes when Redis may have lost keys: a member that finds it changed was not evicted. */
 const BOOT = '{members}:boot'
+const KEYS = [MEMBERS, EPOCH, BOOT]
 
 /** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
 const LEASE_MS = 4_000
+/** A replica that has become the primary may not know the last epochs: so many are left out. */
+const SKIPPED_EPOCHS = 4_096
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
 
-/** Sets the boot marker if there is none. Redis's clock in microseconds makes it unique. */
-const SET_BOOT = `redis.call('SET', KEYS[3], t[1] .. '.' .. t[2], 'NX')`
+/**
+ * Reads the boot marker, or sets a new one, when Redis has restarted empty or has another replication id than the marker: a replica has
+ * become the primary, and may lack what was written last. Redis's clock in microseconds makes the marker unique. The counter of epochs
+ * starts at the clock's seconds, so that epochs rise even when Redis has lost it.
+ */
+const READ_MARKER = `${NOW}
+  local info = redis.pcall('INFO', 'replication')
+  local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
+  local marker = redis.call('GET', KEYS[3])
+  if not marker or string.match(marker, '%x*$') ~= id then
+    marker = t[1] .. '.' .. t[2] .. ' ' .. id
+    redis.call('SET', KEYS[3], marker)
+    redis.call('SET', KEYS[2], math.max(t[1], (redis.call('GET', KEYS[2]) or 0) + ${SKIPPED_EPOCHS}))
+  end`
 
 const JOIN: Script = {
   name: 'aeJoin',
   keys: 3,
-  // The counter starts at the clock's seconds, so that epochs rise even when Redis has restarted empty.
-  lua: `${NOW}
-    redis.call('SET', KEYS[2], t[1], 'NX')
+  lua: `${READ_MARKER}
     local epoch = redis.call('INCR', KEYS[2])
-    ${SET_BOOT}
-    redis.call('HSET', KEYS[1], epoch, cjson.encode({ until_ms = now + ARGV[1], fields = ARGV[2] }))
-    return { epoch, redis.call('GET', KEYS[3]) }`,
+    redis.call('HSET', KEYS[1], epoch, cjson.encode({ until_ms = now + ARGV[1], fields = ARGV[2], nonce = ARGV[3] }))
+    return { epoch, marker }`,
 }
 
+/** A record with another nonce belongs to another process, which got the same epoch from a replica that did not know this one. */
 const RENEW: Script = {
   name: 'aeRenew',
   keys: 3,
-  lua: `if redis.call('PUBLISH', ARGV[5], ARGV[6]) == 0 then return { 'unheard', ARGV[4] } end
-    ${NOW}
-    local isEmptied = redis.call('GET', KEYS[3]) ~= ARGV[4]
-    if isEmptied then
-      redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]) or t[1]))
-      ${SET_BOOT}
-    elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-      return { 'evicted', ARGV[4] }
+  lua: `if redis.call('PUBLISH', ARGV[6], ARGV[7]) == 0 then return { 'unheard', ARGV[5] } end
+    ${READ_MARKER}
+    local found = redis.call('HGET', KEYS[1], ARGV[1])
+    local hasLostKeys = marker ~= ARGV[5]
+    if found and cjson.decode(found).nonce ~= ARGV[4] or not found and not hasLostKeys then
+      return { 'evicted', ARGV[5] }
     end
-    redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ until_ms = now + ARGV[2], fields = ARGV[3] }))
-    return { isEmptied and 'redis_emptied' or 'renewed', redis.call('GET', KEYS[3]) }`,
+    if hasLostKeys then redis.call('SET', KEYS[2], math.max(ARGV[1], redis.call('GET', KEYS[2]))) end
+    redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ until_ms = now + ARGV[2], fields = ARGV[3], nonce = ARGV[4] }))
+    return { hasLostKeys and 'keys_lost' or 'renewed', marker }`,
 }
 
 const LIST: Script = {
@@ -64,23 +77,24 @@ const EXPIRE: Script = {
 
 const IS_MEMBER: Script = { name: 'aeIsMember', keys: 1, lua: `return redis.call('HEXISTS', KEYS[1], ARGV[1])` }
 
-const READ_BOOT: Script = { name: 'aeBoot', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+const READ_BOOT: Script = { name: 'aeBoot', keys: 3, lua: `${READ_MARKER} return marker` }
 
 const LEAVE: Script = { name: 'aeLeave', keys: 1, lua: `return redis.call('HDEL', KEYS[1], ARGV[1])` }
 
-/** The members of the cluster in one Redis hash. One object per process: it remembers the boot marker. */
+/** The members of the cluster in one Redis hash. One object per process: it remembers the boot marker and its nonce. */
 export function createRedisMembers(link: Pick<RedisLink, 'run' | 'prefix'>): Members {
+  const nonce = randomUUID()
   let boot = ''
   return {
     async join(fields) {
-      const answer = await link.run(JOIN, [MEMBERS, EPOCH, BOOT], [LEASE_MS, packFields(fields)])
+      const answer = await link.run(JOIN, KEYS, [LEASE_MS, packFields(fields), nonce])
       const [epoch, marker] = answer as [number, string]
       boot = marker
       return epoch
     },
     async renew(epoch, fields, { channel, message }) {
-      const args = [epoch, LEASE_MS, packFields(fields), boot, link.prefix + channel, message]
-      const [outcome, marker] = (await link.run(RENEW, [MEMBERS, EPOCH, BOOT], args)) as [Renewal, string]
+      const args = [epoch, LEASE_MS, packFields(fields), nonce, boot, link.prefix + channel, message]
+      const [outcome, marker] = (await link.run(RENEW, KEYS, args)) as [Renewal, string]
       boot = marker
       return outcome
     },
@@ -92,7 +106,7 @@ export function createRedisMembers(link: Pick<RedisLink, 'run' | 'prefix'>): Mem
       return readMembers(now, entries)
     },
     isMember: async (epoch) => (await link.run(IS_MEMBER, [MEMBERS], [epoch])) === 1,
-    isBootMarkerCurrent: async () => (await link.run(READ_BOOT, [BOOT], [])) === boot,
+    isBootMarkerCurrent: async () => (await link.run(READ_BOOT, KEYS, [])) === boot,
     expire: async (epoch) => (await link.run(EXPIRE, [MEMBERS], [epoch])) === 1,
   }
 }

@@ -104,7 +104,7 @@ export class ExecutorRelay {
         onMembers: (all) => this.#all.update(all),
         onMemberLost: () => {},
         onEvicted: () => this.#executor.abortAll(),
-        onRedisEmptied: () => {}, // An executor has no other keys in Redis than its membership, which is restored already.
+        onKeysLost: () => {}, // An executor has no other keys in Redis than its membership, which is restored already.
       },
     )
   }

@@ -124,7 +124,7 @@ export class GatewayRelay {
         // The workers have closed the streams to the old epoch.
         onEvicted: () => this.#broker.streams.fail('relay_unavailable'),
         // A gateway has no other keys in Redis than its membership, which is restored already.
-        onRedisEmptied: () => {},
+        onKeysLost: () => {},
       },
     )
   }

@@ -20,8 +20,8 @@ export type MembershipHandlers = {
   onMemberLost(epoch: number): void
   /** This process was evicted: what it owned is lost, or another process's. It has a new epoch already, and no lease yet. */
   onEvicted(): void
-  /** Redis had lost its keys: those that this process had written must be written again. */
-  onRedisEmptied(): void
+  /** Redis may have lost keys: those that this process had written must be written again. */
+  onKeysLost(): void
 }
 
 export type MembershipTimes = {
@@ -49,7 +49,7 @@ export class RedisMembership {
   #timer: NodeJS.Timeout | undefined
   #lastSeenAt = now()
   #renewedAt = 0
-  #emptiedAt = -Infinity
+  #keysLostAt = -Infinity
   #steadySince = 0
   #members: readonly Member[] = []
   #listing: Promise<void> | undefined
@@ -97,11 +97,16 @@ export class RedisMembership {
     return this.#deps.members.isMember(epoch)
   }
 
+  /** Whether this process is a member whose lease has not run out. */
+  isAlive(epoch: number): boolean {
+    return this.#members.some((member) => member.epoch === epoch && !isLapsed(member))
+  }
+
   /** Returns `false` while the members write their keys again after Redis has lost them. */
   async isRebuilt(): Promise<boolean> {
-    // Read first: while this call waits, a renewal may set #emptiedAt and make the marker current.
+    // Read first: while this call waits, a renewal may set #keysLostAt and make the marker current.
     const isCurrent = await this.#deps.members.isBootMarkerCurrent()
-    return isCurrent && performance.now() - this.#emptiedAt > this.#times.rebuildMs
+    return isCurrent && performance.now() - this.#keysLostAt > this.#times.rebuildMs
   }
 
   async stop(): Promise<void> {
@@ -159,9 +164,9 @@ export class RedisMembership {
     const outcome = await members.renew(this.epoch, describe(), transport.nextProbe())
     if (outcome === 'evicted') return this.#rejoin()
     if (outcome === 'unheard') return transport.listenAgain() // The next tick renews.
-    if (outcome === 'redis_emptied') {
-      this.#emptiedAt = requestedAt.monotonic
-      this.#handlers.onRedisEmptied()
+    if (outcome === 'keys_lost') {
+      this.#keysLostAt = requestedAt.monotonic
+      this.#handlers.onKeysLost()
     }
     this.#renewedAt = requestedAt.monotonic
     lease.renewed(requestedAt)
@@ -186,20 +191,25 @@ export class RedisMembership {
       return
     }
     const listed = new Set(members.map(({ epoch }) => epoch))
-    const canEvict = performance.now() - Math.max(this.#steadySince, this.#emptiedAt) >= this.#times.steadyMs
+    const isSteady = performance.now() - Math.max(this.#steadySince, this.#keysLostAt) >= this.#times.steadyMs
+    const isMissing = (epoch: number) => !listed.has(epoch)
+    const isAnyGone =
+      [...receivers, ...this.#members.map(({ epoch }) => epoch)].some(isMissing) || members.some(isLapsed)
+    // A list of a Redis that may have lost keys is no reason to evict anybody, either.
+    const canEvict = isSteady && isAnyGone && (await this.#deps.members.isBootMarkerCurrent())
     if (canEvict) {
       await this.#expireLapsed(members)
-      for (const epoch of receivers) if (!listed.has(epoch)) this.#removeMember(epoch) // It left, or another process evicted it.
+      for (const epoch of receivers) if (isMissing(epoch)) this.#removeMember(epoch) // It left, or another process evicted it.
     }
-    const missing = canEvict ? [] : this.#members.filter(({ epoch }) => !listed.has(epoch))
+    const missing = canEvict ? [] : this.#members.filter(({ epoch }) => isMissing(epoch))
     this.#members = [...members, ...missing].filter(({ epoch }) => !transport.isLost(epoch))
     transport.setMembers(this.#members)
     this.#handlers.onMembers(this.#members)
   }
 
   async #expireLapsed(members: readonly Member[]): Promise<void> {
-    for (const { epoch, expiresInMs } of members) {
-      if (expiresInMs <= 0 && (await this.#deps.members.expire(epoch))) this.#removeMember(epoch)
+    for (const { epoch } of members.filter(isLapsed)) {
+      if (await this.#deps.members.expire(epoch)) this.#removeMember(epoch)
     }
   }
 
@@ -208,3 +218,5 @@ export class RedisMembership {
     this.#handlers.onMemberLost(epoch)
   }
 }
+
+const isLapsed = ({ expiresInMs }: Member): boolean => expiresInMs <= 0

@@ -61,6 +61,7 @@ export class WorkerRelay<S extends OwnedSession> {
       owners,
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
+      isAlive: (epoch) => this.#membership.isAlive(epoch),
       drop: (session) => worker.release(session),
     })
     const sessions: SessionMethods = {
@@ -133,7 +134,7 @@ export class WorkerRelay<S extends OwnedSession> {
         onMembers: (all) => this.#handoff.onMembers(all),
         onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
         onEvicted: () => this.#worker.abortAll(),
-        onRedisEmptied: () => this.#claims.claimAll(),
+        onKeysLost: () => this.#claims.claimAll(),
       },
     )
   }

@@ -55,7 +55,7 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await redis.connect().flushall()
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('redis_emptied')
+    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('keys_lost')
     expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
     expect(await createRedisMembers(link).join(WORKER)).to.be.greaterThan(epoch)
   })

@@ -78,7 +78,7 @@ export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', mem
         calls.push(`lost ${epoch}`)
       },
       onEvicted: () => calls.push(`evicted ${membership.epoch}`),
-      onRedisEmptied: () => calls.push('emptied'),
+      onKeysLost: () => calls.push('emptied'),
     },
     { ...TIMES, ...times },
   )

@@ -87,7 +87,7 @@ describe('membership: of this process', () => {
 
   it('after Redis has lost its keys the process reports it, and its claims are not rebuilt before the rebuild time', async () => {
     const over = Promise.withResolvers<void>()
-    const outcomes: Renewal[] = ['redis_emptied']
+    const outcomes: Renewal[] = ['keys_lost']
     const { membership, calls } = setUp({
       renew: () => {
         const outcome = outcomes.shift()

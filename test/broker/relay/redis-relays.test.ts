@@ -116,9 +116,11 @@ describe('relays over Redis', () => {
       await broker.createSession(TENANT),
       await broker.createSession(TENANT),
     ]
-    await redis.connect().multi().flushall().set(`ae:session:${TENANT} ${taken}`, '1 a1').exec()
+    const other = await relay.worker()
+    await redis.connect().multi().flushall().set(`ae:session:${TENANT} ${taken}`, `${other.epoch} a1`).exec()
     const idsOf = () => Array.from(worker.sessions(), ({ id }) => id)
-    await until(() => idsOf().length < 2, { what: 'the worker to drop the session', lastSeen: idsOf })
+    const dropped = { what: 'the worker to drop the session', withinMs: 10_000, lastSeen: idsOf }
+    await until(() => idsOf().length < 2, dropped)
     expect(idsOf()).to.deep.equal([kept])
   })
 

@@ -38,10 +38,11 @@ describe('several clusters on one Redis', () => {
   afterEach(() => Promise.all([one.close(), other.close()]))
 
   it('D1.3 CLUSTER_NAME: two clusters do not know each other, even when their processes have the same epochs', async () => {
-    const worker = await one.worker()
-    await redis.connect().set('other:{members}:epoch', String(worker.epoch - 1))
-    const twin = await other.worker()
+    await one.gateway()
     const gateway = await other.gateway()
+    const last = String(gateway.epoch + 100)
+    for (const name of ['one', 'other']) await redis.connect().set(`${name}:{members}:epoch`, last)
+    const [worker, twin] = [await one.worker(), await other.worker()]
     expect(twin.epoch).to.equal(worker.epoch)
     expect(await textOfRun(gateway)).to.include('event: done')
     expect(twin.worker.inbox.listRuns(TENANT, { limit: 9 }).runs).to.have.length(1)
