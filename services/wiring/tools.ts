@@ -10,7 +10,7 @@ import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
 import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
-import { createToolRegistry, policyProblems } from '../../shared/tools/registry.ts'
+import { createToolRegistry, policyProblems, type ToolRegistry } from '../../shared/tools/registry.ts'
 import { createTodoTool } from '../../shared/tools/todo.ts'
 import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
@@ -56,12 +56,21 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
   const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
+  mcp.onLate((late) => addLate(registry, late, log))
   return {
     toolBox: registry,
     schemas,
     async close() {
       await Promise.all([mcp.close(), egress.close(), schemas.close()])
     },
+  }
+}
+
+async function addLate(registry: ToolRegistry, late: readonly Tool[], log: Log): Promise<void> {
+  try {
+    for (const message of await registry.add(late)) log.warn(message)
+  } catch (cause) {
+    log.error('the tools of an MCP server that was down at the start cannot be offered', { cause })
   }
 }
 
@@ -75,11 +84,25 @@ function openEgress(allowPrivate: boolean) {
   return { open, close: async () => (await egress)?.close() }
 }
 
+/** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
+const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
+
 /** Loads the MCP client only when MCP servers are configured. */
 async function openMcp(configFile: string | undefined, log: Log) {
-  if (configFile === undefined) return { tools: [], close: async () => {} }
-  const { openMcpServers } = await import('../../shared/tools/mcp/mcp.ts')
-  return openMcpServers({ configFile, onProblem: (message: string) => log.warn(message) })
+  if (configFile === undefined) return { tools: [], onLate: () => {}, close: async () => {} }
+  const [{ openMcpServers }, { createEgress }] = await Promise.all([
+    import('../../shared/tools/mcp/mcp.ts'),
+    import('../../shared/net/egress.ts'),
+  ])
+  const egress = createEgress(MCP_EGRESS)
+  const mcp = await openMcpServers({ configFile, fetch: egress.fetch, onProblem: (message) => log.warn(message) })
+  return {
+    ...mcp,
+    async close() {
+      await mcp.close()
+      await egress.close()
+    },
+  }
 }
 
 /** Loads the reader of skills only when a folder of skills is configured. */

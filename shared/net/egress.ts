@@ -8,6 +8,8 @@ export type EgressOptions = AddressPolicy & {
   connectTimeoutMs?: number
   /** The longest silence before the headers, and between two chunks of the body. Default: 60 s. */
   idleTimeoutMs?: number
+  /** The longest body. Default: 64 MiB. */
+  maxBodyBytes?: number
 }
 
 const MAX_HEADER_BYTES = 16 * 1024
@@ -15,13 +17,13 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Opens the guarded way out, with a connection pool of its own. Its contract is `Egress`. */
 export function createEgress(options: EgressOptions): Egress {
-  const { idleTimeoutMs = 60_000 } = options
+  const { idleTimeoutMs = 60_000, maxBodyBytes = MAX_BODY_BYTES } = options
   const dispatcher = new Agent({
     connect: createGuardedConnector(options, options.connectTimeoutMs),
     headersTimeout: idleTimeoutMs,
     bodyTimeout: idleTimeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
-    maxResponseSize: MAX_BODY_BYTES,
+    maxResponseSize: maxBodyBytes,
   })
   return {
     request: async (url, request) => send(checkUrl(url, options), request, dispatcher),

@@ -25,6 +25,8 @@ export type ToolRegistryDeps = {
 }
 
 export type ToolRegistry = ToolBox & {
+  /** Offers more tools from now on; `tools` is the same list, which grows. Returns one message for each that is left out. */
+  add(tools: readonly Tool[]): Promise<readonly string[]>
   /** One message for each wrong entry of TOOL_PERMISSIONS; the process does not start with any. */
   readonly problems: readonly string[]
   /** One message for each MCP tool that is not offered because of its schema; the process starts without it. */
@@ -33,13 +35,21 @@ export type ToolRegistry = ToolBox & {
 
 /** Creates the tools of a process with their policies. The schemas of MCP tools are checked at once, the others compiled at first use. */
 export async function createToolRegistry({ tools, permissions, schemas }: ToolRegistryDeps): Promise<ToolRegistry> {
-  const { offered, leftOut } = await selectUsable(tools, schemas)
+  const offered: Tool[] = []
+  const byName = new Map<string, Tool>()
+  const add = async (more: readonly Tool[]): Promise<readonly string[]> => {
+    const { usable, leftOut } = await selectUsable(more, { schemas, taken: byName, room: MAX_TOOLS - offered.length })
+    for (const tool of usable) byName.set(tool.name, tool)
+    offered.push(...usable)
+    return leftOut
+  }
+  const leftOut = await add(tools)
   const inputProblems = createInputCheck(schemas)
-  const byName = new Map(offered.map((tool) => [tool.name, tool]))
   const find = (name: string) => byName.get(name)
   const rules = createPolicyRules(permissions)
   return {
     tools: offered,
+    add,
     find,
     policyOf(name, input) {
       const tool = byName.get(name)
@@ -61,23 +71,30 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
 
 const isForeign = ({ name }: Tool): boolean => name.startsWith(MCP_PREFIX)
 
-/** Leaves out MCP tools whose schema cannot be used. Throws when two tools have the same name. */
+type Selection = {
+  schemas: SchemaChecker
+  taken: ReadonlyMap<string, Tool>
+  /** How many more tools are offered at most. */
+  room: number
+}
+
+/** Leaves out MCP tools whose schema cannot be used, and those above the limit. Throws when two tools have the same name. */
 async function selectUsable(
   tools: readonly Tool[],
-  schemas: SchemaChecker,
-): Promise<{ offered: readonly Tool[]; leftOut: readonly string[] }> {
-  const offered = new Map<string, Tool>()
+  { schemas, taken, room }: Selection,
+): Promise<{ usable: readonly Tool[]; leftOut: readonly string[] }> {
+  const usable = new Map<string, Tool>()
   const leftOut: string[] = []
   const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
   for (const tool of ownFirst) {
-    if (offered.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
+    if (taken.has(tool.name) || usable.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
     const unusable = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : undefined
-    if (!unusable && offered.size >= MAX_TOOLS)
-      leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
-    else if (!unusable) offered.set(tool.name, tool)
-    else leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
+    if (unusable)
+      leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
+    else if (usable.size >= room) leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
+    else usable.set(tool.name, tool)
   }
-  return { offered: [...offered.values()], leftOut }
+  return { usable: [...usable.values()], leftOut }
 }
 
 /** The built-in tools whose rules may say what a call acts on: `Bash(git *)`. */

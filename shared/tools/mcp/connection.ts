@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { truncate } from '../../text.ts'
 import type { McpServerConfig } from './config.ts'
 import { StdioGroupTransport } from './stdio.ts'
@@ -8,18 +8,33 @@ import { StdioGroupTransport } from './stdio.ts'
 const TERMINATE_TIMEOUT_MS = 1_000
 const MAX_REASON_CHARS = 1_000
 
+export type ConnectionOptions = {
+  /** The guarded way out, for servers over HTTP. */
+  fetch: typeof globalThis.fetch
+  connectTimeoutMs: number
+}
+
+/**
+ * The package would check structured outputs with patterns that can take hours. The model reads an output as text, whatever its form.
+ */
+const NO_OUTPUT_CHECK = {
+  getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }),
+} as NonNullable<ClientOptions['jsonSchemaValidator']>
+
 /**
  * The connection to one MCP server. It connects at the first use, and again at the next use after the client was closed because
  * the server ended or a call failed. Concurrent uses share one attempt to connect.
  */
 export class McpConnection {
   readonly #server: McpServerConfig
+  readonly #fetch: typeof globalThis.fetch
   readonly #connectTimeoutMs: number
   #client: Promise<Client> | undefined
   #isClosed = false
 
-  constructor(server: McpServerConfig, connectTimeoutMs: number) {
+  constructor(server: McpServerConfig, { fetch, connectTimeoutMs }: ConnectionOptions) {
     this.#server = server
+    this.#fetch = fetch
     this.#connectTimeoutMs = connectTimeoutMs
   }
 
@@ -61,7 +76,11 @@ export class McpConnection {
     const client = new Client(
       { name: 'agent-engine', version: '1' },
       // Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request.
-      { capabilities: {}, versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' } },
+      {
+        capabilities: {},
+        versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' },
+        jsonSchemaValidator: NO_OUTPUT_CHECK,
+      },
     )
     // Errors of the transport are ignored here: the call that they affect fails.
     Object.assign(client, { onclose: onEnd, onerror: () => {} })
@@ -78,7 +97,10 @@ export class McpConnection {
   #transport(): StdioGroupTransport | StreamableHTTPClientTransport {
     const server = this.#server
     if ('url' in server)
-      return new StreamableHTTPClientTransport(server.url, { requestInit: { headers: server.headers } })
+      return new StreamableHTTPClientTransport(server.url, {
+        fetch: this.#fetch,
+        requestInit: { headers: server.headers },
+      })
     return new StdioGroupTransport(server)
   }
 

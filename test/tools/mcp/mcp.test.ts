@@ -1,12 +1,16 @@
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
+import { createEgress } from '../../../shared/net/egress.ts'
 import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
 import { openMcpServers } from '../../../shared/tools/mcp/mcp.ts'
-import type { ToolContext } from '../../../shared/tools/port.ts'
+import type { Tool, ToolContext } from '../../../shared/tools/port.ts'
 import { createToolRegistry } from '../../../shared/tools/registry.ts'
 import { type HttpServer, startHttpServer } from '../../support/mcp-server/http.ts'
 import { type Caller, callerOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
@@ -16,6 +20,13 @@ const STDIO = {
   args: [join(import.meta.dirname, '../../support/mcp-server/stdio.ts')],
   env: { GIVEN: 'by the config' },
 }
+
+const INITIALIZED = {
+  protocolVersion: '2025-06-18',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'fake', version: '1' },
+}
+const answer = (id: number, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
 type Opened = Awaited<ReturnType<typeof openMcpServers>> & { call: Caller; problems: string[] }
 
@@ -28,14 +39,15 @@ describe('MCP servers', () => {
 
   async function open(
     mcpServers: JsonObject,
-    timeouts: { callTimeoutMs?: number; connectTimeoutMs?: number } = {},
+    times: { callTimeoutMs?: number; connectTimeoutMs?: number; retryMs?: number } = {},
   ): Promise<Opened> {
     const configFile = join(await makeFolder(), 'mcp.json')
     await writeFile(configFile, JSON.stringify({ mcpServers }))
     const problems: string[] = []
     const onProblem = (problem: string) => void problems.push(problem)
-    const opened = await openMcpServers({ configFile, onProblem, connectTimeoutMs: 10_000, ...timeouts })
-    closing.push(opened.close)
+    const { fetch, close } = createEgress({ allowPrivate: true, maxBodyBytes: 1_000_000 })
+    const opened = await openMcpServers({ configFile, fetch, onProblem, connectTimeoutMs: 10_000, ...times })
+    closing.push(close, opened.close)
     return { ...opened, call: callerOf(opened.tools, '/nowhere'), problems }
   }
 
@@ -43,6 +55,20 @@ describe('MCP servers', () => {
     const server = await startHttpServer({ hasSessions })
     closing.push(() => server.close())
     return server
+  }
+
+  /** A server that answers each request with the result that `resultOf` returns. */
+  async function serveAnswers(resultOf: (method: string) => object, port = 0): Promise<string> {
+    const handle = async (req: IncomingMessage, res: ServerResponse) => {
+      const { id, method } = JSON.parse((await text(req)) || '{}') as { id?: number; method: string }
+      if (id === undefined) res.writeHead(202).end()
+      else if (method === 'server/discover') res.writeHead(404).end()
+      else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method)))
+    }
+    const server = createHttpServer((req, res) => void handle(req, res)).listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    closing.push(async () => server.close().closeAllConnections())
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
   }
 
   const KINDS: [string, () => Promise<JsonObject>][] = [
@@ -117,12 +143,54 @@ describe('MCP servers', () => {
       good: STDIO,
     })
     expect(new Set(tools.map(({ name }) => name.split('__')[1]))).to.deep.equal(new Set(['good']))
-    expect(problems.map((problem) => /^The MCP server (\w+) is left out: /.exec(problem)?.[1])).to.have.members([
-      'absent',
-      'quits',
-      'refused',
-    ])
+    expect(
+      problems.map((problem) => /^The MCP server (\w+) is left out until it can be reached: /.exec(problem)?.[1]),
+    ).to.have.members(['absent', 'quits', 'refused'])
     expect(problems.join()).to.include('no licence [redacted]')
+  })
+
+  it('D5.2: a malformed tool is left out by itself, with a line for the log', async () => {
+    const tool = { name: 'good', inputSchema: { type: 'object' } }
+    const tools = [tool, { name: 'bad', inputSchema: 'none' }, { ...tool, name: 7 }, null, { ...tool, name: 'fine' }]
+    const server = await serveAnswers((method) => (method === 'tools/list' ? { tools } : INITIALIZED))
+    const opened = await open({ one: { url: server } })
+    expect(opened.tools.map(({ name }) => name)).to.deep.equal(['mcp__one__good', 'mcp__one__fine'])
+    expect(opened.problems).to.have.length(3)
+    expect(opened.problems[0]).to.equal(
+      'The tool bad of the MCP server one is left out: its input schema is not that of an object.',
+    )
+  })
+
+  it('D5.2: a server that is down at start is tried again, and its tools are offered then', async () => {
+    const probe = createServer().listen(0, '127.0.0.1')
+    await once(probe, 'listening')
+    const { port } = probe.address() as AddressInfo
+    probe.close()
+    const opened = await open({ late: { url: `http://127.0.0.1:${port}/mcp` } }, { retryMs: 5 })
+    expect(opened.tools).to.deep.equal([])
+    const added = Promise.withResolvers<readonly Tool[]>()
+    opened.onLate(added.resolve)
+    await serveAnswers(() => ({ ...INITIALIZED, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }), port)
+    expect((await added.promise).map(({ name }) => name)).to.deep.equal(['mcp__late__echo'])
+  })
+
+  it('a compressed answer and one that is too long are refused, whatever they would hold', async () => {
+    const zeros = gzipSync(Buffer.alloc(50_000_000))
+    for (const [headers, body] of [
+      [{ 'content-encoding': 'gzip' }, zeros],
+      [{}, Buffer.alloc(2_000_000, ' ')],
+    ] as const) {
+      const server = createHttpServer((_req, res) => {
+        res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body)
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      closing.push(async () => server.close().closeAllConnections())
+      const before = process.memoryUsage().rss
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+      const { tools, problems } = await open({ one: { url } })
+      expect([tools.length, problems.length]).to.deep.equal([0, 1])
+      expect(process.memoryUsage().rss - before).to.be.lessThan(50_000_000)
+    }
   })
 
   it('a server that does not answer is left out after the connect timeout, and its process is ended', async () => {
