@@ -2,6 +2,7 @@ import { redisOf } from '../shared/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'
+import { createMemberLog } from './local-cluster/member-log.ts'
 import { readConfig, readOptions } from './local-cluster/options.ts'
 import { slotsOf } from './local-cluster/slots.ts'
 import { type StartFailure, Supervisor, toFailure } from './local-cluster/supervisor.ts'
@@ -43,7 +44,7 @@ async function run(args: string[]): Promise<void> {
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onEnded, onRefused: ending.resolve })
   const slots = await slotsOf(counts, { port, opsPort })
   const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
-  const programs = slots.map((slot) => memberProgram(slot, shared))
+  const programs = slots.map((slot) => memberProgram(slot, shared, createMemberLog({ name: slot.name, dataDir, say })))
   const start = async () => {
     await supervisor.start(programs)
     isComplete = true
@@ -62,10 +63,10 @@ async function run(args: string[]): Promise<void> {
   process.exit(failure?.exitCode ?? 0)
 }
 
-/** The environment without empty variables, and with a model. */
+/** The environment without empty variables, on this machine only unless HOST says otherwise, and with a model. */
 function environment(): Record<string, string> {
   const set = Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value] as const] : []))
-  const env = Object.fromEntries(set)
+  const env: Record<string, string> = { HOST: '127.0.0.1', ...Object.fromEntries(set) }
   if (env['MODEL'] || env['MODEL_PROVIDER']) return env
   say('No model is configured: MODEL_PROVIDER=demo.')
   return { ...env, MODEL_PROVIDER: 'demo' }

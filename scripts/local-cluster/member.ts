@@ -18,7 +18,11 @@ const ANSWER_WITHIN_MS = 1_000
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Describes a process of the product. It is ready when its `/readyz` answers 200: a gateway needs a worker for that. */
-export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>): StagedProgram<Member> {
+export function memberProgram(
+  slot: Slot,
+  env: Readonly<Record<string, string>>,
+  onOutput: (text: string) => void = () => {},
+): StagedProgram<Member> {
   const { name, role, port, opsPort } = slot
   const own = {
     ...env,
@@ -30,7 +34,7 @@ export function memberProgram(slot: Slot, env: Readonly<Record<string, string>>)
   return {
     name,
     stage: role === 'gateway' ? 2 : 1,
-    spawn: () => spawnChild({ name, command: process.execPath, args, env: own }),
+    spawn: () => spawnChild({ name, command: process.execPath, args, env: own, onOutput }),
     async ready(child) {
       const deadline = performance.now() + READY_WITHIN_MS
       const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_WITHIN_MS)

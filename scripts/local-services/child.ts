@@ -12,15 +12,17 @@ export type ChildSpec = {
   env?: Readonly<Record<string, string>>
   /** A folder that belongs to the child only. It is removed when this process dies before the child. */
   ownDir?: string
+  /** Called with all output, as it comes. */
+  onOutput?: (text: string) => void
 }
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
 /** Starts a process that ends with this one, also when this one is killed. It is detached, so that a terminal's Ctrl-C reaches only this process. */
-export async function spawnChild({ name, command, args, env, ownDir }: ChildSpec): Promise<Child> {
+export async function spawnChild({ name, command, args, env, ownDir, onOutput }: ChildSpec): Promise<Child> {
   const started = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   if (started.pid !== undefined) endWithParent(started, ownDir)
-  const child = new Child(name, started)
+  const child = new Child(name, started, onOutput)
   await once(started, 'spawn')
   return child
 }
@@ -35,7 +37,7 @@ export class Child {
   readonly #watchers = new Set<() => void>()
   #isClosed = false
 
-  constructor(name: string, process: ChildProcess) {
+  constructor(name: string, process: ChildProcess, onOutput: (text: string) => void = () => {}) {
     this.name = name
     this.#process = process
     this.exited = new Promise((resolve) => process.once('exit', (code, signal) => resolve({ code, signal })))
@@ -47,6 +49,7 @@ export class Child {
     for (const stream of [process.stdout, process.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#tail.add(text)
+        onOutput(text)
         this.#wake()
       })
   }

@@ -42,7 +42,8 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
   try {
     const { closers, ready } = await open(config, log)
     closeOnSignals(closers, config.drainMs, log)
-    log.info('listening', ready)
+    // Whatever the level: a supervisor waits for this line, and reads the addresses in it.
+    createLog({ level: 'info', secrets: config.secrets }).info('listening', ready)
     flushCompileCache() // Node writes it at exit, which a killed process never reaches.
   } catch (cause) {
     log.error('the start failed', { cause: cause instanceof Error ? cause.message : cause })

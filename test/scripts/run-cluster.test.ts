@@ -1,5 +1,5 @@
 import { watch } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -92,6 +92,22 @@ describe('scripts/run-cluster.ts', () => {
     expect(await child.end()).to.equal(0)
     expect(again.processes.filter(({ pid }) => isAlive(pid))).to.deep.equal([])
     expect(await read().catch(String)).to.include('ENOENT')
+  })
+
+  it('D1.1: it starts at any LOG_LEVEL, echoes warnings, and keeps the log of each process for its owner only', async () => {
+    const child = start(['--gateways', '1', '--workers', '1', '--executors', '1'], {
+      LOG_LEVEL: 'warn',
+      HOST: '0.0.0.0',
+    })
+    await child.line(/cluster is ready/)
+    expect(await child.line(/^gateway 1: /)).to.match(/"level":"warn".*anyone who can reach the port/)
+    for (const name of ['gateway-1', 'worker-1', 'executor-1']) {
+      const path = join(dataDir, 'logs', `${name}.log`)
+      expect(await readFile(path, 'utf8'), name).to.match(/"msg":"listening"/)
+      expect((await stat(path)).mode & 0o777, name).to.equal(0o600)
+    }
+    expect(child.lines.filter((line) => line.includes('"msg":"listening"'))).to.deep.equal([])
+    await child.end()
   })
 
   it('D1.3: a wrong configuration is reported once for all processes, nothing is started, and the exit code is 78', async () => {
