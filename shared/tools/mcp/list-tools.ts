@@ -4,7 +4,13 @@ import { truncate } from '../../text.ts'
 import type { McpConnection } from './connection.ts'
 
 /** A tool as its server describes it. */
-export type ServerTool = { name: string; title?: string; description?: string; inputSchema: JsonObject }
+export type ServerTool = {
+  name: string
+  title?: string
+  description?: string
+  inputSchema: JsonObject
+  annotations?: unknown
+}
 
 type Page = { tools: readonly unknown[]; nextCursor: string | undefined }
 

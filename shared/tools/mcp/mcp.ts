@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isJsonObject } from '../../json.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import type { Tool } from '../port.ts'
@@ -104,7 +105,7 @@ function createTool(name: string, { connection, tool }: ListedTool, callTimeoutM
     description: truncate(description.toWellFormed(), MAX_DESCRIPTION_CHARS),
     inputSchema: tool.inputSchema,
     defaultPolicy: 'ask',
-    isReadOnly: tool.annotations?.readOnlyHint === true,
+    isReadOnly: isJsonObject(tool.annotations) && tool.annotations['readOnlyHint'] === true,
     describe: () => `Call ${label}.`,
     run: (input, context) => attempt({ subject: name, signal: context.signal }, () => callTool(remote, input, context)),
   }
