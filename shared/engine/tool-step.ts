@@ -74,7 +74,8 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
   step.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
-  return { result: { id, toolName, output, isError: outcome.isError }, ending: outcome.ending }
+  const { isError, attachments, ending } = outcome
+  return { result: { id, toolName, output, isError, ...(attachments && { attachments }) }, ending }
 }
 
 /** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */
@@ -162,9 +163,9 @@ const cutCall = (toolName: string): string =>
 /** Returns `output` itself when it is short enough. Else both ends of it: errors, exit codes and the next offset stand at the end. */
 function capOutput(output: string, maxChars: number): string {
   if (output.length <= maxChars) return output
-  const half = Math.floor(maxChars / 2)
   const chars = countChars(output)
   if (chars <= maxChars) return output
+  const half = Math.floor(maxChars / 2)
   const gap = `\n[… ${chars - 2 * half} of ${chars} characters left out …]\n`
   return truncate(output, half, gap) + truncateStart(output, half)
 }

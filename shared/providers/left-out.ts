@@ -10,6 +10,8 @@ const NAMES = {
   parallel_tool_calls: /parallel_?tool/i,
   prompt_cache_key: /prompt_cache_key/i,
   stream_options: /stream_options|include_usage/i,
+  attachments:
+    /(?:support|accept|capab|vision|modal|missing data|unknown variant).*(?:image|file|media|pdf|document)|(?:image|file|media|pdf|document).*(?:support|accept|capab)/is,
   stop: /\bstop(?:_sequences)?\b/i,
 } satisfies Record<string, RegExp>
 

@@ -1,3 +1,4 @@
+import type { Attachment } from '../attachment.ts'
 import type { JsonObject, RunErrorCode } from '../events.ts'
 
 /** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
@@ -8,7 +9,14 @@ export type AssistantBlock =
   | { type: 'thinking'; text: string; meta?: ProviderMeta }
   | { type: 'tool_use'; id: string; toolName: string; input: JsonObject; meta?: ProviderMeta }
 
-export type ToolResultBlock = { id: string; toolName: string; output: string; isError: boolean }
+export type ToolResultBlock = {
+  id: string
+  toolName: string
+  output: string
+  isError: boolean
+  /** `output` names each of them. */
+  attachments?: readonly Attachment[]
+}
 
 /** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */
 export type Image = { mediaType: string; base64: string }

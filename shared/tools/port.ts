@@ -1,3 +1,4 @@
+import type { Attachment } from '../attachment.ts'
 import type { JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { Plan } from '../plan.ts'
 
@@ -10,6 +11,8 @@ export type Policy = 'allow' | 'ask' | 'deny'
 export type ToolOutcome = {
   output: string
   isError: boolean
+  /** Images and PDFs for models that take them. `output` names each (`attachmentLine`). */
+  attachments?: readonly Attachment[]
   /** Ends the run with this event after the results of the turn have been sent. */
   ending?: PlanQueuedEvent
 }

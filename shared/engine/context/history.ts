@@ -47,13 +47,14 @@ const TURNS_KEPT = 2
 
 type Trimmed = { messages: readonly Message[]; trimmedOutputs: number }
 
-/** The last turns keep their outputs: the model has not used them yet. */
+/** Files of older turns are left out. The last turns keep their outputs: the model has not used them yet. */
 function trimOutputs(messages: readonly Message[]): Trimmed {
   const turns = indexesOf(messages, 'assistant')
   const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
   let trimmedOutputs = 0
-  const trim = (result: ToolResultBlock): ToolResultBlock => {
+  const trim = ({ attachments = [], ...result }: ToolResultBlock): ToolResultBlock => {
     const chars = countChars(result.output)
+    if (attachments.length > 0 && chars <= TRIM_OVER_CHARS) trimmedOutputs++
     if (chars <= TRIM_OVER_CHARS) return result
     trimmedOutputs++
     const note = `\n[trimmed to make room: ${KEPT_CHARS} of ${chars} characters are left]`

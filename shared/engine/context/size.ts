@@ -1,4 +1,4 @@
-import type { Message, ToolDefinition } from '../../providers/port.ts'
+import type { Message, ToolDefinition, ToolResultBlock } from '../../providers/port.ts'
 
 /** The tokens that a provider counted in a request, and the characters of the request's history. */
 export type Measure = { tokens: number; chars: number }
@@ -21,12 +21,18 @@ export const charsOf = (messages: readonly Message[]): number =>
 
 function charsOfOne(message: Message): number {
   if (message.role === 'user') return message.text.length
-  if (message.role === 'tool') return message.results.reduce((chars, { output }) => chars + output.length, 0)
+  if (message.role === 'tool') return message.results.reduce((chars, result) => chars + charsOfResult(result), 0)
   return message.blocks.reduce(
     (chars, block) => chars + (block.type === 'tool_use' ? JSON.stringify(block.input).length : block.text.length),
     0,
   )
 }
+
+/** What an image or a page costs, roughly: 1,500 tokens. */
+const ATTACHMENT_CHARS = 6_000
+
+const charsOfResult = ({ output, attachments = [] }: ToolResultBlock) =>
+  output.length + attachments.length * ATTACHMENT_CHARS
 
 /** The ratio of English prose, for as long as no provider has counted. */
 const TOKENS_PER_CHAR = 1 / 4

@@ -126,7 +126,17 @@ function toParts(block: AssistantBlock, vendor: Vendor): AssistantContent {
   return [{ type: 'tool-call', toolCallId, toolName, input, ...(providerOptions && { providerOptions }) }]
 }
 
-function toResult({ id: toolCallId, toolName, output, isError }: ToolResultBlock): ToolContent[number] {
+function toResult({ id: toolCallId, toolName, output, isError, attachments }: ToolResultBlock): ToolContent[number] {
+  if (attachments) {
+    const files = attachments.map(({ name: filename, mediaType, base64: data }) => ({
+      type: 'file' as const,
+      mediaType,
+      filename,
+      data: { type: 'data' as const, data },
+    }))
+    const value = [{ type: 'text' as const, text: output }, ...files]
+    return { type: 'tool-result', toolCallId, toolName, output: { type: 'content', value } }
+  }
   const type = isError ? 'error-text' : 'text'
   return { type: 'tool-result', toolCallId, toolName, output: { type, value: output } }
 }

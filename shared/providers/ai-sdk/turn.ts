@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { ModelOptions } from '../../model-options.ts'
+import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import {
@@ -70,16 +71,23 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
   const { request, signal, model, vendor, leftOut } = turn
   for (;;) {
     const options = takenOptions(turn)
+    const messages = takenMessages(turn)
     try {
-      return (await model.doStream({ ...toCallOptions(request, vendor, options), abortSignal: watch.signal })).stream
+      const callOptions = toCallOptions({ ...request, messages }, vendor, options)
+      return (await model.doStream({ ...callOptions, abortSignal: watch.signal })).stream
     } catch (error) {
       if (signal.aborted || !watch.isSent) throw error
-      const sent = Object.keys(options) as OptionalPart[]
+      const sent = [...(Object.keys(options) as OptionalPart[]), ...ATTACHMENTS.filter(() => hasAttachments(messages))]
       if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
       watch.restart()
     }
   }
 }
+
+const ATTACHMENTS: readonly OptionalPart[] = ['attachments']
+
+const takenMessages = ({ request: { model, messages }, leftOut }: Turn) =>
+  leftOut.has(model, 'attachments') ? withoutAttachments(messages) : messages
 
 function takenOptions({ request: { model }, options, leftOut }: Turn): ModelOptions {
   const isTaken = ([name]: [string, unknown]) => !leftOut.has(model, name as OptionalPart)

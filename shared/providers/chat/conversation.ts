@@ -1,5 +1,6 @@
+import type { Attachment } from '../../attachment.ts'
 import type { JsonObject } from '../../events.ts'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta } from '../port.ts'
+import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolResultBlock } from '../port.ts'
 import { COMMON_IDS, MISTRAL_IDS, withToolIds } from '../tool-ids.ts'
 
 /** The namespace of this format's data in a part's `meta`. Data of other namespaces is not sent to it. */
@@ -49,7 +50,23 @@ type Place = { origin: string; isInTurn: boolean }
 function toMessages(message: Message, place: Place): JsonObject[] {
   if (message.role === 'user') return [{ role: 'user', content: toContent(message) }]
   if (message.role === 'assistant') return toAssistant(message.blocks, place)
-  return message.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output }))
+  const results = message.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output }))
+  return [...results, ...toFiles(message.results)]
+}
+
+/** Tool messages hold text only, so the files of the results follow them in a message of the user. */
+function toFiles(results: readonly ToolResultBlock[]): JsonObject[] {
+  const files = results.flatMap(({ attachments = [] }) => attachments)
+  if (files.length === 0) return []
+  return [
+    { role: 'user', content: [{ type: 'text', text: 'The files of the tool results above:' }, ...files.map(toFile)] },
+  ]
+}
+
+function toFile({ name, mediaType, base64 }: Attachment): JsonObject {
+  const url = `data:${mediaType};base64,${base64}`
+  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url } }
+  return { type: 'file', file: { filename: name, file_data: url } }
 }
 
 function toContent({ text, images = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {

@@ -1,5 +1,6 @@
 import type { ModelOptions } from '../../model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { promptCacheKey } from '../cache-key.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelRequest, StructuredOutput, ToolDefinition } from '../port.ts'
@@ -38,7 +39,8 @@ export function createChatBody(target: Target): ChatBody {
   const formatJson = cached(({ name, schema }: StructuredOutput) =>
     JSON.stringify({ type: 'json_schema', json_schema: { name, schema, strict: isStrictSchema(schema) } }),
   )
-  return (request) => {
+  return (given) => {
+    const request = withTakenMessages(given, target)
     const { model, system, tools, output } = request
     const optional = optionalFields(request, target)
     const { origin } = target.quirks
@@ -53,9 +55,13 @@ export function createChatBody(target: Target): ChatBody {
     const format = output ? `,"response_format":${formatJson(output)}` : ''
     const offer = tools.length > 0 ? `,"tools":${toolsJson(tools)}` : ''
     const json = `${body.slice(0, -1)}${format}${offer}}`
-    return { json, optionalParts: Object.keys(optional) as OptionalPart[] }
+    const names = Object.keys(optional) as OptionalPart[]
+    return { json, optionalParts: hasAttachments(request.messages) ? [...names, 'attachments'] : names }
   }
 }
+
+const withTakenMessages = (request: ModelRequest, { leftOut }: Target): ModelRequest =>
+  leftOut.has(request.model, 'attachments') ? { ...request, messages: withoutAttachments(request.messages) } : request
 
 function cached<T extends object>(toJson: (value: T) => string): (value: T) => string {
   const known = new WeakMap<T, string>()

@@ -1,7 +1,6 @@
 import {
   type CallToolResult,
   type Client,
-  type ContentBlock,
   ProtocolError,
   type RequestOptions,
   SdkError,
@@ -12,6 +11,7 @@ import type { JsonObject } from '../../events.ts'
 import { truncate } from '../../text.ts'
 import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import type { McpConnection } from './connection.ts'
+import { readContent } from './content.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
 export type RemoteTool = { connection: McpConnection; toolName: string; callTimeoutMs: number }
@@ -64,28 +64,12 @@ const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): Request
     context.report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS)),
 })
 
-/** Turns a server's answer into text for the model. Content that is not text is only named. */
 function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
-  const texts = content.map(textOf).filter((text) => text !== '')
-  const text = texts.join('\n') || (structuredContent === undefined ? '(no output)' : JSON.stringify(structuredContent))
+  const { text: said, attachments } = readContent(content)
+  const text = said || (structuredContent === undefined ? '(no output)' : JSON.stringify(structuredContent))
   const shown = truncate(text, MAX_ANSWER_CHARS, `…\n[The answer was cut at ${MAX_ANSWER_CHARS} characters.]`)
-  return isError === true ? fail(shown) : succeed(shown)
-}
-
-function textOf(block: ContentBlock): string {
-  switch (block.type) {
-    case 'text':
-      return block.text
-    case 'image':
-    case 'audio':
-      return `[${block.type} of type ${block.mimeType}, not shown]`
-    case 'resource_link':
-      return `[resource ${block.name}: ${block.uri}]`
-    case 'resource':
-      return 'text' in block.resource ? block.resource.text : `[resource ${block.resource.uri}, not text]`
-    default:
-      return ''
-  }
+  const outcome = isError === true ? fail(shown) : succeed(shown)
+  return attachments.length === 0 ? outcome : { ...outcome, attachments }
 }
 
 const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)

@@ -1,10 +1,12 @@
+import type { FileHandle } from 'node:fs/promises'
+import { attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../attachment.ts'
 import type { JsonObject } from '../../events.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
-import { FILE_MAX_BYTES, openFile, readText, writeText } from './file.ts'
+import { FILE_MAX_BYTES, openFile, readText, readUpTo, writeText } from './file.ts'
 import { createQuota, type Quota } from './quota.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
 import { relativePath } from './workspace.ts'
@@ -33,7 +35,7 @@ type Changes = { queue: KeyedQueue; quota: Quota }
 function readTool(): Tool {
   return {
     name: 'Read',
-    description: `Reads a text file of the workspace. Each line of the answer is the line's number, a tab and the line; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown, or fewer with limit; offset is the number of the first line to show.`,
+    description: `Reads a text file of the workspace, or shows an image or a PDF. Of a text, each line of the answer is the line's number, a tab and the line; number and tab are not part of the file. At most ${DEFAULT_LINES} lines or ${PAGE_BYTES / 1024} KiB are shown, or fewer with limit; offset is the number of the first line to show.`,
     inputSchema: {
       type: 'object',
       properties: {
@@ -52,6 +54,8 @@ function readTool(): Tool {
       return attempt({ subject: path, signal }, async () => {
         const handle = await openFile(workspace, path)
         try {
+          const attached = await readAttachment(handle, path)
+          if (attached) return attached
           const excerpt = { path, offset, limit: Math.min(limit, DEFAULT_LINES), maxBytes: PAGE_BYTES }
           return toOutcome(await readLines(handle, excerpt, signal), excerpt)
         } finally {
@@ -71,6 +75,18 @@ function pathSubject({ path }: JsonObject): RuleSubject {
   } catch {
     return { text: '', parts: [] }
   }
+}
+
+/** Images and PDFs are for models that take them, as a whole; `undefined` for every other file. */
+async function readAttachment(handle: FileHandle, path: string): Promise<ToolOutcome | undefined> {
+  const mediaType = attachmentType(await readUpTo(handle, 16))
+  if (mediaType === undefined) return undefined
+  const bytes = await readUpTo(handle, MAX_ATTACHMENT_BYTES + 1)
+  if (bytes.length > MAX_ATTACHMENT_BYTES) {
+    return fail(`${path}: an image or PDF of more than ${MAX_ATTACHMENT_BYTES / 1024 / 1024} MiB cannot be shown.`)
+  }
+  const attachment = { name: path, mediaType, base64: bytes.toString('base64') }
+  return { ...succeed(attachmentLine(attachment)), attachments: [attachment] }
 }
 
 function toOutcome({ lines, total, end }: Lines, { offset, maxBytes }: Excerpt): ToolOutcome {

@@ -79,6 +79,23 @@ describe('one call of an MCP tool', () => {
     )
   })
 
+  it('D5.2: attaches images and PDFs, by their bytes, and names them in the text', async () => {
+    const [png, pdf] = ['iVBORw0KGgoAAAAN', 'JVBERi0xLjQKJcfs']
+    const content = [
+      { type: 'text', text: 'see' },
+      { type: 'image', data: png, mimeType: 'image/jpeg' },
+      { type: 'resource', resource: { uri: 'file:///b', blob: pdf, mimeType: 'application/pdf' } },
+    ] as CallToolResult['content']
+    const { outcome } = await callWith([{ content }])
+    expect(outcome.output).to.equal(
+      'see\n[file 2: image/png, 1 KiB, attached]\n[file 3: application/pdf, 1 KiB, attached]',
+    )
+    expect(outcome.attachments?.map(({ mediaType, base64 }) => [mediaType, base64])).to.deep.equal([
+      ['image/png', png],
+      ['application/pdf', pdf],
+    ])
+  })
+
   it('is repeated once when the server did not get it', async () => {
     for (const cause of [gone(SdkErrorCode.NotConnected), unknownSession()]) {
       const { outcome, calls, closed } = await callWith([cause, text('second')])
