@@ -8,6 +8,7 @@ const NAMES = {
   temperature: /temperature/i,
   reasoning_effort: /reasoning|thinking|effort/i,
   parallel_tool_calls: /parallel_?tool/i,
+  options: /\boptions\b|num_ctx/i,
   prompt_cache_key: /prompt_cache_key/i,
   stream_options: /stream_options|include_usage/i,
   attachments:

@@ -95,6 +95,8 @@ export interface ModelProvider {
   readonly type: string
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
+  /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
+  askWindow?(model: string, signal: AbortSignal): Promise<number | undefined>
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
 }
 

@@ -42,11 +42,12 @@ export function createContext(options: ContextOptions): Context {
   let fixed: number | undefined
   /** The window that a rejection has named, or the size of the request that was rejected. */
   let named = Number.POSITIVE_INFINITY
-  const sizeOf = (reason: Reason): Size => {
+  const sizeOf = async (reason: Reason): Promise<Size> => {
     fixed ??= fixedChars(options.fixed)
     const perChar = tokensPerChar(conversation.measured, fixed)
     const { provider, model } = models.main().primary
-    const known = provider.contextWindow ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
+    const asked = provider.contextWindow ?? (await provider.askWindow?.(model, options.signal))
+    const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
     return { reason, fixedChars: fixed, perChar, window: Math.min(known, named) }
   }
   return {
@@ -59,13 +60,13 @@ export function createContext(options: ContextOptions): Context {
     },
     async *compactIfNeeded() {
       if (conversation.chars < MIN_CHARS) return
-      const size = sizeOf('estimate')
+      const size = await sizeOf('estimate')
       if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
     },
     async *compactAfterRejection({ failure, outputChars }) {
       if (failure?.code !== 'context_too_long' || outputChars > 0) return false
       named = Math.min(named, failure.windowTokens ?? this.tokens)
-      return yield* compact(sizeOf('provider'), options)
+      return yield* compact(await sizeOf('provider'), options)
     },
   }
 }

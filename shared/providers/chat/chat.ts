@@ -5,6 +5,7 @@ import type { LeftOut } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { HttpsProxy, ModelProvider } from '../port.ts'
 import type { Endpoint } from './exchange.ts'
+import { createOllamaWindows } from './ollama-window.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend, type Send } from './transport.ts'
 import { ChatTurn } from './turn.ts'
@@ -43,6 +44,9 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
   return {
     type,
     contextWindow: options.context_window,
+    ...(type === 'ollama' && {
+      askWindow: createOllamaWindows({ chatUrl: url, headers: endpoint.headers, send: endpoint.send }),
+    }),
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey, instance }
       return {

@@ -86,6 +86,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
     ...(stop.length > 0 && { stop }),
+    ...(type === 'ollama' && options.context_window !== undefined && { options: { num_ctx: options.context_window } }),
     ...(type === 'openai' && { prompt_cache_key: promptCacheKey(request) }),
     stream_options: { include_usage: true },
   }

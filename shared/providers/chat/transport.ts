@@ -8,7 +8,7 @@ import type { HttpsProxy } from '../port.ts'
 export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
 
 export type SendRequest = {
-  method: 'POST'
+  method: 'POST' | 'GET'
   headers: Record<string, string>
   body: string
   /** Aborting it closes the connection at any point; a pending read or send then rejects. */

@@ -7,6 +7,7 @@ import { Connection } from './connection.ts'
 import { sendAnswer, sendError } from './exchange.ts'
 import type { HistoryEntry } from './history.ts'
 import { listModels } from './model-list.ts'
+import { answerOllama, type OllamaFacts } from './ollama.ts'
 import { type Received, type Route, read, routeOf } from './received.ts'
 import type { Answer, Failure, Refusal } from './script.ts'
 import type { Call, Format } from './wire.ts'
@@ -31,6 +32,8 @@ export class ModelServer {
   readonly refusals: Failure[] = []
   /** The models that `GET …/models` lists, or the error with which it fails. */
   models: string[] | Refusal = ['test-model']
+  /** What the server tells of its models as Ollama does; without it these questions are 404. */
+  ollama: OllamaFacts | undefined
   readonly #http = createServer((req, res) => void this.#handle(req, res))
   readonly #record: boolean
   readonly #connections = new Set<Connection>()
@@ -106,6 +109,7 @@ export class ModelServer {
   }
 
   async #handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    if (this.ollama && (await answerOllama(req, res, this.ollama))) return
     const route = routeOf(req)
     if (!route) return sendError(res, 404, `Invalid URL (${req.method} ${req.url})`)
     try {
