@@ -4,7 +4,7 @@ import { matchesGlob, posix } from 'node:path'
 export type Group = { name: string; files: string[] }
 
 /** Files that load the whole machine or measure it. No other test runs at the same time. */
-const ALONE = 'test/{chaos,abuse,fuzz}/{chaos,abuse,fuzz}.test.ts'
+const ALONE = 'test/{chaos/chaos,abuse/abuse,fuzz/fuzz,deploy/rolling}.test.ts'
 
 /** The longest files and folders in the order in which they start: a long one that starts last delays the end of the run. */
 const FIRST = [

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
@@ -30,13 +30,15 @@ export class Nginx implements AsyncDisposable {
   /** Starts it in front of the gateways at these local ports, which are named gateway-1, gateway-2 and so on. */
   static async start(gatewayPorts: readonly number[]): Promise<Nginx> {
     const command = await requireNginx()
-    const dir = await mkdtemp(join(tmpdir(), 'agent-engine-nginx-'))
-    await chmod(dir, 0o755) // nginx gives its workers another user when root starts it.
+    const root = await mkdtemp(join(tmpdir(), 'agent-engine-nginx-'))
+    await chmod(root, 0o755) // nginx gives its workers another user when root starts it.
+    const dir = join(root, 'nginx')
+    await mkdir(dir)
     const port = await freePort()
     await writeFile(join(dir, 'nginx.conf'), localConfig(dir, port))
     await writeFile(join(dir, 'gateways.conf'), localGateways(gatewayPorts))
     const args = ['-c', join(dir, 'nginx.conf'), '-g', 'daemon off;']
-    const child = await spawnChild({ name: 'nginx', command, args, ownDir: dir })
+    const child = await spawnChild({ name: 'nginx', command, args, ownDir: root })
     const nginx = new Nginx({ url: `http://127.0.0.1:${port}`, dir }, command, child)
     await until(() => isListening(nginx.url, child), { what: 'nginx to answer', lastSeen: () => child.output })
     return nginx
@@ -58,7 +60,7 @@ export class Nginx implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#child.stop(STOP_MS)
-    await rm(this.dir, { recursive: true, force: true })
+    await rm(dirname(this.dir), { recursive: true, force: true })
   }
 }
 

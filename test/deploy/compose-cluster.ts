@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Child, type Exit, spawnChild } from '../../scripts/local-services/child.ts'
+import { freePort } from '../../scripts/local-services/free-port.ts'
+import { type MongoSet, startMongoSet } from '../../scripts/local-services/mongo.ts'
+import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
+import { COMPILE_CACHE, NODE_FLAGS } from '../../scripts/node-options.ts'
+import { until } from '../support/until.ts'
+import { productServices, ROOT, readCompose, readEnvExample } from './files.ts'
+import { Nginx } from './nginx.ts'
+
+const READY_MS = 60_000
+const STOP_MS = 20_000
+
+/** A service of compose.yaml as a process on this machine. Its replacements have the same ports. */
+type Place = {
+  name: string
+  role: string
+  program: string
+  env: Record<string, string>
+  opsPort: number
+  child?: Child
+}
+
+type Stores = { redis: RedisServer; mongo: MongoSet; dataDir: string }
+
+/**
+ * The services of compose.yaml as processes on this machine, with the environment of compose.yaml and .env.example. Only addresses,
+ * ports and folders are replaced, and what `settings` says.
+ */
+export class ComposeCluster implements AsyncDisposable {
+  readonly nginx: Nginx
+  /** The exits of the processes that were replaced, by the service's name. */
+  readonly exits: { name: string; exit: Exit }[] = []
+  readonly #places: readonly Place[]
+  readonly #stores: Stores
+
+  private constructor(nginx: Nginx, places: readonly Place[], stores: Stores) {
+    this.nginx = nginx
+    this.#places = places
+    this.#stores = stores
+  }
+
+  static async start(settings: Readonly<Record<string, string>>): Promise<ComposeCluster> {
+    const [redis, mongo] = await Promise.all([startRedis({ args: redisArgs() }), startMongoSet()])
+    const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-compose-'))
+    const stores = { redis, mongo, dataDir }
+    const places = await Promise.all(
+      productServices(readCompose()).map(async ({ name, role, service }): Promise<Place> => {
+        const opsPort = await freePort()
+        const own = { ...readEnvExample(), ...service.environment, ...settings }
+        const env = { ...own, ...addressesOf(stores), PORT: String(await freePort()), OPS_PORT: String(opsPort) }
+        return { name, role, program: service.command[0] ?? '', env, opsPort }
+      }),
+    )
+    const gateways = places.filter(({ role }) => role === 'gateway')
+    const nginx = await Nginx.start(gateways.map(({ env }) => Number(env['PORT'])))
+    const cluster = new ComposeCluster(nginx, places, stores)
+    try {
+      for (const place of places) await launch(place)
+      return cluster
+    } catch (cause) {
+      await cluster[Symbol.asyncDispose]()
+      throw cause
+    }
+  }
+
+  /** The public address, through nginx. */
+  get url(): string {
+    return `${this.nginx.url}/api/v1`
+  }
+
+  get names(): string[] {
+    return this.#places.map(({ name }) => name)
+  }
+
+  /** Ends the process of a service with SIGTERM and starts the next one. Resolves when it is ready, as `compose up --wait` does. */
+  async replace(name: string): Promise<void> {
+    const place = this.#places.find((each) => each.name === name)
+    if (!place?.child) throw new Error(`compose.yaml has no service ${name}`)
+    this.exits.push({ name, exit: await place.child.stop(STOP_MS) })
+    await launch(place)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#places.flatMap(({ child }) => child?.stop(STOP_MS) ?? []))
+    await this.nginx[Symbol.asyncDispose]()
+    await Promise.all([this.#stores.redis.stop(), this.#stores.mongo.stop()])
+    await rm(this.#stores.dataDir, { recursive: true, force: true })
+  }
+}
+
+/** What compose.yaml starts Redis with. */
+const redisArgs = () => readCompose().services['redis']?.command.slice(1) ?? []
+
+const addressesOf = ({ redis, mongo, dataDir }: Stores) => ({
+  HOST: '127.0.0.1',
+  REDIS_URL: redis.url,
+  MONGODB_URL: mongo.url,
+  DATA_DIR: dataDir,
+  WORKSPACE_DIR: join(dataDir, 'workspaces'),
+  PATH: process.env['PATH'] ?? '',
+  NODE_COMPILE_CACHE: COMPILE_CACHE,
+})
+
+/** Starts a process. One that ends before it is ready is started again, as Docker does with `restart: unless-stopped`. */
+async function launch(place: Place): Promise<void> {
+  const { name, program, env, opsPort } = place
+  const spec = { name, command: process.execPath, args: [...NODE_FLAGS, ROOT + program], env }
+  const isReady = async () => {
+    if (!place.child?.isRunning) place.child = await spawnChild(spec)
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
+    await answer?.body?.cancel()
+    return answer?.ok
+  }
+  await until(isReady, {
+    what: `${name} to be ready`,
+    withinMs: READY_MS,
+    everyMs: 25,
+    lastSeen: () => place.child?.output,
+  })
+}

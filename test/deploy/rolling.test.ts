@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { copyFile, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { until } from '../support/until.ts'
+import { ComposeCluster } from './compose-cluster.ts'
+import { FakeDocker } from './docker.ts'
+import { ROOT } from './files.ts'
+import { Load } from './load.ts'
+
+const run = promisify(execFile)
+const WITHIN_MS = 180_000
+const SETTINGS = { DRAIN_SECS: '6', RATE_LIMIT_RPM: '0', ALLOW_PRIVATE_URLS: 'true' }
+const FLOW = {
+  model: 'm-1',
+  system_prompt_template: 'Summarize.',
+  input_schema: { type: 'object', properties: { text: { type: 'string' } } },
+  output_schema: { type: 'object', properties: { summary: { type: 'string' } }, required: ['summary'] },
+}
+
+describe('the services of deploy/compose.yaml under load', () => {
+  let cluster: ComposeCluster
+  let model: ModelServer
+  before(async function () {
+    this.timeout(WITHIN_MS)
+    model = await startModelServer({ record: false })
+    model.otherwise(() => '{"summary":"short"}')
+    cluster = await ComposeCluster.start({ ...SETTINGS, MASTER_KEY: randomBytes(32).toString('base64') })
+  })
+  after(async function () {
+    this.timeout(60_000)
+    await cluster?.[Symbol.asyncDispose]()
+    await model?.close()
+  })
+
+  async function send(method: 'PUT' | 'POST', path: string, body: object): Promise<void> {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(cluster.url + path, { method, headers, body: JSON.stringify(body) })
+    expect(answer.status, await answer.text()).to.equal(200)
+  }
+
+  /** What Docker does for deploy/roll, with the processes of the cluster. */
+  async function docker(args: string[]): Promise<string> {
+    const line = args.join(' ')
+    if (line === 'compose config --services') return `${['nginx', 'redis', 'mongo', ...cluster.names].join('\n')}\n`
+    if (line === 'compose exec -T nginx nginx -c /etc/nginx/deploy/nginx.conf -s reload') {
+      await cluster.nginx.reload()
+      return ''
+    }
+    const [, service] = /^compose up --detach --no-deps --force-recreate --wait (\S+)$/.exec(line) ?? []
+    if (service === undefined) throw new Error(`no such command: docker ${line}`)
+    await cluster.replace(service)
+    return ''
+  }
+
+  it('P8: deploy/roll replaces every process: no request fails, no session is lost, and no frame is cut', async function () {
+    this.timeout(WITHIN_MS)
+    await send('PUT', '/config/instances/main', {
+      type: 'openai-compatible',
+      url: model.url,
+      key: 'sk-test-0123456789',
+    })
+    await send('PUT', '/flows/short', FLOW)
+    await send('POST', '/flows/short/publish', {})
+    const load = new Load(cluster.url)
+    await load.start({ clients: 2, flow: 'short' })
+    const { runs, messages, flows } = load.counts
+    const isBusy = () => load.counts.runs > runs && load.counts.messages > messages && load.counts.flows > flows
+    await until(() => isBusy() || load.failures.length > 0, { what: 'every client to be answered', withinMs: 20_000 })
+
+    await using fake = await FakeDocker.start(docker)
+    const place = dirname(cluster.nginx.dir)
+    await copyFile(join(ROOT, 'deploy/roll'), join(place, 'roll'))
+    const before = await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')
+    const { stdout } = await run(join(place, 'roll'), [], { env: { PATH: `${fake.bin}:${process.env['PATH']}` } })
+    await load.stop()
+
+    expect(stdout.match(/^Replacing \S+/gm)).to.deep.equal(cluster.names.toSorted().map((name) => `Replacing ${name}`))
+    expect(cluster.exits).to.deep.equal(
+      cluster.names.toSorted().map((name) => ({ name, exit: { code: 0, signal: null } })),
+    )
+    expect(await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')).to.equal(before)
+    expect(load.failures).to.deep.equal([])
+    expect(Math.min(...Object.values(load.counts)), JSON.stringify(load.counts)).to.be.above(10)
+  })
+})
