@@ -1,0 +1,268 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { MongoClient } from 'mongodb'
+import { openClusterStore } from '../../services/wiring/store.ts'
+import { loadConfig } from '../../shared/config/config.ts'
+import { createLog } from '../../shared/log.ts'
+import { createKeyring } from '../../shared/secrets/keyring.ts'
+import { seal } from '../../shared/secrets/seal.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { putSecret } from '../../shared/tenant-config/changes.ts'
+import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenant-config/config.ts'
+import { Child } from '../support/child.ts'
+import { useMongo } from '../support/mongo.ts'
+import { useRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const DOCTOR = new URL('../../scripts/doctor/main.ts', import.meta.url).pathname
+const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
+const [key, otherKey] = [randomBytes(32), randomBytes(32)]
+const CANARY = 'sk-canary-doctor-0123456789'
+
+const WITHIN_MS = 50_000
+
+type Ended = { code: number; lines: string[] }
+
+/** Runs the doctor in a shell after `before`, such as a `ulimit`. */
+function doctor(env: Record<string, string>, args = '', before = 'ulimit -S -n $(ulimit -H -n)'): Promise<Ended> {
+  const command = `${before}; exec "${process.execPath}" ${DOCTOR} ${args}`
+  const options = { env: { PATH: process.env['PATH'], ...env }, timeout: WITHIN_MS }
+  return new Promise((resolve) => {
+    execFile('sh', ['-c', command], options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, lines: `${stdout}${stderr}`.trimEnd().split('\n') }),
+    )
+  })
+}
+
+const problems = ({ lines }: Ended) => lines.filter((line) => line.startsWith('PROBLEM'))
+
+describe('npm run doctor', function () {
+  this.timeout(60_000)
+  const redis = useRedis()
+  const mongo = useMongo({ members: 3 })
+  let dir: string
+  let env: Record<string, string>
+  const servers: Server[] = []
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-doctor-'))
+    await redis.connect().config('SET', 'appendonly', 'yes')
+    env = {
+      REDIS_URL: redis.url,
+      MONGODB_URL: mongo.url,
+      MONGODB_DB: mongo.newDatabase(),
+      MASTER_KEY: key.toString('base64'),
+      DATA_DIR: dir,
+      MODEL_PROVIDER: 'demo',
+      HOST: '127.0.0.1',
+    }
+  })
+  afterEach(async () => {
+    for (const server of servers.splice(0)) {
+      server.close()
+      server.closeAllConnections()
+    }
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  /** Creates all collections with their indexes, and a key that is encrypted with `key`. */
+  async function fillStore(): Promise<void> {
+    const store = await openClusterStore(loadConfig(env, 'cluster'), createLog({ level: 'error' }))
+    const acme = 'acme' as TenantId
+    const sealed = seal(CANARY, { tenant: acme, kind: 'secret', name: 'team' }, createKeyring(key))
+    const change = putSecret({ name: 'team', key: 'sk-c…', sealed, updated_at: '2026-11-22T09:00:00.000Z' })
+    await store?.tenantConfigs.update(acme, (doc) => ({ ...change((doc ?? EMPTY_CONFIG) as unknown as TenantConfig) }))
+    await store?.close()
+  }
+
+  async function serve(handle: RequestListener): Promise<string> {
+    const server = createServer(handle).listen(0, '127.0.0.1')
+    servers.push(server)
+    await once(server, 'listening')
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  it('finds nothing wrong with a cluster that is well, prints one line per check, and exits with 0', async () => {
+    await fillStore()
+    const ended = await doctor(env)
+    expect(problems(ended)).to.deep.equal([])
+    expect(ended.code).to.equal(0)
+    const checks = ['redis', 'mongodb', 'clock', 'master key', 'open files', 'folders']
+    expect(ended.lines).to.deep.equal([...checks.map((name) => `ok       ${name}`), 'No fault was found.'])
+  })
+
+  it('a wrong configuration is one line for each problem, and exit code 78', async () => {
+    const ended = await doctor({ ...env, PORT: 'http', AUTH_MODE: 'enforced' })
+    expect(ended.code).to.equal(78)
+    expect(problems(ended)).to.have.length(2)
+    expect((await doctor(env, '--url nowhere')).code).to.equal(2)
+  })
+
+  it('finds faults 1 and 2: a Redis that evicts keys, and one that keeps nothing', async () => {
+    await redis.connect().config('SET', 'maxmemory-policy', 'allkeys-lru', 'appendonly', 'no')
+    const ended = await doctor(env)
+    await redis.connect().config('SET', 'maxmemory-policy', 'noeviction')
+    expect(ended.code).to.equal(1)
+    const [evicts, forgets] = problems(ended)
+    expect(evicts).to.match(/^PROBLEM {2}redis: .*allkeys-lru.* Cure: set maxmemory-policy noeviction\.$/)
+    expect(forgets).to.match(/^PROBLEM {2}redis: .*append-only.* Cure: set appendonly yes/)
+    expect(ended.lines.at(-1)).to.equal('2 faults were found.')
+  })
+
+  it('finds fault 3: a missing index', async () => {
+    await fillStore()
+    const client = new MongoClient(mongo.url)
+    const ledger = client.db(env['MONGODB_DB']).collection('ledger')
+    const [, index] = await ledger.indexes()
+    await ledger.dropIndex(index?.name ?? '')
+    await client.close()
+    const ended = await doctor(env)
+    expect(problems(ended)).to.have.length(1)
+    expect(problems(ended)[0]).to.match(new RegExp(`ledger has no index ${index?.name}.* Cure: restart one gateway`))
+  })
+
+  it('finds fault 4: a member of the replica set that is down', async () => {
+    const primary = await mongo.set.primary()
+    const victim = mongo.set.members.find((member) => member !== primary)
+    await victim?.kill('SIGKILL')
+    try {
+      await waitUntilNoticed()
+      const ended = await doctor(env)
+      expect(problems(ended).join()).to.match(
+        new RegExp(`${victim?.host} of the replica set is .*Cure: start it again`),
+      )
+    } finally {
+      await victim?.restart()
+      await mongo.set.settled()
+    }
+  })
+
+  /** The members send each other heartbeats; the dead one is noticed with the next. */
+  async function waitUntilNoticed(): Promise<void> {
+    const client = new MongoClient(mongo.url)
+    const isNoticed = async () => {
+      const { members } = await client.db('admin').command({ replSetGetStatus: 1 })
+      return (members as { health: number }[]).some(({ health }) => health !== 1)
+    }
+    try {
+      await until(isNoticed, { what: 'the set to notice the dead member', withinMs: 15_000 })
+    } finally {
+      await client.close()
+    }
+  }
+
+  it('finds fault 5: a clock that is wrong', async () => {
+    const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 60000'
+    const ended = await doctor({ ...env, NODE_OPTIONS: `--import "${ahead.replaceAll(' ', '%20')}"` })
+    expect(problems(ended).join()).to.match(/clock: .* (59|60)\.\d s ahead of .* Cure: run a time service/)
+  })
+
+  it('finds fault 6: keys under a master key that is not configured, and prints no key', async () => {
+    await fillStore()
+    const ended = await doctor({ ...env, MASTER_KEY: otherKey.toString('base64') })
+    expect(problems(ended)).to.have.length(1)
+    expect(problems(ended)[0]).to.match(/master key: 1 stored keys .* Cure: add the former key to MASTER_KEY_PREVIOUS/)
+    const rotated = { ...env, MASTER_KEY: otherKey.toString('base64'), MASTER_KEY_PREVIOUS: key.toString('base64') }
+    const half = await doctor(rotated)
+    expect(problems(half)[0]).to.include(
+      '1 stored keys are still under a former master key. Cure: run scripts/rewrap-keys',
+    )
+    for (const { lines } of [ended, half])
+      expect(lines.join()).not.to.include(key.toString('base64')).and.not.include(CANARY)
+  })
+
+  it('finds fault 7: an issuer whose discovery document has another name', async () => {
+    const issuer = await serve((_req, res) =>
+      res.end(JSON.stringify({ issuer: 'https://other.example.com', jwks_uri: 'x' })),
+    )
+    const ended = await doctor({ ...env, OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'agent-engine' })
+    expect(problems(ended)).to.have.length(1)
+    expect(problems(ended)[0]).to.match(/issuer: .*"https:\/\/other\.example\.com".* Cure: set OIDC_ISSUER/)
+  })
+
+  it('finds fault 8: a token for another audience and without a tenant', async () => {
+    const issuer = await serve((req, res) => {
+      const base = `http://${req.headers.host}`
+      res.end(JSON.stringify(req.url === '/jwks' ? { keys: [] } : { issuer: base, jwks_uri: `${base}/jwks` }))
+    })
+    const claims = Buffer.from(JSON.stringify({ iss: issuer, aud: 'another-service' })).toString('base64url')
+    const own = { OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'agent-engine', DOCTOR_TOKEN: `e30.${claims}.x` }
+    const found = problems(await doctor({ ...env, ...own })).filter((line) => line.includes('token: '))
+    expect(found[0]).to.match(/"another-service" and not for OIDC_AUDIENCE. Cure: set OIDC_AUDIENCE/)
+    expect(found[1]).to.match(/claim tenant_id.* Cure: set TENANT_CLAIM/)
+  })
+
+  it('finds faults 9 and 10: a folder that other users can enter, and a low limit of open files', async () => {
+    await chmod(dir, 0o755)
+    const ended = await doctor(env, '', 'ulimit -n 1024')
+    expect(problems(ended).join('\n'))
+      .to.match(/open files: a process may open 1024 files.* Cure: raise the limit/)
+      .and.match(/folders: other users .* \(mode 755\).* Cure: run `chmod 700/)
+    await writeFile(join(dir, 'file'), '')
+    const absent = await doctor({ ...env, WORKSPACE_DIR: join(dir, 'file/workspaces'), DATA_DIR: join(dir, 'data') })
+    expect(problems(absent).join()).to.match(/cannot change files in WORKSPACE_DIR/)
+  })
+
+  describe('with the public URL', () => {
+    const children: Child[] = []
+    afterEach(async () => {
+      for (const child of children.splice(0)) await child.end()
+    })
+
+    async function startProduct(
+      more: Record<string, string>,
+    ): Promise<{ port: number; standalone: Record<string, string> }> {
+      const standalone = { DATA_DIR: dir, PORT: '0', OPS_PORT: '0', MASTER_KEY: key.toString('base64'), ...more }
+      const child = new Child(process.execPath, [STANDALONE], standalone)
+      children.push(child)
+      const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
+      return { port: Number(new URL(url).port), standalone }
+    }
+
+    /** A proxy that names itself, and passes an answer on at once or in one piece at its end. */
+    const proxyTo =
+      (port: number, { holdsBack }: { holdsBack: boolean }): RequestListener =>
+      (req, res) => {
+        const headers = { ...req.headers, 'x-forwarded-for': `${req.headers['x-forwarded-for'] ?? ''}, 127.0.0.1` }
+        const upstream = request({ port, path: req.url, method: req.method, headers }, (answer) => {
+          const head = () => res.writeHead(answer.statusCode ?? 0, { ...answer.headers, server: 'nginx' })
+          if (!holdsBack) return void answer.pipe(head())
+          const chunks: Buffer[] = []
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk)).once('end', () => head().end(Buffer.concat(chunks)))
+        })
+        req.pipe(upstream)
+      }
+
+    it('finds nothing wrong behind one proxy that passes events on and is counted as one hop', async () => {
+      const { port, standalone } = await startProduct({ TRUST_PROXY: '1' })
+      const url = await serve(proxyTo(port, { holdsBack: false }))
+      const ended = await doctor(standalone, `--url ${url}/v1`)
+      expect(ended.lines).to.include.members(['ok       proxies', 'ok       streaming', 'No fault was found.'])
+    })
+
+    it('finds fault 11: more trusted hops than there are, or none behind a proxy', async () => {
+      const many = await startProduct({ TRUST_PROXY: '2' })
+      const first = await doctor(many.standalone, `--url ${await serve(proxyTo(many.port, { holdsBack: false }))}/v1`)
+      expect(problems(first).join()).to.match(/proxies: clients choose .* Cure: set TRUST_PROXY/)
+      const none = await startProduct({ TRUST_PROXY: 'false' })
+      const second = await doctor(none.standalone, `--url ${await serve(proxyTo(none.port, { holdsBack: false }))}/v1`)
+      expect(problems(second).join()).to.match(/proxies: a proxy is in front .* Cure: set TRUST_PROXY/)
+    })
+
+    it('finds fault 12: a proxy that holds event streams back', async () => {
+      const { port, standalone } = await startProduct({ TRUST_PROXY: '1' })
+      const ended = await doctor(standalone, `--url ${await serve(proxyTo(port, { holdsBack: true }))}/v1`)
+      expect(ended.code).to.equal(1)
+      expect(problems(ended).join()).to.match(
+        /streaming: a proxy holds .* after \d\.\d s.* Cure: .*proxy_buffering off/,
+      )
+    })
+  })
+})
