@@ -1,6 +1,6 @@
+import { ensureProgram } from './local-services/debian-programs.ts'
 import { ensureKubectl } from './local-services/kubectl.ts'
 import { ensureMongod } from './local-services/mongo-server.ts'
-import { ensureNginx } from './local-services/nginx-server.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
 
 // For the shell scripts: `node scripts/local-services.ts ensure redis` installs the named services where they are missing. It
@@ -8,7 +8,8 @@ import { ensureRedisServer } from './local-services/redis-server.ts'
 const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> = {
   redis: ensureRedisServer,
   mongo: ensureMongod,
-  nginx: ensureNginx,
+  nginx: (say) => ensureProgram('nginx', say),
+  curl: (say) => ensureProgram('curl', say),
   kubectl: ensureKubectl,
 }
 const NAMES = Object.keys(ENSURE)

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import { requireProgram } from '../../scripts/local-services/debian-programs.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
-import { requireNginx } from '../../scripts/local-services/nginx-server.ts'
 import { until } from '../support/until.ts'
 import { readDeploy } from './files.ts'
 
@@ -29,7 +29,7 @@ export class Nginx implements AsyncDisposable {
 
   /** Starts it in front of the gateways at these local ports, which are named gateway-1, gateway-2 and so on. */
   static async start(gatewayPorts: readonly number[]): Promise<Nginx> {
-    const command = await requireNginx()
+    const command = await requireProgram('nginx')
     const root = await mkdtemp(join(tmpdir(), 'agent-engine-nginx-'))
     await chmod(root, 0o755) // nginx gives its workers another user when root starts it.
     const dir = join(root, 'nginx')

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { StandIns } from '../support/stand-ins.ts'
 import { until } from '../support/until.ts'
 import { ComposeCluster } from './compose-cluster.ts'
-import { FakeDocker } from './docker.ts'
 import { ROOT } from './files.ts'
 import { Load } from './load.ts'
 
@@ -71,7 +71,7 @@ describe('the services of deploy/compose.yaml under load', () => {
     const isBusy = () => load.counts.runs > runs && load.counts.messages > messages && load.counts.flows > flows
     await until(() => isBusy() || load.failures.length > 0, { what: 'every client to be answered', withinMs: 20_000 })
 
-    await using fake = await FakeDocker.start(docker)
+    await using fake = await StandIns.start({ docker })
     const place = dirname(cluster.nginx.dir)
     await copyFile(join(ROOT, 'deploy/roll'), join(place, 'roll'))
     const before = await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')

@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import { readDocument } from '../../shared/api/document.ts'
+import { operationsOf } from '../api/operations.ts'
+import { type Commands, commandsOf, isAsShown } from './blocks.ts'
+import type { Shell } from './shell.ts'
+import { Stage } from './stage.ts'
+
+const FILE = new URL('../../shared/api/guide.md', import.meta.url)
+const guide = await readFile(FILE, 'utf8')
+const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+
+describe('shared/api/guide.md', function () {
+  this.timeout(30_000)
+  let stage: Stage
+  let shell: Shell
+  before(async () => {
+    stage = await Stage.open()
+    shell = await stage.shell()
+  })
+  after(async () => {
+    await shell?.close()
+    await stage?.close()
+  })
+
+  for (const { line, text, output } of commandsOf(guide))
+    it(`the commands in line ${line} are answered as the guide shows`, async () => {
+      const printed = await shell.run(stage.localized(text))
+      if (output !== undefined) expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
+    })
+
+  it('calls every operation of the API description', () => {
+    const called = commandsOf(guide).flatMap(requestsOf)
+    const missing = operationsOf(document).filter(({ method, path }) => {
+      const pattern = new RegExp(`^${method} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+      return !called.some((each) => pattern.test(each))
+    })
+    expect(missing.map(({ method, path }) => `${method} ${path}`)).to.deep.equal([])
+  })
+})
+
+/** The requests of a block, as `GET /path`. */
+function requestsOf({ text }: Commands): string[] {
+  return text
+    .replaceAll(/\\\n/g, '')
+    .split(/(?=curl )/)
+    .flatMap((command) => {
+      const path = /http:\/\/127\.0\.0\.1:8080\/v1([^\s'?|)]*)/.exec(command)?.[1]
+      if (path === undefined) return []
+      const method = / -X (\w+)/.exec(command)?.[1] ?? (/ -[dF] /.test(command) ? 'POST' : 'GET')
+      return [`${method} ${path}`]
+    })
+}
