@@ -10,7 +10,13 @@ const COPY = 'shared/api/decisions.md'
 const SPECIFICATION = '../shared/spec/decisions.md'
 
 /** Text files that the TypeScript project does not include. */
-const DOCUMENTS = ['*.md', '{deploy,services,shared,scripts,test}/**/*.md', 'scripts/*', 'scripts/**/*.sh', 'services/**/*.js']
+const DOCUMENTS = [
+  '*.md',
+  '{deploy,services,shared,scripts,test}/**/*.md',
+  'scripts/*',
+  'scripts/**/*.sh',
+  'services/**/*.js',
+]
 
 /** A decision (`D4.2`), a section of them (`D4`) or a range. */
 const DECISION = /\bD(\d+)(?:\.(\d+)(?:[-–](?:D(\d+)\.)?(\d+))?)?\b/g
