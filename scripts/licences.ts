@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+// Lists the licences of the packages that the product runs with, from package-lock.json. The exit code is 1 when one of them is not in
+// `ACCEPTED`. Argument: the folder of the lock file, by default the project's.
+
+/** Licences that allow use in a service without publishing its source. */
+const ACCEPTED = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'Unlicense',
+])
+
+/** Packages whose package.json does not name the licence in the usual field; it was read in their files. */
+const READ: Readonly<Record<string, string>> = {
+  'busboy@1.6.0': 'MIT',
+  'limiter@1.1.5': 'MIT',
+  'streamsearch@1.1.0': 'MIT',
+}
+
+type Package = { version: string; license?: string; dev?: boolean; devOptional?: boolean }
+
+const root = process.argv[2] ?? resolve(import.meta.dirname, '..')
+const { packages } = JSON.parse(readFileSync(resolve(root, 'package-lock.json'), 'utf8')) as {
+  packages: Record<string, Package>
+}
+const shipped = Object.entries(packages)
+  .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
+  .map(([path, { version, license }]) => {
+    const name = `${path.split('node_modules/').at(-1)}@${version}`
+    return { name, licence: license ?? READ[name] ?? 'none' }
+  })
+const refused = shipped.filter(({ licence }) => !isAccepted(licence))
+
+for (const [licence, found] of [...Map.groupBy(shipped, (each) => each.licence)].toSorted())
+  console.log(`${licence}: ${found.map(({ name }) => name).join(', ')}`)
+for (const { name, licence } of refused)
+  console.error(`${name} has the licence ${licence}: look at it, and replace it or accept it`)
+process.exitCode = refused.length > 0 ? 1 : 0
+
+/** `MIT OR GPL-2.0` leaves the choice; `MIT AND BSD-3-Clause` does not. */
+function isAccepted(licence: string): boolean {
+  const choices = licence.replaceAll(/[()]/g, '').split(' OR ')
+  return choices.some((choice) => choice.split(' AND ').every((each) => ACCEPTED.has(each)))
+}
