@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
 import type { Bodies } from '../../shared/api/bodies.ts'
 import { AppError, invalidRequest, tooMany } from '../../shared/errors.ts'
+import { TenantShares } from '../../shared/limits/tenant-shares.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import { TenantShares } from '../../shared/tenant-shares.ts'
 import { tenantOf } from './middleware/auth.ts'
 import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 

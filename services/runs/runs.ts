@@ -2,8 +2,8 @@ import { Journal, type JournalBudget, type JournalLimits } from '../../shared/br
 import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
 import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
+import { TenantShares } from '../../shared/limits/tenant-shares.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import { TenantShares } from '../../shared/tenant-shares.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 

@@ -1,4 +1,4 @@
-import type { TenantId } from './tenant.ts'
+import type { TenantId } from '../tenant.ts'
 
 export type ShareLimits = {
   /** For all tenants together. */
