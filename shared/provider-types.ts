@@ -51,6 +51,7 @@ const TYPES = {
   },
   // No usual key variable: a key is sent to the provider it belongs to and to no other address.
   'openai-compatible': { dialect: 'openai-chat', keyVariables: [], isKeyRequired: false, isLocal: false },
+  // Answers come in Ollama's own format, unless MODEL_BASE_URL names `/v1`; the list of models is below `/v1`.
   ollama: {
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:11434/v1',

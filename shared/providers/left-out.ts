@@ -4,9 +4,9 @@ import type { Failure } from './port.ts'
 const NAMES = {
   max_tokens: /max_tokens/i,
   max_completion_tokens: /max_completion_tokens/i,
-  max_output_tokens: /max_?(?:output_?)?tokens/i,
+  max_output_tokens: /max_?(?:output_?)?tokens|num_predict/i,
   temperature: /temperature/i,
-  reasoning_effort: /reasoning|thinking|effort/i,
+  reasoning_effort: /reasoning|think|effort/i,
   parallel_tool_calls: /parallel_?tool/i,
   options: /\boptions\b|num_ctx/i,
   prompt_cache_key: /prompt_cache_key/i,

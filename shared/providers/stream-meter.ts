@@ -1,6 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 
-export type ByteLimits = { maxTurnBytes: number; maxEventBytes: number }
+export type ByteLimits = {
+  maxTurnBytes: number
+  maxEventBytes: number
+  /** Each line is an event of its own. Default: an event ends at an empty line. */
+  eventEnd?: 'line'
+}
 
 const LF = 10
 
@@ -39,7 +44,7 @@ export class StreamMeter {
       const lineBytes = this.#textLineBytes + end - start
       this.#eventBytes += lineBytes
       if (this.#eventBytes > this.#limits.maxEventBytes) return false
-      if (lineBytes <= 1) this.#eventBytes = 0
+      if (lineBytes <= 1 || this.#limits.eventEnd === 'line') this.#eventBytes = 0
       this.#textLineBytes = 0
       start = end + 1
     }

@@ -7,7 +7,7 @@ import { connect, type Dialect } from '../providers/ai-sdk/setup.ts'
 import { type Answer, type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { inputOf, resourcesOf } from './context/setup.ts'
 
-const FORMATS = ['openai-compatible', 'openai', 'anthropic', 'google', 'ollama'] as const satisfies Dialect[]
+const FORMATS = ['openai-compatible', 'openai', 'anthropic', 'google', 'ollama natively'] as const satisfies Dialect[]
 
 const TURNS = 30
 /** The turn from which on the first provider is out of credit. */

@@ -33,8 +33,9 @@ describe('the files of a tool result', () => {
     it(`reach a model over ${dialect} with their types`, async () => {
       expect(textOf(await ask(await connect(dialect), request({ messages: MESSAGES })))).to.equal('ok')
       const sent = JSON.stringify(server.requests[0]?.body)
-      expect(sent).to.include('two files').and.include(PNG.base64).and.include(PDF.base64)
-      expect(sent).to.include('image/png').and.include('application/pdf')
+      expect(sent).to.include('two files').and.include(PNG.base64)
+      if (dialect === 'ollama natively') return // It takes images without a type, and no PDFs.
+      expect(sent).to.include(PDF.base64).and.include('image/png').and.include('application/pdf')
     })
 
     it(`are left out for a model over ${dialect} that does not take them, with one log line`, async () => {

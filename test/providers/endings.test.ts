@@ -3,12 +3,13 @@ import type { ModelPart } from '../../shared/providers/port.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, partsOf } from './ai-sdk/setup.ts'
 
-const CHAT: Dialect[] = ['openai-compatible', 'ollama', 'openai behind a gateway']
+const CHAT: Dialect[] = ['openai-compatible', 'ollama', 'ollama natively', 'openai behind a gateway']
 
 /** Reasons that servers send when they broke an answer off. The last one is no server's. */
 const BROKEN: Record<Dialect, string[]> = {
   'openai-compatible': ['error', 'insufficient_system_resource', 'abort', 'network_error', 'unheard_of'],
   ollama: ['load', 'unheard_of'],
+  'ollama natively': ['load', 'unload', 'unheard_of'],
   'openai behind a gateway': ['error', 'unheard_of'],
   openai: ['unheard_of'],
   anthropic: ['compaction', 'unheard_of'],

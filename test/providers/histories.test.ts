@@ -27,6 +27,7 @@ const HISTORY: Message[] = [
 const MODELS: Record<Dialect, string[]> = {
   'openai-compatible': ['test-model', 'mistral-large-latest', 'google/gemma-3-27b-it'],
   ollama: ['test-model', 'mistral-nemo'],
+  'ollama natively': ['test-model', 'mistral-nemo'],
   'openai behind a gateway': ['gpt-4o'],
   openai: ['gpt-4o'],
   anthropic: ['claude-x'],

@@ -15,6 +15,7 @@ const OPTIONS: [options: ModelOptions, names: Names][] = [
     {
       'openai-compatible': 'max_tokens',
       ollama: 'max_tokens',
+      'ollama natively': 'num_predict',
       'openai behind a gateway': 'max_completion_tokens',
       openai: 'max_output_tokens',
       anthropic: undefined, // Required by the format.
@@ -26,6 +27,7 @@ const OPTIONS: [options: ModelOptions, names: Names][] = [
     {
       'openai-compatible': 'temperature',
       ollama: 'temperature',
+      'ollama natively': 'temperature',
       'openai behind a gateway': 'temperature',
       openai: 'temperature',
       anthropic: 'temperature',
@@ -37,6 +39,7 @@ const OPTIONS: [options: ModelOptions, names: Names][] = [
     {
       'openai-compatible': 'reasoning_effort',
       ollama: 'reasoning_effort',
+      'ollama natively': 'think',
       'openai behind a gateway': 'reasoning_effort',
       openai: 'reasoning',
       anthropic: 'thinking',
@@ -48,6 +51,7 @@ const OPTIONS: [options: ModelOptions, names: Names][] = [
     {
       'openai-compatible': 'parallel_tool_calls',
       ollama: 'parallel_tool_calls',
+      'ollama natively': undefined,
       'openai behind a gateway': 'parallel_tool_calls',
       openai: 'parallel_tool_calls',
       anthropic: 'disable_parallel_tool_use',

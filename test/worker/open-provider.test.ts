@@ -37,6 +37,9 @@ function answering(...answers: object[][]): Send {
   }
 }
 
+/** A server of the chat format. */
+const CHAT = { type: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1' } as const
+
 const delta = (fields: object) => ({ choices: [{ index: 0, delta: fields }] })
 
 describe('the opening of providers', () => {
@@ -73,8 +76,10 @@ describe('the opening of providers', () => {
       { type: 'google' },
       'https://generativelanguage.googleapis.com/v1beta/models/test-model:streamGenerateContent?alt=sse',
     ],
-    [{ type: 'ollama' }, 'http://127.0.0.1:11434/v1/chat/completions'],
-    [{ type: 'ollama', baseUrl: 'http://gpu:11434' }, 'http://gpu:11434/v1/chat/completions'],
+    [{ type: 'ollama' }, 'http://127.0.0.1:11434/api/chat'],
+    [{ type: 'ollama', baseUrl: 'http://gpu:11434' }, 'http://gpu:11434/api/chat'],
+    [{ type: 'ollama', baseUrl: 'http://gpu:11434/api/' }, 'http://gpu:11434/api/chat'],
+    [{ type: 'ollama', baseUrl: 'http://gpu:11434/v1' }, 'http://gpu:11434/v1/chat/completions'],
     [{ type: 'ollama', baseUrl: 'http://gpu:11434/v2/' }, 'http://gpu:11434/v2/chat/completions'],
     [{ type: 'openai-compatible', baseUrl: 'http://gpu:8000' }, 'http://gpu:8000/chat/completions'],
   ]
@@ -86,10 +91,10 @@ describe('the opening of providers', () => {
 
   it('the given limits reach the adapter, and the others keep their defaults', async () => {
     const chunks = [delta({ content: 'x'.repeat(200) }), delta({ content: 'y' })]
-    const limited = await openProvider({ type: 'ollama', send: answering(chunks), limits: { maxEventBytes: 100 } })
+    const limited = await openProvider({ ...CHAT, send: answering(chunks), limits: { maxEventBytes: 100 } })
     const failure = await failureOf(limited)
     expect(failure).to.include({ reason: 'event_bytes', message: 'ollama sent more than 100 bytes in one event' })
-    const large = await openProvider({ type: 'ollama', send: answering([delta({ content: 'x'.repeat(2_000_000) })]) })
+    const large = await openProvider({ ...CHAT, send: answering([delta({ content: 'x'.repeat(2_000_000) })]) })
     expect((await failureOf(large)).message).to.include(`more than ${MODEL_LIMITS.maxEventBytes} bytes in one event`)
     const fetch = () => Promise.resolve(new Response('data: {"candidates":[]}\n\n'))
     const google = await openProvider({ type: 'google', apiKey: 'k', fetch, limits: { maxTurnBytes: 10 } })
@@ -100,7 +105,7 @@ describe('the opening of providers', () => {
     const own = [delta({ reasoning_content: 'a' }), delta({ content: 'b' })]
     const other = [delta({ reasoning: 'a' }), delta({ content: 'b' })]
     const metasOf = async (send: Send) => {
-      const provider = await openProvider({ type: 'ollama', send })
+      const provider = await openProvider({ ...CHAT, send })
       const parts = [...(await ask(provider)), ...(await ask(provider)), ...(await ask(provider))]
       return partsOf(parts, 'thinking_end').map(({ meta }) => meta)
     }

@@ -11,7 +11,8 @@ import {
 import type { Failure, ModelPart } from '../port.ts'
 import { type Choice, type Chunk, contentPieces, type Delta, isOptionalText, isPresent, parseChunk } from './chunk.ts'
 import { NAMESPACE } from './conversation.ts'
-import { EventParser } from './event-parser.ts'
+import { EventParser, LineParser, type StreamParser } from './event-parser.ts'
+import { ollamaChunk } from './ollama.ts'
 import { ReasoningDetails } from './reasoning.ts'
 import type { ServerQuirks } from './request.ts'
 import { TextTemplate } from './template.ts'
@@ -23,6 +24,8 @@ export type AnswerSource = {
   call: FailedCall
   quirks: ServerQuirks
   stopSequences: readonly string[]
+  /** `lines`: Ollama's own format, a JSON object on each line. */
+  framing: 'events' | 'lines'
 }
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
@@ -32,7 +35,7 @@ export class ChatAnswer {
   /** The last part has been returned, or the call was left. */
   isOver = false
   readonly #source: AnswerSource
-  readonly #events = new EventParser((data) => this.#readEvent(data))
+  readonly #stream: StreamParser
   readonly #template = new TextTemplate()
   readonly #tags = new ThinkTags()
   readonly #calls: ToolCalls
@@ -50,15 +53,19 @@ export class ChatAnswer {
   constructor(source: AnswerSource) {
     this.#source = source
     this.#calls = new ToolCalls(source.quirks.origin)
+    this.#stream =
+      source.framing === 'lines'
+        ? new LineParser((line) => this.#readLine(line))
+        : new EventParser((data) => this.#readEvent(data))
   }
 
   /** Returns the parts that a piece of the stream contains. */
   read(bytes: Uint8Array): readonly ModelPart[] {
     this.#parts = []
-    if (!this.#hasBytes && isDocument(bytes)) this.#document = []
+    if (!this.#hasBytes && this.#source.framing === 'events' && isDocument(bytes)) this.#document = []
     this.#hasBytes = true
     if (this.#document) this.#document.push(bytes)
-    else this.#events.push(bytes)
+    else this.#stream.push(bytes)
     return this.#parts
   }
 
@@ -66,7 +73,7 @@ export class ChatAnswer {
   end(): readonly ModelPart[] {
     this.#parts = []
     if (this.#document) this.#readDocument(Buffer.concat(this.#document).toString())
-    else this.#events.end()
+    else this.#stream.end()
     if (!this.isOver) this.#end()
     return this.#parts
   }
@@ -83,6 +90,14 @@ export class ChatAnswer {
     if (text !== undefined) this.#addText(text)
     else if (data === '[DONE]') this.#done()
     else this.#readChunk(data)
+  }
+
+  #readLine(json: string): void {
+    if (this.isOver) return
+    const line = ollamaChunk(json)
+    if (line && isPresent(line.chunk.error)) return this.#failWith(line.chunk)
+    if (!line || !this.#applyChunk(line.chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
+    if (line.isLast) this.#end()
   }
 
   #readChunk(data: string): void {

@@ -1,10 +1,11 @@
 import type { ModelOptions } from '../../model-options.ts'
-import type { ProviderType } from '../../provider-types.ts'
+import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { LeftOut } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { HttpsProxy, ModelProvider } from '../port.ts'
 import type { Endpoint } from './exchange.ts'
+import { createOllamaBody } from './ollama.ts'
 import { createOllamaWindows } from './ollama-window.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend, type Send } from './transport.ts'
@@ -31,31 +32,41 @@ export type ChatSettings = {
  */
 export function createChatProvider(settings: ChatSettings): ModelProvider {
   const { type, baseUrl, apiKey = '', limits, options, leftOut, instance, send, proxy } = settings
-  const url = chatUrl(type, baseUrl)
+  const isOllama = type === 'ollama'
+  const isOwnFormat = isOllama && isOllamaRoot(baseUrl)
+  const url = isOwnFormat ? `${ollamaRoot(baseUrl)}/api/chat` : chatUrl(type, baseUrl)
   const endpoint: Endpoint = {
     url,
     headers: { ...headersFor(apiKey), ...options.headers },
-    limits,
+    limits: isOwnFormat ? { ...limits, eventEnd: 'line' } : limits,
     send: send ?? createHttpSend({ connectMs: limits.connectMs, proxy }),
   }
   const quirks: ServerQuirks = { origin: new URL(url).host, sendsReasoning: false, namesStops: false }
-  const toBody = createChatBody({ type, options, quirks, leftOut })
+  const windows = createOllamaWindows({ chatUrl: url, headers: endpoint.headers, send: endpoint.send })
+  const toBody = isOwnFormat
+    ? createOllamaBody({ options, leftOut, origin: quirks.origin, windowOf: windows.lastOf })
+    : createChatBody({ type, options, quirks, leftOut })
+  const framing = isOwnFormat ? 'lines' : 'events'
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
     contextWindow: options.context_window,
-    ...(type === 'ollama' && {
-      askWindow: createOllamaWindows({ chatUrl: url, headers: endpoint.headers, send: endpoint.send }),
-    }),
+    ...(isOllama && { askWindow: windows.ask }),
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey, instance }
       return {
         [Symbol.asyncIterator]: () =>
-          new ChatTurn({ endpoint, quirks, leftOut, toBody, call, request, signal, configFailure }),
+          new ChatTurn({ endpoint, quirks, leftOut, toBody, framing, call, request, signal, configFailure }),
       }
     },
   }
 }
+
+/** An address that names the server only, or its own API, is called in Ollama's format; `/v1` selects the chat format. */
+const isOllamaRoot = (baseUrl: string | undefined): boolean =>
+  baseUrl === undefined || /^\/(?:api\/?)?$/.test(new URL(baseUrl).pathname)
+
+const ollamaRoot = (baseUrl = PROVIDER_TYPES.ollama.baseUrl ?? ''): string => new URL(baseUrl).origin
 
 const headersFor = (apiKey: string): Record<string, string> => ({
   'content-type': 'application/json',

@@ -4,8 +4,38 @@ const LF = 10
 const CR = 13
 const SPACE = 32
 
+/** Bytes that arrive in chunks of any size, of which each whole unit is reported. */
+export interface StreamParser {
+  push(chunk: Uint8Array): void
+  /** Reports what is left. */
+  end(): void
+}
+
+/** Reports each line that is not blank. */
+export class LineParser implements StreamParser {
+  readonly #onLine: (line: string) => void
+  readonly #decoder = new StringDecoder('utf8')
+  #rest = ''
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine
+  }
+
+  push(chunk: Uint8Array): void {
+    const lines = (this.#rest + this.#decoder.write(chunk)).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) if (line.trim() !== '') this.#onLine(line)
+  }
+
+  end(): void {
+    const rest = this.#rest + this.#decoder.end()
+    this.#rest = ''
+    if (rest.trim() !== '') this.#onLine(rest)
+  }
+}
+
 /** Parses the bytes of an event stream, in chunks of any size, and reports the data of each event. Other fields are ignored. */
-export class EventParser {
+export class EventParser implements StreamParser {
   readonly #onData: (data: string) => void
   readonly #decoder = new StringDecoder('utf8')
   /** The text after the last line feed. */

@@ -7,23 +7,29 @@ type Server = { chatUrl: string; headers: Record<string, string>; send: Send }
 const KEEP_MS = 60_000
 /** A server that takes longer is not waited for. */
 const TIMEOUT_MS = 2_000
+const MAX_MODELS = 64
 const MAX_BYTES = 1024 * 1024
 
-/** Asks an Ollama server for the window of a model, in tokens; `undefined` when it does not tell. Never rejects. */
+/** Asks an Ollama server for the windows of its models, in tokens; `undefined` for one that it does not tell. Never rejects. */
 export function createOllamaWindows({ chatUrl, headers, send }: Server) {
-  const root = chatUrl.replace(/(?:\/v1)?\/chat\/completions.*$/, '')
+  const root = chatUrl.replace(/\/(?:api\/chat|(?:v1\/)?chat\/completions).*$/, '')
   const known = new Map<string, { tokens: number | undefined; until: number }>()
-  const ask = async (path: string, request: Pick<SendRequest, 'method' | 'body' | 'signal'>) => {
-    const { status, body } = await send(`${root}${path}`, { ...request, headers })
+  const request: Ask = async (path, fields) => {
+    const { status, body } = await send(`${root}${path}`, { ...fields, headers })
     return status === 200 ? parseJson(await readText(body)) : undefined
   }
-  return async (model: string, caller: AbortSignal): Promise<number | undefined> => {
-    const last = known.get(model)
-    if (last && performance.now() < last.until) return last.tokens
-    const signal = AbortSignal.any([caller, AbortSignal.timeout(TIMEOUT_MS)])
-    const tokens = await askBoth(model, signal, ask).catch(() => undefined)
-    known.set(model, { tokens, until: performance.now() + KEEP_MS })
-    return tokens
+  return {
+    /** The window that was told last. */
+    lastOf: (model: string): number | undefined => known.get(model)?.tokens,
+    async ask(model: string, caller: AbortSignal): Promise<number | undefined> {
+      const last = known.get(model)
+      if (last && performance.now() < last.until) return last.tokens
+      const signal = AbortSignal.any([caller, AbortSignal.timeout(TIMEOUT_MS)])
+      const tokens = await askBoth(model, signal, request).catch(() => undefined)
+      if (known.size >= MAX_MODELS) known.clear()
+      known.set(model, { tokens, until: performance.now() + KEEP_MS })
+      return tokens
+    },
   }
 }
 

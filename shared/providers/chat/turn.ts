@@ -1,7 +1,7 @@
 import type { FailedCall } from '../failures/failures.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
-import { ChatAnswer } from './answer.ts'
+import { type AnswerSource, ChatAnswer } from './answer.ts'
 import { ChatExchange, type Endpoint } from './exchange.ts'
 import type { ChatBody, ServerQuirks } from './request.ts'
 
@@ -10,6 +10,7 @@ export type TurnInput = {
   quirks: ServerQuirks
   leftOut: LeftOut
   toBody: ChatBody
+  framing: AnswerSource['framing']
   call: FailedCall
   request: ModelRequest
   signal: AbortSignal
@@ -36,8 +37,8 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
 
   constructor(input: TurnInput) {
     this.#input = input
-    const { call, quirks, request } = input
-    this.#answer = new ChatAnswer({ call, quirks, stopSequences: request.stopSequences })
+    const { call, quirks, framing, request } = input
+    this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences: request.stopSequences })
   }
 
   next(): Promise<Result> {

@@ -88,6 +88,7 @@ for (const dialect of DIALECTS) {
 
     for (const [what, answer, expected] of BREAKS) {
       it(`${what} after text ends the turn with ${expected.code ?? expected.reason}`, async () => {
+        if (dialect === 'ollama natively' && expected.code === 'content_filtered') return // It has no filter.
         server.answer(answer)
         const parts = await ask(provider)
         expect(textOf(parts)).to.equal('so far')

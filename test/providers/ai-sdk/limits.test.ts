@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
 /** The parts of an answer whose body arrives in these chunks. */
 async function askOf(chunks: Buffer[]) {
   const send = () => Promise.resolve({ status: 200, headers: {}, body: ReadableStream.from(chunks) })
-  return ask(await openProvider({ type: 'ollama', send }))
+  return ask(await openProvider({ type: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1', send }))
 }
 
 describe('the limits of a call', () => {

@@ -130,10 +130,10 @@ describe('the request to a provider', () => {
     }
   })
 
-  it("goes to /v1 when Ollama's base URL names a host only", async () => {
+  it("is in Ollama's own format when its base URL names a host only, and carries no key", async () => {
     const provider = await openProvider({ type: 'ollama', baseUrl: new URL(server.url).origin })
     expect(textOf(await ask(provider))).to.equal('ok')
-    expect(server.requests[0]).to.include({ path: '/v1/chat/completions' })
+    expect(server.requests[0]).to.include({ path: '/api/chat' })
     expect(server.requests[0]?.headers).not.to.have.property('authorization')
   })
 

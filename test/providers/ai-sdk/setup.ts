@@ -8,6 +8,7 @@ import type { ModelServer } from '../../support/model-server/model-server.ts'
 export const DIALECTS = [
   'openai-compatible',
   'ollama',
+  'ollama natively',
   'openai behind a gateway',
   'openai',
   'anthropic',
@@ -23,6 +24,7 @@ const redirected =
 
 export function settingsFor(dialect: Dialect, server: ModelServer): ProviderSettings {
   if (dialect === 'openai') return { type: 'openai', fetch: redirected(server) }
+  if (dialect === 'ollama natively') return { type: 'ollama', baseUrl: new URL(server.url).origin }
   if (dialect === 'google') return { type: 'google', baseUrl: server.googleUrl }
   if (dialect === 'openai behind a gateway') return { type: 'openai', baseUrl: server.url }
   return { type: dialect, baseUrl: server.url }

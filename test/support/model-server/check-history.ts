@@ -21,6 +21,10 @@ const MESSAGES: Record<Format, Messages> = {
     orphan: (id, message) =>
       `messages.${message}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
   },
+  ollama: {
+    unanswered: (ids) => `tool calls without results: ${ids.join(', ')}`,
+    orphan: (id) => `a tool result without its call: ${id}`,
+  },
   google: {
     unanswered: () =>
       'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',

@@ -11,6 +11,7 @@ export function checkRequest(format: Format, body: Json, model: string): Failure
 
 const PROBLEMS: Partial<Record<Format, (body: Json, model: string) => string | undefined>> = {
   'openai-chat': (body, model) => idsProblem(chatCalls(body), idPatternOf(model)) ?? rolesProblem(body, model),
+  ollama: (body) => ollamaProblem(body),
   'openai-responses': (body) => idsProblem(responseCalls(body), /^.{1,64}$/),
   anthropic: (body) => idsProblem(anthropicCalls(body), /^[a-zA-Z0-9_-]+$/) ?? blankProblem(body),
 }
@@ -35,6 +36,20 @@ function toolsProblem(format: Format, body: Json): string | undefined {
 const isPlainObject = (schema: Json): boolean =>
   String(schema['type']).toLowerCase() === 'object' &&
   !['oneOf', 'anyOf', 'allOf', 'enum', 'not', '$ref'].some((keyword) => keyword in schema)
+
+/** Ollama's server is strict about types: the arguments of a call are an object, and content is text. */
+function ollamaProblem(body: Json): string | undefined {
+  for (const { content, tool_calls, role, tool_name } of objects(body['messages'])) {
+    if (typeof content !== 'string')
+      return 'json: cannot unmarshal array into Go struct field ChatRequest.messages.content of type string'
+    const inputs = objects(tool_calls).map((call) => objects([call['function']])[0]?.['arguments'])
+    if (inputs.some((input) => typeof input !== 'object')) {
+      return 'json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments'
+    }
+    if (role === 'tool' && typeof tool_name !== 'string') return 'a tool message needs tool_name'
+  }
+  return undefined
+}
 
 function idsProblem(calls: Call[], pattern: RegExp): string | undefined {
   const ids = calls.map(({ id }) => id)

@@ -38,12 +38,18 @@ const READERS: Record<Format, [list: string, read: (entry: Json) => Part[]]> = {
   'openai-chat': ['messages', readChat],
   'openai-responses': ['input', readItem],
   anthropic: ['messages', readAnthropic],
+  ollama: ['messages', readOllama],
   google: ['contents', readGoogle],
 }
 
 function readChat(entry: Json): Part[] {
   if (entry['role'] === 'tool') return [part('result', entry['content'], entry['tool_call_id'])]
   return [...spoken(entry), ...objects(entry['tool_calls']).map((call) => part('call', '', call['id']))]
+}
+
+/** Results may name their call or only its tool. */
+function readOllama(entry: Json): Part[] {
+  return readChat({ ...entry, tool_call_id: entry['tool_call_id'] ?? entry['tool_name'] })
 }
 
 function readItem(entry: Json): Part[] {

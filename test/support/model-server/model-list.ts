@@ -14,6 +14,7 @@ const openai = (ids: string[]) => ({
 const LISTS: Record<Format, (ids: string[]) => unknown> = {
   'openai-chat': openai,
   'openai-responses': openai,
+  ollama: openai,
   anthropic: (ids) => ({
     data: ids.map((id) => ({ type: 'model', id, display_name: id, created_at: '2026-02-19T00:00:00Z' })),
     has_more: false,

@@ -1,24 +1,63 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import type { ToolCall } from './acts.ts'
+import type { Block, Call, Encoder, Ending, Wire } from './wire.ts'
+import { inputOf } from './wire.ts'
 
-/** What an Ollama server says of its models beside their answers: the windows of loaded ones, and the settings of installed ones. */
-export type OllamaFacts = { loaded: Record<string, number>; numCtx: Record<string, number> }
-
-/** Answers `GET /api/ps` and `POST /api/show`; returns false for every other request. */
-export async function answerOllama(req: IncomingMessage, res: ServerResponse, facts: OllamaFacts): Promise<boolean> {
-  if (req.method === 'GET' && req.url === '/api/ps') {
-    const models = Object.entries(facts.loaded).map(([name, context_length]) => ({ name, model: name, context_length }))
-    return send(res, 200, { models })
-  }
-  if (req.method !== 'POST' || req.url !== '/api/show') return false
-  const { model } = JSON.parse(await text(req)) as { model: string }
-  const numCtx = facts.numCtx[model]
-  if (numCtx === undefined) return send(res, 404, { error: `model '${model}' not found` })
-  const model_info = { 'general.architecture': 'llama', 'llama.context_length': 131_072 }
-  return send(res, 200, { parameters: `num_ctx                        ${numCtx}\nstop "<|end|>"`, model_info })
+/** Ollama's own chat API: a JSON object on each line. */
+export const ollama: Wire = {
+  format: 'ollama',
+  requestIdHeader: 'x-request-id',
+  stream,
+  whole: (call, blocks, ending) => ({ ...lineOf(call, wholeMessage(blocks)), ...endOf(ending) }),
+  errorBody: ({ status, message }) => ({ error: message ?? `the request failed with status ${status}` }),
+  contextTooLong: {
+    status: 400,
+    message: 'the request exceeds the available context size (8192 tokens), try increasing it',
+  },
+  opensBeforeFailing: false,
 }
 
-function send(res: ServerResponse, status: number, body: unknown): true {
-  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  return true
+function stream(call: Call): Encoder {
+  const line = (fields: object) => `${JSON.stringify(fields)}\n`
+  const message = (fields: object) => line(lineOf(call, { role: 'assistant', content: '', ...fields }))
+  return {
+    open: () => '',
+    text: (content) => message({ content }),
+    thinking: (thinking) => message({ thinking }),
+    tool: (tool) => [message({ tool_calls: [toolCall(tool)] })],
+    error: (failure) => line(ollama.errorBody(failure, call.id) as object),
+    close: (ending) => line({ ...lineOf(call, { role: 'assistant', content: '' }), ...endOf(ending) }),
+  }
+}
+
+const lineOf = ({ model, createdSecs }: Call, message: object) => ({
+  model,
+  created_at: new Date(createdSecs * 1_000).toISOString(),
+  message,
+  done: false,
+})
+
+const endOf = ({ finish, rawFinish, usage }: Ending) => ({
+  done: true,
+  done_reason: rawFinish ?? (finish === 'length' ? 'length' : 'stop'),
+  total_duration: 5_043_500_667,
+  prompt_eval_count: usage.input,
+  eval_count: usage.output,
+})
+
+/** Most servers send no ids. The arguments are an object. */
+const toolCall = (tool: ToolCall) => ({
+  ...(tool.id !== undefined && { id: tool.id }),
+  function: { name: tool.name, arguments: inputOf(tool) },
+})
+
+function wholeMessage(blocks: Block[]): object {
+  const said = (kind: 'text' | 'thinking') =>
+    blocks.flatMap((block) => (block.kind === kind ? [block.text] : [])).join('')
+  const calls = blocks.flatMap((block) => (block.kind === 'tool' ? [toolCall(block.call)] : []))
+  return {
+    role: 'assistant',
+    content: said('text'),
+    thinking: said('thinking'),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
 }

@@ -4,6 +4,7 @@ import { text as readText } from 'node:stream/consumers'
 import { anthropic } from './anthropic.ts'
 import { google } from './google.ts'
 import { type HistoryEntry, historyOf, promptOf, resultsOf } from './history.ts'
+import { ollama } from './ollama.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import type { Call, Format, Json, Wire } from './wire.ts'
@@ -37,6 +38,7 @@ const MODELS: [path: RegExp, wire: Wire][] = [
   [/\/chat\/completions$/, openaiChat],
   [/\/responses$/, openaiResponses],
   [/\/messages$/, anthropic],
+  [/\/api\/chat$/, ollama],
   [/\/models\/[^/]+:(?:streamG|g)enerateContent$/, google],
 ]
 

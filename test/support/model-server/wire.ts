@@ -4,7 +4,7 @@ import type { Failure, Finish, Usage } from './script.ts'
 
 export type Json = { [key: string]: unknown }
 
-export type Format = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google'
+export type Format = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google' | 'ollama'
 
 /** The properties of a request on which its answer depends. */
 export type Call = {
