@@ -15,6 +15,7 @@ const FIRST = [
   'test/e2e/**',
   'test/broker/**',
   'test/deploy/**',
+  'test/documents/**',
   'test/gateway/**',
   'test/scripts/**',
   'test/auth/**',

@@ -22,7 +22,7 @@ export function commandsOf(markdown: string): Commands[] {
 
 /** Whether a command printed what the document shows. `…`, and a remark in brackets with dots at both ends, stand for any text. */
 export function isAsShown(shown: string, printed: string): boolean {
-  const parts = shown.trim().split(/\[… .*? …\]|…/)
+  const parts = shown.trim().split(/\s*(?:\[… .*? …\]|…)\s*/)
   const pattern = parts.map((part) => escape(squeeze(part))).join('[\\s\\S]*')
   return new RegExp(`^${pattern}$`).test(squeeze(printed.trim()))
 }
