@@ -57,11 +57,10 @@ export class TenantModels implements ModelSource {
   }
 
   modelsFor(tenant: TenantId, model: string | undefined, purpose: RunPurpose = 'main'): Models {
-    const { priceOf, windowOf, smallModel } = this.#options.server
+    const { priceOf, windowOf } = this.#options.server
     const newest = this.#newestOf(tenant)
     const main = () => withModel(newest().routes.get(purpose) ?? this.#mainOf(newest()), model)
-    const roleOf = (role: Role) => () =>
-      newest().routes.get(role) ?? (newest().routes.has('main') ? main() : withModel(main(), smallModel))
+    const roleOf = (role: Role) => () => newest().routes.get(role) ?? this.#smallOf(main())
     const { failure } = newest()
     if (failure) throw failure
     main() // Throws when there is no model.
@@ -93,6 +92,12 @@ export class TenantModels implements ModelSource {
     if (own) return own
     if (!primary) throw noModel('no model is configured for this tenant: set a main route with PUT /config/engine')
     return { primary, fallback }
+  }
+
+  /** SMALL_MODEL is a model of the server's own provider. */
+  #smallOf(route: Route): Route {
+    const { primary, smallModel } = this.#options.server
+    return route.primary.provider === primary?.provider ? withModel(route, smallModel) : route
   }
 
   #reopen(tenant: TenantId): void {

@@ -46,10 +46,13 @@ export class LeftOut {
   }
 
   /** Whether the failure names a part that was sent: the request may then be sent again without it. */
-  learn(model: string, { code, message }: Failure, sent: readonly OptionalPart[]): boolean {
+  learn(model: string, { code, message }: Failure, sent: readonly string[]): boolean {
     if (code !== 'provider_rejected') return false
-    const refused = sent.filter((part) => !this.has(model, part) && NAMES[part].test(message))
+    const refused = sent.filter(isOptional).filter((part) => !this.has(model, part) && NAMES[part].test(message))
     for (const part of refused) this.add(model, part)
     return refused.length > 0
   }
 }
+
+/** Other options, such as additional headers, are never left out. */
+const isOptional = (part: string): part is OptionalPart => Object.hasOwn(NAMES, part)

@@ -107,6 +107,15 @@ describe('an option that a server does not take', () => {
     }
   }
 
+  it('a refusal of something else is passed on, also with options that no server refuses by name', async () => {
+    for (const dialect of DIALECTS) {
+      server.otherwise(() => ({ status: 400, message: 'no such model' }))
+      const provider = await connect(dialect, { headers: { 'x-team': 'a' }, timeout_secs: 30 })
+      const parts = await ask(provider, request({ model: modelFor(dialect, '') }))
+      expect(parts.at(-1), dialect).to.have.nested.property('failure.code', 'provider_rejected')
+    }
+  })
+
   it('is left out for the model that refused it only', async () => {
     const provider = await connect('openai-compatible', { temperature: 0.3 })
     server.answer({ status: 400, message: 'temperature does not support 0.3 with this model.' }, 'ok', 'ok')

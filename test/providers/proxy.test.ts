@@ -55,7 +55,7 @@ describe("the operator's own providers", () => {
       await callWith({
         MODEL_PROVIDER: type,
         MODEL_BASE_URL: 'https://127.0.0.1:1/v1',
-        NO_PROXY: 'localhost,127.0.0.1',
+        NO_PROXY: 'localhost,10.0.0.0/8,127.0.0.1',
       })
       expect(proxy.hosts).to.deep.equal([])
     })

@@ -158,11 +158,11 @@ describe('paging through the ledger', () => {
     }
   })
 
-  it('ends a page after the batch that reaches 2,000,000 characters', async () => {
-    const full = ledgerOf(same(20, 200_000))
-    expect((await full.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(10)
-    const almost = ledgerOf(same(20, 199_999))
-    expect((await almost.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(20)
+  it('ends a page with the entry that reaches 2 MiB as JSON', async () => {
+    const full = ledgerOf(same(20, 2 ** 18))
+    expect((await full.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(8)
+    const almost = ledgerOf(same(20, 2 ** 18 - 1_000))
+    expect((await almost.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(9)
   })
 
   it('returns a cursor exactly when older entries follow', async () => {

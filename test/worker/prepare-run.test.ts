@@ -115,7 +115,7 @@ describe('a prepared run', () => {
     expect(contexts[0]).to.include({ workspace: '/folders/run_1', memory, signal: run.signal })
     expect(events.find(({ type }) => type === 'tool_result'))
       .to.have.property('output')
-      .that.matches(/^gol\n\[truncated/)
+      .that.matches(/^g\n\[… 2 of 4 characters left out …\]\nd$/)
   })
 })
 

@@ -77,14 +77,12 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
       return (await model.doStream({ ...callOptions, abortSignal: watch.signal })).stream
     } catch (error) {
       if (signal.aborted || !watch.isSent) throw error
-      const sent = [...(Object.keys(options) as OptionalPart[]), ...ATTACHMENTS.filter(() => hasAttachments(messages))]
+      const sent = [...Object.keys(options), ...(hasAttachments(messages) ? ['attachments'] : [])]
       if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
       watch.restart()
     }
   }
 }
-
-const ATTACHMENTS: readonly OptionalPart[] = ['attachments']
 
 const takenMessages = ({ request: { model, messages }, leftOut }: Turn) =>
   leftOut.has(model, 'attachments') ? withoutAttachments(messages) : messages

@@ -29,7 +29,7 @@ describe('the fallback of a call', () => {
     ['a rate limit that lasts', { status: 429 }, 'http_429', 3],
     ['an outage that lasts', { status: 503 }, 'http_503', 3],
     ['a connection that breaks each time', { resetBeforeHeaders: true }, 'connection_reset', 3],
-    ['a silent provider', { hangBeforeHeaders: true }, 'first_byte_timeout', 3],
+    ['a silent provider', { hangBeforeHeaders: true }, 'first_byte_timeout', 2],
     ['a failure within the answer', [{ text: '{"ans' }, { error: { status: 503 } }], 'http_503', 1],
     ['an answer without an end', [{ text: GOOD }, { truncate: true }], 'truncated', 1],
   ]

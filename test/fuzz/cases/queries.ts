@@ -65,6 +65,8 @@ const harmless = [
 ]
 
 const notNumbers = [
+  '4294967296',
+  '999999999999999',
   '',
   'x',
   '-1',
@@ -79,4 +81,4 @@ const notNumbers = [
   'a'.repeat(8_000),
   '9'.repeat(400),
 ]
-const numbers = ['0', '1', '00', '2', '999999999999999']
+const numbers = ['0', '1', '00', '2', '4294967295']

@@ -144,7 +144,9 @@ async function tryRedirects(trap: Trap): Promise<Guarantee[]> {
   await stop()
   redirecting.close()
   redirecting.closeAllConnections()
-  const open = attempts.filter(({ outcome }) => !/^(4\d\d|502|error|tool error)$/.test(outcome))
+  const isClear = ({ outcome, message }: (typeof attempts)[number]) =>
+    /^(4\d\d|502|error|tool error)$/.test(outcome) || message.includes('which was not fetched')
+  const open = attempts.filter((attempt) => !isClear(attempt))
   return [
     noneOf('redirects without a clear refusal', open.map(describe)),
     none('connections by redirects', trap.connections - before, `of ${attempts.length} attempts`),
