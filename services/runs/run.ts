@@ -13,6 +13,8 @@ export type RunIdentity = {
   sessionId: string | undefined
   /** Names the folder of the run's tools; the run's id by default. */
   workspace?: string
+  /** When the run was accepted, if that was in another process; now by default. */
+  startedAt?: Date
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
   needsNoReader?: boolean
 }
@@ -40,7 +42,7 @@ export class Run {
   readonly sessionId: string | undefined
   readonly workspace: string
   readonly needsNoReader: boolean
-  readonly startedAt = new Date()
+  readonly startedAt: Date
   readonly journal: Journal
   readonly ended: Promise<void>
   readonly #abort = new AbortController()
@@ -58,6 +60,7 @@ export class Run {
     this.tenant = identity.tenant
     this.sessionId = identity.sessionId
     this.workspace = identity.workspace ?? identity.id
+    this.startedAt = identity.startedAt ?? new Date()
     this.needsNoReader = identity.needsNoReader ?? false
     this.journal = journal
     this.#hooks = hooks

@@ -44,6 +44,8 @@ export class Runs {
   readonly #orphans = new Set<Run>()
   /** Ended runs that still have their frames, in the order in which they ended. */
   readonly #replayable = new Set<Run>()
+  /** Called whenever a run has ended or is no longer known. */
+  readonly #listeners = new Set<() => void>()
 
   constructor(limits: RunsLimits, hooks: RunsHooks) {
     this.#limits = limits
@@ -60,6 +62,11 @@ export class Runs {
   /** Registers a new run. Throws `rate_limit` when all runs that may be live, in all or of one tenant, have readers. */
   open(identity: RunIdentity): Run {
     this.#makeRoom(identity.tenant)
+    return this.adopt(identity)
+  }
+
+  /** Registers a run that another process has accepted already. It takes a slot even where there is none. */
+  adopt(identity: RunIdentity): Run {
     this.#slots.add(identity.tenant, 1)
     const journal = new Journal(this.#budget, this.#limits.journal, () => this.#onReadersChanged(run))
     const run = new Run(identity, { journal, loop: this.#loop }, this.#hooks)
@@ -92,14 +99,31 @@ export class Runs {
     return { runs: page.map((run) => run.summary), next_cursor: next }
   }
 
-  /** Resolves when all runs that are live now have ended. Those that have not after `graceMs` end with `worker_draining`. */
-  async endAll(graceMs: number): Promise<void> {
-    const live = [...this.#live]
+  /**
+   * Resolves when no run is live. Those that still are after `graceMs` end with `worker_draining`, except those for which `isLeaving`
+   * returns `true`: they wait to be adopted by another process.
+   */
+  async endAll(graceMs: number, isLeaving: (run: Run) => boolean = () => false): Promise<void> {
     const timer = setTimeout(() => {
-      for (const run of live) run.cancel('worker_draining')
+      for (const run of this.#live) if (!isLeaving(run)) run.cancel('worker_draining')
     }, graceMs)
-    await Promise.all(live.map(({ ended }) => ended))
+    await this.#until(() => this.#live.size === 0)
     clearTimeout(timer)
+  }
+
+  /** Resolves when no run is known any more. */
+  async forgotten(): Promise<void> {
+    await this.#until(() => this.#known.size === 0)
+  }
+
+  /** Forgets a run that has not begun here: another process has adopted it. Its readers get a gap. */
+  release(run: Run): void {
+    clearTimeout(this.#timers.get(run))
+    this.#timers.delete(run)
+    this.#known.delete(run.id)
+    this.#leave(run)
+    run.journal.abandon()
+    this.#onChanged()
   }
 
   /** Aborts a run without a reader where there is no slot for another (D4.5): one of the tenant's own when its share is full. */
@@ -120,19 +144,40 @@ export class Runs {
   }
 
   #onReadersChanged(run: Run): void {
-    const isOrphan = run.journal.readerCount === 0 && !run.isEnded && !run.needsNoReader && !this.#givenUp.has(run)
+    const isOpen = this.#live.has(run) && !run.isEnded && !this.#givenUp.has(run)
+    const isOrphan = isOpen && run.journal.readerCount === 0 && !run.needsNoReader
     if (isOrphan) this.#orphans.add(run)
     else this.#orphans.delete(run)
     this.#restartTimer(run)
   }
 
+  async #until(isOver: () => boolean): Promise<void> {
+    if (isOver()) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const listener = () => {
+      if (isOver()) resolve()
+    }
+    this.#listeners.add(listener)
+    await promise
+    this.#listeners.delete(listener)
+  }
+
+  #onChanged(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
   #settle(run: Run): void {
-    this.#live.delete(run)
-    this.#orphans.delete(run)
-    if (!this.#givenUp.delete(run)) this.#slots.add(run.tenant, -1)
+    this.#leave(run)
     this.#replayable.add(run)
     this.#restartTimer(run)
     this.#enforceLimits()
+    this.#onChanged()
+  }
+
+  #leave(run: Run): void {
+    this.#live.delete(run)
+    this.#orphans.delete(run)
+    if (!this.#givenUp.delete(run)) this.#slots.add(run.tenant, -1)
   }
 
   /** Starts the timer anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
@@ -148,6 +193,7 @@ export class Runs {
     clearTimeout(this.#timers.get(run))
     this.#timers.delete(run)
     this.#known.delete(run.id)
+    this.#onChanged()
     run.cancel('cancelled')
     void run.ended.then(() => {
       this.#dropFrames(run)

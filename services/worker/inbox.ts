@@ -7,6 +7,7 @@ import type { TenantId } from '../../shared/tenant.ts'
 import type { ModelSource } from '../runs/models.ts'
 import type { Run } from '../runs/run.ts'
 import type { Runs } from '../runs/runs.ts'
+import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
@@ -19,7 +20,7 @@ export type InboxOptions = {
   admission: Admission
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
-  isDraining: () => boolean
+  draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
   isHeapHigh: IsHeapHigh
 }
 
@@ -27,10 +28,10 @@ const DRAIN_RETRY_SECS = 5
 
 /** Carries out each command on its session or run. A refused command has no effect. */
 export function createInbox(options: InboxOptions): Inbox {
-  const { runs, sessions, isDraining, isHeapHigh } = options
+  const { runs, sessions, draining, isHeapHigh } = options
   return {
     createSession(tenant, sessionId, token) {
-      refuseIf(isDraining())
+      refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
       return sessions.create({ id: sessionId, tenant, token }).summary
     },
@@ -50,15 +51,15 @@ export function createInbox(options: InboxOptions): Inbox {
  * the run itself.
  */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
-  const { runs, sessions, prepareRun, prepareOneShot, isDraining, isHeapHigh } = options
+  const { runs, sessions, prepareRun, prepareOneShot, draining, isHeapHigh } = options
   const loadingRuns = new LoadingRuns()
   const begin = createBegin(options, loadingRuns)
   return {
     startRun(tenant, runId, request) {
-      refuseIf(isDraining())
+      refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
       const open = () => {
-        refuseIf(isDraining())
+        refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
         const run = runs.open({ id: runId, tenant, sessionId: undefined })
         void run.execute(execute)
@@ -67,17 +68,16 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       return begin(tenant, runId, open)
     },
     sendMessage(tenant, runId, { sessionId, ...message }) {
-      sessions.get(tenant, sessionId)
-      refuseIf(isDraining())
+      refuseIf(draining.isLeaving(sessions.get(tenant, sessionId)))
       refuseAtHighHeap(isHeapHigh)
       const open = () => {
         const session = sessions.get(tenant, sessionId)
-        refuseIf(isDraining())
+        refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        const opened = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace })
-        session.post(opened, (run) => prepared.execute(run, session.start()))
-        return opened
+        const run = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace })
+        session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
+        return run
       }
       return begin(tenant, runId, open)
     },

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../../shared/broker/port.ts'
+import type { MessageRequest, SessionSummary } from '../../shared/broker/port.ts'
 import { Conversation, type ConversationState } from '../../shared/engine/conversation.ts'
 import { type RememberedTool, RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import { tooMany } from '../../shared/errors.ts'
@@ -23,47 +23,60 @@ export type SessionOptions = {
   onIdle: () => void
 }
 
+/** A message that waits for its turn: it was accepted, and its run is known to the client. */
+export type WaitingMessage = { runId: string; startedAt: string; message: MessageRequest }
+
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
   ConversationState & {
     createdAt: string
+    /** Names the folder of the session's tools; made of the first token by default. */
+    workspace?: string
     memories?: readonly string[] | undefined
     remembered?: readonly RememberedTool[] | undefined
+    waiting?: readonly WaitingMessage[]
   }
 
-/** A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). */
+/** A run in a session's queue. `execute` is called when all earlier runs have ended. */
+export type QueuedRun = { run: Run; message: MessageRequest; execute: RunExecutor }
+
+/**
+ * A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). While the queue is held, the
+ * run that was begun goes on and no other begins.
+ */
 export class Session {
   readonly id: string
   readonly tenant: TenantId
-  readonly token: string
+  /** The token of the session's claim. It changes when this worker takes back what it has offered to another. */
+  token: string
+  /** Names the folder of the session's tools. */
+  readonly workspace: string
   readonly conversation: Conversation
   readonly remembered: RememberedTools
   readonly #memory: SessionMemory
   readonly #createdAt: string
   readonly #options: SessionOptions
   readonly #runs = new Set<Run>()
-  #tail: Promise<void> = Promise.resolve()
+  #queue: QueuedRun[] = []
+  #current: Promise<void> | undefined
+  #isHeld = false
   #idleTimer: NodeJS.Timeout | undefined
   #isRetired = false
 
   constructor(
-    { id, tenant, token, createdAt, memories, remembered, ...history }: SessionState,
+    { id, tenant, token, workspace, createdAt, memories, remembered, ...history }: SessionState,
     options: SessionOptions,
   ) {
     this.id = id
     this.tenant = tenant
     this.token = token
+    this.workspace = workspace ?? sessionFolder(id, token)
     this.#createdAt = createdAt
     this.#options = options
     this.conversation = new Conversation(history, (bytes) => options.place.resize(bytes))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
     this.#restartIdle()
-  }
-
-  /** Names the folder of the session's tools. */
-  get workspace(): string {
-    return sessionFolder(this.id, this.token)
   }
 
   get summary(): SessionSummary {
@@ -75,10 +88,16 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { id, tenant, token, conversation } = this
+    const { id, tenant, token, workspace, conversation } = this
     const { messages, messageCount } = conversation
     const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
-    return { id, tenant, token, createdAt: this.#createdAt, messages, messageCount, memories, remembered }
+    const waiting = this.waiting.map(({ run, message }) => ({
+      runId: run.id,
+      startedAt: run.startedAt.toISOString(),
+      message,
+    }))
+    const history = { messages, messageCount, memories, remembered }
+    return { id, tenant, token, workspace, createdAt: this.#createdAt, ...history, waiting }
   }
 
   /** The state that a run starts from now. */
@@ -88,9 +107,35 @@ export class Session {
     return { conversation, background, services: { memory: this.#memory }, remembered, warnings: [] }
   }
 
-  /** Resolves when all runs posted so far have ended. */
-  settled(): Promise<void> {
-    return this.#tail
+  /** The runs that have not begun. */
+  get waiting(): readonly QueuedRun[] {
+    return this.#queue.filter(({ run }) => !run.isEnded)
+  }
+
+  /** Whether a run has begun and has not ended. */
+  get isBusy(): boolean {
+    return this.#current !== undefined
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  /** Whether this run waits in the queue while the queue is held. */
+  holds(run: Run): boolean {
+    return this.#isHeld && this.#queue.some((queued) => queued.run === run)
+  }
+
+  /** Begins no further run. Resolves when the one that was begun has ended. */
+  async hold(): Promise<void> {
+    this.#isHeld = true
+    await this.#current
+  }
+
+  /** Begins runs again. */
+  resume(): void {
+    this.#isHeld = false
+    this.#beginNext()
   }
 
   /** Throws `rate_limit` when the queue is full. */
@@ -103,20 +148,25 @@ export class Session {
     }
   }
 
-  /** Queues a run. `execute` is called when all earlier runs have ended. */
-  post(run: Run, execute: RunExecutor): void {
+  post(queued: QueuedRun): void {
+    const { run } = queued
     this.#runs.add(run)
     clearTimeout(this.#idleTimer)
-    this.#tail = this.#tail.then(() => run.execute(execute))
+    this.#queue.push(queued)
     void run.ended.then(() => {
       this.#runs.delete(run)
       this.#restartIdle()
     })
+    this.#beginNext()
   }
 
   /** Cancels all running and waiting runs, and resolves when they have ended. */
   async close(code: CancelCode): Promise<void> {
     this.retire()
+    await this.cancelAll(code)
+  }
+
+  async cancelAll(code: CancelCode): Promise<void> {
     const runs = [...this.#runs]
     for (const run of runs) run.cancel(code)
     await Promise.all(runs.map(({ ended }) => ended))
@@ -127,6 +177,18 @@ export class Session {
     this.#isRetired = true
     this.#options.place.leave()
     clearTimeout(this.#idleTimer)
+  }
+
+  #beginNext(): void {
+    if (this.#current || this.#isHeld) return
+    const next = this.#queue.shift()
+    if (!next) return
+    // Not in this turn, so that a run that was just posted counts as waiting.
+    this.#current = Promise.resolve().then(() => next.run.execute(next.execute))
+    void this.#current.then(() => {
+      this.#current = undefined
+      this.#beginNext()
+    })
   }
 
   #restartIdle(): void {

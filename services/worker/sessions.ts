@@ -23,10 +23,14 @@ export class Sessions {
     this.#onRemoved = onRemoved
   }
 
-  /** Throws `conflict` when the tenant has a session of this id, `rate_limit` when there is no room for another. */
+  /**
+   * Returns the session that was created with this token, if a repeated command creates it again. Throws `conflict` when the tenant has
+   * another session of this id, `rate_limit` when there is no room.
+   */
   create(identity: SessionIdentity): Session {
-    const key = keyOf(identity.tenant, identity.id)
-    if (this.#sessions.has(key))
+    const existing = this.find(identity.tenant, identity.id)
+    if (existing?.token === identity.token) return existing
+    if (existing)
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.#room.checkSession(identity.tenant)
     return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages: [] })
@@ -77,9 +81,13 @@ export class Sessions {
 
   /** Throws `not_found` for an unknown session and for another tenant's. */
   get(tenant: TenantId, sessionId: string): Session {
-    const session = this.#sessions.get(keyOf(tenant, sessionId))
+    const session = this.find(tenant, sessionId)
     if (!session) throw noSession(sessionId)
     return session
+  }
+
+  find(tenant: TenantId, sessionId: string): Session | undefined {
+    return this.#sessions.get(keyOf(tenant, sessionId))
   }
 
   /**

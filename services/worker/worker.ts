@@ -10,6 +10,8 @@ import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
+import { type AdoptedQueueDeps, adoptQueue } from './adopted-queue.ts'
+import { Draining } from './draining.ts'
 import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
 import { createPermissionRequester } from './permission-requester.ts'
@@ -65,12 +67,22 @@ export type Worker = {
   inbox: Inbox
   /** Refuses new work. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all have ended. */
   drain(graceMs: number): Promise<void>
+  /**
+   * Prepares for another worker to take the sessions over: a session begins no further message. While one is being answered, the
+   * session takes more messages, which move on with it.
+   */
+  holdQueues(): void
   isDraining(): boolean
   liveRuns(): number
+  /** Resolves when no run is known any more, of those that have ended either. */
+  runsForgotten(): Promise<void>
   sessions(): Iterable<Session>
-  /** Takes over a session of another worker, with its conversation. */
+  has(session: Session): boolean
+  /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
   adopt(state: SessionState): Session
-  /** Forgets a session that another worker owns now. */
+  /** Lets a session begin its messages: it has come to stay, or no other worker takes it. */
+  keep(session: Session): void
+  /** Forgets a session that another worker owns now, and the messages in its queue. */
   release(session: Session): void
   /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
   abortAll(): void
@@ -83,28 +95,51 @@ export function createWorker(deps: WorkerDeps): Worker {
   deps.metrics.gauge('runs', () => runs.countByStatus())
   deps.metrics.gauge('sessions', () => sessions.count)
 
-  let hasBegunDraining = false
-  const isDraining = () => hasBegunDraining
+  const draining = new Draining(runs, sessions)
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
+  const { models, admission } = deps
+  return {
+    inbox: createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining }),
+    drain: (graceMs) => draining.begin(graceMs),
+    holdQueues: () => draining.holdQueues(),
+    isDraining: () => draining.hasBegun,
+    liveRuns: () => runs.live.size,
+    runsForgotten: () => runs.forgotten(),
+    ...ownership({ runs, sessions, workspaces, models, admission, prepareRun, draining }),
+  }
+}
+
+type Owning = AdoptedQueueDeps & {
+  runs: Runs
+  sessions: Sessions
+  workspaces: Workspaces
+  draining: Draining
+  admission: Admission
+}
+
+/** What begins and ends this worker's ownership of sessions. */
+function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
+  const { runs, sessions, workspaces, draining, admission } = deps
   const release = (session: Session) => {
     sessions.release(session)
     workspaces.release(session.tenant, session.workspace)
+    for (const { run } of session.isHeld ? session.waiting : []) {
+      runs.release(run)
+      admission.handOver(run.tenant, run.id)
+    }
   }
   return {
-    inbox: createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, isDraining }),
-    async drain(graceMs) {
-      hasBegunDraining = true
-      await runs.endAll(graceMs)
-    },
-    isDraining,
-    liveRuns: () => runs.live.size,
     sessions: () => sessions.all(),
-    adopt(state) {
+    has: (session) => sessions.find(session.tenant, session.id) === session,
+    adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
       workspaces.open(session.tenant, session.workspace) // It is where the previous worker left it.
+      void session.hold()
+      adoptQueue(session, waiting, deps)
       return session
     },
+    keep: (session) => draining.keep(session),
     release,
     abortAll() {
       for (const run of runs.live) run.cancel('worker_lost')

@@ -175,7 +175,7 @@ export interface PermissionStore {
    * Lists the tenant's requests that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
    * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.
    */
-  list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => boolean): Promise<PermissionPage>
+  list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => Promise<boolean>): Promise<PermissionPage>
   /**
    * Deletes the requests of a session or one-shot run, or with `runId` those of one run. Those that are pending are withdrawn; later
    * replies find no request.

@@ -13,10 +13,12 @@ export interface Admission {
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void
   /** Gives the place of a run back that did not start. */
   release(tenant: TenantId, runId: string): void
+  /** Stops holding a run's place without giving it back: another process has the run, and holds the place. */
+  handOver(tenant: TenantId, runId: string): void
 }
 
 /** For a process without runtime configuration, in which no tenant has limits. */
-export const NO_ADMISSION: Admission = { admit: () => undefined, hold: () => {}, release: () => {} }
+export const NO_ADMISSION: Admission = { admit: () => undefined, hold: () => {}, release: () => {}, handOver: () => {} }
 
 export type AdmissionDeps = {
   limits: KnownLimits
@@ -52,10 +54,15 @@ export class RunAdmission implements Admission {
     this.#held.set(tenant, ofTenant.add(runId))
     this.#try(this.#deps.places.renew(tenant, [runId]))
     void ended.then(() => {
-      ofTenant.delete(runId)
-      if (ofTenant.size === 0) this.#held.delete(tenant)
+      this.handOver(tenant, runId)
       this.release(tenant, runId)
     })
+  }
+
+  handOver(tenant: TenantId, runId: string): void {
+    const ofTenant = this.#held.get(tenant)
+    ofTenant?.delete(runId)
+    if (ofTenant?.size === 0) this.#held.delete(tenant)
   }
 
   release(tenant: TenantId, runId: string): void {

@@ -157,7 +157,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
   })
 
   it('the idle sessions of a draining worker continue on another worker, and its runs stay in the list until they end', async () => {
-    const leaving = await relay.worker()
+    const leaving = await relay.worker({ limits: { runResumeMs: 500 } })
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
     await textOf((await broker.sendMessage(TENANT, id, { prompt: '/say one' })).frames)

@@ -111,7 +111,7 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
     const requests = []
     for (let i = 0; i < 130; i++) requests.push(await opened({ runId: i % 65 === 64 ? 'run_live' : 'run_dead' }))
     const live = requests.filter(({ runId }) => runId === 'run_live').map(({ id }) => id)
-    const isLive = (runId: string) => runId === 'run_live'
+    const isLive = async (runId: string) => runId === 'run_live'
     const { permissions, next_cursor } = await store.list(DEFAULT_TENANT, { limit: 2 }, isLive)
     expect(permissions.map(({ id }) => id)).to.deep.equal(live)
     expect(next_cursor).to.equal(null)

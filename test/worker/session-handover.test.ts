@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Run } from '../../services/runs/run.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
 
@@ -43,6 +44,31 @@ describe('a session that was handed over', () => {
     expect(() => sessions.get(DEFAULT_TENANT, 's1')).to.throw('no session s1')
     await timersOf(1)
     expect(await Promise.race([removed, Promise.resolve('not removed')])).to.equal('not removed')
+  })
+
+  it('D4.6: begins no message while its queue is held; the state holds those that wait, without cancelled ones', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const [first, second, third] = [1, 2, 3].map(() => post(session, waitFor(gate.promise))) as [Run, Run, Run]
+    let isHeld = false
+    const held = session.hold().then(() => {
+      isHeld = true
+    })
+    await new Promise(setImmediate)
+    expect([isHeld, session.isBusy]).to.deep.equal([false, true])
+    gate.resolve()
+    await Promise.all([first.ended, held])
+    expect([session.isBusy, second.status]).to.deep.equal([false, 'waiting'])
+    second.cancel('cancelled')
+    const { waiting } = session.state
+    const startedAt = third.startedAt.toISOString()
+    expect(waiting).to.deep.equal([{ runId: third.id, startedAt, message: { prompt: 'x' } }])
+    expect([session.holds(third), session.holds(first)]).to.deep.equal([true, false])
+    session.resume()
+    await third.ended
+    expect([third.status, session.holds(third)]).to.deep.equal(['done', false])
+    session.retire()
   })
 
   it('D5.7: keeps its history, its creation time, its memory entries and the tools that its client has allowed', async () => {

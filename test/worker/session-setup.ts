@@ -47,7 +47,7 @@ export function setUp(limits: Limits = {}) {
   const post = (session: Session, execute: RunExecutor): Run => {
     sessions.checkRoom(session)
     const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
-    session.post(run, execute)
+    session.post({ run, message: { prompt: 'x' }, execute })
     return run
   }
   return { sessions, post, removed: removed.promise }

@@ -19,7 +19,7 @@ describe('sessions', () => {
   it('api.md Errors: an id that exists is 409; another tenant can use the same id for a session of its own', () => {
     const { sessions } = setUp()
     sessions.create(identity)
-    expect(() => sessions.create(identity))
+    expect(() => sessions.create({ ...identity, token: 'a2' }))
       .to.throw()
       .with.property('status', 409)
     const other = 'other' as TenantId
@@ -27,6 +27,13 @@ describe('sessions', () => {
       .to.throw()
       .with.property('status', 404)
     expect(sessions.create({ id: 's1', tenant: other, token: 'a1' })).not.to.equal(sessions.get(DEFAULT_TENANT, 's1'))
+  })
+
+  it('a creation that arrives again under the same token returns the session that it has created', () => {
+    const { sessions } = setUp({ maxSessions: 1, idleMs: 60_000 })
+    const session = sessions.create(identity)
+    expect(sessions.create(identity)).to.equal(session)
+    session.retire()
   })
 
   it('D1.3 SESSIONS_PER_WORKER: one more is 429 with Retry-After', () => {

@@ -106,7 +106,7 @@ describe('workspaces', () => {
 
   it('a copy of a session that another worker owns leaves the folder when it is idle for too long', async () => {
     const worker = openWorker(false, 200)
-    worker.adopt(state(TOKENS[0]))
+    worker.keep(worker.adopt(state(TOKENS[0])))
     await note(worker)
     await until(() => [...worker.sessions()].length === 0, { what: 'the copy to be dropped' })
     expect(await isThere(join(folderOf(TOKENS[0]), 'note.txt'))).to.equal(true)

@@ -13,6 +13,8 @@ export type BehindLimits = {
 export type JournalSource = {
   readonly limits: BehindLimits
   readonly isEnded: boolean
+  /** Nothing more is kept or will be: every reader has a gap. */
+  readonly isAbandoned: boolean
   readonly lastSeq: number
   /** The frames after number `seq`, merged. `undefined` when the next one is no longer kept. */
   readAfter(seq: number): Frames | undefined
@@ -61,7 +63,7 @@ export class JournalCursor implements FrameCursor {
 
   get state(): 'waiting' | 'ready' | 'ended' {
     if (this.#isClosed) return 'ended'
-    if (this.#seq < this.#journal.lastSeq) return 'ready'
+    if (this.#journal.isAbandoned || this.#seq < this.#journal.lastSeq) return 'ready'
     return this.#journal.isEnded ? 'ended' : 'waiting'
   }
 

@@ -36,6 +36,7 @@ export class Journal implements JournalSource {
   readonly #ring = new FrameRing()
   readonly #readers = new Set<JournalCursor>()
   #isEnded = false
+  #isAbandoned = false
   #wakeProducer: (() => void) | undefined
 
   /** `onReadersChanged` is called after a reader was added or removed. */
@@ -103,7 +104,19 @@ export class Journal implements JournalSource {
     this.#ring.clear()
   }
 
+  /** Tells every reader, now and later, that the frames it has not taken are no longer kept: the run continues in another process. */
+  abandon(): void {
+    this.#isAbandoned = true
+    this.drop()
+    for (const reader of this.#readers) reader.onAppended(0)
+  }
+
+  get isAbandoned(): boolean {
+    return this.#isAbandoned
+  }
+
   readAfter(seq: number): Frames | undefined {
+    if (this.#isAbandoned) return undefined
     return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
   }
 

@@ -44,7 +44,7 @@ export function createMemoryPermissionStore(): PermissionStore {
     async decision(request) {
       return (await entryOf(request)?.decision) ?? { state: 'withdrawn' }
     },
-    list: async (tenant, page, isLive) => pending.page(tenant, page, isLive),
+    list: (tenant, page, isLive) => pending.page(tenant, page, isLive),
     async forget(tenant, scopeId, runId) {
       const scope = scopeOf(tenant, scopeId)
       for (const [id, entry] of scope ?? []) {
@@ -78,13 +78,17 @@ class PendingList {
     if (listed?.size === 0) this.#tenants.delete(tenant)
   }
 
-  page(tenant: TenantId, { limit, cursor }: PageRequest, isLive = (_runId: string) => true): PermissionPage {
+  async page(
+    tenant: TenantId,
+    { limit, cursor }: PageRequest,
+    isLive = async (_runId: string) => true,
+  ): Promise<PermissionPage> {
     const after = cursor === undefined ? 0 : readPlace(cursor)
     const permissions: PermissionSummary[] = []
     let bytes = 0
     let last = after
     for (const listed of this.#tenants.get(tenant)?.values() ?? []) {
-      if (listed.place <= after || !isLive(listed.summary.run_id)) continue
+      if (listed.place <= after || !(await isLive(listed.summary.run_id))) continue
       bytes += listed.bytes
       const isFull = permissions.length === limit || (permissions.length > 0 && bytes > MAX_PAGE_BYTES)
       if (isFull) return { permissions, next_cursor: writePlace(last) }

@@ -50,13 +50,13 @@ function createStore(link: RedisLink, { bell, decisions }: Own): PermissionStore
 /** One step usually reads the whole page; more are needed only when dead workers have left many requests. */
 const MIN_STEP = 50
 
-type ListRequest = PageRequest & { isLive: ((runId: string) => boolean) | undefined }
+type ListRequest = PageRequest & { isLive: ((runId: string) => Promise<boolean>) | undefined }
 type Step = [rows: [place: string, summary: string][], end: 'last' | 'more' | 'full', upTo: string | null]
 
 async function listPending(
   link: RedisLink,
   tenant: TenantId,
-  { limit, cursor, isLive = () => true }: ListRequest,
+  { limit, cursor, isLive = async () => true }: ListRequest,
 ): Promise<PermissionPage> {
   const found: { place: string; summary: PermissionSummary }[] = []
   let from = cursor === undefined ? '-inf' : `(${readPlace(cursor)}`
@@ -67,7 +67,7 @@ async function listPending(
     const [rows, end, upTo] = (await link.run(LIST, keysOf(tenant, ''), args)) as Step
     for (const [place, text] of rows) {
       const summary = JSON.parse(text) as PermissionSummary
-      if (isLive(summary.run_id)) found.push({ place, summary })
+      if (await isLive(summary.run_id)) found.push({ place, summary })
     }
     from = `(${upTo}`
     hasMore = found.length > limit || (end === 'full' && found.length > 0)

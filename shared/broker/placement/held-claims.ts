@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { newToken } from '../../ids.ts'
 import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
 
 const RETRY_MS = 500
@@ -7,8 +8,8 @@ const CLAIM_ATTEMPTS = 10
 /** Claims are repeated every hour and expire after a day. */
 const REFRESH_MS = 3_600_000
 
-/** A session in a worker's memory, and the token of its creation. */
-export type HeldSession = SessionKey & { readonly token: string }
+/** A session in a worker's memory, and the token of its claim. */
+export type HeldSession = SessionKey & { token: string }
 
 export type HeldClaimsDeps<S extends HeldSession> = {
   owners: Owners
@@ -17,6 +18,8 @@ export type HeldClaimsDeps<S extends HeldSession> = {
   sessions(): Iterable<S>
   /** Whether a worker is a member whose lease has not run out. */
   isAlive(epoch: number): boolean
+  /** Whether the session is in this worker's memory. */
+  has(session: S): boolean
   /** Drops a session that another worker owns. */
   drop(session: S): void
 }
@@ -60,19 +63,45 @@ export class HeldClaims<S extends HeldSession> {
   /** Takes the claim over from the worker of epoch `from`. Returns `false` when that worker did not own the session any more. */
   takeOver(session: S, from: number): Promise<boolean> {
     const claims = { from: { epoch: from, token: session.token }, to: this.#claimOf(session) }
-    return this.#untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
+    return this.untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
+  }
+
+  /**
+   * Makes the offers of a session to other workers invalid: a late one would take it over while this worker goes on with it. Returns
+   * `false` when the session is not this worker's any more.
+   */
+  async takeBack(session: S): Promise<boolean> {
+    const from = this.#claimOf(session)
+    const to = { ...from, token: newToken() }
+    const isBack = await this.untilAnswered(() => this.#deps.owners.replace(session, { from, to }, HELD_SECS))
+    session.token = to.token
+    if (this.#deps.has(session)) return isBack
+    await this.release(session) // It was removed meanwhile, under its old claim.
+    return false
   }
 
   /** Deletes the claim of a session that was removed here. Returns `false` when another worker owns the session by now. */
   release(session: HeldSession): Promise<boolean> {
     const claim = this.#claimOf(session)
-    return this.#untilAnswered(() => this.#deps.owners.release(session, claim))
+    return this.untilAnswered(() => this.#deps.owners.release(session, claim))
   }
 
   /** Claims all sessions again: the claims expire after a day, and Redis may have lost its keys. */
   claimAll(): void {
     for (const session of this.#deps.sessions()) {
       this.#claimAgain(session).catch(() => {}) // This worker has left meanwhile.
+    }
+  }
+
+  /** Repeats a change until Redis has answered, since a change without an answer may have had an effect. Throws after `close`. */
+  async untilAnswered<T>(change: () => Promise<T>): Promise<T> {
+    while (true) {
+      try {
+        return await change()
+      } catch (cause) {
+        if (this.#isClosed) throw cause
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
     }
   }
 
@@ -84,14 +113,14 @@ export class HeldClaims<S extends HeldSession> {
   async #claimAgain(session: S): Promise<void> {
     for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
       if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
-      if (attempt > 1 && !this.#has(session)) return // It was removed meanwhile.
+      if (attempt > 1 && !this.#deps.has(session)) return // It was removed meanwhile.
       const claim = this.#claimOf(session)
       const holder = await this.#claimOnce(session, claim)
       if (isSameClaim(holder, claim)) return
-      // At first that worker may only not be registered again yet.
-      if (attempt <= CLAIM_ATTEMPTS / 2 || this.#deps.isAlive(holder.epoch)) continue
+      // At first that worker may only not be registered again yet. A claim of this worker with another token is an earlier one.
+      if (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder)) continue
       const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
-      if (await this.#untilAnswered(isReplaced)) return
+      if (await this.untilAnswered(isReplaced)) return
     }
     this.#deps.drop(session)
   }
@@ -99,30 +128,18 @@ export class HeldClaims<S extends HeldSession> {
   /** Returns the claim that Redis holds. A session that was removed here meanwhile is not claimed again. */
   #claimOnce(session: S, claim: Claim): Promise<Claim> {
     let isRepeated = false
-    return this.#untilAnswered(async () => {
-      if (isRepeated && !this.#has(session)) return claim
+    return this.untilAnswered(async () => {
+      if (isRepeated && !this.#deps.has(session)) return claim
       isRepeated = true
       return this.#deps.owners.claim(session, claim, HELD_SECS)
     })
   }
 
-  #has(session: S): boolean {
-    return Array.from(this.#deps.sessions()).includes(session)
+  #isOfOther({ epoch }: Claim): boolean {
+    return epoch !== this.#deps.epoch() && this.#deps.isAlive(epoch)
   }
 
   #claimOf({ token }: HeldSession): Claim {
     return { epoch: this.#deps.epoch(), token }
-  }
-
-  /** Repeats a change until Redis has answered, since a change without an answer may have had an effect. Throws after `close`. */
-  async #untilAnswered<T>(change: () => Promise<T>): Promise<T> {
-    while (true) {
-      try {
-        return await change()
-      } catch (cause) {
-        if (this.#isClosed) throw cause
-        await sleep(RETRY_MS, undefined, { ref: false })
-      }
-    }
   }
 }

@@ -3,7 +3,10 @@ import type { TenantId } from '../../tenant.ts'
 /** Names a session; several sessions can have had the same name, one after the other. */
 export type SessionKey = { readonly tenant: TenantId; readonly id: string }
 
-/** The owner of a session: a worker's epoch, and the token of one creation, which no other creation of the same id shares. */
+/**
+ * The owner of a session: a worker's epoch, and a token. No other creation of the same id has the same token, and an owner that takes
+ * back what it has offered to another worker gets a new one.
+ */
 export type Claim = { readonly epoch: number; readonly token: string }
 
 export const isSameClaim = (a: Claim | undefined, b: Claim): boolean => a?.epoch === b.epoch && a.token === b.token
@@ -23,6 +26,6 @@ export interface Owners {
   find(session: SessionKey): Promise<Claim | undefined>
   /** Replaces `from` by `to`. Returns whether `to` holds now. */
   replace(session: SessionKey, claims: { from: Claim; to: Claim }, secs: number): Promise<boolean>
-  /** Deletes this claim; any other stays. Returns `false` when another worker owns this creation of the session by now. */
+  /** Deletes this claim; any other stays. Returns `false` when there is another. */
   release(session: SessionKey, claim: Claim): Promise<boolean>
 }

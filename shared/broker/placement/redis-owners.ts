@@ -22,13 +22,12 @@ const REPLACE: Script = {
     return 1`,
 }
 
-/** The second argument is the token, with which every claim of this creation ends. */
 const RELEASE: Script = {
   name: 'aeRelease',
   keys: 1,
   lua: `local holder = redis.call('GET', KEYS[1])
-    if holder == ARGV[1] then redis.call('DEL', KEYS[1]) return 1 end
-    if holder and string.match(holder, ' (.*)') == ARGV[2] then return 0 end
+    if holder and holder ~= ARGV[1] then return 0 end
+    redis.call('DEL', KEYS[1])
     return 1`,
 }
 
@@ -43,7 +42,7 @@ export function createRedisOwners(link: Pick<RedisLink, 'run'>): Owners {
     },
     replace: async (session, { from, to }, secs) =>
       (await link.run(REPLACE, [keyOf(session)], [format(from), format(to), secs])) === 1,
-    release: async (session, claim) => (await link.run(RELEASE, [keyOf(session)], [format(claim), claim.token])) === 1,
+    release: async (session, claim) => (await link.run(RELEASE, [keyOf(session)], [format(claim)])) === 1,
   }
 }
 

@@ -7,6 +7,7 @@ import { mergeRemembered } from '../permissions/remembered-page.ts'
 import { reply } from '../permissions/reply.ts'
 import { Executors } from '../placement/executors.ts'
 import type { Member } from '../placement/members.ts'
+import type { MovedRuns } from '../placement/moved-runs.ts'
 import type { Owners } from '../placement/owners.ts'
 import { isUnanswered, noWorker, SessionRouter } from '../placement/session-router.ts'
 import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
@@ -17,13 +18,14 @@ import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
 import { RelayedStreams } from './relayed-streams.ts'
-import { createRunId, epochOf, RunCalls } from './run-calls.ts'
+import { createRunId, RunCalls } from './run-calls.ts'
 import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
 export type RedisBrokerDeps = {
   transport: Pick<RedisTransport, 'outbox'>
   membership: Pick<RedisMembership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
+  movedRuns: Pick<MovedRuns, 'find'>
   permissions: PermissionStore
   /** Without it there are no queued runs. */
   jobs: QueuedRunSource | undefined
@@ -47,7 +49,7 @@ export class RedisBroker {
   #isClosing = false
 
   constructor(deps: RedisBrokerDeps) {
-    const { transport, membership, owners, jobs, isRedisUnreachable, metrics } = deps
+    const { transport, membership, owners, movedRuns, jobs, isRedisUnreachable, metrics } = deps
     const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
     const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
     const isAlive = (epoch: number) => this.#workers.isAlive(epoch) || this.executors.isAlive(epoch)
@@ -65,6 +67,7 @@ export class RedisBroker {
       executors: this.executors,
       calls: this.#calls,
       streams: this.streams,
+      movedRuns,
       discover: (epoch) => membership.discover(epoch),
     })
     this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
@@ -141,11 +144,12 @@ export class RedisBroker {
       ),
     startRun: (tenant, request) => this.#startRun(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
-      this.#sessions.callOwner({ tenant, id: sessionId }, ({ epoch }) => {
-        const runId = createRunId(epoch)
-        return this.#open({ tenant, runId, epoch }, (stream) =>
-          this.#calls.call({ epoch }, 'sendMessage', [tenant, runId, { ...message, sessionId }, stream]),
+      this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
+        const run = { tenant, runId: createRunId(epoch), epoch }
+        const { runId, frames } = await this.#open(run, (stream) =>
+          this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )
+        return { runId, frames: this.#runCalls.movable(run, frames) }
       }),
     listRuns: (tenant, filter) => {
       const epochs = [...this.#workers.alive, ...this.executors.alive]
@@ -162,7 +166,7 @@ export class RedisBroker {
       return mergeRemembered(await this.#calls.callEach(this.#workers.alive, call), page.limit)
     },
     listPermissions: (tenant, page) =>
-      this.#deps.permissions.list(tenant, page, (runId) => this.#workers.isAlive(epochOf(runId))),
+      this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
   }
 

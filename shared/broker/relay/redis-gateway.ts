@@ -6,6 +6,7 @@ import { type KnownExecutors, knownExecutors } from '../placement/executors.ts'
 import { Lease } from '../placement/lease.ts'
 import type { MemberFields } from '../placement/members.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
+import { createRedisMovedRuns } from '../placement/redis-moved-runs.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
 import type { Broker, QueuedRunSource } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
@@ -49,6 +50,7 @@ export class GatewayRelay {
       transport,
       membership: this.#membership,
       owners: createRedisOwners(link),
+      movedRuns: createRedisMovedRuns(link),
       permissions: createRedisPermissionStore(link),
       jobs,
       isRedisUnreachable: () => link.awayMs() > 0,

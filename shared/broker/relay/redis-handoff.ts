@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { HeldSession } from '../placement/held-claims.ts'
 import type { Member } from '../placement/members.ts'
-import { isSameClaim, type Owners } from '../placement/owners.ts'
 import { isDraining, isUnanswered } from '../placement/session-router.ts'
 import { Workers } from '../placement/workers.ts'
 import { type CallArgs, type CallLimits, Calls, packCall, type WorkerMethod } from './calls.ts'
@@ -14,7 +13,8 @@ export type TransferableSession = HeldSession & { readonly state: unknown }
 export type HandoffDeps = {
   transport: Pick<RedisTransport, 'outbox'>
   membership: Pick<RedisMembership, 'epoch' | 'refreshMembers'>
-  owners: Pick<Owners, 'find'>
+  /** A worker has not taken a session for a reason other than draining, silence, or the loss of the session. */
+  onProblem(cause: unknown): void
 }
 
 /** At most this many sessions are transferred at a time: Redis disconnects a subscriber with more than 32 MB unread. */
@@ -63,8 +63,8 @@ export class SessionHandoff {
   }
 
   /**
-   * Transfers a session to the worker it hashes to, or to the next if that one drains or does not answer. The new owner changes the
-   * claim itself. Returns whether this worker does not own the session any more; throws `unavailable` when Redis does not answer.
+   * Transfers a session to the worker it hashes to, or to the next if that one does not take it. The new owner changes the claim
+   * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner all the same.
    */
   transfer(session: TransferableSession): Promise<boolean> {
     const slot = this.#transferCount++ % SLOTS
@@ -74,27 +74,19 @@ export class SessionHandoff {
     return transferred
   }
 
-  async #transferNow(session: TransferableSession): Promise<boolean> {
-    const key = `${session.tenant} ${session.id}`
+  async #transferNow({ tenant, id, state }: TransferableSession): Promise<boolean> {
+    const key = `${tenant} ${id}`
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
       if (to === undefined) return false
-      if (await this.#offer(to, session)) return true
+      try {
+        await this.#call(to, 'adoptSession', [state])
+        return true
+      } catch (cause) {
+        if (!isExpected(cause)) this.#deps.onProblem(cause)
+      }
     }
     return false
-  }
-
-  /** Returns whether this worker does not own the session any more: the other may have taken it over without an answer. */
-  async #offer(to: number, session: TransferableSession): Promise<boolean> {
-    try {
-      await this.#call(to, 'adoptSession', [session.state])
-      return true
-    } catch (cause) {
-      const isRefused = isDraining(cause) || isUnanswered(cause) || isNotFound(cause)
-      if (!isRefused) throw cause
-      const own = { epoch: this.#deps.membership.epoch, token: session.token }
-      return !isSameClaim(await this.#deps.owners.find(session), own)
-    }
   }
 
   async #call<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): Promise<void> {
@@ -105,4 +97,5 @@ export class SessionHandoff {
   }
 }
 
-const isNotFound = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'not_found'
+const isExpected = (cause: unknown): boolean =>
+  isDraining(cause) || isUnanswered(cause) || (cause instanceof AppError && cause.kind === 'not_found')

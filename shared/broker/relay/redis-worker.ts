@@ -4,8 +4,10 @@ import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
 import { HeldClaims, type HeldSession } from '../placement/held-claims.ts'
 import type { Lease } from '../placement/lease.ts'
-import type { MemberFields } from '../placement/members.ts'
+import type { Member, MemberFields } from '../placement/members.ts'
+import type { MovedRuns } from '../placement/moved-runs.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
+import { createRedisMovedRuns } from '../placement/redis-moved-runs.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
 import type { Inbox, SessionSummary } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
@@ -19,8 +21,10 @@ import { RedisTransport } from './redis-transport.ts'
 const SUCCESSOR_MS = 2_000
 
 export type OwnedSession = TransferableSession & {
-  /** Resolves when no run of the session is live. */
-  settled(): Promise<void>
+  /** The runs that have not begun. */
+  readonly waiting: readonly { run: { id: string } }[]
+  /** Begins no further run. Resolves when the one that was begun has ended. */
+  hold(): Promise<void>
 }
 
 /** The worker that the relay connects to the cluster. */
@@ -29,9 +33,17 @@ export type ClusterWorker<S extends OwnedSession> = {
   liveRuns(): number
   isDraining(): boolean
   drain(graceMs: number): Promise<void>
+  /** Prepares for other workers to take the sessions over, with the messages that wait. */
+  holdQueues(): void
+  /** Resolves when no run is known any more, of those that have ended either. */
+  runsForgotten(): Promise<void>
   sessions(): Iterable<S>
+  /** Whether the session is in memory. */
+  has(session: S): boolean
   adopt(state: S['state']): S
-  /** Drops a session that another worker owns now. */
+  /** Lets a session that was adopted, or that no other worker takes, begin its messages. */
+  keep(session: S): void
+  /** Drops a session that another worker owns now, and the messages that wait there. */
   release(session: S): void
   /** Ends all runs and drops all sessions: this process was evicted and owns none of them any more. */
   abortAll(): void
@@ -45,16 +57,19 @@ export class WorkerRelay<S extends OwnedSession> {
   readonly #worker: ClusterWorker<S>
   readonly #deps: WorkerRelayDeps
   readonly #claims: HeldClaims<S>
+  readonly #movedRuns: MovedRuns
   readonly #transport: RedisTransport
   readonly #membership: RedisMembership
   readonly #inbox: RedisInbox
   readonly #handoff: SessionHandoff
+  #onMembers: (members: readonly Member[]) => void = () => {}
 
   constructor(link: RedisLink, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
     this.#link = link
     this.#worker = worker
     this.#deps = deps
     const owners = createRedisOwners(link)
+    this.#movedRuns = createRedisMovedRuns(link)
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
     this.#claims = new HeldClaims({
@@ -62,6 +77,7 @@ export class WorkerRelay<S extends OwnedSession> {
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
       isAlive: (epoch) => this.#membership.isAlive(epoch),
+      has: (session) => worker.has(session),
       drop: (session) => worker.release(session),
     })
     const sessions: SessionMethods = {
@@ -69,7 +85,11 @@ export class WorkerRelay<S extends OwnedSession> {
       adoptSession: (from, state) => this.#adopt(from, state),
     }
     this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
-    this.#handoff = new SessionHandoff({ transport: this.#transport, membership: this.#membership, owners })
+    this.#handoff = new SessionHandoff({
+      transport: this.#transport,
+      membership: this.#membership,
+      onProblem: (cause) => this.#report(cause),
+    })
   }
 
   get epoch(): number {
@@ -94,8 +114,13 @@ export class WorkerRelay<S extends OwnedSession> {
     return this.#claims.release(session)
   }
 
-  /** Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once none of its runs is live. */
+  /**
+   * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once the run that it has begun has
+   * ended. Within that time it serves the readers of ended runs for as long as it would otherwise.
+   */
   async drain(graceMs: number): Promise<void> {
+    const until = performance.now() + graceMs
+    this.#worker.holdQueues()
     const ended = this.#worker.drain(graceMs)
     await this.#membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
     if (!isEmpty(this.#worker.sessions())) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
@@ -103,6 +128,7 @@ export class WorkerRelay<S extends OwnedSession> {
     for (const outcome of outcomes) if (outcome.status === 'rejected') this.#report(outcome.reason)
     await ended
     await this.#transport.flush()
+    await this.#serveReaders(until - performance.now())
   }
 
   async stop(): Promise<void> {
@@ -131,7 +157,10 @@ export class WorkerRelay<S extends OwnedSession> {
     return new RedisMembership(
       { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
       {
-        onMembers: (all) => this.#handoff.onMembers(all),
+        onMembers: (all) => {
+          this.#handoff.onMembers(all)
+          this.#onMembers(all)
+        },
         onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
         onEvicted: () => this.#worker.abortAll(),
         onKeysLost: () => this.#claims.claimAll(),
@@ -154,7 +183,7 @@ export class WorkerRelay<S extends OwnedSession> {
     const session = { tenant, id, token }
     const summary = await this.#createOrRestore(session)
     if (await this.#claims.confirm(session).catch(() => false)) return summary
-    await inbox.deleteSession(tenant, id, token)
+    await inbox.deleteSession(tenant, id, token).catch(() => {}) // The claim is another worker's by now.
     throw new AppError('unavailable', 'the session could not be created; try again', { retryAfterSecs: 1 })
   }
 
@@ -169,16 +198,33 @@ export class WorkerRelay<S extends OwnedSession> {
 
   /** Takes over the session of a draining worker. This worker has the whole state before the claim names it. */
   async #adopt(from: number, state: S['state']): Promise<void> {
-    if (this.#worker.isDraining()) throw alsoDraining()
+    if (this.#worker.isDraining() || !this.#deps.lease.isHeld()) throw alsoDraining()
     const session = this.#worker.adopt(state)
-    if (await this.#claims.takeOver(session, from)) return
-    this.#worker.release(session)
-    throw notFound('the session was deleted, or another worker has taken it over')
+    const runIds = session.waiting.map(({ run }) => run.id)
+    if (!(await this.#claims.takeOver(session, from))) {
+      this.#worker.release(session)
+      throw notFound('the session was deleted, or another worker has taken it over')
+    }
+    this.#worker.keep(session)
+    await this.#claims.untilAnswered(() => this.#movedRuns.record(session.tenant, runIds, this.epoch))
   }
 
   async #transfer(session: S): Promise<void> {
-    await session.settled()
-    if (await this.#handoff.transfer(session)) this.#worker.release(session)
+    await session.hold()
+    if (await this.#handoff.transfer(session)) return this.#worker.release(session)
+    if (await this.#claims.takeBack(session)) return this.#worker.keep(session)
+    this.#worker.release(session) // Another worker has it, though its answer did not come.
+  }
+
+  /** Waits until nobody can ask for a run any more: each is forgotten, or there is no gateway. */
+  async #serveReaders(withinMs: number): Promise<void> {
+    const { promise: noGateway, resolve } = Promise.withResolvers<void>()
+    this.#onMembers = (members) => {
+      if (!members.some(({ role }) => role === 'gateway')) resolve()
+    }
+    const timer = setTimeout(resolve, Math.max(0, withinMs))
+    await Promise.race([noGateway, this.#worker.runsForgotten()])
+    clearTimeout(timer)
   }
 
   #report(cause: unknown): void {

@@ -1,9 +1,11 @@
 import { newId } from '../../ids.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { Executors } from '../placement/executors.ts'
+import type { MovedRuns } from '../placement/moved-runs.ts'
 import type { Workers } from '../placement/workers.ts'
 import type { FrameStream } from '../port.ts'
-import type { ExecutorCalls, RunPlace } from '../queued/executor-calls.ts'
+import { type ExecutorCalls, isNotFound, type RunPlace } from '../queued/executor-calls.ts'
+import { MovableStream } from '../queued/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued/queued-runs.ts'
 import type { CallArgs, CallResult } from './calls.ts'
 import type { RelayedStreams } from './relayed-streams.ts'
@@ -14,6 +16,7 @@ export type RunCallsDeps = {
   executors: Pick<Executors, 'isAlive'>
   calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>
   streams: Pick<RelayedStreams, 'open'>
+  movedRuns: Pick<MovedRuns, 'find'>
   /** Lists the members again if this epoch is unknown, since it may have just joined. */
   discover(epoch: number): Promise<void>
 }
@@ -21,7 +24,7 @@ export type RunCallsDeps = {
 type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
 
 /** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
-export const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
+const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
 
 export const createRunId = (epoch: number): string =>
   `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
@@ -34,11 +37,35 @@ export class RunCalls implements ExecutorCalls {
     this.#deps = deps
   }
 
-  /** The runs whose ids say where they are. */
+  /** The runs whose ids say where they are, unless they have moved with their session. */
   readonly onWorkers: RunAccess = {
-    getRun: (tenant, runId) => this.getRun(placeOf(tenant, runId)),
-    followRun: (tenant, runId, after) => this.followRun(placeOf(tenant, runId), after),
-    cancelRun: (tenant, runId) => this.cancelRun(placeOf(tenant, runId)),
+    getRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.getRun(place)),
+    followRun: (tenant, runId, after) =>
+      this.#find(placeOf(tenant, runId), async (place) => this.movable(place, await this.followRun(place, after))),
+    cancelRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place)),
+  }
+
+  /** The same stream, which goes on at another worker when the run moves there before it begins. */
+  movable(place: RunPlace, frames: FrameStream): FrameStream {
+    let { epoch } = place
+    return new MovableStream(frames, async () => {
+      try {
+        const moved = await this.#deps.movedRuns.find(place.tenant, place.runId)
+        if (moved === undefined || moved === epoch) return undefined
+        epoch = moved
+        return await this.followRun({ ...place, epoch }, 0)
+      } catch {
+        return undefined // The stream ends with the failure that it has, and the client follows the run again.
+      }
+    })
+  }
+
+  /** Whether the worker of this run is a member: the one that the run's id names, or the one that it has moved to. */
+  async isWorkerAlive(tenant: TenantId, runId: string): Promise<boolean> {
+    const { workers, movedRuns } = this.#deps
+    if (workers.isAlive(epochOf(runId))) return true
+    const moved = await movedRuns.find(tenant, runId)
+    return moved !== undefined && workers.isAlive(moved)
   }
 
   /** Whether the worker or executor of this epoch is a member. */
@@ -67,6 +94,18 @@ export class RunCalls implements ExecutorCalls {
     } catch (cause) {
       await stream.return()
       throw cause
+    }
+  }
+
+  /** Looks for the run at its first worker, and then where it has moved. */
+  async #find<T>(place: RunPlace, act: (place: RunPlace) => Promise<T>): Promise<T> {
+    try {
+      return await act(place)
+    } catch (cause) {
+      if (!isNotFound(cause)) throw cause
+      const epoch = await this.#deps.movedRuns.find(place.tenant, place.runId)
+      if (epoch === undefined || epoch === place.epoch) throw cause
+      return act({ ...place, epoch })
     }
   }
 

@@ -63,6 +63,20 @@ describe('journal', () => {
     expect(idsOf(await reading)).to.deep.equal([1, 2, 3, 4])
   })
 
+  it('a reader of a journal that was abandoned, because its run continues elsewhere, gets a gap at once, and so does a later one', async () => {
+    const journal = new Journal(newBudget())
+    const reader = journal.follow(0)
+    const notified = new Promise<void>((resolve) => reader.subscribe(resolve))
+    expect(reader.state).to.equal('waiting')
+    journal.abandon()
+    await notified
+    for (const each of [reader, journal.follow(0)]) {
+      expect(each.state).to.equal('ready')
+      expect(each.take()).to.equal(undefined)
+      each.close()
+    }
+  })
+
   it('events of one event-loop turn are read as one chunk', async () => {
     const journal = new Journal(newBudget())
     const reader = new CursorStream(journal.follow(0))

@@ -52,7 +52,7 @@ describe('owners in Redis', () => {
     const owners = createRedisOwners(link)
     await owners.claim(S1, FIRST, HELD_SECS)
     for (const other of [SECOND, claimOf(1, 'earlier')]) {
-      expect(await owners.release(S1, other)).to.equal(true)
+      expect(await owners.release(S1, other)).to.equal(false)
       expect(await owners.find(S1)).to.deep.equal(FIRST)
     }
     for (let repeated = 0; repeated < 2; repeated++) {

@@ -79,6 +79,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       replace: async () => true,
       release: async () => true,
     },
+    movedRuns: { find: async () => undefined },
     permissions: {
       open: async () => {},
       decide: async () => ({ isWon: true, state: undefined }),

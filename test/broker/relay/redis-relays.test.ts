@@ -137,7 +137,7 @@ describe('relays over Redis', () => {
   })
 
   it('a session with a live run is handed over when the run has ended, with its messages', async () => {
-    const leaving = await relay.worker()
+    const leaving = await relay.worker({ limits: { runResumeMs: 10 } })
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)
     const { frames } = await broker.sendMessage(TENANT, id, { prompt: '/sleep 300\n/say one' })

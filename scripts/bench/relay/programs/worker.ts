@@ -15,10 +15,14 @@ const worker: ClusterWorker<OwnedSession> = {
   isDraining: () => false,
   drain: async () => {},
   sessions: () => [],
+  has: () => false,
   adopt: () => {
     throw new Error('scripts have no sessions')
   },
+  keep: () => {},
   release: () => {},
+  holdQueues: () => {},
+  runsForgotten: async () => {},
   abortAll: () => {},
 }
 const relay = new WorkerRelay(await openRedisLink(redisUrl), worker, {

@@ -1,0 +1,51 @@
+import type { Runs } from '../runs/runs.ts'
+import type { Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
+
+/** The end of a worker's life, in which it takes no new work. */
+export class Draining {
+  readonly #runs: Pick<Runs, 'endAll'>
+  readonly #sessions: Pick<Sessions, 'all' | 'find'>
+  #hasBegun = false
+  #isGraceOver = false
+  #handsOver = false
+
+  constructor(runs: Pick<Runs, 'endAll'>, sessions: Pick<Sessions, 'all' | 'find'>) {
+    this.#runs = runs
+    this.#sessions = sessions
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** Runs that have not ended after `graceMs` end with `worker_draining`, unless they wait to be handed over. */
+  async begin(graceMs: number): Promise<void> {
+    this.#hasBegun = true
+    const timer = setTimeout(() => {
+      this.#isGraceOver = true
+    }, graceMs)
+    await this.#runs.endAll(graceMs, (run) => this.#sessionOf(run)?.holds(run) ?? false)
+    clearTimeout(timer)
+  }
+
+  holdQueues(): void {
+    this.#handsOver = true
+    for (const session of this.#sessions.all()) void session.hold()
+  }
+
+  /** Lets a session begin its messages. When the time is over they end instead. */
+  keep(session: Session): void {
+    session.resume()
+    if (this.#isGraceOver) void session.cancelAll('worker_draining')
+  }
+
+  /** Whether the session takes no message: another worker takes it over now, or this one ends. */
+  isLeaving(session: Session): boolean {
+    return this.#hasBegun && !(this.#handsOver && session.isBusy)
+  }
+
+  #sessionOf({ tenant, sessionId }: Pick<Session, 'tenant'> & { sessionId: string | undefined }): Session | undefined {
+    return sessionId === undefined ? undefined : this.#sessions.find(tenant, sessionId)
+  }
+}
