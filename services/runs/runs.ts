@@ -91,6 +91,10 @@ export class Runs {
     return run
   }
 
+  has(tenant: TenantId, runId: string): boolean {
+    return this.#known.get(runId)?.tenant === tenant
+  }
+
   list(tenant: TenantId, { status, ...where }: RunFilter): RunPage {
     const runs = [...this.#known.values()].filter(
       (run) => run.tenant === tenant && (status === undefined || run.status === status),

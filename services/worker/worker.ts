@@ -5,6 +5,7 @@ import type { IsHeapHigh } from '../../shared/heap.ts'
 import type { Admission } from '../../shared/limits/admission.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
@@ -76,6 +77,7 @@ export type Worker = {
   liveRuns(): number
   /** Resolves when no run is known any more, of those that have ended either. */
   runsForgotten(): Promise<void>
+  knowsRun(tenant: TenantId, runId: string): boolean
   sessions(): Iterable<Session>
   has(session: Session): boolean
   /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
@@ -106,6 +108,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     isDraining: () => draining.hasBegun,
     liveRuns: () => runs.live.size,
     runsForgotten: () => runs.forgotten(),
+    knowsRun: (tenant, runId) => runs.has(tenant, runId),
     ...ownership({ runs, sessions, workspaces, models, admission, prepareRun, draining }),
   }
 }

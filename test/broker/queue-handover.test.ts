@@ -98,6 +98,20 @@ describe('the queue of a session on a draining worker', () => {
     expect(await second.text).to.include('event: done')
   })
 
+  it('a run that was handed over is found again after Redis has lost its keys', async () => {
+    const { leaving, broker, send, first, drained } = await setUp()
+    const second = await send('/tool Ask {}')
+    await broker.cancelRun(TENANT, first.runId)
+    await first.text
+    await drained
+    await leaving.leave()
+    await redis.connect().flushall()
+    const isFound = async () => (await statusOf(broker.getRun(TENANT, second.runId))) === 200
+    await until(isFound, { what: 'the run to be found', withinMs: 10_000 })
+    await broker.cancelRun(TENANT, second.runId)
+    await second.text
+  })
+
   it('a message that waits is cancelled on either worker, and the next one is answered', async () => {
     const { broker, send, first, drained } = await setUp()
     const [second, third, fourth] = [await send('/say two'), await send('/tool Ask {}'), await send('/say four')]

@@ -2,10 +2,10 @@ import { AppError, notFound } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
+import { AdoptedRuns } from '../placement/adopted-runs.ts'
 import { HeldClaims, type HeldSession } from '../placement/held-claims.ts'
 import type { Lease } from '../placement/lease.ts'
 import type { Member, MemberFields } from '../placement/members.ts'
-import type { MovedRuns } from '../placement/moved-runs.ts'
 import { createRedisMembers } from '../placement/redis-members.ts'
 import { createRedisMovedRuns } from '../placement/redis-moved-runs.ts'
 import { createRedisOwners } from '../placement/redis-owners.ts'
@@ -37,6 +37,7 @@ export type ClusterWorker<S extends OwnedSession> = {
   holdQueues(): void
   /** Resolves when no run is known any more, of those that have ended either. */
   runsForgotten(): Promise<void>
+  knowsRun(tenant: TenantId, runId: string): boolean
   sessions(): Iterable<S>
   /** Whether the session is in memory. */
   has(session: S): boolean
@@ -57,7 +58,7 @@ export class WorkerRelay<S extends OwnedSession> {
   readonly #worker: ClusterWorker<S>
   readonly #deps: WorkerRelayDeps
   readonly #claims: HeldClaims<S>
-  readonly #movedRuns: MovedRuns
+  readonly #adoptedRuns: AdoptedRuns
   readonly #transport: RedisTransport
   readonly #membership: RedisMembership
   readonly #inbox: RedisInbox
@@ -69,7 +70,6 @@ export class WorkerRelay<S extends OwnedSession> {
     this.#worker = worker
     this.#deps = deps
     const owners = createRedisOwners(link)
-    this.#movedRuns = createRedisMovedRuns(link)
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
     this.#claims = new HeldClaims({
@@ -79,6 +79,11 @@ export class WorkerRelay<S extends OwnedSession> {
       isAlive: (epoch) => this.#membership.isAlive(epoch),
       has: (session) => worker.has(session),
       drop: (session) => worker.release(session),
+    })
+    this.#adoptedRuns = new AdoptedRuns({
+      movedRuns: createRedisMovedRuns(link),
+      epoch: () => this.epoch,
+      isKnown: (tenant, runId) => worker.knowsRun(tenant, runId),
     })
     const sessions: SessionMethods = {
       createSession: (_from, ...args) => this.#create(...args),
@@ -163,7 +168,10 @@ export class WorkerRelay<S extends OwnedSession> {
         },
         onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
         onEvicted: () => this.#worker.abortAll(),
-        onKeysLost: () => this.#claims.claimAll(),
+        onKeysLost: () => {
+          this.#claims.claimAll()
+          this.#claims.untilAnswered(() => this.#adoptedRuns.recordAll()).catch(() => {}) // This worker has left meanwhile.
+        },
       },
     )
   }
@@ -206,7 +214,7 @@ export class WorkerRelay<S extends OwnedSession> {
       throw notFound('the session was deleted, or another worker has taken it over')
     }
     this.#worker.keep(session)
-    await this.#claims.untilAnswered(() => this.#movedRuns.record(session.tenant, runIds, this.epoch))
+    await this.#claims.untilAnswered(() => this.#adoptedRuns.add(session.tenant, runIds))
   }
 
   async #transfer(session: S): Promise<void> {

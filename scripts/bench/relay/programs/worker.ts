@@ -14,6 +14,7 @@ const worker: ClusterWorker<OwnedSession> = {
   liveRuns: inbox.liveRuns,
   isDraining: () => false,
   drain: async () => {},
+  knowsRun: () => false,
   sessions: () => [],
   has: () => false,
   adopt: () => {
