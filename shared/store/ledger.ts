@@ -48,9 +48,10 @@ const RETRY_EVERY_MS = 200
 /** A longer text is cut (code points), so that an entry always fits into the store. */
 const MAX_CHARS = 1_000_000
 const CUT = '\n[cut]'
-/** A page is read in batches, and ends with the entry that makes it longer than this as JSON. */
+/** A page is read in batches that grow, since few long entries fill it, and ends with the entry that makes it longer than this as JSON. */
+const FIRST_BATCH = 2
 const BATCH = 10
-const MAX_PAGE_BYTES = 2 * 1024 * 1024
+const MAX_PAGE_BYTES = 512 * 1024
 
 export function createLedger(store: Store, { retryForMs = RETRY_FOR_MS, now = () => new Date() } = {}): Ledger {
   const entries = store.collection(LEDGER)
@@ -67,9 +68,9 @@ export function createLedger(store: Store, { retryForMs = RETRY_FOR_MS, now = ()
       )
     },
     async last(tenant, customerId, count) {
-      return (await readPage(entries, tenant, { customerId, limit: count })).entries
+      return (await readPage(entries, tenant, { customerId, limit: count, firstBatch: BATCH })).entries
     },
-    page: (tenant, customerId, query) => readPage(entries, tenant, { customerId, ...query }),
+    page: (tenant, customerId, query) => readPage(entries, tenant, { customerId, ...query, firstBatch: FIRST_BATCH }),
   }
 }
 
@@ -111,14 +112,15 @@ const isUnavailable = (cause: unknown) => cause instanceof AppError && cause.kin
 const fenced = () =>
   new AppError('unavailable', 'this process may no longer write for the run; send the prompt again', { code: 'fenced' })
 
-type EntryQuery = { customerId: string; limit: number; cursor?: string | undefined }
+type EntryQuery = { customerId: string; limit: number; cursor?: string | undefined; firstBatch: number }
 
 async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery): Promise<LedgerPage> {
   const where = { customer_id: query.customerId }
   const page: LedgerEntry[] = []
   let after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, ['number'])
-  for (let bytes = 0; page.length < query.limit && bytes < MAX_PAGE_BYTES; ) {
-    const limit = Math.min(BATCH, query.limit - page.length)
+  let batch = query.firstBatch
+  for (let bytes = 0; page.length < query.limit && bytes < MAX_PAGE_BYTES; batch = Math.min(2 * batch, BATCH)) {
+    const limit = Math.min(batch, query.limit - page.length)
     const found = await entries.page(tenant, { where, limit, after })
     for (const entry of found.map(toEntry)) {
       if (bytes >= MAX_PAGE_BYTES) break

@@ -165,18 +165,18 @@ export function ledgerContract(open: OpenStore): void {
     const customer = newCustomer()
     for (let n = 1; n <= 12; n++) await ledger.append(TENANT, customer, { ...run(n), output: 'x'.repeat(250_000) })
     const { entries, next_cursor } = await ledger.page(TENANT, customer, { limit: 12 })
-    expect(entries).to.have.length(9)
+    expect(entries).to.have.length(3)
     const rest = await ledger.page(TENANT, customer, { limit: 12, cursor: next_cursor ?? '' })
-    expect(seqsOf([...entries, ...rest.entries])).to.deep.equal(Array.from({ length: 12 }, (_, i) => 12 - i))
+    expect(seqsOf([...entries, ...rest.entries])).to.deep.equal(Array.from({ length: 6 }, (_, i) => 12 - i))
   })
 
   it('the length of a page is that of its JSON, in which a character may take six bytes', async () => {
     const customer = newCustomer()
-    for (let n = 1; n <= 3; n++) await ledger.append(TENANT, customer, { ...run(n), output: '\0'.repeat(200_000) })
+    for (let n = 1; n <= 3; n++) await ledger.append(TENANT, customer, { ...run(n), output: '\0'.repeat(100_000) })
     const { entries, next_cursor } = await ledger.page(TENANT, customer, { limit: 3 })
-    expect(seqsOf(entries)).to.deep.equal([3, 2])
+    expect(seqsOf(entries)).to.deep.equal([3])
     const rest = await ledger.page(TENANT, customer, { limit: 3, cursor: next_cursor ?? '' })
-    expect(seqsOf(rest.entries)).to.deep.equal([1])
+    expect(seqsOf(rest.entries)).to.deep.equal([2])
   })
 
   memoryContract(() => store)

@@ -1,5 +1,6 @@
 import { runScenarios } from '../harness/scenarios.ts'
 import { egress } from './scenarios/egress.ts'
+import { fairness } from './scenarios/fairness.ts'
 import { rotation } from './scenarios/rotation.ts'
 import { schemas } from './scenarios/schemas.ts'
 import { tenants } from './scenarios/tenants.ts'
@@ -7,6 +8,6 @@ import { uploads } from './scenarios/uploads.ts'
 
 await runScenarios({
   name: 'security',
-  groups: [[tenants, rotation], [egress, uploads], [schemas]],
-  takes: { short: 'a minute and a half', full: 'some minutes' },
+  groups: [[tenants, rotation], [egress, uploads], [schemas], [fairness]],
+  takes: { short: 'two minutes', full: 'some minutes' },
 })

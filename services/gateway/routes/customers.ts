@@ -1,15 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { AppError } from '../../../shared/errors.ts'
+import { createKeyedQueue } from '../../../shared/keyed-queue.ts'
 import type { Ledger } from '../../../shared/store/ledger.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CUSTOMER, pageOf, pathId } from '../params.ts'
 
-/** Lists the prompts and answers of a customer's runs (D4.14). 503 when the server has no store. */
+/**
+ * Lists the prompts and answers of a customer's runs (D4.14). 503 when the server has no store. The pages of one tenant are read and
+ * rendered one after another, with pauses as long as the work: a long page takes milliseconds in which nothing else is handled.
+ */
 export function customerLedger(ledger: Ledger | undefined): RequestHandler {
+  const queue = createKeyedQueue()
   return async (req, res) => {
     const customerId = pathId(req, 'id', CUSTOMER)
     if (!ledger)
       throw new AppError('unavailable', 'this server has no store for ledgers: set MONGODB_URL and start it again')
-    res.json(await ledger.page(tenantOf(res), customerId, pageOf(req)))
+    const [tenant, query] = [tenantOf(res), pageOf(req)]
+    await queue.run(tenant, async () => {
+      const from = performance.now()
+      res.json(await ledger.page(tenant, customerId, query))
+      await sleep(performance.now() - from)
+    })
   }
 }
