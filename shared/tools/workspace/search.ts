@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { AppError, notFound } from '../../errors.ts'
 import { truncate } from '../../text.ts'
-import { createBreather } from '../breather.ts'
+import { createBreather, takeTurn } from '../breather.ts'
 import { succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'
 import type { LinePattern } from './pattern.ts'
@@ -20,6 +20,7 @@ export type SearchLimits = {
 }
 
 const LINE_CHARS = 300
+const LARGE_BYTES = 128 * 1024
 
 type Search = { path: string; context: ToolContext; limits: SearchLimits }
 
@@ -109,6 +110,7 @@ async function textOf(workspace: string, file: string, maxBytes: number): Promis
     const handle = await openFile(workspace, file)
     try {
       const bytes = await readUpTo(handle, maxBytes)
+      if (bytes.length > LARGE_BYTES) await takeTurn() // To decode and to split it takes milliseconds.
       return bytes.subarray(0, 8_192).includes(0) ? '' : bytes.toString('utf8')
     } finally {
       await handle.close()

@@ -161,6 +161,22 @@ describe('MCP servers', () => {
     )
   })
 
+  it('the pattern of an output schema takes no time: the model reads the output as text', async () => {
+    const slow = { type: 'string', pattern: '^(a+)+$' }
+    const object = (properties: object) => ({ type: 'object', properties })
+    const tool = { name: 'slow', inputSchema: object({}), outputSchema: object({ text: slow }) }
+    const structuredContent = { text: `${'a'.repeat(40)}!` }
+    const server = await serveAnswers((method) => {
+      if (method === 'tools/list') return { tools: [tool] }
+      return method === 'tools/call' ? { content: [], structuredContent } : INITIALIZED
+    })
+    const { call } = await open({ one: { url: server } })
+    expect(await call('mcp__one__slow', {})).to.deep.equal({
+      output: JSON.stringify(structuredContent),
+      isError: false,
+    })
+  })
+
   it('D5.2: a server that is down at start is tried again, and its tools are offered then', async () => {
     const probe = createServer().listen(0, '127.0.0.1')
     await once(probe, 'listening')
