@@ -1,13 +1,14 @@
 import { Writable } from 'node:stream'
 import winston from 'winston'
 import { createPlain, type Plain } from './log-plain.ts'
+import { traceFields } from './trace.ts'
 
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
 
 export type LogLevel = keyof typeof LEVELS
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** Writes one JSON line per call: time, level, msg, then the fields. An error is passed in a field, such as `cause`. */
+/** Writes one JSON line per call: time, level, msg, the ids of the request and of its trace, then the fields. An error is passed in a field, such as `cause`. */
 export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) => void>>
 
 export type LogOptions = {
@@ -35,7 +36,8 @@ export function createLog({ level, secrets = [], write }: LogOptions): Log {
   })
   const at = (name: LogLevel) => {
     if (LEVELS[name] > LEVELS[level]) return () => {}
-    return (message: string, fields?: LogFields) => void logger.log({ level: name, message, fields })
+    return (message: string, fields?: LogFields) =>
+      void logger.log({ level: name, message, fields: { ...traceFields(), ...fields } })
   }
   return Object.freeze({ error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') })
 }

@@ -23,6 +23,7 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
       'shared/providers/{ai-sdk,chat,demo}/**',
       'shared/tools/mcp/**',
       'shared/net/egress{,-*}.ts',
+      'shared/tracing/otel.ts',
       'shared/queue/{bullmq,memory}{,-*}.ts',
     ],
   ],
@@ -60,6 +61,7 @@ export const ADAPTERS: readonly string[] = [
   'mcp',
   'egress',
   'bullmq',
+  'otel',
 ]
 
 /** Domain subjects that may import other domain subjects. There is no way back. */
@@ -79,6 +81,7 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
  * module without a row is for all.
  */
 export const PACKAGES: Record<string, readonly string[]> = {
+  '@opentelemetry/*': ['shared/tracing/otel.ts'],
   multer: ['services/gateway/upload.ts'],
   'form-data': ['shared/transcription/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
@@ -132,6 +135,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/ops/open-queues.ts', 'shared/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
+  ['services/wiring/tracing.ts', 'shared/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
+  ['shared/tracing/otel.ts', '@opentelemetry/*'],
   ['shared/api/**', 'yaml'],
   ['shared/flows/**', 'yaml'],
   ['shared/api/**', 'shared/api/decode.ts'], // It loads ajv.

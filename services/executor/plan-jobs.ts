@@ -111,7 +111,8 @@ export class PlanJobs {
   async #execute(tenant: TenantId, plan: PlanRecord): Promise<PlanOutcome> {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
-    const run = runs.open({ id: planRunId(plan.plan_id), tenant, sessionId: undefined, needsNoReader: true })
+    const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
+    const run = runs.open({ ...identity, needsNoReader: true, span: 'execute_plan' })
     announce(run.id)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {

@@ -8,6 +8,7 @@ import type { Log } from '../../shared/log.ts'
 import { stepPrompt } from '../../shared/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/plans/step-runs.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { inSpan } from '../../shared/trace.ts'
 import type { ModelSource } from '../runs/models.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 
@@ -38,8 +39,18 @@ export const createPlanSteps =
       stopSequences: [],
       warnings: [],
     }
-    return resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })))
+    return inSpan(
+      'invoke_agent step',
+      { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
+      async (fail) => {
+        const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })))
+        if ('error' in result) fail('step_failed')
+        return result
+      },
+    )
   }
+
+const STEP_SPAN = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'step' }
 
 function resourcesOf(
   tenant: TenantId,

@@ -3,7 +3,7 @@ import { createBodies } from '../../shared/api/bodies.ts'
 import type { Authentication } from '../../shared/api/document.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
-import type { IsHeapHigh } from '../../shared/heap.ts'
+import type { IsHeapHigh } from '../../shared/limits/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
@@ -20,6 +20,7 @@ import { constantHeaders } from './middleware/headers.ts'
 import { whileHeapIsLow } from './middleware/heap.ts'
 import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
 import { limitTenant, type TenantLimit } from './middleware/tenant-limit.ts'
+import { traceRequests } from './middleware/trace.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
@@ -94,6 +95,7 @@ export function createApp(deps: AppDeps): Express {
   app.set('query parser', 'simple').set('trust proxy', deps.trustProxy)
 
   app.use(logRequests(log))
+  app.use(traceRequests())
   app.use(constantHeaders(deps.cors))
   app.use(checkHost(deps.allowedHosts))
   if (deps.isLocal) app.use(refuseForeignPages(deps.cors.origins))

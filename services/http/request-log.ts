@@ -28,6 +28,7 @@ export function logRequests(log: Log): RequestHandler {
         ms: Math.round(performance.now() - start),
         run_id: res.getHeader('X-Run-ID'),
         trace_id: res.getHeader('X-Trace-ID'),
+        ...(res.locals['trace'] as object | undefined),
         ...(!res.writableFinished && { is_cut: true }),
       })
     })

@@ -16,7 +16,7 @@ export type RouteTable = Record<string, Partial<Record<Method | 'otherwise', Req
 export function createRoutes(table: RouteTable, everywhere: readonly string[] = []): Router {
   const router = Router({ caseSensitive: true })
   for (const [path, { otherwise, ...handlers }] of Object.entries(table)) {
-    const route = router.route(path)
+    const route = router.route(path).all(nameRoute(path))
     const methods = Object.keys(handlers) as Method[]
     for (const method of methods) route[method](handlers[method] ?? [])
     if (otherwise) route.all(otherwise)
@@ -24,6 +24,14 @@ export function createRoutes(table: RouteTable, everywhere: readonly string[] = 
   }
   return router
 }
+
+/** Stores the route's path for the request's span. */
+const nameRoute =
+  (path: string): RequestHandler =>
+  (_req, res, next) => {
+    res.locals['route'] = path
+    next()
+  }
 
 /** Express answers HEAD with the handler of GET. */
 function allowOf(methods: readonly Method[], everywhere: readonly string[]): string {

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
-import { createHeapGuard, type IsHeapHigh } from '../../shared/heap.ts'
+import { createHeapGuard, type IsHeapHigh } from '../../shared/limits/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'

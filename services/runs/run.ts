@@ -2,6 +2,7 @@ import type { Journal } from '../../shared/broker/journal/journal.ts'
 import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
 import { errorEvent, type RunErrorCode, type RunEvent } from '../../shared/events.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { type Attributes, inSpan } from '../../shared/trace.ts'
 import type { LoopBudget } from './loop-budget.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
@@ -17,6 +18,8 @@ export type RunIdentity = {
   startedAt?: Date
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
   needsNoReader?: boolean
+  /** The name of its span; `invoke_agent` by default. */
+  span?: string
 }
 
 export type RunHooks = {
@@ -48,6 +51,8 @@ export class Run {
   readonly #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
+  readonly #span: string
+  #errorCode: string | undefined
   #hasStarted = false
   #openAsks = 0
   #endedAt: Date | undefined
@@ -65,6 +70,7 @@ export class Run {
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
+    this.#span = identity.span ?? 'invoke_agent'
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -113,7 +119,10 @@ export class Run {
     if (this.isEnded) return
     this.#hasStarted = true
     try {
-      await this.#record(execute(this, this.#abort.signal))
+      await inSpan(this.#span, { attributes: this.#attributes }, async (fail) => {
+        await this.#record(execute(this, this.#abort.signal))
+        if (this.#errorCode !== undefined) fail(this.#errorCode)
+      })
       if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
@@ -126,6 +135,16 @@ export class Run {
     if (this.isEnded || this.#abort.signal.aborted) return
     this.#abort.abort(code)
     if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  get #attributes(): Attributes {
+    const isAgent = this.#span === 'invoke_agent'
+    return {
+      'agent_engine.run_id': this.id,
+      'agent_engine.tenant': this.tenant,
+      'gen_ai.conversation.id': this.sessionId,
+      ...(isAgent && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
+    }
   }
 
   async #record(events: AsyncIterable<RunEvent>): Promise<void> {
@@ -143,6 +162,7 @@ export class Run {
     if (!this.journal.isEnded) return
     this.#outcome = outcomeOf(event)
     this.#endedAt = new Date()
+    if (event.type === 'error') this.#errorCode = event.code
     this.#end()
     this.#hooks.onEnded?.(this, event)
   }

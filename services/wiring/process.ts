@@ -1,9 +1,11 @@
 import { flushCompileCache } from 'node:module'
+import { basename, dirname } from 'node:path'
 import { type Config, ConfigError, loadConfig } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import { createLog, type Log, type LogFields } from '../../shared/log.ts'
 import { type Closer, createShutdown } from '../../shared/shutdown.ts'
 import { type Env, hideSecrets, readHidden } from './hidden-environment.ts'
+import { openTracing } from './tracing.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24
@@ -40,8 +42,9 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
   const log = createLog({ level: config.logLevel, secrets: config.secrets })
   for (const warning of config.warnings) log.warn(warning)
   try {
+    const tracing = await openTracing(process.env, roleOf(process.argv[1]), log)
     const { closers, ready } = await open(config, log)
-    closeOnSignals(closers, config.drainMs, log)
+    closeOnSignals([...closers, ...tracing], config.drainMs, log)
     // Whatever the level: a supervisor waits for this line, and reads the addresses in it.
     createLog({ level: 'info', secrets: config.secrets }).info('listening', ready)
     flushCompileCache() // Node writes it at exit, which a killed process never reaches.
@@ -50,6 +53,9 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
     process.exit(cause instanceof ConfigError ? EXIT_CONFIG : EXIT_FAILURE)
   }
 }
+
+/** The role of the process: the folder of its entry point. */
+const roleOf = (entry = ''): string => basename(dirname(entry))
 
 /** For a start without the scripts, which check this too. Node below 22.18 cannot load TypeScript and fails before this line. */
 function isNodeNewEnough(): boolean {

@@ -2,6 +2,7 @@ import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent 
 import { newId } from '../ids.ts'
 import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import { inSpan } from '../trace.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
 /** Limits of D5.3. */
@@ -57,12 +58,21 @@ export function createSubAgents(options: SubAgentOptions): SubAgents {
       children++
       tree.started++
       try {
-        return await runSubAgent(task, options)
+        return await inSpan(INVOKE_AGENT, SUB_AGENT_SPAN, async (fail) => {
+          const report = await runSubAgent(task, options)
+          if (report.status !== 'completed') fail(report.status)
+          return report
+        })
       } finally {
         children--
       }
     },
   }
+}
+
+const INVOKE_AGENT = 'invoke_agent sub-agent'
+const SUB_AGENT_SPAN = {
+  attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'sub-agent' },
 }
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')

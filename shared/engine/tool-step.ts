@@ -3,6 +3,7 @@ import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { countChars, showControls, truncate, truncateStart } from '../text.ts'
 import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { inSpan } from '../trace.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 import type { Emit } from './sub-agents.ts'
@@ -69,13 +70,27 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
   const { id, toolName } = call
   const { maxOutputChars } = step.tools
   const outcome = isWithinLimit
-    ? await outcomeOf(call, step)
+    ? await tracedOutcomeOf(call, step)
     : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
   step.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
   const { isError, attachments, ending } = outcome
   return { result: { id, toolName, output, isError, ...(attachments && { attachments }) }, ending }
+}
+
+function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
+  const { id, toolName } = call
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': toolName,
+    'gen_ai.tool.call.id': id,
+  }
+  return inSpan(`execute_tool ${toolName}`, { attributes }, async (markFailed) => {
+    const outcome = await outcomeOf(call, step)
+    if (outcome.isError) markFailed('tool_error')
+    return outcome
+  })
 }
 
 /** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */

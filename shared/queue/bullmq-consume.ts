@@ -1,6 +1,7 @@
 import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
 import { connectionOptions, type RedisOptions } from '../redis-place.ts'
+import { linked } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
@@ -35,7 +36,7 @@ export const createBullConsume =
     const running = new Set<Promise<void>>()
     const handle = async (job: Job, stalled: number) => {
       try {
-        return await (stalled > MAX_STALLED ? onGivenUp(job) : handler(job))
+        return await linked(job.trace, () => (stalled > MAX_STALLED ? onGivenUp(job) : handler(job)))
       } catch (cause) {
         onProblem('a job failed', cause)
         return { failed: HANDLER_FAILED } // BullMQ stores this text.
@@ -65,10 +66,11 @@ export const createBullConsume =
     return createConsumer(worker, running)
   }
 
-const toJob = (kind: JobKind, { id = '', data: { tenant, name } }: BullJob<BullData>): Job => ({
+const toJob = (kind: JobKind, { id = '', data: { tenant, name, trace } }: BullJob<BullData>): Job => ({
   kind,
   tenant,
   id: name === undefined ? id : tickId(tenant, { name, at: tickTimeOf(id) }),
+  ...(trace && { trace }),
 })
 
 /** Tells BullMQ by an error that a job has failed or waits again. */

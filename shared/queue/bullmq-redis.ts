@@ -1,6 +1,7 @@
 import { withDeadline } from '../deadline.ts'
 import { prefixOf, type RedisOptions } from '../redis-place.ts'
 import type { TenantId } from '../tenant.ts'
+import type { TraceLink } from '../trace.ts'
 import type { JobKind, Timing } from './port.ts'
 import { nextTick } from './schedule-times.ts'
 
@@ -8,7 +9,7 @@ import { nextTick } from './schedule-times.ts'
 export const keyPrefixOf = (kind: JobKind, options: RedisOptions): string => `${prefixOf(options)}{${kind}}`
 
 /** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
-export type BullData = { tenant: TenantId; name?: string }
+export type BullData = { tenant: TenantId; name?: string; trace?: TraceLink }
 
 type Repeat = { pattern: string; tz?: string }
 

@@ -2,6 +2,8 @@ import type { ConnectionOptions, Queue } from 'bullmq'
 import { withDeadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
 import { connectionOptions, type RedisOptions } from '../redis-place.ts'
+import type { TenantId } from '../tenant.ts'
+import { currentLink } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
 import { countJobs, takeRound } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
@@ -51,7 +53,7 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
 }
 
 async function addLast(queue: Queue<BullData>, { kind, tenant, id }: Job): Promise<void> {
-  await queue.add(kind, { tenant }, { jobId: id })
+  await queue.add(kind, dataOf(tenant), { jobId: id })
 }
 
 /** Adds a job so that the tenants take turns. BullMQ would take a job that is listed as failed for the same one. */
@@ -61,7 +63,12 @@ async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
     await queue.remove(job.id)
     round = await takeRound(queue, job)
   }
-  if (typeof round === 'number') await queue.add(job.kind, { tenant: job.tenant }, { jobId: job.id, priority: round })
+  if (typeof round === 'number') await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: round })
+}
+
+function dataOf(tenant: TenantId): BullData {
+  const trace = currentLink()
+  return trace ? { tenant, trace } : { tenant }
 }
 
 /** Loads BullMQ, and connects without waiting for Redis. */

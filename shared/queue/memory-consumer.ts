@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { linked } from '../trace.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import { FairOrder } from './fair-order.ts'
 import type { ConsumeOptions, FailedJob, Job, JobConsumer, JobCounts, JobHandler, JobStore, StoredJob } from './port.ts'
@@ -101,7 +102,7 @@ export class MemoryConsumer implements JobConsumer {
   async #handle(job: Job, starts: number): Promise<boolean> {
     const { handler, onGivenUp, onProblem } = this.#deps
     try {
-      const end = await (starts > MAX_STARTS ? onGivenUp(job) : handler(job))
+      const end = await linked(job.trace, () => (starts > MAX_STARTS ? onGivenUp(job) : handler(job)))
       if (end && 'failed' in end) this.#listFailure(job, failedReason(end.failed))
       return end !== undefined && 'again' in end
     } catch (cause) {

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { currentLink } from '../trace.ts'
 import { MemoryConsumer } from './memory-consumer.ts'
 import type { Consume, FailedJob, Job, JobCounts, JobKind, JobQueue, JobStore, QueueMonitor } from './port.ts'
 
@@ -35,7 +36,9 @@ export class MemoryQueue implements JobQueue, QueueMonitor {
   }
 
   /** Throws `unavailable` when too many jobs wait. */
-  async add(job: Job): Promise<void> {
+  async add(plain: Job): Promise<void> {
+    const trace = currentLink()
+    const job = trace ? { ...plain, trace } : plain
     const consumer = this.#consumers.get(job.kind)
     if (consumer && consumer.waitingCount >= this.#limits.maxWaiting) throw full()
     await this.#deps.store.insert(job)

@@ -1,11 +1,12 @@
 import type { TenantId } from '../tenant.ts'
+import type { TraceLink } from '../trace.ts'
 
 export const JOB_KINDS = ['flow', 'plan', 'schedule'] as const
 /** The kinds of queued work. Each has a queue of its own. A job of kind `schedule` is one tick of a schedule. */
 export type JobKind = (typeof JOB_KINDS)[number]
 
-/** A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. */
-export type Job = { kind: JobKind; tenant: TenantId; id: string }
+/** A job holds ids only: everything else is in the store before the job is added. `id` is unique and has no colon. The queue sets `trace`. */
+export type Job = { kind: JobKind; tenant: TenantId; id: string; trace?: TraceLink }
 
 /** `oldestWaitingMs` is the age of the job that has waited longest, 0 when none waits. `failed` counts those that are still listed. */
 export type JobCounts = { waiting: number; active: number; failed: number; oldestWaitingMs: number }

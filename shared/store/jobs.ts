@@ -1,5 +1,6 @@
 import type { Job, JobKind, JobStore, StoredJob } from '../queue/port.ts'
 import { SYSTEM_TENANT } from '../tenant.ts'
+import type { TraceLink } from '../trace.ts'
 import type { CollectionSpec, Scalar, Store } from './port.ts'
 
 /** The queue of the standalone form. Its documents belong to no tenant, so that a start finds those of all. */
@@ -9,15 +10,15 @@ export const JOBS: CollectionSpec = {
   order: { within: ['kind'], by: ['added_at', 'id'], direction: 'ascending' },
 }
 
-type JobDoc = { id: string; kind: JobKind; owner: Job['tenant']; added_at: string; starts: number }
+type JobDoc = { id: string; kind: JobKind; owner: Job['tenant']; added_at: string; starts: number; trace?: TraceLink }
 
 const PAGE = 1_000
 
 export function createJobStore(store: Store, now: () => Date = () => new Date()): JobStore {
   const documents = store.collection(JOBS)
   return {
-    async insert({ id, kind, tenant }) {
-      const doc: JobDoc = { id, kind, owner: tenant, added_at: now().toISOString(), starts: 0 }
+    async insert({ id, kind, tenant, trace }) {
+      const doc: JobDoc = { id, kind, owner: tenant, added_at: now().toISOString(), starts: 0, ...(trace && { trace }) }
       await documents.insert(SYSTEM_TENANT, doc)
     },
     async countStart({ id }) {
@@ -51,7 +52,7 @@ export function createJobStore(store: Store, now: () => Date = () => new Date())
   }
 }
 
-const toStored = ({ id, kind, owner, added_at }: JobDoc): StoredJob => ({
-  job: { kind, tenant: owner, id },
+const toStored = ({ id, kind, owner, added_at, trace }: JobDoc): StoredJob => ({
+  job: { kind, tenant: owner, id, ...(trace && { trace }) },
   addedAt: Date.parse(added_at),
 })

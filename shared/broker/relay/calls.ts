@@ -1,5 +1,6 @@
 import { AppError, type ErrorKind, toAppError } from '../../errors.ts'
 import { isJsonObject, parseJson } from '../../json.ts'
+import { currentLink, type TraceLink } from '../../trace.ts'
 import type { Inbox } from '../port.ts'
 import { MalformedMessage } from './records.ts'
 
@@ -25,16 +26,21 @@ export type CallArgs<M extends WorkerMethod> = Parameters<WorkerMethods[M]>
 export type CallResult<M extends WorkerMethod> = Awaited<ReturnType<WorkerMethods[M]>>
 
 /** A call as it was received: the caller is a process of this cluster, but possibly of another release. */
-export type ReceivedCall = { method: string; args: unknown[] }
+export type ReceivedCall = { method: string; args: unknown[]; trace?: TraceLink }
 
 export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>): string =>
-  JSON.stringify({ method, args } satisfies ReceivedCall)
+  JSON.stringify({ method, args, ...traced() } satisfies ReceivedCall)
+
+function traced(): Pick<ReceivedCall, 'trace'> {
+  const trace = currentLink()
+  return trace ? { trace } : {}
+}
 
 /** Throws `MalformedMessage`. */
 export function readCall(body: Buffer): ReceivedCall {
   const call = parseJson(body.toString()) as Partial<ReceivedCall> | undefined
   if (typeof call?.method !== 'string' || !Array.isArray(call.args)) throw new MalformedMessage('the call is malformed')
-  return { method: call.method, args: call.args }
+  return { method: call.method, args: call.args, ...(isJsonObject(call.trace) && { trace: call.trace }) }
 }
 
 type Answer =

@@ -1,3 +1,4 @@
+import { linked } from '../../trace.ts'
 import type { FrameCursor, Inbox, RunInbox } from '../port.ts'
 import {
   AnsweredCalls,
@@ -36,8 +37,9 @@ export class RedisInbox {
     if (type === RECORD.detach) this.#transport.outbox('gateway', from).detach(stream)
   }
 
-  async #answer(from: number, { stream: id, flags }: ReceivedRecord, { method, args }: ReceivedCall): Promise<void> {
-    const text = await this.#answered.answer(from, id, () => this.#run(from, method, args))
+  async #answer(from: number, { stream: id, flags }: ReceivedRecord, call: ReceivedCall): Promise<void> {
+    const { method, args, trace } = call
+    const text = await this.#answered.answer(from, id, () => linked(trace, () => this.#run(from, method, args)))
     const outbox = this.#transport.outbox(flags === BY_WORKER ? 'worker' : 'gateway', from)
     outbox.send(record(RECORD.reply, { stream: id, body: text }))
   }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WarningEvent } from '../../events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { tracedAnswer } from './traced-answer.ts'
 
 export type RetryPolicy = {
   /** Requests in all, the first one included. */
@@ -54,7 +55,7 @@ export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined
 export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
   let timeouts = 0
   for (let attempt = 1; ; attempt++) {
-    const rest = route.provider.stream({ ...request, model: route.model }, signal)[Symbol.asyncIterator]()
+    const rest = tracedAnswer(route, () => route.provider.stream({ ...request, model: route.model }, signal))
     const { done, value: first } = await rest.next()
     if (done) return undefined
     const failure = first.type === 'failure' ? first.failure : undefined

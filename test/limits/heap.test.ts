@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createHeapGuard } from '../../shared/heap.ts'
+import { createHeapGuard } from '../../shared/limits/heap.ts'
 
 describe('the guard of the heap', () => {
   it('a heap is high above 80 % of its limit, and is read again after 100 ms', () => {

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 
 /** Whether so much of the process's heap is in use that new work could end it. */
 export type IsHeapHigh = () => boolean

@@ -1,0 +1,29 @@
+import type { Log } from '../../shared/log.ts'
+import type { Closer } from '../../shared/shutdown.ts'
+import { recordSpansWith } from '../../shared/trace.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** The spans of the last seconds are exported in this time. */
+const CLOSE_MS = 5_000
+
+/**
+ * Exports traces where the usual variables of OpenTelemetry say so. Returns what closes the export; nothing where they are not set.
+ * The packages are loaded only then: they cost 25 MB.
+ */
+export async function openTracing(env: Env, role: string, log: Log): Promise<Closer[]> {
+  if (!wantsTraces(env)) return []
+  const { openOtelRecorder } = await import('../../shared/tracing/otel.ts')
+  const { recorder, close } = await openOtelRecorder({
+    serviceName: `agent-engine-${role}`,
+    protocol: env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/protobuf',
+    onProblem: (message) => log.warn('traces cannot be exported', { detail: message }),
+  })
+  recordSpansWith(recorder)
+  return [{ name: 'traces', deadlineMs: CLOSE_MS, close }]
+}
+
+function wantsTraces(env: Env): boolean {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false
+  return Boolean(env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_ENDPOINT'])
+}

@@ -1,0 +1,100 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** A span in its trace: 32 and 16 hex digits (W3C Trace Context). */
+export type SpanContext = { traceId: string; spanId: string; isSampled: boolean }
+
+export type Attributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>
+
+export type SpanOptions = { kind?: 'internal' | 'server' | 'client'; attributes?: Attributes }
+
+/** A span that is being recorded. */
+export interface RecordedSpan {
+  readonly context: SpanContext
+  set(attributes: Attributes): void
+  rename(name: string): void
+  /** `errorType` marks the span as failed: an error code, never a message. */
+  end(errorType?: string): void
+}
+
+/** Records spans. Without one, all functions here do nothing but pass on the request id. */
+export interface SpanRecorder {
+  start(name: string, options: SpanOptions & { parent: SpanContext | undefined }): RecordedSpan
+}
+
+/** What crosses to another process with a call or a job. */
+export type TraceLink = { traceparent?: string; request_id?: string }
+
+/** The request and the span that the running code works for. */
+type Ambient = { requestId: string | undefined; span: SpanContext | undefined }
+
+const ambient = new AsyncLocalStorage<Ambient>()
+let recorder: SpanRecorder | undefined
+
+/** Called once, when the process starts. `undefined` switches the recording off again. */
+export function recordSpansWith(next: SpanRecorder | undefined): void {
+  recorder = next
+}
+
+/** Runs `work`, and everything that it starts, for the request and span of the link. A span of an invalid form is ignored. */
+export function linked<T>(link: TraceLink | undefined, work: () => T): T {
+  if (!link) return work()
+  return ambient.run({ requestId: link.request_id, span: readTraceparent(link.traceparent) }, work)
+}
+
+/** The link of the running code; `undefined` outside of requests. */
+export function currentLink(): TraceLink | undefined {
+  const { requestId, span } = ambient.getStore() ?? {}
+  if (requestId === undefined && !span) return undefined
+  return {
+    ...(span && { traceparent: `00-${span.traceId}-${span.spanId}-0${Number(span.isSampled)}` }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  }
+}
+
+/** The fields by which log lines of one request are found, in all processes. */
+export function traceFields(): { request_id?: string; otel_trace_id?: string; otel_span_id?: string } {
+  const { requestId, span } = ambient.getStore() ?? {}
+  return {
+    ...(requestId !== undefined && { request_id: requestId }),
+    ...(span && { otel_trace_id: span.traceId, otel_span_id: span.spanId }),
+  }
+}
+
+/** Starts a span below that of the running code. `undefined` when nothing is recorded. */
+export const startSpan = (name: string, options: SpanOptions = {}): RecordedSpan | undefined =>
+  recorder?.start(name, { ...options, parent: ambient.getStore()?.span })
+
+/** Runs `work` below the span. */
+export function withinSpan<T>(span: RecordedSpan | undefined, work: () => T): T {
+  return span ? ambient.run({ requestId: ambient.getStore()?.requestId, span: span.context }, work) : work()
+}
+
+/** Runs `work` in a span of its own, which ends with it. `fail` marks the span as failed. */
+export async function inSpan<T>(
+  name: string,
+  options: SpanOptions,
+  work: (fail: (errorType: string) => void) => Promise<T>,
+): Promise<T> {
+  const span = startSpan(name, options)
+  if (!span) return work(() => {})
+  let errorType: string | undefined
+  const fail = (type: string) => {
+    errorType = type
+  }
+  try {
+    return await withinSpan(span, () => work(fail))
+  } catch (cause) {
+    errorType ??= cause instanceof Error ? cause.name : 'error'
+    throw cause
+  } finally {
+    span.end(errorType)
+  }
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/
+
+function readTraceparent(text: string | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(text ?? '') ?? []
+  if (!traceId || !spanId || !flags || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 }
+}
