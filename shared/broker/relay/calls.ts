@@ -142,6 +142,11 @@ export class Calls {
   failAll(epoch: number): void {
     for (const call of this.#pending.values()) if (call.epoch === epoch) call.reject(unanswered())
   }
+
+  /** This process leaves: fails all calls. */
+  close(): void {
+    for (const call of this.#pending.values()) call.reject(unanswered())
+  }
 }
 
 const unanswered = () =>

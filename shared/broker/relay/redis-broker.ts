@@ -3,7 +3,6 @@ import { isQueuedRun, newId } from '../../ids.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import { mergeRemembered } from '../permissions/remembered-page.ts'
 import { reply } from '../permissions/reply.ts'
 import { Executors } from '../placement/executors.ts'
 import type { Member } from '../placement/members.ts'
@@ -13,7 +12,7 @@ import { isUnanswered, noWorker, SessionRouter } from '../placement/session-rout
 import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
 import type { Broker, OpenedRun, PermissionStore, QueuedRunSource } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued/queued-runs.ts'
-import { listRuns } from './list-runs.ts'
+import { listRemembered, listRuns } from './lists.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
@@ -76,6 +75,10 @@ export class RedisBroker {
   /** Refuses to open further streams. */
   close(): void {
     this.#isClosing = true
+  }
+
+  stop(): void {
+    this.#calls.close()
   }
 
   /** The number of open streams, those of queued runs included. */
@@ -161,10 +164,7 @@ export class RedisBroker {
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
-    listRemembered: async (tenant, page) => {
-      const call = (epoch: number) => this.#calls.call({ epoch }, 'listRemembered', [tenant, page])
-      return mergeRemembered(await this.#calls.callEach(this.#workers.alive, call), page.limit)
-    },
+    listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.#workers.alive }),
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),

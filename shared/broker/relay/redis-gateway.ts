@@ -101,6 +101,7 @@ export class GatewayRelay {
 
   async stop(): Promise<void> {
     clearInterval(this.#watch)
+    this.#broker.stop()
     await this.#membership.stop()
   }
 

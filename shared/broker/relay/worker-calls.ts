@@ -74,6 +74,11 @@ export class WorkerCalls {
     this.#calls.failUndelivered(epoch)
   }
 
+  /** Fails all calls, because this process leaves. */
+  close(): void {
+    this.#calls.close()
+  }
+
   /** The worker is no longer a member: it will not answer. */
   failAll(epoch: number): void {
     this.#calls.failAll(epoch)

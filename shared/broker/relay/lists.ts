@@ -1,6 +1,7 @@
 import type { TenantId } from '../../tenant.ts'
+import { mergeRemembered } from '../permissions/remembered-page.ts'
 import { isUnanswered } from '../placement/session-router.ts'
-import type { RunFilter, RunPage } from '../port.ts'
+import type { PageRequest, RememberedPage, RunFilter, RunPage } from '../port.ts'
 import { mergePages } from '../run-page.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
@@ -29,4 +30,15 @@ export async function listRuns(
   const pages = (await Promise.all(Array.from(epochs, readPage))).flat()
   if (silence && pages.length === 0) throw silence
   return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
+}
+
+type RememberedListing = { tenant: TenantId; page: PageRequest; epochs: Iterable<number> }
+
+/** Merges the pages of all workers. The sessions of one that is lost meanwhile are lost with it. */
+export async function listRemembered(
+  calls: Pick<WorkerCalls, 'call' | 'callEach'>,
+  { tenant, page, epochs }: RememberedListing,
+): Promise<RememberedPage> {
+  const ask = (epoch: number) => calls.call({ epoch }, 'listRemembered', [tenant, page])
+  return mergeRemembered(await calls.callEach(epochs, ask), page.limit)
 }
