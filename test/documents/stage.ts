@@ -52,6 +52,7 @@ export class Stage {
     return text
       .replaceAll('http://127.0.0.1:8080/v1', this.#url)
       .replaceAll('https://models.example.com/v1', `http://127.0.0.1:${port}/v1`)
+      .replaceAll('https://ci.example.com', `http://127.0.0.1:${port}`)
   }
 
   async close(): Promise<void> {
@@ -63,11 +64,15 @@ export class Stage {
   }
 }
 
-/** Answers transcriptions itself, and passes everything else on to the model server. */
+/** Answers transcriptions and webhooks itself, and passes everything else on to the model server. */
 function providerBefore(port: number): Server {
   return createServer((req, res) => {
     if (req.url === '/v1/audio/transcriptions') {
       req.resume().once('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"hello"}'))
+      return
+    }
+    if (req.url === '/hooks') {
+      req.resume().once('end', () => res.writeHead(204).end())
       return
     }
     const { url: path, method, headers } = req
