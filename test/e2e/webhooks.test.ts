@@ -119,7 +119,8 @@ inBothForms('webhooks', (startProduct, form) => {
     })
     product.model.answer('{"summary":"short","key_points":[]}')
     const request = { provider_instance: 'main', model: 'm', input: { text: 'a long text' } }
-    const { headers } = await call('POST', '/flows/summarize/run', request)
+    const { headers, status, text } = await call('POST', '/flows/summarize/run', request)
+    expect([status, text]).to.have.property('0', 200)
     const traceId = headers.get('x-trace-id')
     const { body } = await about('trace_id', traceId)
     expect(body.type).to.equal('flow.ended')

@@ -142,14 +142,14 @@ describe('paging through the ledger', () => {
   }
   const same = (count: number, length = 1) => Array.from({ length: count }, () => length)
 
-  it('reads batches of 10 and never more than it needs', async () => {
+  it('reads batches of 2, 4, 8 and 10, and never more than it needs', async () => {
     for (const [count, limit, reads] of [
-      [25, 5, [5]],
-      [25, 10, [10]],
-      [25, 12, [10, 2]],
-      [25, 30, [10, 10, 10]],
-      [20, 20, [10, 10]],
-      [0, 10, [10]],
+      [25, 5, [2, 3]],
+      [25, 10, [2, 4, 4]],
+      [25, 12, [2, 4, 6]],
+      [25, 30, [2, 4, 8, 10, 6]],
+      [20, 20, [2, 4, 8, 6]],
+      [0, 10, [2]],
     ] as const) {
       const { ledger, reads: actual } = ledgerOf(same(count))
       const { entries } = await ledger.page(TENANT, 'anna', { limit })
@@ -158,10 +158,10 @@ describe('paging through the ledger', () => {
     }
   })
 
-  it('ends a page with the entry that reaches 2 MiB as JSON', async () => {
-    const full = ledgerOf(same(20, 2 ** 18))
+  it('ends a page with the entry that reaches 512 KiB as JSON', async () => {
+    const full = ledgerOf(same(20, 2 ** 16))
     expect((await full.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(8)
-    const almost = ledgerOf(same(20, 2 ** 18 - 1_000))
+    const almost = ledgerOf(same(20, 2 ** 16 - 1_000))
     expect((await almost.ledger.page(TENANT, 'anna', { limit: 20 })).entries).to.have.length(9)
   })
 
