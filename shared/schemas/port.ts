@@ -5,7 +5,7 @@ export type SchemaProblem = { path: string; message: string }
 
 /**
  * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its
- * patterns run in linear time, and compiling and checking happen in a thread that is ended after 200 ms, so that no schema and no
+ * patterns run in linear time, and compiling and checking happen in a thread that is ended after 200 ms of CPU time, so that no schema and no
  * value can stop the event loop.
  */
 export interface SchemaChecker {

@@ -2,12 +2,15 @@ import { AppError, toAppError } from '../errors.ts'
 import type { SchemaProblem } from './port.ts'
 import { type Answer, SchemaThread, type Task } from './schema-thread.ts'
 
-/** `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. `waitMs`: until a thread begins with a task. */
+/**
+ * `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. Both are CPU time: on a machine that gives the thread
+ * less of it, a task may take four times as long. `waitMs`: until a thread begins with a task.
+ */
 export type QueueLimits = { taskMs: number; totalMs: number; waitMs: number; maxWaiting: number; idleMs: number }
 
 type Outcome = { unusable: SchemaProblem; isSlow?: boolean } | { problems: readonly SchemaProblem[] }
 
-/** `isSlow`: the schema did not compile within the limits this time. `tookMs`: the time in the thread, without the waiting. */
+/** `isSlow`: the schema did not compile within the limits this time. `tookMs`: the CPU time in the thread. */
 export type TaskResult = Outcome & { tookMs: number }
 
 /**
@@ -22,7 +25,10 @@ type Job = QueuedTask & {
   firstOutcome: Outcome | undefined
   /** `undefined` until a thread begins with it. */
   startedAt: number | undefined
-  resolve(result: TaskResult): void
+  /** The CPU time, since the start, that the task may have. */
+  limitMs: number
+  meter: CpuMeter | undefined
+  resolve(outcome: Outcome): void
   reject(error: AppError): void
   timer: NodeJS.Timeout | undefined
 }
@@ -48,13 +54,15 @@ export class SchemaQueue {
   async run(task: QueuedTask): Promise<TaskResult> {
     if (this.#isClosed) throw closed()
     if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
-    const { promise, resolve, reject } = Promise.withResolvers<TaskResult>()
-    const state = { isCompiled: false, firstOutcome: undefined, startedAt: undefined, timer: undefined }
-    const job: Job = { ...task, ...state, resolve, reject }
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
+    const state = { isCompiled: false, limitMs: 0, firstOutcome: undefined, startedAt: undefined, meter: undefined }
+    const job: Job = { ...task, ...state, timer: undefined, resolve, reject }
     job.timer = setTimeout(() => this.#abandon(job), this.#limits.waitMs)
     this.#waiting.push(job)
     this.#next()
-    return promise
+    const outcome = await promise
+    const wallMs = msSince(job.startedAt)
+    return { ...outcome, tookMs: task.value ? wallMs : Math.min(wallMs, (await job.meter?.usedMs()) ?? wallMs) }
   }
 
   async close(): Promise<void> {
@@ -73,7 +81,10 @@ export class SchemaQueue {
     this.#active ??= this.#start()
     if (!this.#active.isReady) return
     this.#current = this.#waiting.shift()
-    if (this.#current) this.#send(this.#active, this.#current)
+    if (this.#current) {
+      this.#current.meter = new CpuMeter(this.#active)
+      this.#send(this.#active, this.#current)
+    }
     this.#spare ??= this.#start()
   }
 
@@ -88,16 +99,31 @@ export class SchemaQueue {
   #send(thread: SchemaThread, job: Job, schema?: string): void {
     const { id, value, compileMs } = job
     job.startedAt ??= performance.now()
-    this.#restartTimer(job, compileMs.left - msSince(job.startedAt))
+    this.#limit(job, compileMs.left)
     thread.send({ id, ...(value && { value }), ...(schema !== undefined && { schema }) })
+  }
+
+  #limit(job: Job, limitMs: number): void {
+    job.limitMs = limitMs
+    this.#restartTimer(job, limitMs - msSince(job.startedAt))
   }
 
   #restartTimer(job: Job, ms: number): void {
     clearTimeout(job.timer)
     // Answers that came while the event loop was busy are read before the thread is ended.
-    const expire = () => setImmediate(() => job.timer === timer && this.#expire(job))
+    const expire = () => setImmediate(() => job.timer === timer && void this.#checkTime(job, timer))
     const timer = setTimeout(expire, Math.max(0, ms))
     job.timer = timer
+  }
+
+  /** Gives a task that has had less CPU time than its limit the rest of it, and ends every other. */
+  async #checkTime(job: Job, timer: NodeJS.Timeout | undefined): Promise<void> {
+    const { limitMs, startedAt, meter } = job
+    const usedMs = (await meter?.usedMs()) ?? limitMs
+    if (job.timer !== timer) return
+    const isStarved = usedMs < STARVED * limitMs && msSince(startedAt) < MAX_STRETCH * limitMs
+    if (isStarved) this.#restartTimer(job, limitMs - usedMs)
+    else this.#expire(job)
   }
 
   #take(answer: Answer): void {
@@ -110,13 +136,14 @@ export class SchemaQueue {
     job.isCompiled = true
     if (!job.value) return this.#settle(job, { problems: [] })
     const { taskMs, totalMs } = this.#limits
-    return this.#restartTimer(job, Math.min(taskMs, totalMs - msSince(job.startedAt)))
+    return this.#limit(job, Math.min(msSince(job.startedAt) + taskMs, totalMs))
   }
 
   #settle(job: Job, outcome: Outcome): void {
     clearTimeout(job.timer)
     this.#current = undefined
-    job.resolve({ ...outcome, tookMs: msSince(job.startedAt) })
+    job.timer = undefined
+    job.resolve(outcome)
     this.#next()
   }
 
@@ -180,6 +207,30 @@ export class SchemaQueue {
     this.#active = undefined
     this.#spare = undefined
     await Promise.all(threads.map(async (thread) => thread?.end()))
+  }
+}
+
+/** The share of its limit below which a task counts as one that did not get the CPU. */
+const STARVED = 0.8
+/** The longest time of a task, as a multiple of its limit. */
+const MAX_STRETCH = 4
+
+/** Measures the CPU time of a thread from now on. */
+class CpuMeter {
+  readonly #thread: SchemaThread
+  readonly #start: Promise<number | undefined>
+
+  constructor(thread: SchemaThread) {
+    this.#thread = thread
+    this.#start = thread.cpuMs().catch(() => undefined)
+  }
+
+  /** `undefined` when the thread has ended. */
+  async usedMs(): Promise<number | undefined> {
+    const hold = setTimeout(() => {}, MAX_STRETCH * 1_000) // A thread does not keep the process alive until it answers.
+    const [start, now] = [await this.#start, await this.#thread.cpuMs().catch(() => undefined)]
+    clearTimeout(hold)
+    return start === undefined || now === undefined ? undefined : now - start
   }
 }
 

@@ -50,6 +50,12 @@ export class SchemaThread {
     return this.#isReady
   }
 
+  /** The CPU time that the thread has used so far, in ms; answered also in the middle of a task. Rejects when the thread has ended. */
+  async cpuMs(): Promise<number> {
+    const { user, system } = await this.#worker.cpuUsage()
+    return (user + system) / 1_000
+  }
+
   send(task: Task): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#worker.postMessage(task)

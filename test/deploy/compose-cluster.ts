@@ -58,7 +58,8 @@ export class ComposeCluster implements AsyncDisposable {
     const nginx = await Nginx.start(gateways.map(({ env }) => Number(env['PORT'])))
     const cluster = new ComposeCluster(nginx, places, stores)
     try {
-      for (const place of places) await launch(place)
+      const others = places.filter(({ role }) => role !== 'gateway')
+      for (const place of [...others, ...gateways]) await launch(place) // A gateway is ready when it knows a worker.
       return cluster
     } catch (cause) {
       await cluster[Symbol.asyncDispose]()

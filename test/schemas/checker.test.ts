@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
@@ -140,6 +140,18 @@ describe('the schema checker', () => {
     const error = await refusal(checker.check(LARGE, {}))
     expect(error).to.include({ status: 503, retryAfterSecs: 1 })
     expect(error.message).to.match(/^the schema cannot be used: it is too expensive/)
+  })
+
+  it('a schema is not too expensive because other work uses the CPU', async () => {
+    const checker = open({ newSchemasMs: 150 })
+    await checker.findUnusable([SMALL])
+    const spin = `const end = performance.now() + 1500; require('node:worker_threads').parentPort.postMessage(''); while (performance.now() < end);`
+    const others = Array.from({ length: 16 }, () => new Worker(spin, { eval: true }))
+    await Promise.all(others.map((other) => once(other, 'message')))
+    const names = Array.from({ length: 500 }, (_, at) => [`q${at}`, { type: 'string' }] as const)
+    const unusable = await checker.findUnusable([{ properties: Object.fromEntries(names) }])
+    await Promise.all(others.map((other) => other.terminate()))
+    expect(unusable).to.equal(undefined)
   })
 
   it('several schemas have one time limit together', async () => {
