@@ -10,15 +10,13 @@ export type Shape = ReadonlyMap<string, Shape | undefined>
 
 export type SchemaCheck = {
   shape: Shape
-  maxValues: number | undefined
   /** Checks a body that was reduced to `shape`. */
   refusalOf(body: JsonObject): Refusal | undefined
 }
 
 /**
  * Compiles one schema. Fields with `x-ignored` are not read; fields with `x-refused` must be absent, and its value is the
- * message. `x-max-values` limits the objects, lists and other values in the whole body: a large number of them takes long to parse and
- * to hand over to the main thread.
+ * message. `x-max-values` is checked before a body is parsed (`decode.ts`).
  */
 export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const schema = schemas[name]
@@ -26,7 +24,6 @@ export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const validate = compile(schemas, name)
   return {
     shape: shapeOf(schemas, schema) ?? new Map(),
-    maxValues: schema['x-max-values'],
     refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }
