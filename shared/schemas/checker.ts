@@ -9,7 +9,7 @@ import { type Excess, findExcess, type SizeLimits } from './size.ts'
 
 type Limits = QueueLimits & { newSchemasMs: number }
 
-const LIMITS: Limits = { newSchemasMs: 130, taskMs: 170, totalMs: 220, waitMs: 5_000, maxWaiting: 64, idleMs: 60_000 }
+const LIMITS: Limits = { newSchemasMs: 110, taskMs: 140, totalMs: 180, waitMs: 5_000, maxWaiting: 64, idleMs: 60_000 }
 
 const MIB = 1_024 * 1_024
 const VALUE_LIMITS: SizeLimits = { bytes: 10 * MIB, depth: 64, nodes: 100_000, values: 200_000 }

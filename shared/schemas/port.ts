@@ -5,13 +5,13 @@ export type SchemaProblem = { path: string; message: string }
 
 /**
  * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its
- * patterns run in linear time, and compiling and checking happen in a thread that is ended after 170 ms of CPU time, so that no schema and no
+ * patterns run in linear time, and compiling and checking happen in a thread that is ended after 140 ms of CPU time, so that no schema and no
  * value can stop the event loop.
  */
 export interface SchemaChecker {
   /**
    * Says which of the schemas, by its index, is the first that cannot be used, why, and what to do; `undefined` when all can. One time
-   * limit applies to all of them together: 130 ms of CPU time, and 170 ms for schemas that were accepted before, which may compile more slowly on a
+   * limit applies to all of them together: 110 ms of CPU time, and 140 ms for schemas that were accepted before, which may compile more slowly on a
    * busy machine. Throws `unavailable` when accepted schemas do not compile in time now.
    */
   findUnusable(
