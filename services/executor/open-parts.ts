@@ -10,7 +10,7 @@ import type { OpenedFlows } from '../wiring/flows.ts'
 import type { OpenedStore } from '../wiring/store.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 
-/** What an executor is opened with. */
+/** The parts of the process that an executor uses. */
 export type OpenParts = {
   flows: OpenedFlows
   store: OpenedStore

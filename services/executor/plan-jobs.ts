@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { errorEvent, type RunEvent } from '../../shared/events.ts'
 import type { Executors } from '../../shared/flows/calls/settle.ts'
 import { planRunId } from '../../shared/ids.ts'
@@ -12,6 +11,7 @@ import { claim, giveUp, takeOver } from '../../shared/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { Runs } from '../runs/runs.ts'
+import { type Settled, Settling } from './settling.ts'
 
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>
@@ -32,31 +32,21 @@ export type PlanJobsDeps = {
   log: Log
 }
 
-const LOOK_EVERY_MS = 1_000
-
-/** How a job ended; `undefined` while the plan has not. */
-type Settled = { end: JobEnd | undefined } | undefined
-
 /** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
 export class PlanJobs {
   readonly #deps: PlanJobsDeps
-  /** The plans that a handler of this process is at work on. */
-  readonly #active = new Set<string>()
+  readonly #settling: Settling
 
   constructor(deps: PlanJobsDeps) {
     this.#deps = deps
+    this.#settling = new Settling((id, cause) => {
+      deps.log.debug('a plan cannot be executed at the moment', { plan_id: id, cause })
+    })
   }
 
-  /**
-   * Resolves when the plan has ended, here or elsewhere, or was given back: the queue keeps the job until then, so that another executor
-   * goes on with the plan should this one die. Never rejects.
-   */
-  async handle({ tenant, id }: Job): Promise<JobEnd | undefined> {
-    for (;;) {
-      const settled = await this.#advance(tenant, id)
-      if (settled) return settled.end
-      await sleep(LOOK_EVERY_MS)
-    }
+  /** Resolves when the plan has ended, here or elsewhere, or was given back. Never rejects. */
+  handle(job: Job): Promise<JobEnd | undefined> {
+    return this.#settling.untilEnded(job, (tenant, id) => this.#settle(tenant, id))
   }
 
   /** Fails a plan whose executors have died each time. */
@@ -66,19 +56,6 @@ export class PlanJobs {
     if (!plan || isEnded(plan)) return plan && endOf(plan)
     const ended = await plans.change(tenant, id, giveUp({ from: plan.executor, at: now() }), isHeld)
     return ended ? endOf(ended) : { again: true }
-  }
-
-  async #advance(tenant: TenantId, id: string): Promise<Settled> {
-    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
-    this.#active.add(id)
-    try {
-      return await this.#settle(tenant, id)
-    } catch (cause) {
-      this.#deps.log.debug('a plan cannot be executed at the moment', { plan_id: id, cause })
-      return undefined
-    } finally {
-      this.#active.delete(id)
-    }
   }
 
   async #settle(tenant: TenantId, id: string): Promise<Settled> {

@@ -23,7 +23,7 @@ const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () =
 
 type SharedParts = { bell: ConfigBell; places: RunPlaces }
 
-/** What the processes of a cluster share of their tenants' configuration, over Redis. */
+/** The parts of the tenants' configuration that the processes of a cluster share over Redis. */
 export const createClusterParts = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>): SharedParts => ({
   bell: createRedisConfigBell(link),
   places: createRedisRunPlaces(link.run),

@@ -121,7 +121,7 @@ type Owning = AdoptedQueueDeps & {
   admission: Admission
 }
 
-/** What begins and ends this worker's ownership of sessions. */
+/** The methods that begin and end this worker's ownership of sessions. */
 function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
   const { runs, sessions, workspaces, draining, admission } = deps
   const release = (session: Session) => {

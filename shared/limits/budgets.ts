@@ -19,7 +19,7 @@ const FLUSH_MS = 1_000
 const STALE_MS = 1_000
 const STORE_RETRY_SECS = 2
 
-/** What a tenant spends in one day. `own` is this process's part, `others` the rest as it was read at `readAt`. */
+/** The spending of a tenant in one day. `own` is this process's part, `others` the rest as it was read at `readAt`. */
 type Day = { tenant: TenantId; day: string; own: Spent; others: Spent | undefined; readAt: number; isDirty: boolean }
 
 /**
@@ -54,7 +54,7 @@ export class Budgets {
     day.isDirty = true
   }
 
-  /** What the tenant has spent today. Throws `unavailable` when the store does not answer. */
+  /** The tenant's spending today. Throws `unavailable` when the store does not answer. */
   async today(tenant: TenantId): Promise<Spent & { resetsAt: Date }> {
     return { ...(await this.#spent(this.#dayOf(tenant))), resetsAt: endOfDay(this.#now()) }
   }

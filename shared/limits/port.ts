@@ -17,7 +17,7 @@ export const NO_LIMITS: Limits = {
 
 export type Spent = { tokens: number; costUsd: number }
 
-/** What model calls of a tenant have cost in a day, by process. Every method throws `unavailable` when the store does not answer. */
+/** The cost of a tenant's model calls in a day, by process. Every method throws `unavailable` when the store does not answer. */
 export interface SpendingStore {
   /** Replaces what this process has spent. `day` is such as `2026-11-22`. */
   put(tenant: TenantId, entry: { day: string; process: string; spent: Spent }): Promise<void>

@@ -10,9 +10,9 @@ export function renderEvents(events: readonly PlanEvent[], after: number): Frame
 }
 
 export type UnreadFrames = {
-  /** What the reader does not have yet; `undefined` when it has everything. */
+  /** The frames that the reader does not have yet; `undefined` when it has everything. */
   frames: Frames | undefined
-  /** What ends with these frames, if anything: the plan, or only the work of one executor on it. */
+  /** These frames end the plan, or only the work of one executor on it. */
   end: 'plan' | 'executor' | undefined
 }
 

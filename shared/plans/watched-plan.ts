@@ -1,3 +1,4 @@
+import { FrameReader } from '../broker/journal/frame-reader.ts'
 import { renderFrame } from '../broker/journal/frames.ts'
 import type { FrameStream, Frames } from '../broker/port.ts'
 import { toAppError } from '../errors.ts'
@@ -12,13 +13,12 @@ export type WatchedPlanDeps = {
   /** The frames of the plan's run after this number, from the executor that runs it or will run it. */
   follow(after: number): Promise<FrameStream>
   read(): Promise<PlanRecord | undefined>
-  /** How long the stream may be silent before the record is read. */
+  /** The longest silence of the stream before the record is read; 2 s by default. */
   silentMs?: number
-  /** How long to wait before the plan is followed again. */
+  /** The wait before the plan is followed again; 500 ms by default. */
   retryMs?: number
 }
 
-const SILENT_MS = 2_000
 const RETRY_MS = 500
 
 /** Failures that end the work of one executor on the plan; the others end this reader's stream. */
@@ -40,8 +40,7 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
  */
 export class WatchedPlan implements AsyncIterableIterator<Frames> {
   readonly #deps: WatchedPlanDeps
-  #source: AsyncIterator<Frames> | undefined
-  #pending: Promise<IteratorResult<Frames>> | undefined
+  #source: FrameReader | undefined
   #seq: number
   #isClosed = false
   #wake: () => void = () => {}
@@ -73,7 +72,7 @@ export class WatchedPlan implements AsyncIterableIterator<Frames> {
   /** Follows the plan's run where it is now. Otherwise returns the rest of an ended plan, or waits. */
   async #search(): Promise<Frames | undefined> {
     try {
-      this.#source = (await this.#deps.follow(this.#seq))[Symbol.asyncIterator]()
+      this.#source = new FrameReader(await this.#deps.follow(this.#seq), this.#deps.silentMs)
       if (this.#isClosed) await this.#leave()
       return undefined
     } catch (cause) {
@@ -83,8 +82,8 @@ export class WatchedPlan implements AsyncIterableIterator<Frames> {
     return (await this.#rest()) ?? this.#wait()
   }
 
-  async #read(source: AsyncIterator<Frames>): Promise<Frames | undefined> {
-    const news = await this.#nextOrSilence(source)
+  async #read(source: FrameReader): Promise<Frames | undefined> {
+    const news = await source.next()
     if (news === 'silence') return this.#rest()
     if (news === undefined) return this.#lost()
     if (news.failure !== undefined && BREAKS.has(news.failure)) return this.#lost()
@@ -106,7 +105,7 @@ export class WatchedPlan implements AsyncIterableIterator<Frames> {
     return (await this.#rest()) ?? this.#wait()
   }
 
-  /** What a plan that has ended still has to tell; `undefined` while it goes on, and while the store is away. */
+  /** The rest of the events of a plan that has ended; `undefined` while it goes on, and while the store is away. */
   async #rest(): Promise<Frames | undefined> {
     const read = await this.#deps.read().then(
       (plan) => ({ plan }),
@@ -132,8 +131,7 @@ export class WatchedPlan implements AsyncIterableIterator<Frames> {
   async #leave(): Promise<void> {
     const source = this.#source
     this.#source = undefined
-    this.#pending = undefined
-    await source?.return?.()
+    await source?.return()
   }
 
   /** Resolves after a while, or when the reader leaves. */
@@ -143,20 +141,5 @@ export class WatchedPlan implements AsyncIterableIterator<Frames> {
     const timer = setTimeout(resolve, this.#deps.retryMs ?? RETRY_MS)
     if (!this.#isClosed) await promise
     clearTimeout(timer)
-  }
-
-  /** The next frames, `undefined` at the end. The wait for them goes on over a silence. */
-  async #nextOrSilence(source: AsyncIterator<Frames>): Promise<Frames | 'silence' | undefined> {
-    this.#pending ??= source.next()
-    const silence = Promise.withResolvers<'silence'>()
-    const timer = setTimeout(() => silence.resolve('silence'), this.#deps.silentMs ?? SILENT_MS)
-    try {
-      const news = await Promise.race([this.#pending, silence.promise])
-      if (news === 'silence') return news
-      this.#pending = undefined
-      return news.done ? undefined : news.value
-    } finally {
-      clearTimeout(timer)
-    }
   }
 }

@@ -80,7 +80,7 @@ return {
 }
 `
 
-/** What a job's round is: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
+/** The round of a job, or its state: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
 export type Round = number | 'known' | 'ended'
 
 export async function takeRound(queue: Queue<BullData>, { tenant, id }: Job, maxRound = MAX_ROUND): Promise<Round> {

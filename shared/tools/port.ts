@@ -69,7 +69,7 @@ export type ToolContext = ToolServices & {
   agents: SubAgents
 }
 
-/** What a call acts on, for rules such as `Bash(git *)`. `parts`: the things that it does, when it may do several. */
+/** The target of a call, for rules such as `Bash(git *)`. `parts`: the things that it does, when it may do several. */
 export type RuleSubject = { text: string; parts: readonly string[] }
 
 export interface Tool {

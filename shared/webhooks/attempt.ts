@@ -65,7 +65,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   12 * HOUR,
 ]
 
-/** What follows an attempt: it was delivered, it is tried again after a wait, or it is given up. */
+/** The consequence of an attempt: it was delivered, it is tried again after a wait, or it is given up. */
 export type Next = 'delivered' | 'dead' | { waitMs: number }
 
 /** `attempts` counts those made, this one included. The wait is lengthened by up to a tenth, so that retries do not come together. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
-/** What a webhook can ask to be notified of. */
+/** The events that a webhook can ask for. */
 export type WebhookEventType = 'run.ended' | 'permission.requested' | 'plan.ended' | 'flow.ended'
 
 /** Something that happened to a thing of the tenant's. `data` holds ids and states only; the API has the rest. */

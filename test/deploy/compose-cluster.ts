@@ -92,7 +92,7 @@ export class ComposeCluster implements AsyncDisposable {
   }
 }
 
-/** What compose.yaml starts Redis with. */
+/** The arguments with which compose.yaml starts Redis. */
 const redisArgs = () => readCompose().services['redis']?.command.slice(1) ?? []
 
 const addressesOf = ({ redis, mongo, dataDir }: Stores) => ({

@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const USER = { uid: 1000, gid: 1000 }
 const isRoot = process.getuid?.() === 0
 
-/** What the Dockerfile copies and installs, in a folder instead of an image. */
+/** The content of the image, as the Dockerfile copies and installs it, in a folder. */
 describe('the content of the image', () => {
   let app: string
   let data: string

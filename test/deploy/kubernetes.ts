@@ -18,7 +18,7 @@ export type Manifest = {
 
 const run = promisify(execFile)
 
-/** What `kubectl apply --kustomize` would send for a folder below deploy/k8s. */
+/** The objects that `kubectl apply --kustomize` would send for a folder below deploy/k8s. */
 export async function renderKustomize(folder: string): Promise<Manifest[]> {
   const { stdout } = await run(await requireKubectl(), ['kustomize', `${ROOT}deploy/k8s/${folder}`])
   return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)

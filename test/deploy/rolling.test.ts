@@ -42,7 +42,7 @@ describe('the services of deploy/compose.yaml under load', () => {
     expect(answer.status, await answer.text()).to.equal(200)
   }
 
-  /** What Docker does for deploy/roll, with the processes of the cluster. */
+  /** Does Docker's part for deploy/roll, with the processes of the cluster. */
   async function docker(args: string[]): Promise<string> {
     const line = args.join(' ')
     if (line === 'compose config --services') return `${['nginx', 'redis', 'mongo', ...cluster.names].join('\n')}\n`

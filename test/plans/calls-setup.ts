@@ -75,7 +75,7 @@ export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans
   return Object.assign(parts, { calls })
 }
 
-/** What an executor does to a stored plan. */
+/** Changes a stored plan as an executor does. */
 export function executorOf(plans: Plans, tenant: TenantId, planId: string) {
   const by = { executor: EXECUTOR, at: AT }
   const change = async (transition: Parameters<Plans['change']>[2]): Promise<PlanRecord> => {

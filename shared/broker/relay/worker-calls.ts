@@ -40,19 +40,6 @@ export class WorkerCalls {
     return (await this.#calls.call(request)) as CallResult<M>
   }
 
-  /** Makes a call to each of several workers. Returns the answers of those that are not lost meanwhile. */
-  async callEach<T>(epochs: Iterable<number>, call: (epoch: number) => Promise<T>): Promise<T[]> {
-    const calls = [...epochs].map(async (epoch): Promise<T[]> => {
-      try {
-        return [await call(epoch)]
-      } catch (cause) {
-        if (!this.isWorkerLost(epoch, cause)) throw cause
-        return []
-      }
-    })
-    return (await Promise.all(calls)).flat()
-  }
-
   /** Makes a call and ignores its outcome. While Redis is unreachable it is repeated for 10 s. */
   callInBackground<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }

@@ -28,7 +28,7 @@ function charsOfOne(message: Message): number {
   )
 }
 
-/** What an image or a page costs, roughly: 1,500 tokens. */
+/** The approximate cost of an image or a page: 1,500 tokens. */
 const ATTACHMENT_CHARS = 6_000
 
 const charsOfResult = ({ output, attachments = [] }: ToolResultBlock) =>

@@ -1,3 +1,4 @@
+import { FrameReader } from '../../broker/journal/frame-reader.ts'
 import type { FrameStream, Frames } from '../../broker/port.ts'
 
 export type WatchOptions = {
@@ -8,11 +9,9 @@ export type WatchOptions = {
    * sending one; `undefined` while it goes on.
    */
   findEnd(lastSeq: number): Promise<string | undefined>
-  /** How long the stream may be silent before `findEnd` is asked. */
+  /** The longest silence of the stream before `findEnd` is called; 2 s by default. */
   silentMs?: number
 }
-
-const SILENT_MS = 2_000
 
 /** Failures after which the execution has ended or is lost; after the others only this reader is. */
 const BREAKS: ReadonlySet<string> = new Set(['worker_lost', 'cancelled'])
@@ -24,21 +23,20 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
  * made from the stored record. A class, because `return` must end a wait that is under way.
  */
 export class WatchedRun implements AsyncIterableIterator<Frames> {
-  readonly #stream: AsyncIterator<Frames>
+  readonly #reader: FrameReader
   readonly #options: WatchOptions
-  #pending: Promise<IteratorResult<Frames>> | undefined
   #seq: number
   #isOver = false
 
   constructor(stream: FrameStream, options: WatchOptions) {
-    this.#stream = stream[Symbol.asyncIterator]()
+    this.#reader = new FrameReader(stream, options.silentMs)
     this.#options = options
     this.#seq = options.after
   }
 
   async next(): Promise<IteratorResult<Frames, undefined>> {
     while (!this.#isOver) {
-      const frames = await this.#nextOrSilence()
+      const frames = await this.#reader.next()
       if (frames === 'silence') {
         const end = await this.#options.findEnd(this.#seq)
         if (end !== undefined) return this.#close(end)
@@ -56,27 +54,12 @@ export class WatchedRun implements AsyncIterableIterator<Frames> {
 
   async return(): Promise<IteratorResult<Frames, undefined>> {
     this.#isOver = true
-    await this.#stream.return?.()
+    await this.#reader.return()
     return END
   }
 
   [Symbol.asyncIterator](): this {
     return this
-  }
-
-  /** The next frames, `undefined` at the end. The wait for them goes on over a silence. */
-  async #nextOrSilence(): Promise<Frames | 'silence' | undefined> {
-    this.#pending ??= this.#stream.next()
-    const silence = Promise.withResolvers<'silence'>()
-    const timer = setTimeout(() => silence.resolve('silence'), this.#options.silentMs ?? SILENT_MS)
-    try {
-      const news = await Promise.race([this.#pending, silence.promise])
-      if (news === 'silence') return news
-      this.#pending = undefined
-      return news.done ? undefined : news.value
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   /** A terminal frame that was not sent by the execution itself repeats the last number (D4.2). */

@@ -2,7 +2,7 @@ import type { SpendingStore } from '../../limits/port.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { replaceDoc } from '../replace.ts'
 
-/** What each process has spent for a tenant in a day. One document has one writer. */
+/** The spending of each process for a tenant in a day. One document has one writer. */
 export const SPENDING: CollectionSpec = {
   name: 'spending',
   key: ['day', 'process'],

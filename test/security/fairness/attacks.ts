@@ -7,7 +7,7 @@ import type { Tenant } from './neighbour.ts'
 /** An attack that is under way. `refused` says how often the server has set a limit to it so far. */
 export type Attack = { refused(): number; end(): void }
 
-/** What a tenant can take too much of, by name. */
+/** The resources that a tenant can take too much of, by name. */
 export const ATTACKS: Readonly<Record<string, (hostile: Tenant) => Promise<Attack>>> = {
   'all runs': takeRuns,
   'all sessions': takeSessions,

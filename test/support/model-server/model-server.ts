@@ -32,7 +32,7 @@ export class ModelServer {
   readonly refusals: Failure[] = []
   /** The models that `GET …/models` lists, or the error with which it fails. */
   models: string[] | Refusal = ['test-model']
-  /** What the server tells of its models as Ollama does; without it these questions are 404. */
+  /** The facts about its models that the server gives as Ollama does; without it these questions are 404. */
   ollama: OllamaFacts | undefined
   readonly #http = createServer((req, res) => void this.#handle(req, res))
   readonly #record: boolean

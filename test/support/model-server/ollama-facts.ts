@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** What an Ollama server says of its models beside their answers: the windows of loaded ones, and the settings of installed ones. */
+/** The facts that an Ollama server gives about its models beside their answers: the windows of loaded ones, and the settings of installed ones. */
 export type OllamaFacts = { loaded: Record<string, number>; numCtx: Record<string, number> }
 
 /** Answers `GET /api/ps` and `POST /api/show`; returns false for every other request. */

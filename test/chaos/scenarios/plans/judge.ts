@@ -8,7 +8,7 @@ import type { StepModel } from './model.ts'
 /** A kill, where both times are the same, or a freeze. Times are those of `Date.now()`. */
 export type Fault = { from: number; until: number }
 
-/** What a load and its model have seen. */
+/** The observations of a load and of its model. */
 export type PlanEvidence = {
   load: Pick<PlanLoad, 'plans' | 'refusals'>
   model: Pick<StepModel, 'startsOf' | 'answersOf' | 'writesOf' | 'refusedTools'>
@@ -21,7 +21,7 @@ const DIED_TWICE = /^its executors died twice/
 /** An executor that continues after a freeze may still notice that it was replaced. */
 const NOTICED_MS = 1_000
 
-/** What is promised for plans whose executors die (P7). `points` is how many steps must have been cut off for the result to mean something. */
+/** The promises for plans whose executors die (P7). `points` is how many steps must have been cut off for the result to mean something. */
 export function planGuarantees(evidence: PlanEvidence, points: number): Guarantee[] {
   const { load, model, faults } = evidence
   const { plans, refusals } = load

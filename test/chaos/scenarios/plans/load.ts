@@ -72,7 +72,7 @@ export class PlanLoad {
 
 const FINAL = new Set(['done', 'failed', 'skipped'])
 
-/** What has changed since the last look, and must not: a step's end is final, and only an idempotent one begins again (D7.3). */
+/** The changes since the last look that must not be: a step's end is final, and only an idempotent one begins again (D7.3). */
 export function changesBetween({ view, plan, name }: SeenPlan, next: PlanView): string[] {
   if (!view) return []
   const found = view.id === next.id ? [] : [`${name}: ${view.id} became ${next.id}`]
