@@ -9,7 +9,7 @@ export type LimitsView = Limits & {
 }
 
 export type LimitSettingsDeps = {
-  configs: Pick<LiveConfigs, 'get' | 'update'>
+  configs: Pick<LiveConfigs, 'stored' | 'update'>
   budgets: Pick<Budgets, 'today'>
   places: Pick<RunPlaces, 'count'>
 }
@@ -23,7 +23,7 @@ export class LimitSettings {
   }
 
   async get(tenant: TenantId): Promise<LimitsView> {
-    const { limits } = await this.#deps.configs.get(tenant)
+    const { limits } = await this.#deps.configs.stored(tenant)
     return this.#viewOf(tenant, limits)
   }
 

@@ -19,6 +19,8 @@ export type ConfigBell = {
 export interface LiveConfigs {
   /** A kept configuration is the same object until it changes. Throws `unavailable` when it must be read and the store does not answer. */
   get(tenant: TenantId): Promise<TenantConfig>
+  /** Reads the store: the configuration with every change that any process has acknowledged. Throws `unavailable`. */
+  stored(tenant: TenantId): Promise<TenantConfig>
   /** The kept configuration, where there is one. */
   peek(tenant: TenantId): TenantConfig | undefined
   /** Stores a change and makes it known. Throws what `change` throws. */
@@ -80,6 +82,10 @@ class PolledConfigs implements LiveConfigs {
 
   async get(tenant: TenantId): Promise<TenantConfig> {
     return this.#kept.get(tenant) ?? this.#reading.get(tenant) ?? this.#read(tenant)
+  }
+
+  async stored(tenant: TenantId): Promise<TenantConfig> {
+    return toConfig(await this.#options.store.read(tenant))
   }
 
   async update(tenant: TenantId, change: Change): Promise<TenantConfig> {

@@ -76,7 +76,7 @@ export class TenantSettings {
   }
 
   async engine(tenant: TenantId): Promise<EngineView> {
-    return toEngineView(await this.#configs.get(tenant))
+    return toEngineView(await this.#configs.stored(tenant))
   }
 
   async putEngine(tenant: TenantId, body: EngineBody): Promise<EngineView> {
@@ -84,12 +84,12 @@ export class TenantSettings {
   }
 
   async secrets(tenant: TenantId): Promise<SecretView[]> {
-    return (await this.#configs.get(tenant)).secrets.map(toSecretView)
+    return (await this.#configs.stored(tenant)).secrets.map(toSecretView)
   }
 
   /** Throws `not_found`. */
   async secret(tenant: TenantId, name: string): Promise<SecretView> {
-    const found = (await this.#configs.get(tenant)).secrets.find((secret) => secret.name === name)
+    const found = (await this.#configs.stored(tenant)).secrets.find((secret) => secret.name === name)
     if (!found) throw noSecret(name)
     return toSecretView(found)
   }
@@ -106,12 +106,12 @@ export class TenantSettings {
   }
 
   async instances(tenant: TenantId): Promise<InstanceView[]> {
-    return (await this.#configs.get(tenant)).instances.map(toInstanceView)
+    return (await this.#configs.stored(tenant)).instances.map(toInstanceView)
   }
 
   /** Throws `not_found`. */
   async instance(tenant: TenantId, name: string): Promise<InstanceView> {
-    return toInstanceView(findInstance(await this.#configs.get(tenant), name))
+    return toInstanceView(findInstance(await this.#configs.stored(tenant), name))
   }
 
   async putInstance(tenant: TenantId, name: string, body: InstanceBody): Promise<InstanceView> {

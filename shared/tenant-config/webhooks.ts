@@ -16,7 +16,7 @@ export type WebhookBody = { url: string; events: WebhookEventType[]; secret?: st
 export type WebhookView = Omit<StoredWebhook, 'id' | 'sealed'>
 
 export type WebhookSettingsDeps = {
-  configs: Pick<LiveConfigs, 'get' | 'update'>
+  configs: Pick<LiveConfigs, 'stored' | 'update'>
   keyring: Keyring
   /** The normalised form of a receiver's address. Throws `invalid_request` for one that may not be called. */
   checkUrl(url: string): string
@@ -40,12 +40,12 @@ export class WebhookSettings {
   }
 
   async list(tenant: TenantId): Promise<WebhookView[]> {
-    return (await this.#deps.configs.get(tenant)).webhooks.map(toView)
+    return (await this.#deps.configs.stored(tenant)).webhooks.map(toView)
   }
 
   /** Throws `not_found`. */
   async get(tenant: TenantId, name: string): Promise<WebhookView> {
-    return toView(findWebhook(await this.#deps.configs.get(tenant), name))
+    return toView(findWebhook(await this.#deps.configs.stored(tenant), name))
   }
 
   /** Creates or replaces a webhook. Without a secret, it keeps the one that it has. Throws `invalid_request` and `conflict`. */

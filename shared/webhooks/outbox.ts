@@ -8,7 +8,7 @@ import type { LiveConfigs } from '../tenant-config/live-configs.ts'
 import { findWebhook } from '../tenant-config/webhooks.ts'
 import type { Delivery, DeliveryStatus, DeliveryStore, WebhookEvent } from './port.ts'
 
-export type OutboxDeps = { configs: Pick<LiveConfigs, 'get'>; store: DeliveryStore; now?: () => Date }
+export type OutboxDeps = { configs: Pick<LiveConfigs, 'get' | 'stored'>; store: DeliveryStore; now?: () => Date }
 
 /** A delivery as the API shows it. */
 export type DeliveryView = Omit<Delivery, 'webhook' | 'body'> & { payload: unknown }
@@ -17,7 +17,7 @@ export type DeliveryQuery = { status: DeliveryStatus | undefined; limit: number;
 
 /** Stores events for the webhooks that want them, and shows and repeats their deliveries. */
 export class WebhookOutbox {
-  readonly #configs: Pick<LiveConfigs, 'get'>
+  readonly #configs: Pick<LiveConfigs, 'get' | 'stored'>
   readonly #store: DeliveryStore
   readonly #now: () => Date
 
@@ -45,7 +45,7 @@ export class WebhookOutbox {
 
   /** Queues a message of type `webhook.test`, also for a webhook that is disabled. Throws `not_found`. */
   async test(tenant: TenantId, name: string): Promise<DeliveryView> {
-    const webhook = findWebhook(await this.#configs.get(tenant), name)
+    const webhook = findWebhook(await this.#configs.stored(tenant), name)
     const event = { type: 'webhook.test', at: this.#now().toISOString(), data: { webhook: name } } as const
     const delivery = this.#deliveryOf(tenant, webhook, { ...event, subject: newId('hook') })
     await this.#store.add(tenant, delivery)
@@ -58,7 +58,7 @@ export class WebhookOutbox {
     name: string,
     { status, limit, cursor }: DeliveryQuery,
   ): Promise<{ deliveries: DeliveryView[]; next_cursor: string | null }> {
-    const { id } = findWebhook(await this.#configs.get(tenant), name)
+    const { id } = findWebhook(await this.#configs.stored(tenant), name)
     const position = cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string'])
     const after = position && ([String(position[0]), String(position[1])] as const)
     const found = await this.#store.page(tenant, id, { status, limit: limit + 1, after })
@@ -69,7 +69,7 @@ export class WebhookOutbox {
 
   /** Sends a delivery that has ended once more. Throws `not_found`, and `conflict` while it is pending. */
   async retry(tenant: TenantId, name: string, deliveryId: string): Promise<DeliveryView> {
-    const { id: webhook } = findWebhook(await this.#configs.get(tenant), name)
+    const { id: webhook } = findWebhook(await this.#configs.stored(tenant), name)
     const delivery = await this.#store.get(tenant, deliveryId)
     if (delivery?.webhook !== webhook) throw noDelivery(deliveryId)
     if (delivery.status === 'pending') {

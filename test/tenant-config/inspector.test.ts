@@ -30,6 +30,7 @@ describe('the inspection of instances', () => {
     let config: TenantConfig = EMPTY_CONFIG
     configs = {
       get: async () => config,
+      stored: async () => config,
       peek: () => config,
       update: async (_tenant, change: Change) => {
         config = change(config)

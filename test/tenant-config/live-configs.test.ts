@@ -70,6 +70,14 @@ describe("tenants' configurations as a process sees them", () => {
     expect(reads).to.deep.equal([ACME, OTHER, ACME])
   })
 
+  it('the stored configuration holds a change of another process at once, while the kept one is unchanged until a poll', async () => {
+    const [writer, reader] = [await open(), await open(DEAF, 60_000)]
+    const before = await reader.get(ACME)
+    await writer.update(ACME, days(7))
+    expect((await reader.stored(ACME)).audit.retention_days).to.equal(7)
+    expect(await reader.get(ACME)).to.equal(before)
+  })
+
   it('D8.5: with a bell it is seen at once, without any poll', async () => {
     const listeners = new Set<(tenant: TenantId) => void>()
     const bell: ConfigBell = {
