@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Report } from './report.ts'
+import { EXIT_MS, type Report } from './report.ts'
 import type { Group } from './schedule.ts'
 
 /** `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. */
 export type GroupResult = { isOk: boolean; report: Report; output: string; seconds: number }
-
-/** Time for a mocha process to end by itself after its last test. Something keeps it alive that should have been closed. */
-const EXIT_MS = 20_000
 
 /** Runs the files of a group in one mocha process. A process that ends without a report counts as one failed test. */
 export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
