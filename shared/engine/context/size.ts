@@ -1,4 +1,5 @@
 import type { Message, ToolDefinition, ToolResultBlock } from '../../providers/port.ts'
+import { perToolList } from '../../providers/tool-list.ts'
 
 /** The tokens that a provider counted in a request, and the characters of the request's history. */
 export type Measure = { tokens: number; chars: number }
@@ -10,10 +11,13 @@ export type FixedParts = {
   tools: readonly ToolDefinition[]
 }
 
-export function fixedChars({ systemPrompt = '', background = '', tools }: FixedParts): number {
+export const fixedChars = ({ systemPrompt = '', background = '', tools }: FixedParts): number =>
+  systemPrompt.length + background.length + charsOfTools(tools)
+
+const charsOfTools = perToolList((tools) => {
   const definitions = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
-  return systemPrompt.length + background.length + JSON.stringify(definitions).length
-}
+  return JSON.stringify(definitions).length
+})
 
 /** Counts the characters of a history that the model reads. */
 export const charsOf = (messages: readonly Message[]): number =>

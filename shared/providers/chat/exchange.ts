@@ -8,7 +8,7 @@ import type { Send, SendResponse } from './transport.ts'
 /** Where a provider's requests are sent, and how. */
 export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
 
-type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: string; signal: AbortSignal }
+type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal }
 
 /** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
 export class ChatExchange {

@@ -4,10 +4,10 @@ import type { ModelOptions } from '../../model-options.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelRequest } from '../port.ts'
-import { toolParameters } from '../tool-schema.ts'
 import type { Chunk } from './chunk.ts'
 import { toConversation } from './conversation.ts'
 import type { ChatBody } from './request.ts'
+import { withTools } from './tools-json.ts'
 
 type Target = {
   options: ModelOptions
@@ -31,17 +31,11 @@ export function createOllamaBody({ options, leftOut, origin, windowOf }: Target)
       ...(optional.effort !== undefined && { think: optional.effort }),
       ...(Object.keys(optional.fields).length > 0 && { options: optional.fields }),
       ...(output && { format: output.schema }),
-      ...(tools.length > 0 && { tools: tools.map(toTool) }),
     }
     const parts: OptionalPart[] = hasAttachments(messages) ? [...optional.parts, 'attachments'] : optional.parts
-    return { json: JSON.stringify(body), optionalParts: parts }
+    return { json: withTools(tools, body), optionalParts: parts }
   }
 }
-
-const toTool = ({ name, description, inputSchema }: ModelRequest['tools'][number]) => ({
-  type: 'function',
-  function: { name, description, parameters: toolParameters(inputSchema) },
-})
 
 type Wanted = { options: ModelOptions; leftOut: LeftOut; window: number | undefined }
 

@@ -3,11 +3,11 @@ import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { promptCacheKey } from '../cache-key.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
-import type { ModelRequest, StructuredOutput, ToolDefinition } from '../port.ts'
+import type { ModelRequest, StructuredOutput } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
-import { toolParameters } from '../tool-schema.ts'
 import { takesCachePoints, withCachePoints } from './cache-points.ts'
 import { toConversation } from './conversation.ts'
+import { withTools } from './tools-json.ts'
 
 /** The address of the completions API. Throws when neither the configuration nor the type has a base URL. */
 export function chatUrl(type: ProviderType, baseUrl: string | undefined): string {
@@ -30,15 +30,10 @@ export type ServerQuirks = {
 
 type Target = { type: ProviderType; options: ModelOptions; quirks: ServerQuirks; leftOut: LeftOut }
 
-/** Builds the body of a request as JSON text, and names its fields that a server may refuse. */
-export type ChatBody = (request: ModelRequest) => { json: string; optionalParts: readonly OptionalPart[] }
+/** Builds the body of a request as JSON in UTF-8, and names its fields that a server may refuse. */
+export type ChatBody = (request: ModelRequest) => { json: Uint8Array; optionalParts: readonly OptionalPart[] }
 
 export function createChatBody(target: Target): ChatBody {
-  // Cached, because a run sends the same tools and schema in every turn, and they are the largest part of a short request.
-  const toolsJson = cached((tools: readonly ToolDefinition[]) => JSON.stringify(tools.map(toTool)))
-  const formatJson = cached(({ name, schema }: StructuredOutput) =>
-    JSON.stringify({ type: 'json_schema', json_schema: { name, schema, strict: isStrictSchema(schema) } }),
-  )
   return (given) => {
     const request = withTakenMessages(given, target)
     const { model, system, tools, output } = request
@@ -46,15 +41,13 @@ export function createChatBody(target: Target): ChatBody {
     const { origin } = target.quirks
     const conversation = toConversation(request, origin)
     const whole = system ? [{ role: 'system', content: system }, ...conversation] : conversation
-    const body = JSON.stringify({
+    const json = withTools(tools, {
       model,
       ...optional,
       messages: takesCachePoints(origin, model) ? withCachePoints(whole) : whole,
       stream: true,
+      ...(output && { response_format: toFormat(output) }),
     })
-    const format = output ? `,"response_format":${formatJson(output)}` : ''
-    const offer = tools.length > 0 ? `,"tools":${toolsJson(tools)}` : ''
-    const json = `${body.slice(0, -1)}${format}${offer}}`
     const names = Object.keys(optional) as OptionalPart[]
     return { json, optionalParts: hasAttachments(request.messages) ? [...names, 'attachments'] : names }
   }
@@ -63,14 +56,10 @@ export function createChatBody(target: Target): ChatBody {
 const withTakenMessages = (request: ModelRequest, { leftOut }: Target): ModelRequest =>
   leftOut.has(request.model, 'attachments') ? { ...request, messages: withoutAttachments(request.messages) } : request
 
-function cached<T extends object>(toJson: (value: T) => string): (value: T) => string {
-  const known = new WeakMap<T, string>()
-  return (value) => {
-    const json = known.get(value) ?? toJson(value)
-    known.set(value, json)
-    return json
-  }
-}
+const toFormat = ({ name, schema }: StructuredOutput) => ({
+  type: 'json_schema',
+  json_schema: { name, schema, strict: isStrictSchema(schema) },
+})
 
 /** The fields of the request that some servers refuse: the configured options and the engine's own. */
 function optionalFields(request: ModelRequest, target: Target): Partial<Record<OptionalPart, unknown>> {
@@ -122,8 +111,3 @@ const stopsOf = ({ model, stopSequences }: ModelRequest, { namesStops }: ServerQ
 
 /** From version 5.6 on, OpenAI's models accept tools in this format only without reasoning. */
 const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
-
-const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
-  type: 'function',
-  function: { name, description, parameters: toolParameters(inputSchema) },
-})

@@ -1,6 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
+import { urlToHttpOptions } from 'node:url'
+import { LRUCache } from 'lru-cache'
 import type { ConnectionGuard } from '../../net/port.ts'
 import type { HttpsProxy } from '../port.ts'
 
@@ -10,7 +12,7 @@ export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
 export type SendRequest = {
   method: 'POST' | 'GET'
   headers: Record<string, string>
-  body: string
+  body: string | Uint8Array
   /** Aborting it closes the connection at any point; a pending read or send then rejects. */
   signal: AbortSignal
 }
@@ -25,6 +27,11 @@ export type SendResponse = {
 /** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000
 
+/** Addresses that are kept parsed. */
+const MAX_TARGETS = 1_000
+
+const toTarget = (url: string): RequestOptions => urlToHttpOptions(new URL(url))
+
 type SendOptions = { connectMs: number; guard?: ConnectionGuard; proxy?: HttpsProxy | undefined }
 
 /** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
@@ -34,13 +41,15 @@ export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
     http: new HttpAgent(pool),
     https: new HttpsAgent({ ...pool, ...(proxy && { proxyEnv: proxyEnvOf(proxy) }) }),
   }
+  const targets = new LRUCache<string, RequestOptions>({ max: MAX_TARGETS, memoMethod: toTarget })
   return async (url, { method, headers, body, signal }) => {
     guard?.checkUrl(url)
     const { promise, resolve, reject } = Promise.withResolvers<SendResponse>()
     const isTls = url.startsWith('https:')
+    const target = targets.memo(url)
     const req = isTls
-      ? httpsRequest(url, { method, headers, agent: agents.https })
-      : httpRequest(url, { method, headers, agent: agents.http })
+      ? httpsRequest({ ...target, method, headers, agent: agents.https })
+      : httpRequest({ ...target, method, headers, agent: agents.http })
     const abort = () => req.destroy()
     signal.addEventListener('abort', abort)
     req.on('socket', (socket) => {
@@ -86,24 +95,28 @@ const toResponse = (res: IncomingMessage): SendResponse => ({
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
+/** Unread bytes above this stay in the kernel's buffers, and hold the sender up. */
+const MAX_UNREAD_BYTES = 64 * 1024
+
 /**
- * Reads a response's body: each chunk is everything that arrived since the last read. Unread bytes stay in Node's buffer of
- * 64 KiB and then in the kernel's. The iterator of Node's streams does the same at several times the CPU cost.
+ * Reads a response's body: each chunk is everything that arrived since the last read. Listens to `data`, because the iterator of
+ * Node's streams, and `readable`, cost several times as much CPU for each chunk.
  */
 class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
   readonly #res: IncomingMessage
+  #unread: Buffer[] = []
+  #unreadBytes = 0
   #wake: (() => void) | undefined
 
   constructor(res: IncomingMessage) {
     this.#res = res
     const wake = () => this.#wake?.()
-    res.on('readable', wake).on('end', wake).on('error', wake).on('close', wake)
+    res.on('data', this.#add).on('end', wake).on('error', wake).on('close', wake)
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     for (;;) {
-      const chunk: Buffer | null = this.#res.read()
-      if (chunk !== null) return { done: false, value: chunk }
+      if (this.#unread.length > 0) return { done: false, value: this.#take() }
       if (this.#res.readableEnded) return END
       if (this.#res.destroyed) throw this.#res.errored ?? new ConnectionClosed()
       await this.#waitForEvent()
@@ -118,6 +131,22 @@ class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
 
   [Symbol.asyncIterator](): this {
     return this
+  }
+
+  readonly #add = (bytes: Buffer): void => {
+    this.#unread.push(bytes)
+    this.#unreadBytes += bytes.length
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) this.#res.pause()
+    this.#wake?.()
+  }
+
+  #take(): Uint8Array {
+    const [first] = this.#unread
+    const bytes = first && this.#unread.length === 1 ? first : Buffer.concat(this.#unread)
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) this.#res.resume()
+    this.#unread = []
+    this.#unreadBytes = 0
+    return bytes
   }
 
   #waitForEvent(): Promise<void> {

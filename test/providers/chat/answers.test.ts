@@ -169,7 +169,7 @@ describe('tool calls of a streamed chat completion', () => {
     const messages: Message[] = [{ role: 'assistant', blocks: [block] }]
     let sent = ''
     const send: Send = (_url, { body }) => {
-      sent = body
+      sent = String(Buffer.from(body))
       return answering([Buffer.from(streamOf(FINISH))])('', { method: 'POST', headers: {}, body, signal: never() })
     }
     await ask(await provider(send), request({ messages }))

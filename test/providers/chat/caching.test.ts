@@ -17,7 +17,7 @@ const LATER: Message[] = [
 async function sentTo(model: string, messages: Message[], baseUrl = 'https://openrouter.ai/api/v1') {
   let sent: JsonObject = {}
   const send: Send = (_url, { body }) => {
-    sent = JSON.parse(body)
+    sent = JSON.parse(String(Buffer.from(body)))
     return Promise.reject(new Error('enough'))
   }
   const provider = await openProvider({ type: 'openai-compatible', baseUrl, apiKey: 'k', send })
