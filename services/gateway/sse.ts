@@ -4,6 +4,7 @@ import { renderReaderFailure } from '../../shared/broker/journal/frames.ts'
 import type { FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import { ChunkedBody } from './chunked-body.ts'
 import { createKeepalive, type Keepalive, type KeepaliveTarget } from './keepalive.ts'
 
 export type RelayLimits = {
@@ -89,12 +90,14 @@ type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq
  */
 class Stream implements KeepaliveTarget {
   readonly #res: ServerResponse
+  readonly #body: ChunkedBody
   readonly #frames: AsyncIterator<Frames>
   readonly #options: StreamOptions
   #lastSeq: number
 
   constructor({ res, frames, lastSeq, options }: StreamParts) {
     this.#res = res
+    this.#body = new ChunkedBody(res)
     this.#frames = frames
     this.#lastSeq = lastSeq
     this.#options = options
@@ -110,13 +113,13 @@ class Stream implements KeepaliveTarget {
       this.#cut('internal')
     } finally {
       keepalive.delete(this)
-      this.#res.end()
+      this.#body.end()
       this.#options.onEnd()
     }
   }
 
   sendKeepalive(): void {
-    if (!this.#res.writableNeedDrain) this.#res.write(KEEPALIVE)
+    if (!this.#res.writableNeedDrain) this.#body.write(KEEPALIVE)
   }
 
   async #pump(): Promise<void> {
@@ -124,7 +127,7 @@ class Stream implements KeepaliveTarget {
       const { done, value } = await this.#frames.next()
       if (done === true) return
       this.#lastSeq = value.lastSeq
-      if (this.#res.write(value.text) || this.#res.closed) continue
+      if (this.#body.write(value.text) || this.#res.closed) continue
       if (!(await isDrained(this.#res, this.#options.stallMs))) return this.#cut('slow_consumer')
     }
     this.#stopReading()
@@ -137,7 +140,7 @@ class Stream implements KeepaliveTarget {
   #cut(code: 'slow_consumer' | 'internal'): void {
     if (code === 'slow_consumer') this.#options.onSlow()
     this.#stopReading()
-    this.#res.write(renderReaderFailure(this.#lastSeq, code))
+    this.#body.write(renderReaderFailure(this.#lastSeq, code))
     const timer = setTimeout(() => this.#res.destroy(), this.#options.closeGraceMs).unref()
     this.#res.once('close', () => clearTimeout(timer))
   }
