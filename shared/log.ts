@@ -28,21 +28,22 @@ export type LogOptions = {
  */
 export function createLog({ level, secrets = [], write }: LogOptions): Log {
   const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
-  const logger = winston.createLogger({
-    level,
-    levels: LEVELS,
-    transports: write ? toWriter(write) : new winston.transports.Console({ eol: '\n' }),
-    format: { transform: (info) => Object.assign(info, { [MESSAGE]: render(info, plain) }) },
-  })
+  const transport = write ? toWriter(write) : new winston.transports.Console({ eol: '\n' })
   const at = (name: LogLevel) => {
     if (LEVELS[name] > LEVELS[level]) return () => {}
-    return (message: string, fields?: LogFields) =>
-      void logger.log({ level: name, message, fields: { ...traceFields(), ...fields } })
+    return (message: string, fields?: LogFields) => {
+      const line = render({ level: name, message, fields: { ...traceFields(), ...fields } }, plain)
+      transport.log?.({ [LEVEL]: name, [MESSAGE]: line }, () => {})
+    }
   }
   return Object.freeze({ error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') })
 }
 
-/** The property in which winston's transports expect the finished line. */
+/**
+ * The properties in which winston's transports expect the level and the finished line. Lines go to the transport directly: the streams
+ * of a winston logger in front of it would cost more than the line itself.
+ */
+const LEVEL = Symbol.for('level')
 const MESSAGE = Symbol.for('message')
 
 function toWriter(write: (line: string) => void) {

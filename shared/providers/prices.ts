@@ -1,4 +1,6 @@
 import { createRequire } from 'node:module'
+import type { Provider } from '@pydantic/genai-prices'
+import { LRUCache } from 'lru-cache'
 import { findProviderType } from '../provider-types.ts'
 import type { PriceOf, Usage, WindowOf } from './port.ts'
 
@@ -7,22 +9,45 @@ export type Price = { input: number; output: number; cache_read?: number; cache_
 
 /** Prices from MODEL_PRICES, then from the catalogue, which works offline. Local providers cost nothing. */
 export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
-  let catalogue: Catalogue | undefined
+  const find = createModelFinder()
   return (type, model, usage) => {
     const price = configured.get(model)
     if (price) return costOf(price, usage)
-    if (isLocal(type)) return 0
-    catalogue ??= loadCatalogue()
-    const { calcPrice } = catalogue
-    return first(catalogueNames(type, model), (name, at) => calcPrice(toCatalogueUsage(usage), name, at)?.total_price)
+    return isLocal(type) ? 0 : find(type, model)?.costOf(usage)
   }
 }
 
 /** Context windows from the price catalogue. A local provider's window depends on its configuration, so it is unknown. */
-export const createWindows = (): WindowOf => (type, model) => {
-  if (isLocal(type)) return undefined
+export function createWindows(): WindowOf {
+  const find = createModelFinder()
+  return (type, model) => (isLocal(type) ? undefined : find(type, model)?.window)
+}
+
+/** The models that were asked for and are remembered, the unknown ones too. Clients may name any model. */
+const MAX_MODELS = 1_000
+
+type KnownModel = { window: number | undefined; costOf(usage: Usage): number | undefined }
+
+/** Looks models up in the catalogue, which compares a name with every pattern that it has: once per model. */
+function createModelFinder(): (type: string, model: string) => KnownModel | undefined {
+  const known = new LRUCache<string, { found: KnownModel | undefined }>({ max: MAX_MODELS })
+  return (type, model) => {
+    const key = `${type} ${model}`
+    const entry = known.get(key) ?? { found: first(catalogueNames(type, model), findModel) }
+    known.set(key, entry)
+    return entry.found
+  }
+}
+
+function findModel(name: string, at: { providerId?: string }): KnownModel | undefined {
   const { calcPrice } = loadCatalogue()
-  return first(catalogueNames(type, model), (name, at) => calcPrice({}, name, at)?.model.context_window)
+  const match = calcPrice({}, name, at)
+  if (!match) return undefined
+  const provider: Provider = { ...match.provider, models: [match.model] }
+  return {
+    window: match.model.context_window,
+    costOf: (usage) => calcPrice(toCatalogueUsage(usage), name, { provider })?.total_price,
+  }
 }
 
 /** A model as the catalogue knows it; the window in tokens, prices in US dollars per million tokens. */

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import type { Usage } from '../../shared/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/providers/prices.ts'
@@ -39,6 +40,19 @@ describe('the price of a turn', () => {
   it('D4.10: the price of an unknown model is unknown, not 0', () => {
     expect(priceOf('openai', 'test-model', usage({ input: 1 }))).to.equal(undefined)
     expect(priceOf('openai', 'constructor', usage({ input: 1 }))).to.equal(undefined)
+  })
+
+  it('a model is compared with the patterns of the catalogue once, also when its price is unknown', () => {
+    const none = createPrices(new Map())
+    const windowOf = createWindows()
+    const turn = usage({ input: MILLION })
+    for (const model of ['gpt-4o', 'of-nobody']) {
+      const prices = [none('openai', model, turn), windowOf('openai', model)]
+      const restore = failOnSearch()
+      const again = [none('openai', model, turn), windowOf('openai', model)]
+      restore()
+      expect(again).to.deep.equal(prices)
+    }
   })
 
   it('cached tokens without a price of their own cost as much as other input', () => {
@@ -97,3 +111,15 @@ describe('the context window of a model', () => {
     })
   }
 })
+
+/** Makes every search of the whole catalogue throw, until it is restored. A call with a provider is no search. */
+function failOnSearch(): () => void {
+  const catalogue = createRequire(import.meta.url)('@pydantic/genai-prices') as typeof import('@pydantic/genai-prices')
+  const { calcPrice } = catalogue
+  const replace = (by: typeof calcPrice) => Object.assign(catalogue, { calcPrice: by })
+  replace((tokens, model, options) => {
+    if (!options?.provider) throw new Error(`${model} was searched for`)
+    return calcPrice(tokens, model, options)
+  })
+  return () => void replace(calcPrice)
+}
