@@ -1,26 +1,12 @@
 import { expect } from 'chai'
-import type { Broker, FrameStream } from '../../shared/broker/port.ts'
-import { AppError } from '../../shared/errors.ts'
+import type { Broker } from '../../shared/broker/port.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { idsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay } from '../support/relay.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += Buffer.from(chunk.text)
-  return text
-}
-
-const statusOf = (act: Promise<unknown>): Promise<number> =>
-  act.then(
-    () => 200,
-    (cause: unknown) => (cause instanceof AppError ? cause.status : Promise.reject(cause)),
-  )
-
-const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 
 describe('the queue of a session on a draining worker', () => {
   const redis = useRedis()

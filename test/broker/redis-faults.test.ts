@@ -2,30 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createServerModels } from '../../services/runs/models.ts'
 import { createRedisMembers } from '../../shared/broker/placement/redis-members.ts'
-import type { Broker, FrameStream } from '../../shared/broker/port.ts'
-import { AppError } from '../../shared/errors.ts'
+import type { Broker } from '../../shared/broker/port.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { idsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay, type Gateway } from '../support/relay.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += Buffer.from(chunk.text)
-  return text
-}
-
-const statusOf = (act: Promise<unknown>): Promise<number> =>
-  act.then(
-    () => 200,
-    (cause: unknown) => (cause instanceof AppError ? cause.status : Promise.reject(cause)),
-  )
-
-const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 
 describe('broker over Redis when a part of the cluster fails', () => {
   const redis = useRedis()

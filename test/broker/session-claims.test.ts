@@ -1,26 +1,14 @@
 import { expect } from 'chai'
-import type { Broker, FrameStream } from '../../shared/broker/port.ts'
+import type { Broker } from '../../shared/broker/port.ts'
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
-import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { statusOf, textOf } from '../support/broker-answers.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay, type RelayedWorker } from '../support/relay.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-
-const statusOf = (act: Promise<unknown>): Promise<number> =>
-  act.then(
-    () => 200,
-    (cause: unknown) => (cause instanceof AppError ? cause.status : Promise.reject(cause)),
-  )
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += Buffer.from(chunk.text)
-  return text
-}
 
 /** Sends a message, reads its answer, and returns how many messages the session has then. */
 async function say(broker: Broker, id: string): Promise<number> {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
-import type { Broker, FrameStream, PermissionSummary, RunSummary } from '../../shared/broker/port.ts'
+import type { Broker, PermissionSummary, RunSummary } from '../../shared/broker/port.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
 import { until } from '../support/until.ts'
 
 /** The brokers of several gateways, connected to workers that run the demo model (test/support/demo-worker.ts). */
@@ -10,15 +11,6 @@ export type BrokerSetup = { brokers: readonly [Broker, ...Broker[]]; close(): Pr
 
 const TENANT = DEFAULT_TENANT
 const OTHER = 'other' as TenantId
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += String(chunk.text)
-  return text
-}
-
-const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
-const eventsOf = (text: string) => [...text.matchAll(/^event: (\w+)$/gm)].map(([, event]) => event)
 
 async function statusOfError(act: Promise<unknown>): Promise<number> {
   const cause = await act.then(

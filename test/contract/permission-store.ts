@@ -1,20 +1,10 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PendingPermission, PermissionStore } from '../../shared/broker/port.ts'
-import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { statusOf } from '../support/broker-answers.ts'
 import { newRequest } from './pending-permission.ts'
-
-async function statusOf(act: Promise<unknown>): Promise<number> {
-  try {
-    await act
-    return 200
-  } catch (error) {
-    if (error instanceof AppError) return error.status
-    throw error
-  }
-}
 
 /** The tests that every `PermissionStore` passes; `open` returns one. */
 export function permissionStoreContract(open: () => Promise<PermissionStore>): void {

@@ -9,6 +9,7 @@ import {
 } from '../../../shared/broker/journal/journal.ts'
 import type { FrameCursor } from '../../../shared/broker/port.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/events.ts'
+import { idsOf } from '../../support/broker-answers.ts'
 
 const newBudget = () => ({ bytes: 0, maxBytes: 64 * 1024 * 1024 })
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
@@ -23,8 +24,6 @@ async function readAll(cursor: FrameCursor): Promise<string> {
 function readNow(journal: Journal, seq: number): string {
   return String(journal.follow(seq).take()?.text)
 }
-
-const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
 
 describe('frames', () => {
   it('D4.2: a frame is id, event and data in this order, then a blank line', () => {

@@ -4,6 +4,7 @@ import type { FrameStream, QueuedRunState } from '../../../shared/broker/port.ts
 import { WaitingRuns } from '../../../shared/broker/queued/waiting-runs.ts'
 import { AppError, notFound } from '../../../shared/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { textOf } from '../../support/broker-answers.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -42,12 +43,6 @@ function setUp({ find = () => QUEUED, follow = () => streamOf('begun'), lookEver
     lookEveryMs,
   })
   return { waiting, looked, followed }
-}
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += String(chunk.text)
-  return text
 }
 
 const lost = String(failureFrame(0, 'worker_lost').text)
@@ -100,13 +95,14 @@ describe('streams of runs that wait in the queue', () => {
   })
 
   it('the store is asked for one run at a time, also for those that come while it is asked', async () => {
-    let [asked, most] = [0, 0]
+    let [asked, most, rounds] = [0, 0, 0]
     const waiting = new WaitingRuns({
       source: {
         async find() {
           most = Math.max(most, ++asked)
-          await new Promise((resolve) => setTimeout(resolve, 5))
+          await new Promise(setImmediate)
           asked--
+          rounds++
           return QUEUED
         },
       },
@@ -114,9 +110,9 @@ describe('streams of runs that wait in the queue', () => {
       lookEveryMs: 1,
     })
     const streams = [waiting.wait(TENANT, 'a')]
-    await until(() => asked > 0, { what: 'the first look-up', everyMs: 1 })
+    await until(() => rounds > 0, { what: 'the first look-up', everyMs: 1 })
     streams.push(waiting.wait(TENANT, 'b'), waiting.wait(TENANT, 'c'))
-    for (let i = 0; i < 10; i++) await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(() => rounds > 12, { what: 'several look-ups of each run', everyMs: 1 })
     expect(most).to.equal(1)
     waiting.fail('cancelled')
     await Promise.all(streams.map(textOf))

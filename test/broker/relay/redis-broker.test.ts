@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import type { Member } from '../../../shared/broker/placement/members.ts'
-import type { FrameStream } from '../../../shared/broker/port.ts'
 import { readCall } from '../../../shared/broker/relay/calls.ts'
 import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { packMessage, RECORD, readMessage, record } from '../../../shared/broker/relay/records.ts'
@@ -8,6 +7,7 @@ import { RedisBroker } from '../../../shared/broker/relay/redis-broker.ts'
 import { AppError, type ErrorKind, toAppError } from '../../../shared/errors.ts'
 import { NO_METRICS } from '../../../shared/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { textOf } from '../../support/broker-answers.ts'
 
 const TENANT = DEFAULT_TENANT
 const SILENT = new Promise<never>(() => {})
@@ -99,12 +99,6 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
     () => expect.fail('the call was not refused'),
     (cause: unknown) => cause,
   )
-
-async function textOf(frames: FrameStream): Promise<string> {
-  let text = ''
-  for await (const chunk of frames) text += Buffer.from(chunk.text)
-  return text
-}
 
 /** The random numbers that draw the first and then the last of two workers. */
 async function drawingBoth<T>(act: () => Promise<T>): Promise<T> {

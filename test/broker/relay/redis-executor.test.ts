@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
-import { begin, eventsOf, refusalOf, textOf } from '../../contract/queued-runs.ts'
+import { begin, refusalOf } from '../../contract/queued-runs.ts'
+import { eventsOf, textOf } from '../../support/broker-answers.ts'
 import { beginRun } from '../../support/demo-executor.ts'
 import { openQueuedRelay } from '../../support/queued-relay.ts'
 import { useRedis } from '../../support/redis.ts'
