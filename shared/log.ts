@@ -1,5 +1,5 @@
-import { Writable } from 'node:stream'
-import winston from 'winston'
+import { createRequire } from 'node:module'
+import type winston from 'winston'
 import { createPlain, type Plain } from './log-plain.ts'
 import { traceFields } from './trace.ts'
 
@@ -28,33 +28,29 @@ export type LogOptions = {
  */
 export function createLog({ level, secrets = [], write }: LogOptions): Log {
   const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
-  const transport = write ? toWriter(write) : new winston.transports.Console({ eol: '\n' })
+  const writeLine = write ?? createConsole()
   const at = (name: LogLevel) => {
     if (LEVELS[name] > LEVELS[level]) return () => {}
     return (message: string, fields?: LogFields) => {
       const line = render({ level: name, message, fields: { ...traceFields(), ...fields } }, plain)
-      transport.log?.({ [LEVEL]: name, [MESSAGE]: line }, () => {})
+      writeLine(`${line}\n`)
     }
   }
   return Object.freeze({ error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') })
 }
 
-/**
- * The properties in which winston's transports expect the level and the finished line. Lines go to the transport directly: the streams
- * of a winston logger in front of it would cost more than the line itself.
- */
-const LEVEL = Symbol.for('level')
+/** The property in which winston's transports expect the finished line. */
 const MESSAGE = Symbol.for('message')
 
-function toWriter(write: (line: string) => void) {
-  const stream = new Writable({
-    decodeStrings: false,
-    write(line: string, _encoding, next) {
-      write(line)
-      next()
-    },
-  })
-  return new winston.transports.Stream({ stream, eol: '\n' })
+/**
+ * Winston's transport to standard output, without its logger: the streams in front of a transport cost more than a line itself, and the
+ * whole package takes 35 ms and 9 MiB of each start.
+ */
+function createConsole(): (line: string) => void {
+  const require = createRequire(import.meta.url)
+  const Console: typeof winston.transports.Console = require('winston/lib/winston/transports/console.js')
+  const console = new Console({ eol: '' })
+  return (line) => console.log?.({ [MESSAGE]: line }, () => {})
 }
 
 /** Log collectors accept lines of this length without splitting them. */

@@ -137,6 +137,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['services/wiring/tracing.ts', 'shared/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/tracing/otel.ts', '@opentelemetry/*'],
+  ['services/gateway/open-transcription.ts', 'services/gateway/upload.ts'], // It loads multer.
+  ['shared/transcription/**', 'form-data'],
   ['shared/api/**', 'yaml'],
   ['shared/flows/**', 'yaml'],
   ['shared/api/**', 'shared/api/decode.ts'], // It loads ajv.

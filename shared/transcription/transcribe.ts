@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { PassThrough } from 'node:stream'
-import FormData from 'form-data'
+import type FormData from 'form-data'
 import { AppError } from '../errors.ts'
 import type { Egress, EgressResponse } from '../net/port.ts'
 
@@ -32,7 +32,8 @@ export async function transcribe(
   backend: Backend,
   { request, signal }: Pick<Egress, 'request'> & { signal: AbortSignal },
 ): Promise<EgressResponse> {
-  const form = new FormData()
+  const { default: Form } = await import('form-data')
+  const form = new Form()
   for (const [name, value] of fields) form.append(name, value)
   const content = createReadStream(file.path)
   // form-data takes a length of 0 for an unknown one.
