@@ -48,14 +48,14 @@ export class Run {
   readonly startedAt: Date
   readonly journal: Journal
   readonly ended: Promise<void>
-  readonly #abort = new AbortController()
+  #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
   readonly #span: string
   #errorCode: string | undefined
   #hasStarted = false
   #openAsks = 0
-  #endedAt: Date | undefined
+  #endedMs: number | undefined
   #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
   #end: () => void
 
@@ -98,7 +98,7 @@ export class Run {
       run_id: this.id,
       status: this.status,
       started_at: this.startedAt.toISOString(),
-      ended_at: this.#endedAt?.toISOString() ?? null,
+      ended_at: this.#endedMs === undefined ? null : new Date(this.#endedMs).toISOString(),
       event_count: this.journal.lastSeq,
     }
   }
@@ -120,7 +120,7 @@ export class Run {
     this.#hasStarted = true
     try {
       await inSpan(this.#span, { attributes: this.#attributes }, async (fail) => {
-        await this.#record(execute(this, this.#abort.signal))
+        await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
         if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
       if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
@@ -147,12 +147,12 @@ export class Run {
     }
   }
 
-  async #record(events: AsyncIterable<RunEvent>): Promise<void> {
+  async #record(events: AsyncIterable<RunEvent>, signal: AbortSignal): Promise<void> {
     for await (const event of events) {
       const turn = this.#loop.enter()
       if (turn) await turn
       this.#append(event)
-      if (this.journal.isBackpressured) await this.journal.waitForDrain(this.#abort.signal)
+      if (this.journal.isBackpressured) await this.journal.waitForDrain(signal)
     }
   }
 
@@ -161,12 +161,20 @@ export class Run {
     this.#hooks.onEvent()
     if (!this.journal.isEnded) return
     this.#outcome = outcomeOf(event)
-    this.#endedAt = new Date()
+    this.#endedMs = Date.now()
+    this.#abort = NOTHING_TO_ABORT
     if (event.type === 'error') this.#errorCode = event.code
     this.#end()
     this.#hooks.onEnded?.(this, event)
   }
 }
+
+/**
+ * The controller of every run that has ended. Such a run is kept for its readers, who need its frames only: what listens to its own
+ * signal holds the request, the conversation and the answers.
+ */
+const NOTHING_TO_ABORT = new AbortController()
+NOTHING_TO_ABORT.abort('cancelled' satisfies CancelCode)
 
 function outcomeOf(event: RunEvent): 'done' | 'failed' | 'cancelled' {
   if (event.type === 'plan_ended')

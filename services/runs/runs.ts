@@ -4,6 +4,7 @@ import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
 import { TenantShares } from '../../shared/limits/tenant-shares.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { ExpiryQueue } from './expiry-queue.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
@@ -34,8 +35,8 @@ export class Runs {
   readonly #budget: JournalBudget
   readonly #loop = new LoopBudget()
   readonly #known = new Map<string, Run>()
-  /** Timers of the runs without a reader. */
-  readonly #timers = new Map<Run, NodeJS.Timeout>()
+  /** The runs without a reader, which are forgotten when their time is over. */
+  readonly #unread: ExpiryQueue<Run>
   readonly #live = new Set<Run>()
   /** The live runs, without those that were aborted in favour of others. */
   readonly #slots: TenantShares
@@ -53,6 +54,7 @@ export class Runs {
     const { maxLive, maxLivePerTenant = maxLive } = limits
     this.#slots = new TenantShares({ max: maxLive, maxPerTenant: maxLivePerTenant })
     this.#budget = { bytes: 0, maxBytes: limits.maxJournalBytes }
+    this.#unread = new ExpiryQueue(limits.resumeMs, (run) => this.#forget(run))
   }
 
   get live(): ReadonlySet<Run> {
@@ -72,7 +74,7 @@ export class Runs {
     const run = new Run(identity, { journal, loop: this.#loop }, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
-    this.#restartTimer(run)
+    this.#restartTime(run)
     void run.ended.then(() => this.#settle(run))
     return run
   }
@@ -122,8 +124,7 @@ export class Runs {
 
   /** Forgets a run that has not begun here: another process has adopted it. Its readers get a gap. */
   release(run: Run): void {
-    clearTimeout(this.#timers.get(run))
-    this.#timers.delete(run)
+    this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#leave(run)
     run.journal.abandon()
@@ -152,7 +153,7 @@ export class Runs {
     const isOrphan = isOpen && run.journal.readerCount === 0 && !run.needsNoReader
     if (isOrphan) this.#orphans.add(run)
     else this.#orphans.delete(run)
-    this.#restartTimer(run)
+    this.#restartTime(run)
   }
 
   async #until(isOver: () => boolean): Promise<void> {
@@ -173,7 +174,7 @@ export class Runs {
   #settle(run: Run): void {
     this.#leave(run)
     this.#replayable.add(run)
-    this.#restartTimer(run)
+    this.#restartTime(run)
     this.#enforceLimits()
     this.#onChanged()
   }
@@ -184,18 +185,15 @@ export class Runs {
     if (!this.#givenUp.delete(run)) this.#slots.add(run.tenant, -1)
   }
 
-  /** Starts the timer anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
-  #restartTimer(run: Run): void {
-    clearTimeout(this.#timers.get(run))
-    this.#timers.delete(run)
-    if (run.journal.readerCount > 0 || this.#known.get(run.id) !== run) return
-    if (run.needsNoReader && !run.isEnded) return
-    this.#timers.set(run, setTimeout(() => this.#forget(run), this.#limits.resumeMs).unref())
+  /** Starts the time anew: at the start, when the last reader leaves, and at the end. A reader stops it. */
+  #restartTime(run: Run): void {
+    const isUnread = run.journal.readerCount === 0 && this.#known.get(run.id) === run
+    if (isUnread && (run.isEnded || !run.needsNoReader)) this.#unread.add(run)
+    else this.#unread.delete(run)
   }
 
   #forget(run: Run): void {
-    clearTimeout(this.#timers.get(run))
-    this.#timers.delete(run)
+    this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#onChanged()
     run.cancel('cancelled')

@@ -2,7 +2,10 @@ import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/p
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
+import type { Run, RunExecutor } from '../../services/runs/run.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
+import { DONE } from '../worker/events.ts'
 import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
 
 describe('ended runs', () => {
@@ -18,13 +21,12 @@ describe('ended runs', () => {
   })
 
   it('D4.5: the time starts anew at the end of the run', async () => {
-    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
-    const run = open()
-    const firstTimeIsOver = timersOf(1)
-    await run.execute(say)
-    await firstTimeIsOver
-    expect(runs.get(run.tenant, run.id)).to.equal(run)
-    expect(await forgotten).to.equal(run)
+    const order: Run[] = []
+    const { open } = setUp({ resumeMs: 1 }, (run) => order.push(run))
+    const [ended, waiting] = [open(), open()]
+    await ended.execute(say)
+    await until(() => order.length === 2, { what: 'both runs to be forgotten' })
+    expect(order).to.deep.equal([waiting, ended])
   })
 
   it('D4.5: the time starts anew when the last reader of an ended run leaves', async () => {
@@ -61,6 +63,44 @@ describe('ended runs', () => {
     collectGarbage()
     // The hook of the first one resolved a promise, which keeps it.
     expect(refs.slice(1).map((ref) => ref.deref())).to.deep.equal([undefined, undefined])
+  })
+
+  it('a run that can be followed after its end holds its frames, and neither its conversation nor what listened to its signal', async () => {
+    const { runs, open } = setUp()
+    const refs: WeakRef<object>[] = []
+    const converse: RunExecutor = async function* (run, signal) {
+      const conversation = { messages: ['x'.repeat(1_000_000)] }
+      refs.push(new WeakRef(conversation))
+      signal.addEventListener('abort', () => conversation.messages.pop())
+      yield { type: 'text_delta', text: `${run.id} read ${conversation.messages.length} message` }
+      yield DONE
+    }
+    const executed = async () => {
+      const run = open()
+      await run.execute(converse)
+      return run.id
+    }
+    const ids = [await executed(), await executed(), await executed()]
+    await nextLoopTurn()
+    collectGarbage()
+    expect(refs.map((ref) => ref.deref())).to.deep.equal([undefined, undefined, undefined])
+    for (const id of ids) {
+      expect(await readAll(runs.get(DEFAULT_TENANT, id).follow(0))).to.include(`${id} read 1 message`)
+    }
+  })
+
+  it('an ended run takes less than 1,500 bytes of the heap', async () => {
+    const { runs, open } = setUp({ maxLive: 2_000 })
+    const runAll = async (count: number) => {
+      for (let n = 0; n < count; n++) await open().execute(say)
+      await nextLoopTurn()
+      collectGarbage()
+      return process.memoryUsage().heapUsed
+    }
+    const before = await runAll(500)
+    const after = await runAll(2_000)
+    expect(runs.countByStatus().done).to.equal(2_500)
+    expect((after - before) / 2_000).to.be.below(1_500)
   })
 
   it('above the limit of bytes a run with a reader keeps its frames', async () => {
