@@ -9,6 +9,7 @@ import { firstEvent } from './figures/first-event.ts'
 import { flowAgents, flowRun, flowRunCluster } from './figures/flow-run.ts'
 import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
+import { largeAnswers } from './figures/large-answers.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { pacedStreams } from './figures/paced-streams.ts'
 import { planSubmit } from './figures/plan-submit.ts'
@@ -39,6 +40,7 @@ const FIGURES = [
   idleCustomers,
   routing,
   slowReader,
+  ...largeAnswers,
   uploads,
   uploadMemory,
 ]
@@ -53,7 +55,7 @@ const USAGE = `npm run bench -- [--only FIGURE]... [--quick]
   --only   measure only this figure; may be given several times
   --quick  fewer rounds
 Figures:
-${FIGURES.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}
+${FIGURES.map(({ name, title }) => `  ${name.padEnd(30)}${title}`).join('\n')}
 Most figures compare the product with a minimal gateway (scripts/bench/baseline.ts) in the same run.
 `
 const { values: options } = parseArgs({

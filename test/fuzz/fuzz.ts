@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { HealthProber } from '../../scripts/bench/health-prober.ts'
 import { type Guarantee, noneOf } from '../harness/guarantee.ts'
-import { HealthProber } from '../harness/health-prober.ts'
 import { errorsIn } from '../harness/leftovers.ts'
 import { LOOP_PROBE_PRELOAD, LoopProbe } from '../harness/loop-probe.ts'
 import { Product } from '../harness/product.ts'

@@ -1,6 +1,6 @@
+import type { Probed } from '../../scripts/bench/health-prober.ts'
 import { quantile } from '../../scripts/bench/statistics.ts'
 import { type Guarantee, none, noneOf } from '../harness/guarantee.ts'
-import type { Probed } from '../harness/health-prober.ts'
 import type { Stall } from '../harness/loop-probe.ts'
 import type { Product } from '../harness/product.ts'
 import type { Played } from './play.ts'

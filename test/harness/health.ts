@@ -1,6 +1,6 @@
+import { HealthProber, type Probed } from '../../scripts/bench/health-prober.ts'
 import { quantile } from '../../scripts/bench/statistics.ts'
 import { type Guarantee, none } from './guarantee.ts'
-import { HealthProber, type Probed } from './health-prober.ts'
 import type { Product } from './product.ts'
 
 const HEALTH_P99_MS = 100

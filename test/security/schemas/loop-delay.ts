@@ -1,4 +1,4 @@
-import { withMissed } from '../../harness/health-prober.ts'
+import { withMissed } from '../../../scripts/bench/health-prober.ts'
 import type { Stall } from '../../harness/loop-probe.ts'
 
 const EVERY_MS = 10

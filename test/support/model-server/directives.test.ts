@@ -9,6 +9,8 @@ import type { Answer } from './model-server.ts'
 
 const asked = (prompt: string) => answerDirectives({ prompt, results: [] })
 
+const KIB = 'All work and no play makes a dull "text" for every reader here.\n'.repeat(16)
+
 describe('the model that follows directives in its prompt', () => {
   const cases: [prompt: string, answer: Answer][] = [
     ['hello', { steps: [{ text: 'hello' }], honourStop: true }],
@@ -22,6 +24,7 @@ describe('the model that follows directives in its prompt', () => {
         honourStop: true,
       },
     ],
+    ['/blocks 2 1', { steps: [{ text: [KIB, KIB] }], honourStop: true }],
     ['/say a\n/reset', { steps: [{ text: 'a' }, { reset: true }], honourStop: true }],
     ['/error 429', { status: 429 }],
     ['/say a\n/error 529', { steps: [{ text: 'a' }, { error: { status: 529 } }], honourStop: true }],

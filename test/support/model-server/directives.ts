@@ -5,6 +5,7 @@ export const DIRECTIVES = `
 /say TEXT              sends the text
 /think TEXT            sends the text as thinking
 /tokens COUNT [MS]     that many one-token texts, one each MS milliseconds (default: as fast as they are read)
+/blocks COUNT KIB      that many texts of so many KiB, as fast as they are read
 /tool NAME [JSON]      calls a tool
 /wait MS               pauses
 /hang                  never sends another byte
@@ -16,12 +17,19 @@ export const DIRECTIVES = `
 /stop TEXT             reports this stop sequence (Anthropic's format)
 `
 
+/** 64 characters. */
+const LINE = 'All work and no play makes a dull "text" for every reader here.\n'
+
 const STEPS: Record<string, (rest: string) => Step> = {
   say: (text) => ({ text }),
   think: (thinking) => ({ thinking }),
   tokens: (rest) => {
     const [count = 0, everyMs = 0] = rest.split(/\s+/).map(Number)
     return { tokens: count, everyMs }
+  },
+  blocks: (rest) => {
+    const [count = 0, kib = 0] = rest.split(/\s+/).map(Number)
+    return { text: Array<string>(count).fill(LINE.repeat((kib * 1024) / LINE.length)) }
   },
   tool: (rest) => {
     const [name = '', ...input] = rest.split(' ')

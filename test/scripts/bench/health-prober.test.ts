@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { withMissed } from './health-prober.ts'
+import { withMissed } from '../../../scripts/bench/health-prober.ts'
 
 describe('the health prober’s response times', () => {
   it('a slow answer counts once for every request that was due in the meantime, each with its own wait', () => {

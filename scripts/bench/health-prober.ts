@@ -20,8 +20,8 @@ export type Probed = {
 export class HealthProber {
   readonly #worker: Worker
 
-  constructor(port: number, { everyMs = 20, isFresh = false } = {}) {
-    const options: ProbeOptions = { port, path: '/v1/health', everyMs, isFresh }
+  constructor(port: number, { everyMs = 20, isFresh = false, path = '/v1/health' } = {}) {
+    const options: ProbeOptions = { port, path, everyMs, isFresh }
     this.#worker = new Worker(new URL('health-prober-thread.ts', import.meta.url), { workerData: options })
   }
 
