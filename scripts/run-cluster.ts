@@ -1,4 +1,4 @@
-import { redisOf } from '../shared/redis-place.ts'
+import { redisOf } from '../shared/config/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'

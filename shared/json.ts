@@ -18,3 +18,16 @@ export function fitsDepth(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return depth > 0 && Object.values(value).every((inner) => fitsDepth(inner, depth - 1))
 }
+
+const LONG_CHARS = 1024
+
+/** Size of a value as JSON, in bytes. Long texts in it are not copied, and what escaping adds to them is not counted. */
+export function jsonBytes(value: unknown): number {
+  let longBytes = 0
+  const rest = JSON.stringify(value, (_name, each: unknown) => {
+    if (typeof each !== 'string' || each.length < LONG_CHARS) return each
+    longBytes += Buffer.byteLength(each)
+    return ''
+  })
+  return longBytes + Buffer.byteLength(rest)
+}

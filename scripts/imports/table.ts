@@ -106,7 +106,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   jsonwebtoken: ['shared/auth/**'],
   mongodb: ['shared/store/mongo/**'],
   'node:sqlite': ['shared/store/sqlite/**'],
-  'node:process': ['services/*/main.ts'],
+  'node:process': ['services/*/main.ts', 'shared/loop-budget.ts'], // The latter needs only `nextTick`.
   'node:child_process': ['shared/tools/**'],
 }
 

@@ -1,7 +1,7 @@
 import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
-import { redisOf } from '../../shared/redis-place.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'

@@ -1,10 +1,10 @@
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
 import type { Config } from '../../shared/config/config.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
 import type { Log } from '../../shared/log.ts'
 import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
-import { redisOf } from '../../shared/redis-place.ts'
 
 type LimiterParts = {
   /** The Redis connection that the process already has, if any. */

@@ -79,6 +79,8 @@ function releaseRequest(req: Request): void {
   Object.assign(req, { headers: {}, rawHeaders: [], next: undefined })
 }
 
+type CutCode = 'slow_consumer' | 'internal'
+
 /** Shared by all streams of a process. */
 type StreamOptions = { stallMs: number; closeGraceMs: number; onSlow: () => void; onEnd: () => void }
 
@@ -94,6 +96,9 @@ class Stream implements KeepaliveTarget {
   readonly #frames: AsyncIterator<Frames>
   readonly #options: StreamOptions
   #lastSeq: number
+  /** A piece of a large frame was written last, and more of them follow. */
+  #isInsideFrame = false
+  #cutCode: CutCode | undefined
 
   constructor({ res, frames, lastSeq, options }: StreamParts) {
     this.#res = res
@@ -110,7 +115,8 @@ class Stream implements KeepaliveTarget {
       await this.#pump()
     } catch (cause) {
       onFailure(cause)
-      this.#cut('internal')
+      if (this.#isInsideFrame) this.#breakOff()
+      else this.#cut('internal')
     } finally {
       keepalive.delete(this)
       this.#body.end()
@@ -119,30 +125,51 @@ class Stream implements KeepaliveTarget {
   }
 
   sendKeepalive(): void {
-    if (!this.#res.writableNeedDrain) this.#body.write(KEEPALIVE)
+    if (!this.#res.writableNeedDrain && !this.#isInsideFrame) this.#body.write(KEEPALIVE)
   }
 
   async #pump(): Promise<void> {
     while (!this.#res.closed) {
       const { done, value } = await this.#frames.next()
       if (done === true) return
+      if (this.#isInsideFrame && value.failure !== undefined) return this.#breakOff()
       this.#lastSeq = value.lastSeq
-      if (this.#body.write(value.text) || this.#res.closed) continue
-      if (!(await isDrained(this.#res, this.#options.stallMs))) return this.#cut('slow_consumer')
+      this.#isInsideFrame = value.pieces !== undefined
+      const hasRoom = this.#body.write(value.text)
+      if (this.#cutCode && !this.#isInsideFrame) return this.#sayWhy(this.#cutCode)
+      if (hasRoom || this.#res.closed || (await isDrained(this.#res, this.#waitMs))) continue
+      if (this.#cutCode) break
+      this.#cut('slow_consumer')
+      if (!this.#isInsideFrame) return
     }
     this.#stopReading()
   }
 
+  get #waitMs(): number {
+    return this.#cutCode ? this.#options.closeGraceMs : this.#options.stallMs
+  }
+
   /**
-   * Ends the stream with an error frame while the run may continue. Destroys the connection when the client does not read it in
-   * time.
+   * Ends the stream with an error frame while the run may continue; inside a large frame, after the rest of it. Destroys the
+   * connection when the client does not read that in time.
    */
-  #cut(code: 'slow_consumer' | 'internal'): void {
+  #cut(code: CutCode): void {
     if (code === 'slow_consumer') this.#options.onSlow()
-    this.#stopReading()
-    this.#body.write(renderReaderFailure(this.#lastSeq, code))
+    this.#cutCode = code
     const timer = setTimeout(() => this.#res.destroy(), this.#options.closeGraceMs).unref()
     this.#res.once('close', () => clearTimeout(timer))
+    if (!this.#isInsideFrame) this.#sayWhy(code)
+  }
+
+  #sayWhy(code: CutCode): void {
+    this.#stopReading()
+    this.#body.write(renderReaderFailure(this.#lastSeq, code))
+  }
+
+  /** The rest of a frame does not come. A client ignores an event that is not complete when its connection breaks, and comes back. */
+  #breakOff(): void {
+    this.#stopReading()
+    this.#res.destroy()
   }
 
   readonly #stopReading = (): void => {

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
+import type { redisOf } from '../../shared/config/redis-place.ts'
 import type { Log } from '../../shared/log.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'
-import type { redisOf } from '../../shared/redis-place.ts'
 
 /** The pages below `/queues`. */
 export type Queues = {

@@ -1,9 +1,9 @@
 import type { Journal } from '../../shared/broker/journal/journal.ts'
 import type { FrameCursor, RunStatus, RunSummary } from '../../shared/broker/port.ts'
 import { errorEvent, type RunErrorCode, type RunEvent } from '../../shared/events.ts'
+import type { LoopBudget } from '../../shared/loop-budget.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { type Attributes, inSpan } from '../../shared/trace.ts'
-import type { LoopBudget } from './loop-budget.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>

@@ -3,9 +3,9 @@ import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
 import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
 import { TenantShares } from '../../shared/limits/tenant-shares.ts'
+import { eventLoop } from '../../shared/loop-budget.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { ExpiryQueue } from './expiry-queue.ts'
-import { LoopBudget } from './loop-budget.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
@@ -33,7 +33,6 @@ export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
   readonly #budget: JournalBudget
-  readonly #loop = new LoopBudget()
   readonly #known = new Map<string, Run>()
   /** The runs without a reader, which are forgotten when their time is over. */
   readonly #unread: ExpiryQueue<Run>
@@ -71,7 +70,7 @@ export class Runs {
   adopt(identity: RunIdentity): Run {
     this.#slots.add(identity.tenant, 1)
     const journal = new Journal(this.#budget, this.#limits.journal, () => this.#onReadersChanged(run))
-    const run = new Run(identity, { journal, loop: this.#loop }, this.#hooks)
+    const run = new Run(identity, { journal, loop: eventLoop }, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
     this.#restartTime(run)

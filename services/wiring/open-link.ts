@@ -1,7 +1,7 @@
 import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
 import type { Config } from '../../shared/config/config.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
 import type { Log } from '../../shared/log.ts'
-import { redisOf } from '../../shared/redis-place.ts'
 
 type LinkConfig = Pick<Config, 'redisUrl' | 'redisSentinels' | 'clusterName'>
 

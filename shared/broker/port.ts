@@ -58,10 +58,15 @@ export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: st
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
 export type RunFilter = PageRequest & { status?: RunStatus }
 
-/** One or more whole SSE frames, ready to be written to the client. The last of them has number `lastSeq`. */
+/** A place in a run's frames: just after frame `seq` and so many pieces of the next one, which is large when they are not 0. */
+export type Position = { seq: number; pieces: number }
+
+/** SSE frames, ready to be written to the client. The last whole one, here or before, has number `lastSeq`. */
 export type Frames = {
   text: string | Uint8Array
   lastSeq: number
+  /** Set when the text ends inside frame `lastSeq + 1`, which is large: how many of its pieces have come by now. */
+  pieces?: number
   /** Set on the terminal frame that ends one reader's stream while the run itself may go on (D4.2). */
   failure?: RunErrorCode
 }
@@ -80,18 +85,20 @@ export type FrameStream = AsyncIterable<Frames>
 export interface FrameCursor {
   /** Number of the last frame taken. */
   readonly seq: number
+  /** How many pieces of the next frame were taken. */
+  readonly pieces: number
   readonly state: 'waiting' | 'ready' | 'ended'
   /** Sets the listener; a cursor has one. It is called at most once per event-loop turn, when the state may have changed. */
   subscribe(listener: () => void): void
-  /** Returns the available frames, merged, when the state is `ready`; `undefined` when the next frame is no longer kept. */
+  /** Returns the available frames, or a piece of a large one, when the state is `ready`; `undefined` when the next is not kept. */
   take(): Frames | undefined
-  /** Moves the position, back or forward, to just after frame `seq`. */
-  seek(seq: number): void
+  /** Moves the position, back or forward. */
+  seek(position: Position): void
   /**
-   * Reports that the client has read everything up to frame `seq`. Call it once before the first `take` when the frames are taken
+   * Reports that the client has read everything up to this position. Call it once before the first `take` when the frames are taken
    * on behalf of a remote client. Without it, a frame counts as read when it is taken.
    */
-  confirmRead(seq: number): void
+  confirmRead(position: Position): void
   /** `true` while the reader is so far behind that the run waits for it. */
   readonly isTooFarBehind: boolean
   /** Removes the reader from the run. */

@@ -1,7 +1,7 @@
 import { type RedisOptions as ClientOptions, Redis } from 'ioredis'
+import { connectionOptions, prefixOf, type RedisOptions } from '../config/redis-place.ts'
 import { AppError } from '../errors.ts'
 import { createHealth, type Health } from '../health.ts'
-import { connectionOptions, prefixOf, type RedisOptions } from '../redis-place.ts'
 
 /** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }

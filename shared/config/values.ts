@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import type { Sentinels } from '../redis-place.ts'
+import type { Sentinels } from './redis-place.ts'
 
 /** A parser's result for a value that it does not accept. `text` completes the sentence "wanted …". */
 export class InvalidValue {

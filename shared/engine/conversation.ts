@@ -1,3 +1,4 @@
+import { jsonBytes } from '../json.ts'
 import type { Message } from '../providers/port.ts'
 import { charsOf, type Measure } from './context/size.ts'
 
@@ -28,7 +29,7 @@ export class Conversation {
     this.#messages = messages
     this.#messageCount = messageCount
     this.#chars = charsOf(messages)
-    this.#bytes = bytesOf(messages)
+    this.#bytes = bytesOf(messages, this.#chars)
     this.#onResize = onResize
     onResize(this.#bytes)
   }
@@ -55,15 +56,16 @@ export class Conversation {
   append(...messages: Message[]): void {
     this.#messages = [...this.#messages, ...messages]
     this.#messageCount += countOf(messages)
-    this.#chars += charsOf(messages)
-    this.#setBytes(this.#bytes + bytesOf(messages))
+    const chars = charsOf(messages)
+    this.#chars += chars
+    this.#setBytes(this.#bytes + bytesOf(messages, chars))
   }
 
   /** Replaces the history by a shorter one (D5.6). */
   compact(messages: readonly Message[]): void {
     this.#messages = messages
     this.#chars = charsOf(messages)
-    this.#setBytes(bytesOf(messages))
+    this.#setBytes(bytesOf(messages, this.#chars))
   }
 
   /** Records how many tokens the provider counted in a request with the current history. */
@@ -77,8 +79,12 @@ export class Conversation {
   }
 }
 
-/** Counts as JSON, which includes what the model does not read, such as ids. */
-const bytesOf = (messages: readonly Message[]): number =>
-  messages.reduce((bytes, message) => bytes + Buffer.byteLength(JSON.stringify(message)), 0)
+const LARGE_CHARS = 64 * 1024
+
+/** Counts as JSON, which includes what the model does not read, such as ids. `chars` is `charsOf(messages)`. */
+function bytesOf(messages: readonly Message[], chars: number): number {
+  const bytesOfOne = chars > LARGE_CHARS ? jsonBytes : (message: Message) => Buffer.byteLength(JSON.stringify(message))
+  return messages.reduce((bytes, message) => bytes + bytesOfOne(message), 0)
+}
 
 const countOf = (messages: readonly Message[]): number => messages.filter(({ role }) => role !== 'tool').length

@@ -1,7 +1,9 @@
 import type { AgentEvent } from '../events.ts'
+import { eventLoop } from '../loop-budget.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
 import { StopMatcher } from './stop.ts'
+import { TextBuilder } from './text-builder.ts'
 import { isPossiblyCut } from './tool-input.ts'
 
 export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
@@ -30,6 +32,7 @@ export async function* readAnswer(
 ): AsyncGenerator<AgentEvent, Answer, undefined> {
   const reader = new AnswerReader(stopSequences)
   for await (const part of parts) {
+    if (reader.endsLargeText(part)) await eventLoop.enter()
     for (const event of reader.read(part)) yield event
     if (reader.isOver) break
   }
@@ -48,6 +51,11 @@ class AnswerReader {
 
   get isOver(): boolean {
     return this.answer.outcome !== 'aborted'
+  }
+
+  /** To read this part takes milliseconds. */
+  endsLargeText({ type }: CallPart): boolean {
+    return (this.#text.isLarge && type !== 'text_delta') || (this.#thinking.isLarge && type !== 'thinking_delta')
   }
 
   read(part: CallPart): AgentEvent[] {
@@ -126,29 +134,5 @@ class AnswerReader {
     this.#text.add(text)
     this.answer.outputChars += text.length
     return [{ type: 'text_delta', text }]
-  }
-}
-
-const PIECES_AT_ONCE = 256
-
-/**
- * Joins a text from many small pieces. Adding strings with `+` would keep a rope node for each piece until the text is read,
- * which is ten times the size of the text.
- */
-class TextBuilder {
-  #parts: string[] = []
-  #pieces: string[] = []
-
-  add(piece: string): void {
-    if (this.#pieces.push(piece) < PIECES_AT_ONCE) return
-    this.#parts.push(this.#pieces.join(''))
-    this.#pieces = []
-  }
-
-  take(): string {
-    const text = [...this.#parts, ...this.#pieces].join('')
-    this.#parts = []
-    this.#pieces = []
-    return text
   }
 }

@@ -1,5 +1,5 @@
 import type { Queue } from 'bullmq'
-import type { RedisOptions } from '../redis-place.ts'
+import type { RedisOptions } from '../config/redis-place.ts'
 import { openQueue } from './bullmq.ts'
 import { type BullData, closeInTime } from './bullmq-redis.ts'
 import { JOB_KINDS } from './port.ts'

@@ -1,6 +1,6 @@
 import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
+import { connectionOptions, type RedisOptions } from '../config/redis-place.ts'
 import { withDeadline } from '../deadline.ts'
-import { connectionOptions, type RedisOptions } from '../redis-place.ts'
 import { linked } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'

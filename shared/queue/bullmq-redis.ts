@@ -1,5 +1,5 @@
+import { prefixOf, type RedisOptions } from '../config/redis-place.ts'
 import { withDeadline } from '../deadline.ts'
-import { prefixOf, type RedisOptions } from '../redis-place.ts'
 import type { TenantId } from '../tenant.ts'
 import type { TraceLink } from '../trace.ts'
 import type { JobKind, Timing } from './port.ts'

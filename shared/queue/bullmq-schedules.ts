@@ -1,5 +1,5 @@
 import type { Queue } from 'bullmq'
-import type { RedisOptions } from '../redis-place.ts'
+import type { RedisOptions } from '../config/redis-place.ts'
 import { answered, openQueue } from './bullmq.ts'
 import { type BullData, closeInTime, jobIdOf, patternOf } from './bullmq-redis.ts'
 import type { Schedules, Timing } from './port.ts'

@@ -1,7 +1,7 @@
 import type { ConnectionOptions, Queue } from 'bullmq'
+import { connectionOptions, type RedisOptions } from '../config/redis-place.ts'
 import { withDeadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
-import { connectionOptions, type RedisOptions } from '../redis-place.ts'
 import type { TenantId } from '../tenant.ts'
 import { currentLink } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'

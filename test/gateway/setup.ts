@@ -133,8 +133,8 @@ export class Feed implements FrameStream, AsyncIterator<Frames> {
     return this.#left.promise
   }
 
-  push(text: string | Uint8Array, lastSeq: number): void {
-    this.#waiting.push({ text, lastSeq })
+  push(text: string | Uint8Array, lastSeq: number, rest: Pick<Frames, 'pieces' | 'failure'> = {}): void {
+    this.#waiting.push({ text, lastSeq, ...rest })
     this.#wake?.()
   }
 

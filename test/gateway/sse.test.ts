@@ -156,6 +156,57 @@ describe('the relay', () => {
     wire.socket.destroy()
   })
 
+  it('a client that does not read is cut off behind the large frame that it is reading, when it reads on in time', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed, { stallMs: 100, closeGraceMs: 60_000 })
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok/)
+    wire.socket.pause()
+    feed.push(renderFrame(1, DONE), 1)
+    feed.push('id: 2\nevent: text\ndata: {"text":"', 1, { pieces: 1 })
+    for (let i = 1; i < 30; i++) feed.push('x'.repeat(1_000_000), 1, { pieces: 1 + i })
+    await fullness(feed)
+    expect(feed.reads).to.be.lessThan(25)
+    feed.push('END"}\n\n', 2)
+    feed.push(renderFrame(3, DONE), 3)
+    wire.socket.resume()
+    await wire.until(/0\r\n\r\n$/)
+    expect(wire.text.replaceAll(/\r\n[0-9a-f]+\r\n/g, '')).to.match(
+      /xEND"}\n\nid: 2\nevent: error\ndata: .*"code":"slow_consumer".*\n\n/,
+    )
+    expect(wire.text).not.to.include('id: 3')
+    wire.socket.destroy()
+  })
+
+  it('no keepalive comes inside a large frame', async () => {
+    const feeds = [new Feed(), new Feed()]
+    const [feed = new Feed()] = feeds
+    const followRun = async () => feeds.shift() ?? new Feed()
+    const { port } = await start({ methods: { followRun }, relay: { keepaliveMs: 100 } })
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: keepalive/)
+    feed.push('id: 1\nevent: text\ndata: {"text":"', 0, { pieces: 1 })
+    await wire.until(/"text":"/)
+    const other = await Wire.open(port)
+    await other.send(FOLLOW).until(/(?:: keepalive[^]*){3}/)
+    feed.push('x"}\n\n', 1)
+    await wire.until(/x"}\n\n[^]*: keepalive/)
+    expect(wire.text.slice(wire.text.indexOf('id: 1'), wire.text.indexOf('x"}'))).not.to.include('keepalive')
+    for (const { socket } of [wire, other]) socket.destroy()
+  })
+
+  it('a connection whose large frame cannot be completed breaks, and sends nothing that looks like an event', async () => {
+    const feed = new Feed()
+    const { port } = await following(feed)
+    const wire = await Wire.open(port)
+    await wire.send(FOLLOW).until(/: ok/)
+    feed.push('id: 1\nevent: text\ndata: {"text":"', 0, { pieces: 1 })
+    await wire.until(/"text":"/)
+    feed.push(renderFrame(0, DONE), 0, { failure: 'worker_lost' })
+    expect((await wire.end.catch(() => wire.text)).replace(/\r\n$/, '')).to.match(/"text":"$/)
+    await feed.left
+  })
+
   it('open streams, all streams and clients that were cut off are counted', async () => {
     const metrics = new MetricsRegistry()
     const feeds = [new Feed(), new Feed()] as const

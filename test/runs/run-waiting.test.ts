@@ -1,10 +1,10 @@
 import { getEventListeners, once } from 'node:events'
 import { expect } from 'chai'
-import { LoopBudget } from '../../services/runs/loop-budget.ts'
 import { Run, type RunExecutor } from '../../services/runs/run.ts'
 import { JOURNAL_LIMITS, Journal } from '../../shared/broker/journal/journal.ts'
 import { errorEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
+import { LoopBudget } from '../../shared/loop-budget.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 

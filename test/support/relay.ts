@@ -7,9 +7,9 @@ import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts
 import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
 import { GatewayRelay, type GatewayRelayDeps } from '../../shared/broker/relay/redis-gateway.ts'
 import { WorkerRelay, type WorkerRelayDeps } from '../../shared/broker/relay/redis-worker.ts'
+import type { RedisOptions } from '../../shared/config/redis-place.ts'
 import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
-import type { RedisOptions } from '../../shared/redis-place.ts'
 import { createDemoExecutor } from './demo-executor.ts'
 import { createDemoWorker } from './demo-worker.ts'
 

@@ -1,3 +1,4 @@
+import { eventLoop } from '../../loop-budget.ts'
 import type { FrameCursor, Frames } from '../port.ts'
 import { failureFrame } from './frames.ts'
 
@@ -11,6 +12,8 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 export class CursorStream implements AsyncIterableIterator<Frames> {
   readonly #cursor: FrameCursor
   #hasRead = false
+  /** The next piece of a large frame is to be read. */
+  #isInsideFrame = false
   #wake: (() => void) | undefined
 
   constructor(cursor: FrameCursor) {
@@ -26,9 +29,11 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
     }
     this.#wake = undefined
     if (this.#cursor.state === 'ended') return this.return()
+    if (this.#isInsideFrame) await eventLoop.enter()
     const frames = this.#cursor.take()
     const isFirst = !this.#hasRead
     this.#hasRead = true
+    this.#isInsideFrame = frames?.pieces !== undefined
     return { done: false, value: frames ?? this.#closeWithGap(isFirst) }
   }
 

@@ -1,8 +1,8 @@
 import { isTerminal, type RunEvent } from '../../events.ts'
-import type { Frames } from '../port.ts'
 import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
 import { renderFrame } from './frames.ts'
-import { FrameRing } from './ring.ts'
+import { isLarge, LargeFrame } from './large-frame.ts'
+import { FrameRing, type KeptFrames } from './ring.ts'
 
 /** Limits on what is kept of one run (`shared/broker/README.md` "Journal"). */
 export type JournalLimits = BehindLimits & {
@@ -62,7 +62,8 @@ export class Journal implements JournalSource {
   append(event: RunEvent): void {
     if (this.#isEnded) throw new Error('an event follows the terminal event')
     const before = this.#ring.bytes
-    const size = this.#ring.push(renderFrame(this.lastSeq + 1, event))
+    const seq = this.lastSeq + 1
+    const size = this.#ring.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
     this.#budget.bytes += this.#ring.bytes - before
     this.#isEnded = isTerminal(event)
     while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
@@ -115,7 +116,7 @@ export class Journal implements JournalSource {
     return this.#isAbandoned
   }
 
-  readAfter(seq: number): Frames | undefined {
+  readAfter(seq: number): KeptFrames | undefined {
     if (this.#isAbandoned) return undefined
     return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
   }

@@ -1,7 +1,7 @@
 /**
  * The versions of messages that this release reads. A release that adds one still sends this one to members that read no other.
  */
-export const PROTOCOL = { min: 1, max: 1 } as const
+export const PROTOCOL = { min: 2, max: 2 } as const
 
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const

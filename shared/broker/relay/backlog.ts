@@ -1,4 +1,4 @@
-import type { Frames } from '../port.ts'
+import type { Frames, Position } from '../port.ts'
 
 export type BacklogLimits = {
   /**
@@ -9,14 +9,15 @@ export type BacklogLimits = {
   burstMs: number
 }
 
-/** Frames that were received and not yet taken; the last of them has number `lastSeq`. */
-type Chunk = { body: Buffer; lastSeq: number }
+/** Bytes that were received and not yet taken. */
+type Chunk = { body: Buffer; to: Position }
 
-export type ReceivedFrames = { count: number; body: Buffer; isLast: boolean }
+/** Frames, or a piece of one, from one position to another. `isLast`: they include the run's last frame. */
+export type ReceivedFrames = { from: Position; to: Position; body: Buffer; isLast: boolean }
 
 /**
  * Holds the frames of one stream that were received in order and not yet taken. It is bounded: frames that do not fit are dropped,
- * and have to be requested again from after frame `seq`. A burst is more than half of `maxHeldBytes`, in more than one chunk.
+ * and have to be requested again from `position`. A burst is more than half of `maxHeldBytes`, in more than one chunk.
  *
  * | State    | Event                                           | Next state                                      |
  * |----------|-------------------------------------------------|-------------------------------------------------|
@@ -28,7 +29,7 @@ export type ReceivedFrames = { count: number; body: Buffer; isLast: boolean }
  */
 export class Backlog {
   readonly #limits: BacklogLimits
-  #seq: number
+  #position: Position
   #chunks: Chunk[] = []
   #bytes = 0
   #hasLast = false
@@ -36,13 +37,13 @@ export class Backlog {
   #burstTimer: NodeJS.Timeout | undefined
 
   constructor(seq: number, limits: BacklogLimits) {
-    this.#seq = seq
+    this.#position = { seq, pieces: 0 }
     this.#limits = limits
   }
 
-  /** Number of the last frame that is held or was taken. */
-  get seq(): number {
-    return this.#seq
+  /** The end of what is held or was taken. */
+  get position(): Position {
+    return this.#position
   }
 
   get isEmpty(): boolean {
@@ -59,17 +60,17 @@ export class Backlog {
   }
 
   /**
-   * Adds the frames that follow frame `seq`. Returns `false` when they do not fit and were dropped. The body is copied, because a
+   * Adds the frames that follow the position. Returns `false` when they do not fit and were dropped. The body is copied, because a
    * view would keep the whole message in memory; `isTakenSoon` says that it will be taken in this event-loop turn, without a copy.
    */
-  add({ count, body, isLast }: ReceivedFrames, isTakenSoon: boolean): boolean {
+  add({ to, body, isLast }: ReceivedFrames, isTakenSoon: boolean): boolean {
     if (this.#bytes > this.#limits.maxHeldBytes) {
       this.#drop()
       return false
     }
-    this.#seq += count
+    this.#position = to
     this.#hasLast = isLast
-    this.#chunks.push({ body: isTakenSoon ? body : Buffer.from(body), lastSeq: this.#seq })
+    this.#chunks.push({ body: isTakenSoon ? body : Buffer.from(body), to })
     this.#bytes += body.length
     if (this.#isBurst) this.#burstTimer ??= setTimeout(this.#endBurst, this.#limits.burstMs).unref()
     return true
@@ -82,7 +83,7 @@ export class Backlog {
 
   /** Continues after frame `seq`. Call it while nothing is held. */
   restartAfter(seq: number): void {
-    this.#seq = seq
+    this.#position = { seq, pieces: 0 }
   }
 
   /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, in memory of their own. */
@@ -96,10 +97,11 @@ export class Backlog {
     const taken = this.#chunks.splice(0, end < 0 ? this.#chunks.length : end)
     const text = Buffer.concat(taken.map(({ body }) => body))
     this.#bytes -= text.length
-    return { text, lastSeq: taken.at(-1)?.lastSeq ?? this.#seq }
+    const { seq: lastSeq, pieces } = taken.at(-1)?.to ?? this.#position
+    return { text, lastSeq, ...(pieces > 0 && { pieces }) }
   }
 
-  /** Ends the dropping. Call it when everything was taken, and request the frames after `seq`. */
+  /** Ends the dropping. Call it when everything was taken, and request what follows the position. */
   reopen(): void {
     this.#isDropping = false
   }
@@ -130,6 +132,6 @@ export class Backlog {
     this.#isDropping = true
     this.#hasLast = false
     while (this.#isBurst) this.#bytes -= this.#chunks.pop()?.body.length ?? 0
-    this.#seq = this.#chunks.at(-1)?.lastSeq ?? this.#seq
+    this.#position = this.#chunks.at(-1)?.to ?? this.#position
   }
 }

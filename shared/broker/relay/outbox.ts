@@ -1,5 +1,5 @@
-import type { FrameCursor } from '../port.ts'
-import { LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
+import type { FrameCursor, Frames, Position } from '../port.ts'
+import { BEAT_BYTES, END_OF_FRAME, LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
 
 export type OutboxOptions = {
   /** The sending process's epoch, which stands at the head of each message. */
@@ -66,22 +66,22 @@ export class Outbox {
   attach(stream: number, cursor: FrameCursor): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
-    cursor.confirmRead(cursor.seq)
+    cursor.confirmRead(positionOf(cursor))
     cursor.subscribe(() => this.#markDirty(stream))
     this.#markDirty(stream)
   }
 
-  /** Sends the frames after number `seq` again. When the stream is not attached, a `gap` record is sent instead. */
-  resend(stream: number, seq: number): void {
+  /** Sends everything after this position again. When the stream is not attached, a `gap` record is sent instead. */
+  resend(stream: number, position: Position): void {
     const cursor = this.#streams.get(stream)
     if (!cursor) return this.send(record(RECORD.gap, { stream }))
-    cursor.seek(seq)
+    cursor.seek(position)
     this.#markDirty(stream)
   }
 
   /** Sets the read position of the stream's client. */
-  confirmRead(stream: number, seq: number): void {
-    this.#streams.get(stream)?.confirmRead(seq)
+  confirmRead(stream: number, position: Position): void {
+    this.#streams.get(stream)?.confirmRead(position)
   }
 
   detach(stream: number): void {
@@ -102,19 +102,20 @@ export class Outbox {
   }
 
   /**
-   * Sends the heartbeat: for each stream the number of the last frame packed, so the receiver notices when the latest frames were
+   * Sends the heartbeat: for each stream the position up to which frames were packed, so the receiver notices when the latest frames were
    * lost. The end of a run is repeated until its stream is detached. For a run that waits for its reader it also asks for the read
    * position, because the report of it may have been lost.
    */
   sendBeat(): void {
     if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
-    const body = Buffer.allocUnsafe(this.#streams.size * 8)
+    const body = Buffer.allocUnsafe(this.#streams.size * BEAT_BYTES)
     let at = 0
-    for (const [stream, { seq, isTooFarBehind, state }] of this.#streams) {
+    for (const [stream, { seq, pieces, isTooFarBehind, state }] of this.#streams) {
       if (state === 'ended') this.#dirty.add(stream)
       if (isTooFarBehind) this.send(record(RECORD.askReadPosition, { stream }))
       body.writeUInt32LE(stream, at)
-      at = body.writeUInt32LE(seq, at + 4)
+      body.writeUInt32LE(seq, at + 4)
+      at = body.writeUInt32LE(pieces, at + 8)
     }
     this.send(record(RECORD.beat, { body }))
   }
@@ -185,19 +186,27 @@ export class Outbox {
     this.#dirty.delete(stream)
     const cursor = this.#streams.get(stream)
     if (!cursor || stateOf(cursor) === 'waiting') return undefined
-    const before = cursor.seq
-    if (stateOf(cursor) === 'ended') return record(RECORD.frames, { stream, seq: before + 1, flags: LAST })
+    const before = positionOf(cursor)
+    if (stateOf(cursor) === 'ended') return record(RECORD.frames, { stream, seq: before.seq + 1, flags: LAST })
     const frames = cursor.take()
     if (!frames) {
       this.detach(stream)
       return record(RECORD.gap, { stream })
     }
-    const { text, lastSeq } = frames
     const state = stateOf(cursor)
     if (state === 'ready') this.#dirty.add(stream) // The rest is packed after the other streams' frames.
     const flags = state === 'ended' ? LAST : 0
-    return record(RECORD.frames, { stream, seq: before + 1, count: lastSeq - before, flags, body: text })
+    return recordOf(stream, before, { ...frames, flags })
   }
+}
+
+const positionOf = ({ seq, pieces }: FrameCursor): Position => ({ seq, pieces })
+
+function recordOf(stream: number, before: Position, { text, lastSeq, pieces, flags }: Frames & { flags: number }) {
+  const place = { stream, seq: before.seq + 1, body: text }
+  if (pieces !== undefined) return record(RECORD.piece, { ...place, count: before.pieces, flags })
+  if (before.pieces > 0) return record(RECORD.piece, { ...place, count: before.pieces, flags: flags | END_OF_FRAME })
+  return record(RECORD.frames, { ...place, count: lastSeq - before.seq, flags })
 }
 
 /** Reads the state anew, where the compiler would assume that it has not changed since the last comparison. */

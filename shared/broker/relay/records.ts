@@ -1,29 +1,34 @@
 import { PROTOCOL } from '../placement/members.ts'
 
-/** The record types. The body of a `frames` record is SSE text that is passed through unparsed. */
+/** The record types. The body of a `frames` or `piece` record is SSE text that is passed through unparsed. */
 export const RECORD = {
   frames: 0,
   /** The worker no longer has the next frame of the stream. */
   gap: 1,
-  /** The heartbeat: stream number and last frame of each stream that the sender has open (two u32 each). */
+  /** The heartbeat: number and position of each stream that the sender has open (three u32 each). */
   beat: 2,
   call: 3,
   reply: 4,
   /** Acknowledges bytes for the sender's credit (credit.ts). */
   ack: 5,
-  /** Asks for the frames after number `seq` again. */
+  /** Asks for everything after a position again: frame `seq`, and `count` pieces of the next one. */
   resend: 6,
   /** The stream has no reader any more. */
   detach: 7,
-  /** The stream's client has read everything up to frame `seq`. */
+  /** The stream's client has read everything up to a position: frame `seq`, and `count` pieces of the next one. */
   readPosition: 8,
   /** Asks for the read position of the stream's client. */
   askReadPosition: 9,
+  /** Piece number `count`, from 0, of the large frame `seq`. */
+  piece: 10,
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 
-/** Flag of a `frames` record: it contains the run's last frame, or without a frame that the run ended with frame `seq - 1`. */
+/** Flag of a `frames` or `piece` record: it contains the run's last frame, or without a frame that the run ended with frame `seq - 1`. */
 export const LAST = 1
+
+/** Flag of a `piece` record: the frame ends with it. */
+export const END_OF_FRAME = 2
 
 /** Flag of a `call` record: the caller is a worker, so the reply goes to a worker's channel. */
 export const BY_WORKER = 1
@@ -47,6 +52,9 @@ export class MalformedMessage extends Error {}
 
 /** The sender's epoch, and how many bytes it has sent to this receiver, this message included: the position that credit counts. */
 export type Head = { epoch: number; position: number }
+
+/** Size of one stream in a heartbeat. */
+export const BEAT_BYTES = 12
 
 const HEAD_BYTES = 13
 const RECORD_BYTES = 16

@@ -30,10 +30,10 @@ export class RedisInbox {
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
-    const { type, stream, seq } = received
+    const { type, stream, seq, count: pieces } = received
     if (type === RECORD.call) void this.#answer(from, received, readCall(received.body))
-    if (type === RECORD.resend) this.#transport.outbox('gateway', from).resend(stream, seq)
-    if (type === RECORD.readPosition) this.#transport.outbox('gateway', from).confirmRead(stream, seq)
+    if (type === RECORD.resend) this.#transport.outbox('gateway', from).resend(stream, { seq, pieces })
+    if (type === RECORD.readPosition) this.#transport.outbox('gateway', from).confirmRead(stream, { seq, pieces })
     if (type === RECORD.detach) this.#transport.outbox('gateway', from).detach(stream)
   }
 

@@ -1,13 +1,13 @@
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
-import type { Frames } from '../port.ts'
+import type { Frames, Position } from '../port.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
 import { type GapLimits, GapRepair, type GapRepairHooks } from './gap-repair.ts'
 
 export type RelayedStreamHooks = {
-  /** Asks the worker to send again from after frame `seq`. Returns `false` when the worker cannot be asked now. */
-  requestResend(seq: number): boolean
-  /** Called with the client's read position: it has read everything up to frame `seq`. */
-  onRead(seq: number): void
+  /** Asks the worker to send again from this position. Returns `false` when the worker cannot be asked now. */
+  requestResend(position: Position): boolean
+  /** Called with the client's read position. */
+  onRead(position: Position): void
   onGap: GapRepairHooks['onGap']
   /** Called when the stream ends with this failure. */
   onFailed(code: ReaderFailure): void
@@ -40,7 +40,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   readonly #hooks: RelayedStreamHooks
   readonly #backlog: Backlog
   readonly #repair: GapRepair
-  #readSeq: number
+  #read: Position
   #reportedSeq: number
   #unreportedBytes = 0
   /** The reader has taken everything and waits for more. */
@@ -54,12 +54,12 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   constructor(seq: number, hooks: RelayedStreamHooks, limits: StreamLimits = STREAM_LIMITS) {
     this.#hooks = hooks
-    this.#readSeq = seq
+    this.#read = { seq, pieces: 0 }
     this.#reportedSeq = seq
     this.#backlog = new Backlog(seq, limits)
     this.#repair = new GapRepair(
       {
-        request: () => hooks.requestResend(this.seq),
+        request: () => hooks.requestResend(this.#position),
         onGap: hooks.onGap,
       },
       limits,
@@ -68,7 +68,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /** Number of the last frame accepted. */
   get seq(): number {
-    return this.#backlog.seq
+    return this.#position.seq
   }
 
   /**
@@ -78,14 +78,14 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   startAfter(seq: number): void {
     if (this.#isOver || this.#hasAccepted || seq >= this.seq) return
     this.#backlog.restartAfter(seq)
-    this.#readSeq = seq
+    this.#read = { seq, pieces: 0 }
     this.#reportedSeq = seq
   }
 
-  /** Receives the frames `seq` to `seq + count - 1`. Returns whether they were accepted. */
-  accept(frames: ReceivedFrames & { seq: number }): boolean {
-    if (this.#isOver || frames.seq + frames.count - 1 <= this.seq) return false
-    if (frames.seq !== this.seq + 1) {
+  /** Receives frames. Returns whether they were accepted. */
+  accept(frames: ReceivedFrames): boolean {
+    if (this.#isOver || !isBehind(this.#position, frames.to)) return false
+    if (isBehind(this.#position, frames.from) || isBehind(frames.from, this.#position)) {
       this.#repairLoss()
       return false
     }
@@ -96,9 +96,9 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     return true
   }
 
-  /** Handles a heartbeat: the worker has sent frames up to `seq`. Shows a loss that no later frame would show. */
-  onBeat(seq: number): void {
-    if (seq > this.seq && !this.#isOver) this.#repairLoss()
+  /** Handles a heartbeat: the worker has sent everything up to this position. Shows a loss that no later frame would show. */
+  onBeat(position: Position): void {
+    if (isBehind(this.#position, position) && !this.#isOver) this.#repairLoss()
   }
 
   /** Handles the message that the run has ended with frame `seq`. */
@@ -118,9 +118,9 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /** Reports the client's read position to the worker. */
   reportRead(): void {
-    this.#reportedSeq = this.#readSeq
+    this.#reportedSeq = this.#read.seq
     this.#unreportedBytes = 0
-    this.#hooks.onRead(this.#readSeq)
+    this.#hooks.onRead(this.#read)
   }
 
   /** Ends the stream with a terminal frame of the gateway's own, after the frames accepted so far. */
@@ -162,6 +162,10 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     return this
   }
 
+  get #position(): Position {
+    return this.#backlog.position
+  }
+
   /** Nothing more is accepted; what the backlog holds is still yielded. */
   get #isOver(): boolean {
     return this.#backlog.hasLast || this.#isClosed || this.#failure !== undefined
@@ -180,10 +184,12 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #take(): Frames {
     this.#isAwaited = false
     const frames = this.#backlog.take()
-    this.#readSeq = frames.lastSeq
+    const { lastSeq: seq, pieces = 0 } = frames
+    const isLargeEnd = this.#read.pieces > 0 && pieces === 0 // The run waits until its large event was read.
+    this.#read = { seq, pieces }
     this.#unreportedBytes += frames.text.length
-    const events = this.#readSeq - this.#reportedSeq
-    if (events >= REPORT_EVENTS || this.#unreportedBytes >= REPORT_BYTES) this.reportRead()
+    const events = seq - this.#reportedSeq
+    if (isLargeEnd || events >= REPORT_EVENTS || this.#unreportedBytes >= REPORT_BYTES) this.reportRead()
     return frames
   }
 
@@ -197,3 +203,6 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     })
   }
 }
+
+const isBehind = (one: Position, other: Position): boolean =>
+  one.seq < other.seq || (one.seq === other.seq && one.pieces < other.pieces)

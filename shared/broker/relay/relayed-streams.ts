@@ -1,6 +1,7 @@
 import type { CounterName, Metrics } from '../../metrics.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
+import type { Position } from '../port.ts'
+import { BEAT_BYTES, END_OF_FRAME, LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
 import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './relayed-stream.ts'
 
 export type StreamsDeps = {
@@ -37,12 +38,12 @@ export class RelayedStreams {
     const number = ++this.#lastNumber
     const { send, isRedisUnreachable, metrics, limits } = this.#deps
     const hooks: RelayedStreamHooks = {
-      requestResend(seq) {
+      requestResend({ seq, pieces }) {
         if (isRedisUnreachable()) return false
-        send(epoch, record(RECORD.resend, { stream: number, seq }))
+        send(epoch, record(RECORD.resend, { stream: number, seq, count: pieces }))
         return true
       },
-      onRead: (seq) => send(epoch, record(RECORD.readPosition, { stream: number, seq })),
+      onRead: ({ seq, pieces }) => send(epoch, record(RECORD.readPosition, { stream: number, seq, count: pieces })),
       onGap: (state) => metrics.count(GAP_COUNTER[state]),
       onFailed(code) {
         const counter = FAILURE_COUNTER[code]
@@ -66,17 +67,19 @@ export class RelayedStreams {
   }
 
   /** Handles a record from the worker of epoch `from`. Records for another worker's stream are ignored. */
-  onRecord(from: number, { type, stream: number, seq, count, flags, body }: ReceivedRecord): void {
+  onRecord(from: number, received: ReceivedRecord): void {
+    const { type, stream: number, seq, count, flags, body } = received
     if (type === RECORD.beat) return this.#onBeat(from, body)
     const open = this.#open.get(number)
     if (open?.epoch !== from) return
     if (type === RECORD.gap) return open.stream.onGone()
     if (type === RECORD.askReadPosition) return open.stream.reportRead()
-    if (type !== RECORD.frames) return
+    if (type !== RECORD.frames && type !== RECORD.piece) return
     const isLast = (flags & LAST) > 0
-    if (count === 0 && isLast) return open.stream.onEnded(seq - 1)
-    const isAccepted = open.stream.accept({ seq, count, body, isLast })
-    if (isAccepted) this.#deps.metrics.count('frames_relayed', count)
+    if (type === RECORD.frames && count === 0 && isLast) return open.stream.onEnded(seq - 1)
+    const { from: start, to } = spanOf(received)
+    const isAccepted = open.stream.accept({ from: start, to, body, isLast })
+    if (isAccepted) this.#deps.metrics.count('frames_relayed', to.seq - start.seq)
   }
 
   /** Ends the streams of this worker, or with `epoch` left out all streams, after the frames accepted so far. */
@@ -92,13 +95,21 @@ export class RelayedStreams {
 
   /** Handles a heartbeat: streams and their last frames. A stream that is not open here was closed; its `detach` was lost. */
   #onBeat(from: number, body: Buffer): void {
-    for (let at = 0; at + 8 <= body.length; at += 8) {
+    for (let at = 0; at + BEAT_BYTES <= body.length; at += BEAT_BYTES) {
       const number = body.readUInt32LE(at)
       const open = this.#open.get(number)
-      if (open) open.stream.onBeat(body.readUInt32LE(at + 4))
+      if (open) open.stream.onBeat({ seq: body.readUInt32LE(at + 4), pieces: body.readUInt32LE(at + 8) })
       else this.#deps.send(from, record(RECORD.detach, { stream: number }))
     }
   }
+}
+
+/** The positions before and after the frames or the piece of a record. */
+function spanOf({ type, seq, count, flags }: ReceivedRecord): { from: Position; to: Position } {
+  if (type === RECORD.frames) return { from: { seq: seq - 1, pieces: 0 }, to: { seq: seq + count - 1, pieces: 0 } }
+  const isEnd = (flags & END_OF_FRAME) > 0
+  const to = isEnd ? { seq, pieces: 0 } : { seq: seq - 1, pieces: count + 1 }
+  return { from: { seq: seq - 1, pieces: count }, to }
 }
 
 const GAP_COUNTER = { asked: 'gaps_asked', repaired: 'gaps_repaired' } as const

@@ -1,3 +1,4 @@
+import { eventLoop } from '../../loop-budget.ts'
 import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'
@@ -7,6 +8,8 @@ import type { Send, SendResponse } from './transport.ts'
 
 /** Where a provider's requests are sent, and how. */
 export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
+
+const LARGE_BYTES = 16 * 1024
 
 type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal }
 
@@ -60,6 +63,7 @@ export class ChatExchange {
     this.#watch.beginRead()
     const { done, value } = await bytes.next()
     if (done) return undefined
+    if (value.length > LARGE_BYTES) await eventLoop.enter() // To parse it takes a millisecond.
     return this.#watch.accept(value, true) ? value : this.#breachFailure()
   }
 

@@ -1,4 +1,4 @@
-import { createBreather } from '../breather.ts'
+import { eventLoop } from '../../loop-budget.ts'
 
 /** Elements whose content a browser does not show as text. */
 const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'canvas'])
@@ -17,12 +17,11 @@ const CELLS = new Set(['td', 'th'])
  * never closed reaches to the end of the page.
  */
 export async function toReadableText(html: string, baseUrl: string): Promise<string> {
-  const breathe = createBreather()
   const out: string[] = []
   let link: string | undefined
   let preformatted = 0
   for (const token of tokens(html)) {
-    const pause = breathe()
+    const pause = eventLoop.enter()
     if (pause) await pause
     if (typeof token === 'string') {
       out.push(preformatted > 0 ? decodeEntities(token) : decodeEntities(token).replaceAll(/\s+/g, ' '))

@@ -1,8 +1,8 @@
 import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { AppError, notFound } from '../../errors.ts'
+import { eventLoop } from '../../loop-budget.ts'
 import { truncate } from '../../text.ts'
-import { createBreather, takeTurn } from '../breather.ts'
 import { succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'
 import type { LinePattern } from './pattern.ts'
@@ -34,7 +34,6 @@ export async function searchFiles(
 ): Promise<ToolOutcome> {
   const { limits, context } = search
   const budget = startBudget(limits, context.signal)
-  const breathe = createBreather()
   const hits: { file: string; matches: string[] }[] = []
   let left = limits.matches
   for await (const found of visitFiles(search, budget)) {
@@ -43,7 +42,7 @@ export async function searchFiles(
     if (matches.length > left) budget.stopped ??= `there are more than ${limits.matches} matches`
     left -= matches.length
     if (budget.stopped !== undefined) break
-    await breathe()
+    await eventLoop.enter()
   }
   const sorted = hits.toSorted((one, other) => (one.file < other.file ? -1 : 1))
   const text = sorted.flatMap(({ matches }) => matches).join('\n') || 'No matches.'
@@ -93,10 +92,9 @@ export async function matchingLines({ file, regex, budget, context, limits }: Li
 
 /** Tests a line that is longer than the engine may take at once in pieces that overlap by half. */
 function createLineTest(regex: LinePattern, budget: Budget): (line: string) => Promise<boolean> {
-  const breathe = createBreather()
   return async (line) => {
     for (let start = 0; !isOvertime(budget); start += Math.ceil(regex.pieceChars / 2)) {
-      await breathe()
+      await eventLoop.enter()
       if (regex.test(line.slice(start, start + regex.pieceChars))) return true
       if (start + regex.pieceChars >= line.length) return false
     }
@@ -110,7 +108,7 @@ async function textOf(workspace: string, file: string, maxBytes: number): Promis
     const handle = await openFile(workspace, file)
     try {
       const bytes = await readUpTo(handle, maxBytes)
-      if (bytes.length > LARGE_BYTES) await takeTurn() // To decode and to split it takes milliseconds.
+      if (bytes.length > LARGE_BYTES) await eventLoop.enter() // To decode and to split it takes milliseconds.
       return bytes.subarray(0, 8_192).includes(0) ? '' : bytes.toString('utf8')
     } finally {
       await handle.close()

@@ -17,6 +17,8 @@ function journalOf(count: number, limits: Partial<JournalLimits> = {}) {
 
 const FRAME_BYTES = renderFrame(1, delta('x')).length
 
+const at = (seq: number, pieces = 0) => ({ seq, pieces })
+
 describe('journal cursor', () => {
   it('its state follows the journal: ready with new frames, waiting without, ended after the last', () => {
     const journal = journalOf(1)
@@ -28,7 +30,7 @@ describe('journal cursor', () => {
     expect(cursor.state).to.equal('ready')
     cursor.take()
     expect(cursor.state).to.equal('ended')
-    cursor.seek(1)
+    cursor.seek(at(1))
     expect(cursor.state).to.equal('ready')
     cursor.close()
     expect(cursor.state).to.equal('ended')
@@ -41,7 +43,7 @@ describe('journal cursor', () => {
     cursor.subscribe(() => calls++)
     journal.append(delta('a'))
     journal.append(delta('b'))
-    cursor.seek(0)
+    cursor.seek(at(0))
     expect(calls).to.equal(0)
     await new Promise(setImmediate)
     expect(calls).to.equal(1)
@@ -54,7 +56,7 @@ describe('journal cursor', () => {
     const cursor = journalOf(1).follow(1)
     let calls = 0
     cursor.subscribe(() => calls++)
-    cursor.seek(0)
+    cursor.seek(at(0))
     await new Promise(setImmediate)
     expect(calls).to.equal(1)
     cursor.close()
@@ -74,11 +76,11 @@ describe('journal cursor', () => {
 
   it('seek goes back, forward, and not beyond the last frame', () => {
     const cursor = journalOf(3).follow(2)
-    cursor.seek(0)
+    cursor.seek(at(0))
     expect([cursor.seq, cursor.take()?.lastSeq]).to.deep.equal([0, 3])
-    cursor.seek(2)
+    cursor.seek(at(2))
     expect([cursor.seq, cursor.take()?.lastSeq]).to.deep.equal([2, 3])
-    cursor.seek(99)
+    cursor.seek(at(99))
     expect([cursor.seq, cursor.state]).to.deep.equal([3, 'waiting'])
   })
 
@@ -87,16 +89,16 @@ describe('journal cursor', () => {
     expect(cursor.readSeq).to.equal(1)
     cursor.take()
     expect(cursor.readSeq).to.equal(4)
-    cursor.confirmRead(2)
+    cursor.confirmRead(at(2))
     expect(cursor.readSeq).to.equal(2)
   })
 
   it('a read position neither goes back nor beyond the last frame', () => {
     const cursor = journalOf(4).follow(0)
-    cursor.confirmRead(3)
-    cursor.confirmRead(1)
+    cursor.confirmRead(at(3))
+    cursor.confirmRead(at(1))
     expect(cursor.readSeq).to.equal(3)
-    cursor.confirmRead(99)
+    cursor.confirmRead(at(99))
     expect(cursor.readSeq).to.equal(4)
   })
 
@@ -142,13 +144,13 @@ describe('a reader’s distance', () => {
   it('of exactly maxUnconfirmedEvents is allowed; one more is too far', () => {
     const journal = journalOf(2, { maxUnconfirmedEvents: 2 })
     const cursor = journal.follow(0)
-    cursor.confirmRead(0)
+    cursor.confirmRead(at(0))
     cursor.take()
     expect(cursor.isTooFarBehind).to.equal(false)
     journal.append(delta('x'))
     cursor.take()
     expect(cursor.isTooFarBehind).to.equal(true)
-    cursor.confirmRead(1)
+    cursor.confirmRead(at(1))
     expect(cursor.isTooFarBehind).to.equal(false)
   })
 
@@ -159,7 +161,7 @@ describe('a reader’s distance', () => {
     ] as const) {
       const journal = journalOf(1, { maxUnconfirmedBytes })
       const cursor = journal.follow(0)
-      cursor.confirmRead(0)
+      cursor.confirmRead(at(0))
       journal.append(delta('x'))
       cursor.take()
       expect(cursor.isTooFarBehind).to.equal(isTooFar)
@@ -169,7 +171,7 @@ describe('a reader’s distance', () => {
   it('without a confirmed read position only what was not taken counts', () => {
     const cursor = journalOf(3, { maxUnconfirmedEvents: 0, maxUnconfirmedBytes: 0 }).follow(0)
     expect(cursor.isTooFarBehind).to.equal(false)
-    cursor.confirmRead(0)
+    cursor.confirmRead(at(0))
     expect(cursor.isTooFarBehind).to.equal(true)
   })
 
@@ -177,9 +179,9 @@ describe('a reader’s distance', () => {
     const journal = journalOf(3, { maxBehindBytes: 2 * FRAME_BYTES })
     const cursor = journal.follow(0)
     expect(cursor.isTooFarBehind).to.equal(true)
-    cursor.seek(1)
+    cursor.seek(at(1))
     expect(cursor.isTooFarBehind).to.equal(false)
-    cursor.seek(0)
+    cursor.seek(at(0))
     expect(cursor.isTooFarBehind).to.equal(true)
     cursor.take()
     expect(cursor.isTooFarBehind).to.equal(false)
@@ -223,7 +225,7 @@ describe('waiting for readers', () => {
     const notBehind = waiting(journal, run.signal)
     expect(getEventListeners(run.signal, 'abort')).to.have.length(0)
     await notBehind.promise
-    cursor.seek(0)
+    cursor.seek(at(0))
     journal.append(delta('x'))
     run.abort()
     const aborted = waiting(journal, run.signal)
@@ -245,12 +247,12 @@ describe('waiting for readers', () => {
   it('a wait goes on while a confirmed read position is still too far behind', async () => {
     const journal = journalOf(3, { maxUnconfirmedEvents: 1 })
     const cursor = journal.follow(0)
-    cursor.confirmRead(0)
+    cursor.confirmRead(at(0))
     const wait = waiting(journal)
-    cursor.confirmRead(1)
+    cursor.confirmRead(at(1))
     await new Promise(setImmediate)
     expect(wait.hasEnded).to.equal(false)
-    cursor.confirmRead(2)
+    cursor.confirmRead(at(2))
     await wait.promise
   })
 })

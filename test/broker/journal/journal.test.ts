@@ -141,12 +141,12 @@ describe('journal', () => {
   it('the producer waits for a remote client until the client’s read position is confirmed', async () => {
     const journal = new Journal(newBudget(), { ...JOURNAL_LIMITS, maxUnconfirmedEvents: 2 })
     const cursor = journal.follow(0)
-    cursor.confirmRead(0)
+    cursor.confirmRead({ seq: 0, pieces: 0 })
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     while (cursor.state === 'ready') cursor.take()
     expect([journal.isBackpressured, cursor.isTooFarBehind]).to.deep.equal([true, true])
     const room = journal.waitForDrain(new AbortController().signal)
-    cursor.confirmRead(1)
+    cursor.confirmRead({ seq: 1, pieces: 0 })
     await room
     expect([journal.isBackpressured, cursor.isTooFarBehind]).to.deep.equal([false, false])
   })
@@ -154,14 +154,14 @@ describe('journal', () => {
   it('a frame larger than the journal does not push out frames that a reader has yet to read', () => {
     const journal = new Journal(newBudget(), { ...JOURNAL_LIMITS, maxBytes: 1_000 })
     const [local, relayed] = [journal.follow(0), journal.follow(0)]
-    relayed.confirmRead(0)
+    relayed.confirmRead({ seq: 0, pieces: 0 })
     journal.append(delta('first'))
     relayed.take()
     journal.append(delta('x'.repeat(100_000)))
     expect(String(local.take()?.text)).to.include('first')
-    relayed.seek(0)
+    relayed.seek({ seq: 0, pieces: 0 })
     expect(String(relayed.take()?.text)).to.include('first')
-    relayed.confirmRead(1)
+    relayed.confirmRead({ seq: 1, pieces: 0 })
     local.close()
     journal.append(delta('y'.repeat(100_000)))
     expect(journal.follow(0).take()).to.equal(undefined)

@@ -14,8 +14,8 @@ const rangeOf = ({ firstSeq, lastSeq, length }: FrameRing) => ({ firstSeq, lastS
 
 /** The frames after `seq` that one read returns: their bytes and the number of the last. */
 function read(ring: FrameRing, seq: number): [bytes: number, lastSeq: number] {
-  const { text, lastSeq } = ring.readAfter(seq)
-  return [text.length, lastSeq]
+  const { content, lastSeq } = ring.readAfter(seq)
+  return [content.length, lastSeq]
 }
 
 describe('frame ring', () => {
@@ -29,8 +29,8 @@ describe('frame ring', () => {
     const ring = new FrameRing()
     expect([ring.push('a'), ring.push('é€😀')]).to.deep.equal([1, 2 + 3 + 4])
     expect(rangeOf(ring)).to.deep.equal({ firstSeq: 1, lastSeq: 2, length: 2 })
-    expect(String(ring.readAfter(0).text)).to.equal('aé€😀')
-    expect(String(ring.readAfter(1).text)).to.equal('é€😀')
+    expect(String(ring.readAfter(0).content)).to.equal('aé€😀')
+    expect(String(ring.readAfter(1).content)).to.equal('é€😀')
     expect(ring.readAfter(1).lastSeq).to.equal(2)
   })
 

@@ -4,8 +4,11 @@ import { until } from '../../support/until.ts'
 
 const LIMITS = { maxHeldBytes: 100, burstMs: 5 }
 
+/** The next frames, as many as `count`. */
+const next = ({ position: from }: Backlog, count: number) => ({ from, to: { seq: from.seq + count, pieces: 0 } })
+
 function add(backlog: Backlog, bytes: number, { count = 1, isLast = false } = {}): boolean {
-  return backlog.add({ count, body: Buffer.alloc(bytes, 'x'), isLast }, false)
+  return backlog.add({ ...next(backlog, count), body: Buffer.alloc(bytes, 'x'), isLast }, false)
 }
 
 /** Adds one chunk of each size, each with one frame. */
@@ -15,7 +18,12 @@ function filled(sizes: readonly number[], backlog = new Backlog(0, LIMITS)): Bac
 }
 
 const takeBytes = (backlog: Backlog) => backlog.take().text.length
-const stateOf = ({ seq, isEmpty, hasLast, isDropping }: Backlog) => ({ seq, isEmpty, hasLast, isDropping })
+const stateOf = ({ position, isEmpty, hasLast, isDropping }: Backlog) => ({
+  seq: position.seq,
+  isEmpty,
+  hasLast,
+  isDropping,
+})
 
 /** Resolves when a burst that starts now has been dropped: one that started before would have been dropped too. */
 async function oneBurst(): Promise<void> {
@@ -27,9 +35,9 @@ describe('backlog', () => {
   it('frames are taken together, under the number of the last one', () => {
     const backlog = new Backlog(7, LIMITS)
     expect(stateOf(backlog)).to.deep.equal({ seq: 7, isEmpty: true, hasLast: false, isDropping: false })
-    expect(backlog.add({ count: 2, body: Buffer.from('ab'), isLast: false }, false)).to.equal(true)
+    expect(backlog.add({ ...next(backlog, 2), body: Buffer.from('ab'), isLast: false }, false)).to.equal(true)
     expect(stateOf(backlog)).to.deep.equal({ seq: 9, isEmpty: false, hasLast: false, isDropping: false })
-    backlog.add({ count: 1, body: Buffer.from('c'), isLast: true }, false)
+    backlog.add({ ...next(backlog, 1), body: Buffer.from('c'), isLast: true }, false)
     expect(backlog.take()).to.deep.equal({ text: Buffer.from('abc'), lastSeq: 10 })
     expect(stateOf(backlog)).to.deep.equal({ seq: 10, isEmpty: true, hasLast: true, isDropping: false })
   })
@@ -74,7 +82,7 @@ describe('backlog', () => {
     expect(add(backlog, 1)).to.equal(false)
     expect(stateOf(backlog)).to.deep.equal({ seq: 1, isEmpty: false, hasLast: false, isDropping: true })
     expect(takeBytes(backlog)).to.equal(101)
-    expect(backlog.seq).to.equal(1)
+    expect(backlog.position.seq).to.equal(1)
   })
 
   it('a burst that is not taken in time is dropped, even when it held the last frame', async () => {
@@ -98,7 +106,7 @@ describe('backlog', () => {
     expect(stateOf(backlog)).to.include({ seq: 5, isDropping: false })
     add(backlog, 20)
     await until(() => backlog.isDropping, { what: 'the second burst to be dropped', everyMs: 1 })
-    expect(backlog.seq).to.equal(4)
+    expect(backlog.position.seq).to.equal(4)
   })
 
   it('a burst that was taken before its time ended is not dropped, though frames came since', async () => {
@@ -131,7 +139,7 @@ describe('backlog', () => {
   it('a backlog that is dropping drops no more of what it holds', () => {
     const backlog = filled([60, 41])
     expect(add(backlog, 1)).to.equal(false)
-    expect(backlog.seq).to.equal(1)
+    expect(backlog.position.seq).to.equal(1)
     add(backlog, 41, { isLast: true })
     expect(add(backlog, 1)).to.equal(false)
     expect(stateOf(backlog)).to.deep.equal({ seq: 2, isEmpty: false, hasLast: true, isDropping: true })
@@ -140,8 +148,8 @@ describe('backlog', () => {
   it('a body is copied unless it is taken soon; what is taken is memory of its own', () => {
     const message = Buffer.from('ab')
     const backlog = new Backlog(0, LIMITS)
-    backlog.add({ count: 1, body: message.subarray(0, 1), isLast: false }, false)
-    backlog.add({ count: 1, body: message.subarray(1), isLast: false }, true)
+    backlog.add({ ...next(backlog, 1), body: message.subarray(0, 1), isLast: false }, false)
+    backlog.add({ ...next(backlog, 1), body: message.subarray(1), isLast: false }, true)
     message.fill('X')
     const { text } = backlog.take()
     message.fill('Y')

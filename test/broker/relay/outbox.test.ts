@@ -96,7 +96,7 @@ describe('outbox', () => {
     await turns()
     expect(messages().at(-1)).to.have.members([RECORD.askReadPosition, RECORD.beat])
     expect(sent.at(-1)?.find(({ type }) => type === RECORD.askReadPosition)).to.have.property('stream', 5)
-    outbox.confirmRead(5, 2)
+    outbox.confirmRead(5, { seq: 2, pieces: 0 })
     expect(journal.isBackpressured).to.equal(false)
     await publishNext()
     outbox.sendBeat()
@@ -268,14 +268,14 @@ describe('outbox', () => {
     say(journal, 'a', 'b', 'c')
     await turns()
     await publishNext()
-    outbox.resend(1, 1)
+    outbox.resend(1, { seq: 1, pieces: 0 })
     await turns()
     expect(framesOf(sent[1])).to.deep.equal([{ stream: 1, seq: 2, count: 2, flags: 0 }])
   })
 
   it('a receiver that asks for frames of a stream that is not attached gets gap', async () => {
     const { outbox, sent } = setUp()
-    outbox.resend(7, 3)
+    outbox.resend(7, { seq: 3, pieces: 0 })
     await turns()
     expect(sent[0]?.map(({ type, stream }) => ({ type, stream }))).to.deep.equal([{ type: RECORD.gap, stream: 7 }])
   })
@@ -334,7 +334,9 @@ describe('outbox', () => {
     outbox.sendBeat()
     await publishNext()
     const body = sent[1]?.[0]?.body ?? Buffer.alloc(0)
-    expect(Array.from({ length: body.length / 4 }, (_, i) => body.readUInt32LE(i * 4))).to.deep.equal([8, 0, 9, 2])
+    expect(Array.from({ length: body.length / 4 }, (_, i) => body.readUInt32LE(i * 4))).to.deep.equal([
+      8, 0, 0, 9, 2, 0,
+    ])
   })
 
   it('without streams there is no heartbeat', async () => {
@@ -370,7 +372,7 @@ describe('outbox', () => {
     await turns()
     expect(messages()).to.deep.equal([[RECORD.call]])
     await publishNext()
-    outbox.resend(1, 0)
+    outbox.resend(1, { seq: 0, pieces: 0 })
     await turns()
     expect(framesOf(sent.at(-1))).to.deep.equal([{ stream: 1, seq: 1, count: 1, flags: 0 }])
   })
@@ -389,7 +391,7 @@ describe('outbox', () => {
 
   it('a read position of a stream that is not attached is ignored', () => {
     const { outbox } = setUp()
-    outbox.confirmRead(7, 1)
+    outbox.confirmRead(7, { seq: 1, pieces: 0 })
     expect(outbox.isBusy).to.equal(false)
   })
 })

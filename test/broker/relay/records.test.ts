@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import {
   BY_WORKER,
+  END_OF_FRAME,
   LAST,
   MalformedMessage,
   packMessage,
@@ -48,7 +49,7 @@ describe('records', () => {
     position.writeDoubleLE(100 + 13 + 16 + 3)
     expect(message.toString('hex')).to.equal(
       [
-        '01',
+        '02',
         '0e0d0c0b',
         position.toString('hex'),
         '04030201',
@@ -74,8 +75,9 @@ describe('records', () => {
       detach: 7,
       readPosition: 8,
       askReadPosition: 9,
+      piece: 10,
     })
-    expect([LAST, BY_WORKER]).to.deep.equal([1, 1])
+    expect([LAST, BY_WORKER, END_OF_FRAME]).to.deep.equal([1, 1, 2])
   })
 
   it('a record is empty unless something is given', () => {
@@ -127,7 +129,7 @@ describe('records', () => {
     for (let size = 0; size < message.length; size++) {
       if (size !== 13) expect(() => unpack(message.subarray(0, size)), String(size)).to.throw(MalformedMessage)
     }
-    message[0] = 2
+    message[0] = 1
     expect(() => unpack(message)).to.throw(MalformedMessage, 'another version')
   })
 })

@@ -9,6 +9,7 @@ import type { TenantId } from '../../../shared/tenant.ts'
 const GATEWAY = 2
 const cursor: FrameCursor = {
   seq: 0,
+  pieces: 0,
   state: 'waiting',
   isTooFarBehind: false,
   subscribe: () => {},

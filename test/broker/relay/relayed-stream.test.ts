@@ -7,6 +7,12 @@ import {
 } from '../../../shared/broker/relay/relayed-stream.ts'
 import { until } from '../../support/until.ts'
 
+/** The positions before and after these frames. */
+const spanOf = (seq: number, count: number) => ({
+  from: { seq: seq - 1, pieces: 0 },
+  to: { seq: seq + count - 1, pieces: 0 },
+})
+
 function setUp(limits: Partial<StreamLimits> = {}, after = 0) {
   const asked: number[] = []
   let closes = 0
@@ -14,15 +20,19 @@ function setUp(limits: Partial<StreamLimits> = {}, after = 0) {
   const gaps: string[] = []
   const failures: string[] = []
   const hooks: RelayedStreamHooks = {
-    requestResend: (seq) => asked.push(seq) > 0,
-    onRead: (seq) => reported.push(seq),
+    requestResend: ({ seq }) => asked.push(seq) > 0,
+    onRead: ({ seq }) => reported.push(seq),
     onGap: (state) => gaps.push(state),
     onFailed: (code) => failures.push(code),
     onClosed: () => closes++,
   }
   const stream = new RelayedStream(after, hooks, { ...STREAM_LIMITS, ...limits })
   const send = (seq: number, count = 1, fields: { body?: string; isLast?: boolean } = {}) =>
-    stream.accept({ seq, count, body: Buffer.from(fields.body ?? `${seq}+${count} `), isLast: fields.isLast ?? false })
+    stream.accept({
+      ...spanOf(seq, count),
+      body: Buffer.from(fields.body ?? `${seq}+${count} `),
+      isLast: fields.isLast ?? false,
+    })
   const take = async () => String((await stream.next()).value?.text ?? 'END')
   return { stream, asked, reported, gaps, failures, send, take, closes: () => closes }
 }
@@ -80,9 +90,9 @@ describe('relayed stream', () => {
   it('a heartbeat with a higher frame number shows that the latest frames were lost', () => {
     const { stream, send, asked } = setUp()
     send(1)
-    stream.onBeat(1)
+    stream.onBeat({ seq: 1, pieces: 0 })
     expect(asked).to.deep.equal([])
-    stream.onBeat(2)
+    stream.onBeat({ seq: 2, pieces: 0 })
     expect(asked).to.deep.equal([1])
   })
 
@@ -193,9 +203,9 @@ describe('relayed stream', () => {
     const { stream } = setUp()
     const message = Buffer.alloc(64 * 1024)
     const waiting = stream.next()
-    stream.accept({ seq: 1, count: 1, body: message.subarray(0, 10), isLast: false })
+    stream.accept({ ...spanOf(1, 1), body: message.subarray(0, 10), isLast: false })
     const taken = await waiting
-    stream.accept({ seq: 2, count: 1, body: message.subarray(10, 20), isLast: true })
+    stream.accept({ ...spanOf(2, 1), body: message.subarray(10, 20), isLast: true })
     const waited = await stream.next()
     for (const { value } of [taken, waited]) expect(value).property('text').property('buffer').not.equal(message.buffer)
   })
@@ -241,7 +251,7 @@ describe('relayed stream', () => {
     const { stream, send, take } = setUp()
     send(1, 1, { isLast: true })
     stream.fail('worker_lost')
-    stream.onBeat(9)
+    stream.onBeat({ seq: 9, pieces: 0 })
     expect(await take()).to.equal('1+1 ')
     expect(await take()).to.equal('END')
   })
@@ -305,7 +315,7 @@ describe('relayed stream', () => {
     send(1)
     send(2)
     send(9)
-    stream.onBeat(9)
+    stream.onBeat({ seq: 9, pieces: 0 })
     expect(asked).to.deep.equal([])
   })
 
@@ -364,7 +374,7 @@ describe('relayed stream', () => {
     send(3)
     await stream.return()
     stream.fail('worker_lost')
-    stream.onBeat(9)
+    stream.onBeat({ seq: 9, pieces: 0 })
     expect([send(2), await take(), failures, closes()]).to.deep.equal([false, 'END', [], 1])
     const other = setUp({ askAgainMs: 1 })
     other.send(2)
@@ -420,7 +430,7 @@ describe('relayed stream', () => {
     const { stream, take } = setUp()
     const message = Buffer.from('abc')
     const accept = (at: number) =>
-      stream.accept({ seq: at + 1, count: 1, body: message.subarray(at, at + 1), isLast: false })
+      stream.accept({ ...spanOf(at + 1, 1), body: message.subarray(at, at + 1), isLast: false })
     accept(0)
     message.fill('X', 0, 1)
     expect(await take()).to.equal('a')

@@ -28,7 +28,7 @@ const received = (type: WireRecord['type'], fields: Partial<Omit<WireRecord, 'ty
   body: Buffer.from('x'),
 })
 
-/** A heartbeat with these stream and frame numbers. */
+/** A heartbeat with these numbers: of each stream its own, its last frame, and the pieces of the next one. */
 function beatOf(...numbers: number[]): ReceivedRecord {
   return { ...received(RECORD.beat, {}), body: Buffer.from(Uint32Array.from(numbers).buffer) }
 }
@@ -54,7 +54,7 @@ describe('relayed streams', () => {
     expect(counted).to.deep.equal({ gaps_asked: 1 })
     streams.onRecord(7, received(RECORD.frames, { stream: number, seq: 1, count: 3 }))
     expect(counted).to.deep.equal({ gaps_asked: 1, gaps_repaired: 1, frames_relayed: 3 })
-    streams.onRecord(7, beatOf(number, 4))
+    streams.onRecord(7, beatOf(number, 4, 0))
     streams.onRecord(7, received(RECORD.gap, { stream: number }))
     expect(counted).to.include({ gaps_asked: 2, gaps_repaired: 1, gaps_lost: 1 })
     await stream.return()
@@ -82,10 +82,10 @@ describe('relayed streams', () => {
   it('D4.5: detach is sent again when a heartbeat shows that it was lost', async () => {
     const { streams, sent } = setUp()
     const { number, stream } = streams.open(7, 0)
-    streams.onRecord(7, beatOf(number, 0))
+    streams.onRecord(7, beatOf(number, 0, 0))
     await stream.return()
     sent.length = 0
-    streams.onRecord(7, beatOf(number, 0))
+    streams.onRecord(7, beatOf(number, 0, 0))
     expect(sent).to.deep.equal([[7, RECORD.detach, number, 0]])
   })
 
@@ -150,7 +150,7 @@ describe('relayed streams', () => {
   it('while Redis is unreachable lost frames are not requested', async () => {
     const { streams, sent, counted } = setUp({ isRedisUnreachable: () => true })
     const { number, stream } = streams.open(7, 0)
-    streams.onRecord(7, beatOf(number, 1))
+    streams.onRecord(7, beatOf(number, 1, 0))
     expect([sent, counted]).to.deep.equal([[], { gaps_asked: 1 }])
     await stream.return()
   })
@@ -158,7 +158,7 @@ describe('relayed streams', () => {
   it('a heartbeat names many streams, and a number that was cut off at its end is ignored', async () => {
     const { streams, sent } = setUp()
     const [first, second] = [streams.open(7, 0), streams.open(7, 0)]
-    const beat = beatOf(first.number, 0, second.number, 3, 99, 1, 98)
+    const beat = beatOf(first.number, 0, 0, second.number, 3, 0, 99, 1, 0, 98)
     streams.onRecord(7, beat)
     expect(sent).to.deep.equal([
       [7, RECORD.resend, second.number, 0],
@@ -191,7 +191,7 @@ describe('relayed streams', () => {
     })
     const { number, stream } = streams.open(7, 0)
     const next = stream.next()
-    streams.onRecord(7, beatOf(number, 1))
+    streams.onRecord(7, beatOf(number, 1, 0))
     await until(() => sent.length > 20, { what: '20 requests', everyMs: 1, lastSeen: () => sent.length })
     streams.fail('worker_lost', 7)
     expect(String((await next).value?.text)).to.include('worker_lost')

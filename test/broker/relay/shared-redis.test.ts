@@ -99,7 +99,7 @@ describe('messages that a process cannot read', () => {
       Buffer.alloc(0),
       Buffer.from('{"method":"startRun"}'),
       packMessage(7, 0, [record(RECORD.frames, { body: 'hello' })]).subarray(0, 30),
-      Buffer.from([2, ...packMessage(7, 0, []).subarray(1)]),
+      Buffer.from([1, ...packMessage(7, 0, []).subarray(1)]),
       packMessage(7, 0, [record(RECORD.call, { stream: 1, body: 'no json' })]),
       packMessage(7, 0, [record(RECORD.call, { stream: 1, body: '{"method":1}' })]),
     ]
@@ -117,7 +117,7 @@ describe('messages that a process cannot read', () => {
   it('an older gateway works with a newer worker: it skips the fields, records and versions that it does not know', async () => {
     const gateway = await relay.gateway()
     const link = await openRedisLink(redis.url)
-    const newer = { role: 'worker', state: 'active', load: 0, pid: 1, protocol: { min: 1, max: 2 }, zone: 'a' } as const
+    const newer = { role: 'worker', state: 'active', load: 0, pid: 1, protocol: { min: 2, max: 3 }, zone: 'a' } as const
     const epoch = await createRedisMembers(link).join(newer)
     await link.listen(`wk:${epoch}`, (message) => {
       const calls: ReceivedRecord[] = []
@@ -145,9 +145,9 @@ describe('messages that a process cannot read', () => {
       '[]',
       JSON.stringify({ until_ms: Date.now() + 60_000, fields: '7' }),
       ...[
-        { ...fields, protocol: { min: 2, max: 3 } },
-        { ...fields, role: 'archiver', protocol: { min: 1, max: 1 } },
-        { ...fields, state: 'asleep', protocol: { min: 1, max: 1 } },
+        { ...fields, protocol: { min: 3, max: 4 } },
+        { ...fields, role: 'archiver', protocol: { min: 2, max: 2 } },
+        { ...fields, state: 'asleep', protocol: { min: 2, max: 2 } },
       ].map((each) => JSON.stringify({ until_ms: Date.now() + 60_000, fields: JSON.stringify(each) })),
     ]
     for (const [i, text] of records.entries()) await client.hset('ae:{members}', String(epoch + 1 + i), text)

@@ -1,6 +1,7 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { LoopBudget } from '../../services/runs/loop-budget.ts'
+import { eventLoop, LoopBudget } from '../../shared/loop-budget.ts'
+import { longestStall } from '../support/stall.ts'
 
 const block = (ms: number) => {
   const until = performance.now() + ms
@@ -62,5 +63,12 @@ describe('the event loop that the runs of a process share', () => {
     block(2)
     expect(loop.enter()).to.equal(undefined)
     await nextLoopTurn()
+  })
+
+  it('many works at the same time block the event loop together no longer than one of them', async () => {
+    const stall = await longestStall(() =>
+      Promise.all(Array.from({ length: 64 }, () => record(eventLoop, { events: 40, ms: 0.5 }, () => {}))),
+    )
+    expect(stall).to.be.lessThan(100)
   })
 })

@@ -1,9 +1,12 @@
-/** One event above this time makes a turn longer; the next one waits. */
+import { nextTick } from 'node:process'
+
+/** One piece of work above this time makes a turn longer; the next one waits. */
 const TURN_MS = 8
 
 /**
- * Shares the event loop among the runs of a process: the events that they record in one turn take about 8 ms together, and the
- * others wait for the next turns in order of arrival, while connections are served in between.
+ * Shares the event loop among the works of a process, such as events to record, pieces of large events to render, and searches: the
+ * pieces of work that are done in one turn take about 8 ms together, and the others wait for the next turns in order of arrival, while
+ * connections are served in between.
  */
 export class LoopBudget {
   readonly #turnMs: number
@@ -14,7 +17,7 @@ export class LoopBudget {
     this.#turnMs = turnMs
   }
 
-  /** Returns `undefined` when an event may be recorded now, else a promise that resolves when it may. */
+  /** Returns `undefined` when a piece of work may be done now, else a promise that resolves when it may. */
   enter(): Promise<void> | undefined {
     this.#turnStartedAt ??= this.#startTurn()
     if (this.#waiting.length === 0 && this.#hasTime(this.#turnStartedAt)) return undefined
@@ -39,7 +42,13 @@ export class LoopBudget {
     this.#turnStartedAt = startedAt
     for (let wake = this.#waiting.shift(); wake; wake = this.#hasTime(startedAt) ? this.#waiting.shift() : undefined) {
       wake()
-      await Promise.resolve() // The event of the run that was woken is recorded here.
+      await allPromises() // The piece of work that was woken is done here, however many promises it goes through.
     }
   }
 }
+
+/** Resolves when all promises have been handled that can be handled without another turn of the event loop. */
+const allPromises = (): Promise<void> => new Promise((resolve) => nextTick(resolve))
+
+/** The event loop of this process. */
+export const eventLoop = new LoopBudget()
