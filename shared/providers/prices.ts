@@ -13,40 +13,43 @@ export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
   return (type, model, usage) => {
     const price = configured.get(model)
     if (price) return costOf(price, usage)
-    return isLocal(type) ? 0 : find(type, model)?.costOf(usage)
+    return isLocal(type) ? 0 : find(type, model).costOf?.(usage)
   }
 }
 
 /** Context windows from the price catalogue. A local provider's window depends on its configuration, so it is unknown. */
 export function createWindows(): WindowOf {
   const find = createModelFinder()
-  return (type, model) => (isLocal(type) ? undefined : find(type, model)?.window)
+  return (type, model) => (isLocal(type) ? undefined : find(type, model).window)
 }
 
 /** The models that were asked for and are remembered, the unknown ones too. Clients may name any model. */
 const MAX_MODELS = 1_000
 
-type KnownModel = { window: number | undefined; costOf(usage: Usage): number | undefined }
+type KnownModel = { window: number | undefined; costOf: ((usage: Usage) => number | undefined) | undefined }
 
 /** Looks models up in the catalogue, which compares a name with every pattern that it has: once per model. */
-function createModelFinder(): (type: string, model: string) => KnownModel | undefined {
-  const known = new LRUCache<string, { found: KnownModel | undefined }>({ max: MAX_MODELS })
+function createModelFinder(): (type: string, model: string) => KnownModel {
+  const known = new LRUCache<string, KnownModel>({ max: MAX_MODELS })
   return (type, model) => {
     const key = `${type} ${model}`
-    const entry = known.get(key) ?? { found: first(catalogueNames(type, model), findModel) }
-    known.set(key, entry)
-    return entry.found
+    const found = known.get(key) ?? findModel(catalogueNames(type, model))
+    known.set(key, found)
+    return found
   }
 }
 
-function findModel(name: string, at: { providerId?: string }): KnownModel | undefined {
+/** Several names may be in the catalogue, some of them without a window. */
+function findModel(names: readonly CatalogueName[]): KnownModel {
   const { calcPrice } = loadCatalogue()
-  const match = calcPrice({}, name, at)
-  if (!match) return undefined
-  const provider: Provider = { ...match.provider, models: [match.model] }
   return {
-    window: match.model.context_window,
-    costOf: (usage) => calcPrice(toCatalogueUsage(usage), name, { provider })?.total_price,
+    window: first(names, (name, at) => calcPrice({}, name, at)?.model.context_window),
+    costOf: first(names, (name, at) => {
+      const match = calcPrice({}, name, at)
+      if (!match) return undefined
+      const provider: Provider = { ...match.provider, models: [match.model] }
+      return (usage) => calcPrice(toCatalogueUsage(usage), name, { provider })?.total_price
+    }),
   }
 }
 
@@ -125,7 +128,7 @@ function catalogueNames(type: string, model: string): CatalogueName[] {
   ]
 }
 
-function first<T>(names: CatalogueName[], find: (...name: CatalogueName) => T | undefined): T | undefined {
+function first<T>(names: readonly CatalogueName[], find: (...name: CatalogueName) => T | undefined): T | undefined {
   for (const name of names) {
     const found = find(...name)
     if (found !== undefined) return found
