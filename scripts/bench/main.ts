@@ -2,6 +2,7 @@ import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Bench, type SharedProcesses } from './bench.ts'
 import type { Figure, Row } from './figure.ts'
+import { clusterCpu, clusterFirstEvent } from './figures/cluster-runs.ts'
 import { coldStart } from './figures/cold-start.ts'
 import { cpu } from './figures/cpu.ts'
 import { dispatchList } from './figures/dispatch-list.ts'
@@ -24,6 +25,8 @@ import { renderTable } from './table.ts'
 
 const FIGURES = [
   firstEvent,
+  clusterFirstEvent,
+  clusterCpu,
   shortRuns,
   cpu,
   pacedStreams,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
+import { startFlowCluster } from '../cluster.ts'
 import type { Figure, Measured } from '../figure.ts'
-import { startFlowCluster } from '../flow-cluster.ts'
 import { type FlowService, openFlowService, SUB_AGENT_MS } from '../flow-service.ts'
 import { MASTER_KEY } from '../master-key.ts'
 import { median, quantile } from '../statistics.ts'

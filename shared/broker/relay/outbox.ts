@@ -16,6 +16,8 @@ export type OutboxOptions = {
 }
 
 const MAX_MESSAGE_BYTES = 256 * 1024
+/** How long a record that can wait is kept for the next message. */
+const WAIT_MS = 10
 
 /**
  * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
@@ -37,6 +39,7 @@ export class Outbox {
   #acknowledgedBytes = 0
   #isSending = false
   #isFlushScheduled = false
+  #waiting: NodeJS.Timeout | undefined
 
   constructor(options: OutboxOptions) {
     this.#epoch = options.epoch
@@ -62,13 +65,23 @@ export class Outbox {
     this.#scheduleFlush()
   }
 
-  /** Sends the frames of the cursor, present and future, under the receiver's stream number until the stream is detached. */
+  /** Queues a record that goes with the next message, at the latest after 10 ms. */
+  sendLater(each: WireRecord): void {
+    this.#records.push(each)
+    if (!this.#waiting) this.#waiting = setTimeout(() => this.#flush(), WAIT_MS).unref()
+  }
+
+  /**
+   * Sends the frames of the cursor, present and future, under the receiver's stream number until the stream is detached. The first ones
+   * go with the records of the same event-loop turn, such as the reply to the call that started the run.
+   */
   attach(stream: number, cursor: FrameCursor): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
     cursor.confirmRead(positionOf(cursor))
     cursor.subscribe(() => this.#markDirty(stream))
-    this.#markDirty(stream)
+    this.#dirty.add(stream)
+    this.#scheduleFlush()
   }
 
   /** Sends everything after this position again. When the stream is not attached, a `gap` record is sent instead. */
@@ -124,6 +137,7 @@ export class Outbox {
   close(): void {
     for (const stream of [...this.#streams.keys()]) this.detach(stream)
     this.#records = []
+    clearTimeout(this.#waiting)
   }
 
   #scheduleFlush(): void {
@@ -169,6 +183,8 @@ export class Outbox {
   #gather(): WireRecord[] {
     const records = this.#records
     this.#records = []
+    clearTimeout(this.#waiting)
+    this.#waiting = undefined
     let bytes = records.reduce((sum, each) => sum + sizeOf(each), 0)
     if (this.#dirty.size === 0 || !this.#canSendFrames()) return records
     for (const stream of this.#dirty) {

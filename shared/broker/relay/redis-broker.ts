@@ -51,6 +51,7 @@ export class RedisBroker {
     const { transport, membership, owners, movedRuns, jobs, isRedisUnreachable, metrics } = deps
     const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
     const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
+    const sendLater = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).sendLater(each)
     const isAlive = (epoch: number) => this.#workers.isAlive(epoch) || this.executors.isAlive(epoch)
     this.#deps = deps
     this.#calls = new WorkerCalls({ isAlive, send, isRedisUnreachable })
@@ -60,7 +61,7 @@ export class RedisBroker {
       isMember: (epoch) => membership.isMember(epoch),
       isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
-    this.streams = new RelayedStreams({ send, isAlive, isRedisUnreachable, metrics })
+    this.streams = new RelayedStreams({ send, sendLater, isAlive, isRedisUnreachable, metrics })
     this.#runCalls = new RunCalls({
       workers: this.#workers,
       executors: this.executors,

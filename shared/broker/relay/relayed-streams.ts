@@ -7,6 +7,8 @@ import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './rel
 export type StreamsDeps = {
   /** Sends a record to the worker of this epoch. */
   send(epoch: number, each: WireRecord): void
+  /** Sends a record with the next message, or soon. */
+  sendLater(epoch: number, each: WireRecord): void
   isAlive(epoch: number): boolean
   isRedisUnreachable(): boolean
   metrics: Metrics
@@ -90,7 +92,7 @@ export class RelayedStreams {
   #remove(number: number, epoch: number): void {
     this.#open.delete(number)
     if (this.#open.size === 0) this.#onEmpty()
-    if (this.#deps.isAlive(epoch)) this.#deps.send(epoch, record(RECORD.detach, { stream: number }))
+    if (this.#deps.isAlive(epoch)) this.#deps.sendLater(epoch, record(RECORD.detach, { stream: number }))
   }
 
   /** Handles a heartbeat: streams and their last frames. A stream that is not open here was closed; its `detach` was lost. */

@@ -39,8 +39,8 @@ function setUp(loses: (message: number) => boolean) {
       if (type === RECORD.resend) resends.push(pieces)
       if (type === RECORD.resend) outbox.resend(stream, { seq, pieces })
       if (type === RECORD.readPosition) outbox.confirmRead(stream, { seq, pieces })
-      if (type === RECORD.detach) outbox.detach(stream)
     },
+    sendLater: (_epoch, { stream }) => outbox.detach(stream),
     isAlive: () => true,
     isRedisUnreachable: () => false,
     metrics: NO_METRICS,

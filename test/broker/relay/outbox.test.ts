@@ -3,6 +3,7 @@ import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/bro
 import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { LAST, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 import { errorEvent } from '../../../shared/events.ts'
+import { until } from '../../support/until.ts'
 
 const ROOMY = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
 type OutboxLimits = typeof ROOMY
@@ -58,6 +59,30 @@ const framesOf = (records: readonly ReceivedRecord[] = []) =>
   records.map(({ stream, seq, count, flags }) => ({ stream, seq, count, flags }))
 
 describe('outbox', () => {
+  it('the reply to the call that started a run and the first events of the run go in one message', async () => {
+    const { outbox, messages } = setUp()
+    const journal = newJournal()
+    outbox.attach(1, journal.follow(0))
+    outbox.send(record(RECORD.reply, { stream: 4, body: '{}' }))
+    say(journal, 'a')
+    await turns()
+    expect(messages()).to.deep.equal([[RECORD.reply, RECORD.frames]])
+  })
+
+  it('a record that can wait goes with the next message, or alone when none follows soon', async () => {
+    const { outbox, messages, publishNext } = setUp()
+    outbox.sendLater(record(RECORD.detach, { stream: 1 }))
+    await turns()
+    expect(messages()).to.deep.equal([])
+    outbox.send(record(RECORD.call, { stream: 2, body: '{}' }))
+    await turns()
+    expect(messages()).to.deep.equal([[RECORD.detach, RECORD.call]])
+    await publishNext()
+    outbox.sendLater(record(RECORD.detach, { stream: 2 }))
+    await until(() => messages().length === 2, { what: 'the waiting record to be sent' })
+    expect(messages().at(-1)).to.deep.equal([RECORD.detach])
+  })
+
   it('records of one event-loop turn go in one message; those that come while it is in flight go in the next', async () => {
     const { outbox, messages, publishNext } = setUp()
     outbox.send(record(RECORD.reply))

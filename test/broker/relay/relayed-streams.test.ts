@@ -8,8 +8,10 @@ import { until } from '../../support/until.ts'
 function setUp({ isRedisUnreachable = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []
   const counted: Partial<Record<CounterName, number>> = {}
+  const send: StreamsDeps['send'] = (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq])
   const streams = new RelayedStreams({
-    send: (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq]),
+    send,
+    sendLater: send,
     isAlive: (epoch) => epoch !== 666,
     isRedisUnreachable,
     limits,

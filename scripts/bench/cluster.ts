@@ -1,0 +1,57 @@
+import { memberProgram } from '../local-cluster/member.ts'
+import { type Counts, slotsOf } from '../local-cluster/slots.ts'
+import { startMongoSet } from '../local-services/mongo.ts'
+import { startRedis } from '../local-services/redis.ts'
+import type { Bench } from './bench.ts'
+import type { Target } from './client.ts'
+import { GATEWAY } from './dialect.ts'
+import type { FlowTarget } from './flow-service.ts'
+import { MASTER_KEY } from './master-key.ts'
+
+const FREE_PORTS = { port: 0, opsPort: 0 }
+const STOP_WITHIN_MS = 3_000
+
+type Env = Readonly<Record<string, string>>
+
+/** A cluster on this machine. Disposing of it ends its processes, Redis included. `pids` are those of all of them. */
+type Cluster = AsyncDisposable & { port: number; pids: readonly number[] }
+
+/** Starts one gateway and one executor with a Redis and a MongoDB of their own. Disposing of it ends all four. */
+export async function startFlowCluster(bench: Bench): Promise<FlowTarget & AsyncDisposable> {
+  await using started = new AsyncDisposableStack()
+  const mongo = started.use(await startMongoSet())
+  const env = { MONGODB_URL: mongo.url, MASTER_KEY, ALLOW_PRIVATE_URLS: 'true' }
+  const { port } = started.use(await startCluster(bench, { gateways: 1, workers: 0, executors: 1 }, env))
+  const all = started.move()
+  return { port, basePath: '/api/v1', [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+/** Starts one gateway and one worker with a Redis of their own, whose runs call the provider of the bench. */
+export async function startRunCluster(bench: Bench, extra: Env = {}): Promise<Target & Cluster> {
+  const provider = await bench.provider()
+  const model = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'bench' }
+  const env = { ...model, MODEL_BASE_URL: `http://127.0.0.1:${provider.port}/v1`, RUNS_PER_WORKER: '2000', ...extra }
+  const cluster = await startCluster(bench, { gateways: 1, workers: 1, executors: 0 }, env)
+  const dialect = { ...GATEWAY, healthPath: '/api/v1/health', runPath: '/api/v1/agent/run' }
+  return { dialect, ...cluster }
+}
+
+async function startCluster(bench: Bench, counts: Counts, env: Env): Promise<Cluster> {
+  await using started = new AsyncDisposableStack()
+  const redis = started.use(await startRedis())
+  const common = { HOST: '127.0.0.1', REDIS_URL: redis.url, RATE_LIMIT_RPM: '0', DRAIN_SECS: '0' }
+  const pids = [redis.pid]
+  const slots = await slotsOf(counts, FREE_PORTS)
+  for (const slot of slots.toReversed()) {
+    // The gateways last: they wait for a worker.
+    const program = memberProgram(slot, { ...common, ...env })
+    const child = await program.spawn()
+    started.defer(async () => void (await child.stop(STOP_WITHIN_MS)))
+    await program.ready(child)
+    pids.push(child.pid)
+    bench.signal.throwIfAborted()
+  }
+  const all = started.move()
+  const port = slots.find(({ role }) => role === 'gateway')?.port ?? 0
+  return { port, pids, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
