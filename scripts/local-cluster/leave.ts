@@ -2,7 +2,7 @@ import { createRedisMembers } from '../../shared/broker/placement/redis-members.
 import { openRedisLink } from '../../shared/broker/redis-link.ts'
 import type { Member } from './member.ts'
 
-/** Removes a process that has died from the members of the cluster. The others notice it at their next list, before its lease runs out. */
+/** Removes a process that has died from the members of the cluster. This is announced to the others, so they need not wait until its lease runs out. */
 export async function leaveCluster(redis: Parameters<typeof openRedisLink>, { id }: Pick<Member, 'id'>): Promise<void> {
   const link = await openRedisLink(...redis)
   try {

@@ -42,12 +42,16 @@ describe('after Redis has failed over to a replica that lags', () => {
     await group.failOver()
     const joined = await until(() => next.join(WORKER).catch(() => 0), { what: 'the new primary to answer' })
     expect(joined).to.be.above(unknown)
-    const renew = (members: Members, epoch: number) => members.renew(epoch, WORKER, PROBE).catch(() => 'unheard')
+    const renew = (members: Members, epoch: number) =>
+      members.renew(epoch, WORKER, PROBE).then(
+        ({ outcome }) => outcome,
+        () => 'unheard',
+      )
     await until(async () => (await renew(next, joined)) === 'renewed', { what: 'the subscription on the new primary' })
     expect([await early.isBootMarkerCurrent(), await next.isBootMarkerCurrent()]).to.deep.equal([false, true])
     expect([await renew(early, known), await renew(late, unknown)]).to.deep.equal(['keys_lost', 'keys_lost'])
     expect([await renew(early, known), await renew(late, unknown)]).to.deep.equal(['renewed', 'renewed'])
-    expect((await next.list()).map(({ epoch }) => epoch).sort()).to.deep.equal([known, unknown, joined])
+    expect((await next.list()).members.map(({ epoch }) => epoch).sort()).to.deep.equal([known, unknown, joined])
     await link.close()
   })
 
@@ -57,8 +61,8 @@ describe('after Redis has failed over to a replica that lags', () => {
     const [first, second] = [createRedisMembers(link), createRedisMembers(link)]
     const epoch = await first.join(WORKER)
     await second.join(WORKER)
-    expect(await second.renew(epoch, WORKER, PROBE)).to.equal('evicted')
-    expect(await first.renew(epoch, WORKER, PROBE)).to.equal('renewed')
+    expect((await second.renew(epoch, WORKER, PROBE)).outcome).to.equal('evicted')
+    expect((await first.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
     await link.close()
   })
 

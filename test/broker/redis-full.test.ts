@@ -25,7 +25,7 @@ describe('a Redis whose memory is used up', () => {
       await members.list() // A command that only reads is answered, and does not hide it.
       expect([link.isFull(), link.awayMs()]).to.deep.equal([true, 0])
       await admin.config('SET', 'maxmemory', '0')
-      expect(await members.renew(epoch, fields, PROBE)).to.equal('renewed')
+      expect((await members.renew(epoch, fields, PROBE)).outcome).to.equal('renewed')
       await until(() => !link.isFull(), { what: 'Redis not to be full any more', withinMs: 5_000 })
     } finally {
       await admin.config('SET', 'maxmemory', '0')

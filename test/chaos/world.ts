@@ -18,6 +18,8 @@ export type WorldOptions = {
   workers?: number
   /** They need MONGODB_URL in `env`. */
   executors?: number
+  /** The Redis of the processes, which the scenario has started. By default the world's own. */
+  redisUrl?: string
   /** Puts a fault proxy between each process and Redis. */
   hasProxies?: boolean
   /** Settings of every process. They replace the defaults, which choose the demo model. */
@@ -99,7 +101,7 @@ export class World implements AsyncDisposable {
     const proc = await this.#procs.start({
       name,
       args: ['--max-semi-space-size=16', `services/${role}/main.ts`],
-      env: this.#envOf(proxy?.url ?? this.redis.url),
+      env: this.#envOf(proxy?.url ?? this.#options.redisUrl ?? this.redis.url),
       ready: /^\{.*"msg":"listening".*\}$/m,
     })
     const { id, url = '' } = JSON.parse(proc.ready[0]) as { id: string; url?: string }
@@ -197,8 +199,8 @@ export class World implements AsyncDisposable {
   async #readMembers(): Promise<{ epoch: number; pid: number }[]> {
     const entries = await this.withRedis((redis) => redis.hgetall('ae:{members}'))
     return Object.entries(entries).map(([epoch, text]) => {
-      const { fields } = JSON.parse(text) as { fields: string }
-      return { epoch: Number(epoch), pid: (JSON.parse(fields) as { pid: number }).pid }
+      const { pid } = JSON.parse(text.slice(text.indexOf(' '))) as { pid: number }
+      return { epoch: Number(epoch), pid }
     })
   }
 

@@ -6,7 +6,7 @@ export const PROTOCOL = { min: 2, max: 2 } as const
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const
 
-/** The fields that a process publishes with every renewal of its lease, about once a second. */
+/** The fields that a process publishes with every renewal of its lease, about once a second. A new load is no change of the members. */
 export type MemberFields = {
   role: (typeof ROLES)[number]
   /** A `draining` worker or executor takes no new work; such a worker is not on the ring. */
@@ -26,17 +26,34 @@ export type Member = MemberFields & { epoch: number; expiresInMs: number }
  */
 export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
 
-/** A message that a process sends to its own channel with each renewal: one that hears nothing must not stay a member. */
-export type Probe = { channel: string; message: Buffer }
+/**
+ * The process's own channel, to which somebody must have subscribed when a lease is renewed, and from time to time a message that the
+ * process sends to itself over it: one that hears nothing must not stay a member.
+ */
+export type Probe = { channel: string; message?: Buffer }
+
+/** The version rises with each change of the members, by one unless Redis may have lost keys. */
+export type MemberList = { version: number; members: Member[] }
+
+/** A member has joined or has other fields, or is gone. Without `member` and not gone, it is one that this release cannot understand. */
+export type MemberChange = { version: number; epoch: number; isGone: boolean; member: Member | undefined }
+
+/** `lapsed`: members whose lease has run out, at most 100. `loads`: in the order in which they were asked for. */
+export type MemberLook = { version: number; lapsed: number[]; loads: number[] }
 
 /** The members of the cluster, with leases that expire by Redis's clock. */
 export interface Members {
   /** Registers this process. Returns its epoch, which is higher than all earlier ones. */
   join(fields: MemberFields): Promise<number>
-  renew(epoch: number, fields: MemberFields, probe: Probe): Promise<Renewal>
+  /** `version` is that of the members after the renewal. */
+  renew(epoch: number, fields: MemberFields, probe: Probe): Promise<{ outcome: Renewal; version: number }>
   leave(epoch: number): Promise<void>
   /** Without the members that this release cannot understand, or that do not understand it. */
-  list(): Promise<Member[]>
+  list(): Promise<MemberList>
+  /** Reads what a process needs to know of the others without a list, and the loads of these members. */
+  look(loadsOf: readonly number[]): Promise<MemberLook>
+  /** Calls `onChange` with each change from now on. A change may be lost: then a later one, a renewal or a look has a higher version. */
+  watch(onChange: (change: MemberChange) => void): Promise<void>
   /** An epoch that has been a member and is none any more never becomes one again, unless Redis loses its keys. */
   isMember(epoch: number): Promise<boolean>
   /** Returns `false` from the moment Redis may have lost keys until this process has renewed its lease. */

@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Member } from './members.ts'
 import { Ring } from './ring.ts'
 
 /** This many crashes within the window are a crash loop: a worker younger than the window is then given no new work. */
 const CRASHES = 3
 const CRASH_WINDOW_MS = 60_000
+const REVIEW_MS = 500
+/** The first ring of so many workers is built in a few milliseconds, though the code is not compiled yet. */
+const FIRST_STEP = 16
 
 /** The workers as one process sees them: which are alive, which take new work, and which of those a session hashes to. */
 export class Workers {
@@ -13,6 +17,8 @@ export class Workers {
   #alive: ReadonlySet<number> = new Set()
   #eligible: readonly Member[] = []
   #ring = Ring.EMPTY
+  #isRingCurrent = true
+  #reviewAt = Infinity
   #crashes: number[] = []
   #isFirstUpdate = true
 
@@ -22,6 +28,7 @@ export class Workers {
 
   /** The workers that take new work. */
   get eligible(): readonly Member[] {
+    if (this.#now() >= this.#reviewAt) this.#review()
     return this.#eligible
   }
 
@@ -36,8 +43,19 @@ export class Workers {
 
   /** The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. */
   ownerOf(key: string, without?: number): number | undefined {
-    const ring = without === undefined ? this.#ring : this.#ring.leave(without)
-    return ring.ownerOf(key)
+    const { eligible } = this
+    if (!this.#isRingCurrent) this.#ring = this.#ring.with(eligible.map(({ epoch }) => epoch))
+    this.#isRingCurrent = true
+    return this.#ring.ownerOf(key, without)
+  }
+
+  /** Builds the ring ahead of its first use, in steps that leave the event loop free in between. Later changes are quick. */
+  async prepare(): Promise<void> {
+    for (let size = FIRST_STEP; !this.#isRingCurrent && size < this.#eligible.length; size *= 2) {
+      this.#ring = this.#ring.with(this.#eligible.slice(0, size).map(({ epoch }) => epoch))
+      await setImmediate()
+    }
+    this.ownerOf('')
   }
 
   /** Takes over a new list of members. */
@@ -46,12 +64,21 @@ export class Workers {
     this.#all = members.filter(({ role }) => role === 'worker')
     this.#alive = new Set(this.#all.map(({ epoch }) => epoch))
     this.#recordChanges(before)
+    this.#review()
+  }
+
+  /** Decides which workers are eligible. After crashes this changes with time. */
+  #review(): void {
+    const now = this.#now()
+    this.#crashes = this.#crashes.filter((at) => now - at < CRASH_WINDOW_MS)
+    this.#reviewAt = this.#crashes.length < CRASHES ? Infinity : now + REVIEW_MS
     const active = this.#all.filter(({ state }) => state === 'active')
     const renewed = active.filter(({ expiresInMs }) => expiresInMs > 0)
     const trusted = renewed.filter(({ epoch }) => this.#isTrusted(epoch))
     // When most workers are young, the old ones alone would be too few: all are eligible then.
     const eligible = trusted.length * 2 >= renewed.length ? trusted : renewed
-    this.#setEligible(eligible.length > 0 ? eligible : active)
+    this.#eligible = eligible.length > 0 ? eligible : active
+    this.#isRingCurrent = false
   }
 
   /** Counts crashes and notes new workers. A worker that vanished without draining has crashed. */
@@ -62,7 +89,6 @@ export class Workers {
       this.#firstSeen.delete(epoch)
       if (state === 'active') this.#crashes.push(now)
     }
-    this.#crashes = this.#crashes.filter((at) => now - at < CRASH_WINDOW_MS)
     // The ages of workers in the first list are unknown: they count as old.
     for (const epoch of this.#alive) {
       if (!this.#firstSeen.has(epoch)) this.#firstSeen.set(epoch, this.#isFirstUpdate ? -Infinity : now)
@@ -74,14 +100,6 @@ export class Workers {
   #isTrusted(epoch: number): boolean {
     if (this.#crashes.length < CRASHES) return true
     return this.#now() - (this.#firstSeen.get(epoch) ?? 0) >= CRASH_WINDOW_MS
-  }
-
-  #setEligible(eligible: readonly Member[]): void {
-    const before = new Set(this.#eligible.map(({ epoch }) => epoch))
-    const now = new Set(eligible.map(({ epoch }) => epoch))
-    for (const epoch of now.difference(before)) this.#ring = this.#ring.join(epoch)
-    for (const epoch of before.difference(now)) this.#ring = this.#ring.leave(epoch)
-    this.#eligible = eligible
   }
 }
 

@@ -38,11 +38,11 @@ type NewRun = { tenant: TenantId; runId: string; epoch: number }
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RedisBroker {
   readonly #deps: RedisBrokerDeps
-  readonly #workers = new Workers()
   readonly #calls: WorkerCalls
   readonly #runCalls: RunCalls
   readonly #queued: QueuedRuns | undefined
   readonly #sessions: SessionRouter
+  readonly workers = new Workers()
   readonly executors = new Executors()
   readonly streams: RelayedStreams
   #isClosing = false
@@ -52,18 +52,18 @@ export class RedisBroker {
     const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
     const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
     const sendLater = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).sendLater(each)
-    const isAlive = (epoch: number) => this.#workers.isAlive(epoch) || this.executors.isAlive(epoch)
+    const isAlive = (epoch: number) => this.workers.isAlive(epoch) || this.executors.isAlive(epoch)
     this.#deps = deps
     this.#calls = new WorkerCalls({ isAlive, send, isRedisUnreachable })
     this.#sessions = new SessionRouter({
-      workers: this.#workers,
+      workers: this.workers,
       owners,
       isMember: (epoch) => membership.isMember(epoch),
       isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
     })
     this.streams = new RelayedStreams({ send, sendLater, isAlive, isRedisUnreachable, metrics })
     this.#runCalls = new RunCalls({
-      workers: this.#workers,
+      workers: this.workers,
       executors: this.executors,
       calls: this.#calls,
       streams: this.streams,
@@ -106,7 +106,7 @@ export class RedisBroker {
   }
 
   onMembers(members: readonly Member[]): void {
-    this.#workers.update(members)
+    this.workers.update(members)
     this.executors.update(members)
   }
 
@@ -118,7 +118,7 @@ export class RedisBroker {
   /** No process listens to this worker's channel: it has crashed, has left, or is reconnecting to Redis. */
   onUndelivered(epoch: number): void {
     this.#calls.failUndelivered(epoch)
-    this.#deps.membership.refreshMembers().catch(() => {}) // If it has left, it is missing from the next list.
+    this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message of that was lost.
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
@@ -133,7 +133,7 @@ export class RedisBroker {
         { tenant, id },
         {
           create: ({ epoch, token }) => {
-            const hasAlternative = this.#workers.eligible.some((other) => other.epoch !== epoch)
+            const hasAlternative = this.workers.eligible.some((other) => other.epoch !== epoch)
             return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token])
           },
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
@@ -156,7 +156,7 @@ export class RedisBroker {
         return { runId, frames: this.#runCalls.movable(run, frames) }
       }),
     listRuns: (tenant, filter) => {
-      const epochs = [...this.#workers.alive, ...this.executors.alive]
+      const epochs = [...this.workers.alive, ...this.executors.alive]
       return listRuns(this.#calls, { tenant, filter, epochs })
     },
     getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
@@ -165,7 +165,7 @@ export class RedisBroker {
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
-    listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.#workers.alive }),
+    listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
@@ -179,8 +179,8 @@ export class RedisBroker {
     const until = performance.now() + ACCEPT_MS
     await this.#findWorkers()
     const { customer_id: customer } = request
-    const home = customer && this.#workers.ownerOf(`${tenant} ${customer}`)
-    let left = [...this.#workers.eligible]
+    const home = customer && this.workers.ownerOf(`${tenant} ${customer}`)
+    let left = [...this.workers.eligible]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
       const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
@@ -203,7 +203,7 @@ export class RedisBroker {
 
   /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
   async #findWorkers(): Promise<void> {
-    if (this.#workers.eligible.length > 0 || this.#deps.isRedisUnreachable()) return
+    if (this.workers.eligible.length > 0 || this.#deps.isRedisUnreachable()) return
     await this.#deps.membership.refreshMembers()
   }
 

@@ -77,6 +77,7 @@ export class GatewayRelay {
 
   async join(): Promise<void> {
     await this.#membership.start()
+    await this.#broker.workers.prepare()
     await listenForStarts(this.#link, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     this.#watch = setInterval(() => {
       if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')

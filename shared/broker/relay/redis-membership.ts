@@ -1,7 +1,10 @@
 import type { Log } from '../../log.ts'
 import type { Lease } from '../placement/lease.ts'
+import { MemberWatch } from '../placement/member-watch.ts'
 import type { Member, MemberFields, Members } from '../placement/members.ts'
-import { elapsedMs, now } from '../placement/moment.ts'
+import { type MembershipTimes, TIMES } from '../placement/membership-times.ts'
+import { now } from '../placement/moment.ts'
+import { Steadiness } from '../placement/steadiness.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
 export type MembershipDeps = {
@@ -14,7 +17,7 @@ export type MembershipDeps = {
 }
 
 export type MembershipHandlers = {
-  /** The members were listed again. */
+  /** The members have changed, or were listed. Their loads change without a call. */
   onMembers(members: readonly Member[]): void
   /** A member has left or was evicted: nothing more will come from it. */
   onMemberLost(epoch: number): void
@@ -24,41 +27,39 @@ export type MembershipHandlers = {
   onKeysLost(): void
 }
 
-export type MembershipTimes = {
-  tickMs: number
-  /** A little less than two ticks, so that every second tick renews; after a failed renewal the next tick tries again. */
-  renewMs: number
-  /** How long the members need, after Redis has lost its keys, until all have written theirs again. */
-  rebuildMs: number
-  /** A process evicts others only after its own answers from Redis have come for this long without a pause. */
-  steadyMs: number
-  /** A tick that comes later than this means that the process was suspended. */
-  maxTickDelayMs: number
-}
-
-const TIMES: MembershipTimes = { tickMs: 500, renewMs: 900, rebuildMs: 1_500, steadyMs: 4_000, maxTickDelayMs: 500 }
-
 /**
- * This process as a member of the cluster: joins, renews its lease, lists the members and evicts those whose lease has run
- * out. The states and the reasons for the times are in `shared/broker/README.md` "Membership and leases".
+ * This process as a member of the cluster: joins, renews its lease, and watches the other members. The states and the reasons for the
+ * times are in `shared/broker/README.md` "Membership and leases".
  */
 export class RedisMembership {
   readonly #deps: MembershipDeps
   readonly #handlers: MembershipHandlers
   readonly #times: MembershipTimes
+  readonly #steadiness: Steadiness
+  readonly #watch: MemberWatch
   #timer: NodeJS.Timeout | undefined
-  #lastSeenAt = now()
   #renewedAt = 0
   #keysLostAt = -Infinity
-  #steadySince = 0
-  #members: readonly Member[] = []
-  #listing: Promise<void> | undefined
   #isTicking = false
 
   constructor(deps: MembershipDeps, handlers: MembershipHandlers, times: MembershipTimes = TIMES) {
+    const { transport, members, describe } = deps
     this.#deps = deps
     this.#handlers = handlers
     this.#times = times
+    this.#steadiness = new Steadiness(times)
+    this.#watch = new MemberWatch({
+      members,
+      peers: transport,
+      steadiness: this.#steadiness,
+      own: () => this.epoch,
+      needsLoads: () => describe().role === 'gateway',
+      onMembers: (all) => {
+        transport.setMembers(all)
+        handlers.onMembers(all)
+      },
+      onMemberLost: (epoch) => handlers.onMemberLost(epoch),
+    })
   }
 
   get epoch(): number {
@@ -68,9 +69,9 @@ export class RedisMembership {
   /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
   async start(): Promise<void> {
     await this.#enter(() => {})
-    this.#lastSeenAt = now()
-    this.#steadySince = performance.now()
-    await this.refreshMembers()
+    this.#steadiness.check()
+    this.#steadiness.reset()
+    await this.#watch.start()
     this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
 
@@ -79,27 +80,24 @@ export class RedisMembership {
     await this.#renew()
   }
 
-  /** Lists the members now. Calls during a listing share its result. */
-  async refreshMembers(): Promise<void> {
-    this.#listing ??= this.#list().finally(() => {
-      this.#listing = undefined
-    })
-    await this.#listing
+  /** Lists the members now if they have changed. Simultaneous calls share the result. */
+  refreshMembers(): Promise<void> {
+    return this.#watch.refresh()
   }
 
-  /** Lists the members again if this epoch is higher than all known ones: that process may have just joined. */
-  async discover(epoch: number): Promise<void> {
-    if (this.#members.every((known) => known.epoch < epoch)) await this.refreshMembers()
+  /** Refreshes the members if this epoch is higher than all known ones: that process may have just joined. */
+  discover(epoch: number): Promise<void> {
+    return this.#watch.discover(epoch)
   }
 
-  /** Asks Redis whether this epoch is a member; the list of this process may be older. */
+  /** Asks Redis whether this epoch is a member; what this process knows may be older. */
   isMember(epoch: number): Promise<boolean> {
     return this.#deps.members.isMember(epoch)
   }
 
   /** Whether this process is a member whose lease has not run out. */
   isAlive(epoch: number): boolean {
-    return this.#members.some((member) => member.epoch === epoch && !isLapsed(member))
+    return this.#watch.isAlive(epoch)
   }
 
   /** Returns `false` while the members write their keys again after Redis has lost them. */
@@ -131,7 +129,7 @@ export class RedisMembership {
   }
 
   async #tick(): Promise<void> {
-    this.#checkForPause()
+    this.#steadiness.check()
     if (this.#isTicking) return
     this.#isTicking = true
     try {
@@ -139,38 +137,30 @@ export class RedisMembership {
         await this.#renew()
         this.#deps.transport.sendBeat()
       }
-      await this.refreshMembers()
+      await this.#watch.tick()
     } catch {
-      this.#steadySince = performance.now() // Redis is unreachable: this process cannot see who renews.
+      this.#steadiness.reset() // Redis is unreachable: this process cannot see who renews.
     } finally {
       this.#isTicking = false
     }
   }
 
-  /**
-   * While this process was suspended it did not see others renew, so it must not evict them for that time. When the whole machine
-   * was, they could not renew either.
-   */
-  #checkForPause(): void {
-    const seenAt = now()
-    const { tickMs, maxTickDelayMs } = this.#times
-    if (elapsedMs(this.#lastSeenAt, seenAt) > tickMs + maxTickDelayMs) this.#steadySince = seenAt.monotonic
-    this.#lastSeenAt = seenAt
-  }
-
   async #renew(): Promise<void> {
     const { transport, members, lease, describe } = this.#deps
     const requestedAt = now()
-    const outcome = await members.renew(this.epoch, describe(), transport.nextProbe())
+    const { outcome, version } = await members.renew(this.epoch, describe(), transport.nextProbe())
     if (outcome === 'evicted') return this.#rejoin()
     if (outcome === 'unheard') return transport.listenAgain() // The next tick renews.
     if (outcome === 'keys_lost') {
       this.#keysLostAt = requestedAt.monotonic
+      this.#steadiness.reset()
+      this.#watch.onRegistered()
       this.#handlers.onKeysLost()
     }
     this.#renewedAt = requestedAt.monotonic
     lease.renewed(requestedAt)
     transport.resume()
+    if (outcome === 'renewed') this.#watch.onRenewed(version)
   }
 
   async #rejoin(): Promise<void> {
@@ -178,45 +168,6 @@ export class RedisMembership {
       epoch: this.epoch,
     })
     await this.#enter(this.#handlers.onEvicted)
-  }
-
-  async #list(): Promise<void> {
-    const { transport } = this.#deps
-    const receivers = transport.receivers // Read first: a process that calls meanwhile may have joined after the list was made.
-    const members = await this.#deps.members.list()
-    this.#checkForPause() // Redis may have answered after a pause that no tick has seen yet.
-    if (!members.some(({ epoch }) => epoch === this.epoch)) {
-      // Redis has lost its keys, or this process was evicted: the list is no reason to evict anybody.
-      this.#steadySince = performance.now()
-      return
-    }
-    const listed = new Set(members.map(({ epoch }) => epoch))
-    const isSteady = performance.now() - Math.max(this.#steadySince, this.#keysLostAt) >= this.#times.steadyMs
-    const isMissing = (epoch: number) => !listed.has(epoch)
-    const isAnyGone =
-      [...receivers, ...this.#members.map(({ epoch }) => epoch)].some(isMissing) || members.some(isLapsed)
-    // A list of a Redis that may have lost keys is no reason to evict anybody, either.
-    const canEvict = isSteady && isAnyGone && (await this.#deps.members.isBootMarkerCurrent())
-    if (canEvict) {
-      await this.#expireLapsed(members)
-      for (const epoch of receivers) if (isMissing(epoch)) this.#removeMember(epoch) // It left, or another process evicted it.
-    }
-    const missing = canEvict ? [] : this.#members.filter(({ epoch }) => isMissing(epoch))
-    this.#members = [...members, ...missing].filter(({ epoch }) => !transport.isLost(epoch))
-    transport.setMembers(this.#members)
-    this.#handlers.onMembers(this.#members)
-  }
-
-  async #expireLapsed(members: readonly Member[]): Promise<void> {
-    for (const { epoch } of members.filter(isLapsed)) {
-      if (await this.#deps.members.expire(epoch)) this.#removeMember(epoch)
-    }
-  }
-
-  #removeMember(epoch: number): void {
-    this.#deps.transport.removeMember(epoch)
-    this.#handlers.onMemberLost(epoch)
+    this.#watch.onRegistered()
   }
 }
-
-const isLapsed = ({ expiresInMs }: Member): boolean => expiresInMs <= 0

@@ -24,8 +24,10 @@ export type TransportHandlers = {
 }
 
 const FLUSH_MS = 1_000
+/** A message to itself costs Redis more than to look whether somebody has subscribed. */
+const RENEWALS_PER_MESSAGE = 2
 /** Redis may lose single messages. */
-const MAX_UNHEARD_PROBES = 3
+const MAX_UNHEARD = 2
 /** How many lost members are remembered: the frames of one that was lost longer ago have arrived or never will. */
 const MAX_LOST = 1_000
 
@@ -36,9 +38,10 @@ export class RedisTransport {
   readonly #outboxes = new Map<number, Outbox>()
   readonly #credit = new Credit()
   readonly #lost = new Set<number>()
-  readonly #roles = new Map<number, Role>()
+  #members: readonly Member[] = []
   #epoch = 0
-  #unheardProbes = 0
+  #probes = 0
+  #unheard = 0
   #creditBytes = creditOf(1)
 
   constructor(deps: TransportDeps, handlers: TransportHandlers) {
@@ -64,21 +67,23 @@ export class RedisTransport {
       if (this.#epoch === epoch) this.#receive(message)
     })
     this.#epoch = epoch
-    this.#unheardProbes = 0
+    this.#unheard = 0
     for (const outbox of this.#outboxes.values()) outbox.close()
     this.#outboxes.clear()
     this.#credit.clear()
     if (old > 0) link.unlisten(channelOf(role, old)).catch(() => {}) // Nothing is received under the old epoch any more.
   }
 
-  /** The next probe of this process's own channel. A connection that has lost several in a row is replaced. */
+  /** The next probe of this process's own channel. A connection over which nothing has come since several messages is replaced. */
   nextProbe(): Probe {
     const { link, role } = this.#deps
-    if (++this.#unheardProbes > MAX_UNHEARD_PROBES) {
-      this.#unheardProbes = 0
+    const channel = channelOf(role, this.#epoch)
+    if (this.#probes++ % RENEWALS_PER_MESSAGE > 0) return { channel }
+    if (++this.#unheard > MAX_UNHEARD) {
+      this.#unheard = 0
       link.reconnectListener()
     }
-    return { channel: channelOf(role, this.#epoch), message: packMessage(this.#epoch, 0, []) }
+    return { channel, message: packMessage(this.#epoch, 0, []) }
   }
 
   /** Makes the subscription again, which Redis does not have. */
@@ -120,8 +125,7 @@ export class RedisTransport {
 
   /** Takes over the roles from a new member list. The senders of frames share the budget of each receiver. */
   setMembers(members: readonly Member[]): void {
-    this.#roles.clear()
-    for (const { epoch, role } of members) this.#roles.set(epoch, role)
+    this.#members = members
     this.#creditBytes = creditOf(members.filter(({ role }) => role !== 'gateway').length)
     this.#credit.setCredit(this.#creditBytes)
   }
@@ -161,18 +165,22 @@ export class RedisTransport {
   #handle(message: Buffer): void {
     const records: ReceivedRecord[] = []
     const { epoch, position } = readMessage(message, (received) => records.push(received))
-    if (epoch === this.#epoch) {
-      this.#unheardProbes = 0
-      return
-    }
+    this.#unheard = 0
+    if (epoch === this.#epoch) return
     if (this.#lost.has(epoch)) return this.#countDropped(records)
     const isBeat = records.some(({ type }) => type === RECORD.beat)
-    const ack = this.#credit.received(epoch, { position, isBeat })
-    if (ack) this.outbox(this.#roleOf(epoch), epoch).send(ack)
+    // Two processes that acknowledged each other's acknowledgements would never stop.
+    const isAck = records.every(({ type }) => type === RECORD.ack)
+    const ack = isAck ? undefined : this.#credit.received(epoch, { position, isBeat })
+    if (ack) this.#outboxToSender(epoch).send(ack)
     for (const received of records) {
       if (received.type === RECORD.ack) this.#outboxes.get(epoch)?.acknowledge(acknowledgedPosition(received))
       else this.#handlers.onRecord(epoch, received)
     }
+  }
+
+  #outboxToSender(epoch: number): Outbox {
+    return this.#outboxes.get(epoch) ?? this.outbox(this.#roleOf(epoch), epoch)
   }
 
   #countDropped(records: readonly ReceivedRecord[]): void {
@@ -186,7 +194,8 @@ export class RedisTransport {
    * list, and executors only to gateways that have found them there.
    */
   #roleOf(epoch: number): Role {
-    return this.#roles.get(epoch) ?? (this.#deps.role === 'gateway' ? 'worker' : 'gateway')
+    const member = this.#members.find((each) => each.epoch === epoch)
+    return member?.role ?? (this.#deps.role === 'gateway' ? 'worker' : 'gateway')
   }
 }
 

@@ -63,7 +63,8 @@ export class WorkerRelay<S extends OwnedSession> {
   readonly #membership: RedisMembership
   readonly #inbox: RedisInbox
   readonly #handoff: SessionHandoff
-  #onMembers: (members: readonly Member[]) => void = () => {}
+  #members: readonly Member[] = []
+  #onMembersChanged = () => {}
 
   constructor(link: RedisLink, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
     this.#link = link
@@ -164,7 +165,8 @@ export class WorkerRelay<S extends OwnedSession> {
       {
         onMembers: (all) => {
           this.#handoff.onMembers(all)
-          this.#onMembers(all)
+          this.#members = all
+          this.#onMembersChanged()
         },
         onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
         onEvicted: () => this.#worker.abortAll(),
@@ -227,9 +229,10 @@ export class WorkerRelay<S extends OwnedSession> {
   /** Waits until nobody can ask for a run any more: each is forgotten, or there is no gateway. */
   async #serveReaders(withinMs: number): Promise<void> {
     const { promise: noGateway, resolve } = Promise.withResolvers<void>()
-    this.#onMembers = (members) => {
-      if (!members.some(({ role }) => role === 'gateway')) resolve()
+    this.#onMembersChanged = () => {
+      if (!this.#members.some(({ role }) => role === 'gateway')) resolve()
     }
+    this.#onMembersChanged()
     const timer = setTimeout(resolve, Math.max(0, withinMs))
     await Promise.race([noGateway, this.#worker.runsForgotten()])
     clearTimeout(timer)

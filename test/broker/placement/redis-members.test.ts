@@ -21,7 +21,7 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const [first, second] = [await members.join(WORKER), await members.join({ ...WORKER, role: 'gateway' })]
     expect(second).to.be.greaterThan(first)
-    const list = await members.list()
+    const { members: list } = await members.list()
     expect(list.map(({ epoch }) => epoch).sort()).to.deep.equal([first, second])
     expect(list.find(({ epoch }) => epoch === first)).to.include(WORKER)
     expect(list[0]?.expiresInMs).to.be.within(3_000, 4_000)
@@ -31,32 +31,33 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     expect(await members.expire(epoch)).to.equal(false)
-    expect(await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)).to.equal('renewed')
-    const client = redis.connect()
-    const entry = JSON.parse((await client.hget('ae:{members}', String(epoch))) ?? '')
-    await client.hset('ae:{members}', String(epoch), JSON.stringify({ ...entry, until_ms: 0 }))
+    expect((await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)).outcome).to.equal('renewed')
+    expect((await members.look([])).lapsed).to.deep.equal([])
+    await redis.connect().zadd('ae:{members}:leases', 0, epoch)
+    expect((await members.look([])).lapsed).to.deep.equal([epoch])
     expect(await members.expire(epoch)).to.equal(true)
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('evicted')
-    expect(await members.list()).to.deep.equal([])
+    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('evicted')
+    expect((await members.list()).members).to.deep.equal([])
   })
 
   it('a lease is not renewed while nobody subscribes to the channel of the probe, and is renewed again afterwards', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
-    const before = await redis.connect().hget('ae:{members}', String(epoch))
+    const before = await redis.connect().zscore('ae:{members}:leases', epoch)
     await link.unlisten(PROBE.channel)
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('unheard')
-    expect(await redis.connect().hget('ae:{members}', String(epoch))).to.equal(before)
+    for (const probe of [PROBE, { channel: PROBE.channel }])
+      expect((await members.renew(epoch, WORKER, probe)).outcome).to.equal('unheard')
+    expect(await redis.connect().zscore('ae:{members}:leases', epoch)).to.equal(before)
     await link.listen(PROBE.channel, () => {})
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
+    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
   })
 
   it('after an empty restart of Redis a member is registered again under its old epoch, and new epochs are still higher', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await redis.connect().flushall()
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('keys_lost')
-    expect(await members.renew(epoch, WORKER, PROBE)).to.equal('renewed')
+    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('keys_lost')
+    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
     expect(await createRedisMembers(link).join(WORKER)).to.be.greaterThan(epoch)
   })
 
@@ -83,19 +84,46 @@ describe('members in Redis', () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     const client = redis.connect()
-    const entry = JSON.parse((await client.hget('ae:{members}', String(epoch))) ?? '')
-    await client.hset('ae:{members}', String(epoch), JSON.stringify({ ...entry, until_ms: entry.until_ms - 3_000 }))
+    await client.zincrby('ae:{members}:leases', -3_000, String(epoch))
     await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 }, PROBE)
-    const [member] = await members.list()
+    const [member] = (await members.list()).members
     expect(member).to.include({ epoch, state: 'draining', load: 9 })
     expect(member?.expiresInMs).to.be.within(3_000, 4_000)
+  })
+
+  it('each change of the members is announced once, in order; a renewal with another load is none', async () => {
+    const [watching, members] = [createRedisMembers(link), createRedisMembers(link)]
+    const changes: [version: number, epoch: number, state: string | undefined][] = []
+    await watching.watch(({ version, epoch, member }) => changes.push([version, epoch, member?.state]))
+    const { version } = await watching.look([])
+    const epoch = await members.join(WORKER)
+    await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)
+    await members.renew(epoch, { ...WORKER, state: 'draining' }, PROBE)
+    await members.leave(epoch)
+    await members.leave(epoch)
+    const look = await watching.look([epoch])
+    await until(() => changes.length >= 3, { what: 'the changes' })
+    const first = changes[0]?.[0] ?? 0
+    expect(first).to.be.above(version)
+    expect(changes).to.deep.equal([
+      [first, epoch, 'active'],
+      [first + 1, epoch, 'draining'],
+      [first + 2, epoch, undefined],
+    ])
+    expect(look).to.deep.equal({ version: first + 2, lapsed: [], loads: [0] })
+  })
+
+  it('a look reads the loads of the members that it asks for', async () => {
+    const members = createRedisMembers(link)
+    const [one, two] = [await members.join(WORKER), await members.join({ ...WORKER, load: 7 })]
+    expect((await members.look([two, 5, one])).loads).to.deep.equal([7, 0, 3])
   })
 
   it('a member that leaves is not listed any more', async () => {
     const members = createRedisMembers(link)
     const epoch = await members.join(WORKER)
     await members.leave(epoch)
-    expect(await members.list()).to.deep.equal([])
+    expect((await members.list()).members).to.deep.equal([])
   })
 
   it('while Redis is suspended a command is 503 within two seconds or so, and works again afterwards', async () => {
@@ -108,7 +136,9 @@ describe('members in Redis', () => {
     expect(performance.now() - since).to.be.lessThan(2_500)
     expect(link.awayMs()).to.be.greaterThan(0)
     await redis.server.kill('SIGCONT')
-    await until(async () => (await members.list().catch(() => [])).length > 0, { what: 'Redis to answer again' })
+    await until(async () => (await members.list().catch(() => undefined)) !== undefined, {
+      what: 'Redis to answer again',
+    })
     expect(link.awayMs()).to.equal(0)
   })
 

@@ -1,6 +1,7 @@
 import { Lease } from '../../../shared/broker/placement/lease.ts'
 import type { Member, Members, Renewal } from '../../../shared/broker/placement/members.ts'
-import { type MembershipTimes, RedisMembership } from '../../../shared/broker/relay/redis-membership.ts'
+import type { MembershipTimes } from '../../../shared/broker/placement/membership-times.ts'
+import { RedisMembership } from '../../../shared/broker/relay/redis-membership.ts'
 import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
 import { createLog } from '../../../shared/log.ts'
 import { NO_METRICS } from '../../../shared/metrics.ts'
@@ -33,7 +34,7 @@ export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', mem
   const lost: number[] = []
   const known: number[][] = []
   const lease = new Lease()
-  let [listings, epochs] = [0, 0]
+  let [listings, versions, epochs] = [0, 1, 0]
   const link = {
     async publish(channel: string) {
       calls.push(`publish ${channel}`)
@@ -53,9 +54,11 @@ export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', mem
       transport,
       members: {
         join: async () => ++epochs,
-        renew: async () => renew(),
+        renew: async () => ({ outcome: renew(), version: versions }),
         leave: async (epoch) => void calls.push(`leave ${epoch}`),
-        list: async () => list(++listings),
+        list: async () => ({ version: versions, members: await list(++listings) }),
+        look: async () => ({ version: ++versions, lapsed: [], loads: [] }), // Each look finds a lost message, so the members are listed.
+        watch: async () => {},
         isMember: async () => true,
         isBootMarkerCurrent: async () => true,
         async expire(epoch) {

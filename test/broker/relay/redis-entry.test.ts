@@ -55,7 +55,7 @@ describe('entering the cluster over Redis', () => {
     const gateway = await relay.gateway()
     const client = redis.connect()
     try {
-      await client.call('ACL', 'SETUSER', 'default', 'resetchannels', '&ae:gw:*', '&ae:started') // It ends the subscriptions of the worker.
+      await client.call('ACL', 'SETUSER', 'default', 'resetchannels', '&ae:gw:*', '&ae:started', '&ae:members') // It ends the subscriptions of the worker.
       await until(() => !worker.readiness().isMember, { what: 'the lease of the worker to end' })
       expect(gateway.readiness().isMember).to.equal(true)
     } finally {

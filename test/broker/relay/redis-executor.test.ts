@@ -94,8 +94,8 @@ describe('executors of the relay', () => {
     const { gateways, table } = await open()
     const [gateway] = gateways
     const reading = textOf(await gateway.broker.followRun(TENANT, table.queue(TENANT), 0))
-    const loads = async () => (await redis.connect().hvals('ae:{members}')).join()
-    await until(async () => (await loads()).includes('\\"load\\":1'), { what: 'the gateway to publish its load' })
+    const loads = () => redis.connect().hvals('ae:{members}:loads')
+    await until(async () => (await loads()).includes('1'), { what: 'the gateway to publish its load' })
     await gateway.drain({ graceMs: 0, streamsMs: 10 })
     expect(await reading).to.include('"code":"worker_draining"')
     expect(await refusalOf(gateway.broker.followRun(TENANT, table.queue(TENANT), 0))).to.include({ status: 503 })

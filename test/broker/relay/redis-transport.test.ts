@@ -128,6 +128,15 @@ describe('transport', () => {
     expect(worker.sent.every(({ type }) => type === RECORD.ack)).to.equal(true)
   })
 
+  it('acknowledgements are not acknowledged, also when so many processes send that each message is', async () => {
+    const { transport, sent, receive } = await setUp()
+    transport.setMembers(Array.from({ length: 1_000 }, (_, i) => member(i + 1, 'worker')))
+    receive(packMessage(2, 0, [record(RECORD.reply, { stream: 1, body: '{}' })]))
+    receive(packMessage(2, 100, [record(RECORD.ack, { seq: 50 })]))
+    await transport.flush()
+    expect(sent).to.deep.equal([{ channel: 'wk:2', epoch: 1, type: RECORD.ack }])
+  })
+
   it('acknowledgements are not passed on as records', async () => {
     const { receive, received } = await setUp()
     receive(packMessage(2, 0, [record(RECORD.ack, { seq: 10 }), record(RECORD.call, { stream: 1 })]))

@@ -90,8 +90,8 @@ function changes(ring: Ring, members: readonly number[], keys: readonly string[]
     const joining = 1_800_000_000 + i
     const leaving = members[i * 97] ?? 0
     for (const [after, member, size] of [
-      [ring.join(joining), joining, WORKERS + 1],
-      [ring.leave(leaving), leaving, WORKERS],
+      [Ring.of([...members, joining]), joining, WORKERS + 1],
+      [Ring.of(members.filter((each) => each !== leaving)), leaving, WORKERS],
     ] as const) {
       const owners = keys.map((key) => after.ownerOf(key))
       const isMoved = (owner: number | undefined, at: number) => owner !== before[at]
