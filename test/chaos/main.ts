@@ -8,6 +8,7 @@ import { ledgerFence } from './scenarios/ledger-fence.ts'
 import { ledgerKill } from './scenarios/ledger-kill.ts'
 import { lossyRelay } from './scenarios/lossy-relay.ts'
 import { permissionRaces } from './scenarios/permission-races.ts'
+import { promoteReplica } from './scenarios/promote-replica.ts'
 import { redisDies } from './scenarios/redis-dies.ts'
 import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { slowReaders } from './scenarios/slow-readers.ts'
@@ -17,7 +18,7 @@ await runScenarios({
   name: 'chaos',
   groups: [
     [killWorker, freezeWorker],
-    [redisDies],
+    [redisDies, promoteReplica],
     [lossyRelay],
     [permissionRaces, freezeGateway],
     [ledgerKill, ledgerFence],
