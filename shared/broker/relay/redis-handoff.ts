@@ -3,7 +3,7 @@ import type { HeldSession } from '../placement/held-claims.ts'
 import type { Member } from '../placement/members.ts'
 import { isDraining, isUnanswered } from '../placement/session-router.ts'
 import { Workers } from '../placement/workers.ts'
-import { type CallArgs, type CallLimits, Calls, packCall, type WorkerMethod } from './calls.ts'
+import { type CallLimits, Calls, packCall } from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisMembership } from './redis-membership.ts'
 import type { RedisTransport } from './redis-transport.ts'
@@ -17,8 +17,9 @@ export type HandoffDeps = {
   onProblem(cause: unknown): void
 }
 
-/** At most this many sessions are transferred at a time: Redis disconnects a subscriber with more than 32 MB unread. */
-const SLOTS = 8
+/** So many sessions are transferred at a time, and so many large ones: Redis disconnects a subscriber with more than 32 MB unread. */
+const SLOTS = { all: 32, large: 8 }
+const LARGE_CHARS = 128 * 1024
 /** A session may be megabytes large, so it is not sent again as soon as other calls are. */
 const LIMITS: CallLimits = { deadlineMs: 5_000, resendMs: 1_000 }
 
@@ -27,8 +28,8 @@ export class SessionHandoff {
   readonly #deps: HandoffDeps
   readonly #calls = new Calls()
   readonly #others = new Workers()
-  readonly #slots: Promise<unknown>[] = []
-  #transferCount = 0
+  readonly #slots = new Slots(SLOTS.all)
+  readonly #largeSlots = new Slots(SLOTS.large)
   #onMembersChanged = () => {}
 
   constructor(deps: HandoffDeps) {
@@ -67,20 +68,20 @@ export class SessionHandoff {
    * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner all the same.
    */
   transfer(session: TransferableSession): Promise<boolean> {
-    const slot = this.#transferCount++ % SLOTS
-    const before = this.#slots[slot] ?? Promise.resolve()
-    const transferred = before.then(() => this.#transferNow(session))
-    this.#slots[slot] = transferred.catch(() => {})
-    return transferred
+    return this.#slots.run(() => {
+      const offer = () => this.#offer(session)
+      const isLarge = packCall('adoptSession', [session.state]).length > LARGE_CHARS
+      return isLarge ? this.#largeSlots.run(offer) : offer()
+    })
   }
 
-  async #transferNow({ tenant, id, state }: TransferableSession): Promise<boolean> {
+  async #offer({ tenant, id, state }: TransferableSession): Promise<boolean> {
     const key = `${tenant} ${id}`
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
       if (to === undefined) return false
       try {
-        await this.#call(to, 'adoptSession', [state])
+        await this.#call(to, packCall('adoptSession', [state]))
         return true
       } catch (cause) {
         if (!isExpected(cause)) this.#deps.onProblem(cause)
@@ -89,11 +90,27 @@ export class SessionHandoff {
     return false
   }
 
-  async #call<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): Promise<void> {
-    const body = packCall(method, args)
+  async #call(epoch: number, body: string): Promise<void> {
     const outbox = this.#deps.transport.outbox('worker', epoch)
     const send = (id: number) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body }))
     await this.#calls.call({ epoch, send, limits: LIMITS })
+  }
+}
+
+/** Runs at most so many transfers at a time, the others in their order. */
+class Slots {
+  readonly #last: Promise<unknown>[]
+  #count = 0
+
+  constructor(size: number) {
+    this.#last = Array.from({ length: size }, () => Promise.resolve())
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const slot = this.#count++ % this.#last.length
+    const done = (this.#last[slot] ?? Promise.resolve()).then(work)
+    this.#last[slot] = done.catch(() => {})
+    return done
   }
 }
 

@@ -141,24 +141,32 @@ describe('session hand-off', () => {
       },
     })
     handoff.onMembers([worker(OWN), worker(2)])
-    const transfers = Array.from({ length: 9 }, (_, i) => handoff.transfer(session(`s${i}`))) // The ninth waits for the first.
-    expect(await Promise.all(transfers)).to.deep.equal([false, ...Array(8).fill(true)])
-    expect([calls.length, problems.length]).to.deep.equal([9, 1])
+    const transfers = Array.from({ length: 33 }, (_, i) => handoff.transfer(session(`s${i}`))) // The last waits for the first.
+    expect(await Promise.all(transfers)).to.deep.equal([false, ...Array(32).fill(true)])
+    expect([calls.length, problems.length]).to.deep.equal([33, 1])
   })
 
-  it('at most eight sessions are transferred at a time', async () => {
-    const waiting: (() => void)[] = []
-    const { handoff } = setUp({ answer: () => new Promise<void>((resolve) => waiting.push(resolve)) })
-    handoff.onMembers([worker(OWN), worker(2)])
-    const transfers = Array.from({ length: 10 }, (_, i) => handoff.transfer(session(`s${i}`)))
-    await until(() => waiting.length >= 8, { what: 'eight calls' })
-    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
-    expect(waiting).to.have.length(8)
-    for (const answered of waiting.splice(0)) answered()
-    await until(() => waiting.length === 2, { what: 'the last two calls' })
-    for (const answered of waiting) answered()
-    expect(await Promise.all(transfers)).to.deep.equal(Array(10).fill(true))
-  })
+  for (const [atATime, what, messages] of [
+    [32, 'sessions', []],
+    [8, 'sessions of more than 128 KB', ['x'.repeat(200_000)]],
+  ] as const) {
+    it(`at most ${atATime} ${what} are transferred at a time`, async () => {
+      const waiting: (() => void)[] = []
+      const { handoff } = setUp({ answer: () => new Promise<void>((resolve) => waiting.push(resolve)) })
+      handoff.onMembers([worker(OWN), worker(2)])
+      const transfers = Array.from({ length: atATime + 2 }, (_, i) => {
+        const each = session(`s${i}`)
+        return handoff.transfer({ ...each, state: { ...each.state, messages } })
+      })
+      await until(() => waiting.length >= atATime, { what: `${atATime} calls` })
+      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+      expect(waiting).to.have.length(atATime)
+      for (const answered of waiting.splice(0)) answered()
+      await until(() => waiting.length === 2, { what: 'the last two calls' })
+      for (const answered of waiting) answered()
+      expect(await Promise.all(transfers)).to.deep.equal(Array(atATime + 2).fill(true))
+    })
+  }
 
   it('a session that no worker can take, because it was deleted meanwhile, is not transferred', async () => {
     const { handoff, problems } = setUp({
