@@ -1,0 +1,38 @@
+import { createRedisOwners } from '../../../shared/broker/placement/redis-owners.ts'
+import { openRedisLink } from '../../../shared/broker/redis-link.ts'
+import type { Peer } from '../relay/peer.ts'
+import type { Row } from '../relay/row.ts'
+import { createSession, joinWorker } from './simulated.ts'
+
+const HELD_SECS = 3_600
+
+/** Drains a worker with this many sessions. */
+export async function measureHandOver(redisUrl: string, hosts: readonly Peer[], count: number): Promise<Row> {
+  const worker = await joinWorker(redisUrl, process.pid)
+  const link = await openRedisLink(redisUrl)
+  const owners = createRedisOwners(link)
+  for (let i = 0; i < count; i++) {
+    const session = createSession(`s${i}`)
+    await owners.claim(session, { epoch: worker.epoch, token: session.token }, HELD_SECS)
+    worker.sessions.add(session)
+  }
+  const since = performance.now()
+  await worker.drain(0)
+  const ms = performance.now() - since
+  const left = worker.sessions.size
+  await worker.leave()
+  await link.close()
+  const adopted = (await Promise.all(hosts.map((host) => host.call('adopted')))) as number[]
+  const taken = adopted.reduce((sum, each) => sum + each, 0)
+  if (taken !== count || left > 0)
+    throw new Error(`of ${count} sessions ${taken} were taken over, and ${left} are left`)
+  const detail = `${taken} taken over, ${left} left`
+  return {
+    goal: 'members',
+    what: `hand-over of ${count} sessions`,
+    value: ms,
+    bound: { atMost: 10_000 },
+    unit: ' ms',
+    detail,
+  }
+}

@@ -1,0 +1,49 @@
+import { Lease } from '../../../shared/broker/placement/lease.ts'
+import { createRedisMembers } from '../../../shared/broker/placement/redis-members.ts'
+import { Workers } from '../../../shared/broker/placement/workers.ts'
+import { openRedisLink } from '../../../shared/broker/redis-link.ts'
+import { RedisMembership } from '../../../shared/broker/relay/redis-membership.ts'
+import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
+import { createLog } from '../../../shared/log.ts'
+import { NO_METRICS } from '../../../shared/metrics.ts'
+import { LoopDelay } from '../relay/loop-delay.ts'
+
+/**
+ * A gateway of which only the placement is real: it looks an owner up after each change, so that it builds the ring. `changesMs`: for how
+ * long each change of the members has blocked it.
+ */
+export type PlacingMember = { workers: Workers; delay: LoopDelay; changesMs: number[]; longestJoinMs: number }
+
+/** Joins. `longestJoinMs` is the longest delay of the event loop from before the connection until the ring was built. */
+export async function joinPlacing(url: string): Promise<PlacingMember> {
+  const link = await openRedisLink(url)
+  const lease = new Lease()
+  const workers = new Workers()
+  const changesMs: number[] = []
+  let isPrepared = false
+  const transport = new RedisTransport(
+    { role: 'gateway', link, lease, metrics: NO_METRICS },
+    { onRecord: () => {}, onUndelivered: () => {} },
+  )
+  const describe = () => ({ role: 'gateway', state: 'active', load: 0, pid: process.pid }) as const
+  const membership = new RedisMembership(
+    { transport, members: createRedisMembers(link), lease, log: createLog({ level: 'error' }), describe },
+    {
+      onMembers(members) {
+        const since = performance.now()
+        workers.update(members)
+        if (isPrepared) workers.ownerOf('any')
+        changesMs.push(performance.now() - since)
+      },
+      onMemberLost: () => {},
+      onEvicted: () => {},
+      onKeysLost: () => {},
+    },
+  )
+  const delay = new LoopDelay()
+  delay.start()
+  await membership.start()
+  await workers.prepare()
+  isPrepared = true
+  return { workers, delay, changesMs, longestJoinMs: delay.maxMs() }
+}

@@ -1,0 +1,75 @@
+import { Lease } from '../../../shared/broker/placement/lease.ts'
+import type { Inbox } from '../../../shared/broker/port.ts'
+import { openRedisLink } from '../../../shared/broker/redis-link.ts'
+import { GatewayRelay } from '../../../shared/broker/relay/redis-gateway.ts'
+import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../shared/broker/relay/redis-worker.ts'
+import { newToken } from '../../../shared/ids.ts'
+import { createLog } from '../../../shared/log.ts'
+import { NO_METRICS } from '../../../shared/metrics.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/tenant.ts'
+
+const log = createLog({ level: 'error' })
+const MAX_LOAD = 8
+
+type State = { tenant: TenantId; id: string; token: string; messages: readonly string[] }
+export type SimulatedSession = OwnedSession & { readonly state: State }
+export type SimulatedWorker = WorkerRelay<SimulatedSession> & {
+  sessions: Set<SimulatedSession>
+  leave(): Promise<void>
+}
+
+/** Joins a worker with connections of its own. Its relay is the real one; its sessions do nothing, and its load is random. */
+export async function joinWorker(url: string, pid: number): Promise<SimulatedWorker> {
+  const link = await openRedisLink(url)
+  const sessions = new Set<SimulatedSession>()
+  const relay = new WorkerRelay(link, simulate(sessions), { pid, lease: new Lease(), log, metrics: NO_METRICS })
+  await relay.join()
+  const leave = async () => {
+    await relay.stop()
+    await link.close()
+  }
+  return Object.assign(relay, { sessions, leave })
+}
+
+/** Joins a gateway without requests. */
+export async function joinGateway(url: string, pid: number): Promise<void> {
+  await new GatewayRelay(await openRedisLink(url), { pid, log, metrics: NO_METRICS }).join()
+}
+
+/** A session with 1 KB of messages. */
+export function createSession(id: string): SimulatedSession {
+  const message = 'A message of one hundred and twenty-eight characters. '.padEnd(128, 'x')
+  return sessionOf({
+    tenant: DEFAULT_TENANT,
+    id,
+    token: newToken(),
+    messages: Array.from({ length: 8 }, () => message),
+  })
+}
+
+const sessionOf = (state: State): SimulatedSession => ({ ...state, state, waiting: [], hold: async () => {} })
+
+function simulate(sessions: Set<SimulatedSession>): ClusterWorker<SimulatedSession> {
+  let isDraining = false
+  return {
+    inbox: {} as Inbox, // Nobody calls it: there are no requests.
+    liveRuns: () => Math.floor(Math.random() * MAX_LOAD),
+    isDraining: () => isDraining,
+    async drain() {
+      isDraining = true
+    },
+    holdQueues: () => {},
+    runsForgotten: async () => {},
+    knowsRun: () => false,
+    sessions: () => sessions,
+    has: (session) => sessions.has(session),
+    adopt(state) {
+      const session = sessionOf(state)
+      sessions.add(session)
+      return session
+    },
+    keep: () => {},
+    release: (session) => void sessions.delete(session),
+    abortAll: () => sessions.clear(),
+  }
+}
