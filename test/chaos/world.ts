@@ -228,7 +228,7 @@ export class World implements AsyncDisposable {
     return { gateway: this.gateways, worker: this.workers, executor: this.executors }[role]
   }
 
-  /** Starts runs until every worker had one. A gateway refreshes its member list twice a second and ignores workers it has not seen. */
+  /** Starts runs until every worker had one. A gateway ignores workers that it does not know yet. */
   async #waitForWorkers(gateway: Member, workers: number): Promise<void> {
     const deadline = now() + KNOWN_WITHIN_MS
     const seen = new Set<string>()
