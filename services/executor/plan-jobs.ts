@@ -109,6 +109,7 @@ export class PlanJobs {
       plans,
       executor,
       mayWrite: () => isHeld() && epoch() === executor,
+      isReplaced: () => epoch() !== executor,
       runStep: stepsOf(tenant, plan.plan_id),
       now: () => new Date(),
       draining,

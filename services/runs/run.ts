@@ -18,6 +18,8 @@ export type RunIdentity = {
   startedAt?: Date
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
   needsNoReader?: boolean
+  /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
+  isHeld?: boolean
   /** The name of its span; `invoke_agent` by default. */
   span?: string
 }
@@ -52,6 +54,7 @@ export class Run {
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
   readonly #span: string
+  readonly #accepted = Promise.withResolvers<void>()
   #errorCode: string | undefined
   #hasStarted = false
   #openAsks = 0
@@ -71,6 +74,7 @@ export class Run {
     this.#hooks = hooks
     this.#loop = loop
     this.#span = identity.span ?? 'invoke_agent'
+    if (!identity.isHeld) this.accept()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -108,6 +112,16 @@ export class Run {
     return this.journal.follow(seq)
   }
 
+  /** Its client knows of the run, so it may act. */
+  accept(): void {
+    this.#accepted.resolve()
+  }
+
+  /** Resolves when the run may act or is cancelled. */
+  whenAccepted(): Promise<void> {
+    return this.#accepted.promise
+  }
+
   /** Counts the run as waiting until `decision` settles, and returns it. */
   async waitFor<T>(decision: Promise<T>): Promise<T> {
     this.#openAsks++
@@ -134,6 +148,7 @@ export class Run {
   cancel(code: CancelCode): void {
     if (this.isEnded || this.#abort.signal.aborted) return
     this.#abort.abort(code)
+    this.#accepted.resolve()
     if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
   }
 

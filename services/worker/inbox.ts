@@ -41,6 +41,7 @@ export function createInbox(options: InboxOptions): Inbox {
 
     ...createRunCommands(options),
     listRuns: (tenant, filter) => runs.list(tenant, filter),
+    acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
     getRun: (tenant, runId) => runs.get(tenant, runId).summary,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
   }
@@ -61,7 +62,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const run = runs.open({ id: runId, tenant, sessionId: undefined })
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true })
         void run.execute(execute)
         return run
       }
@@ -75,7 +76,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        const run = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace })
+        const run = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace, isHeld: true })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }

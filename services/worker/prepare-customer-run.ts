@@ -81,6 +81,7 @@ async function record(
   output: string,
   { run, signal, prompt, line, fence, log }: Recording,
 ): Promise<AgentEvent | undefined> {
+  await run.whenAccepted()
   const mayWriteUntil = () => (signal.aborted ? -Infinity : fence.heldUntil())
   while (true) {
     await fence.whenHeld(signal)

@@ -80,6 +80,10 @@ function resourcesOf(
     models,
     tools: {
       ...tools,
+      async canAct(signal) {
+        await run.whenAccepted()
+        return tools.canAct(signal)
+      },
       services,
       workspace: () => workspaceOf(run),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),

@@ -34,11 +34,13 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     async startRun(tenant, request) {
       const runId = newId('run')
       await inbox.startRun(tenant, runId, request)
+      inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     async sendMessage(tenant, sessionId, message) {
       const runId = newId('run')
       await inbox.sendMessage(tenant, runId, { ...message, sessionId })
+      inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     async listRuns(tenant, filter) {

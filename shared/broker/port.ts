@@ -217,8 +217,11 @@ export interface Inbox {
   getSession(tenant: TenantId, sessionId: string): SessionSummary
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
+  /** The run begins, but calls no tool and records nothing before `acceptRun`. So does that of a message. */
   startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
+  /** The run's client was told its id: the run may act. */
+  acceptRun(tenant: TenantId, runId: string): void
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   getRun(tenant: TenantId, runId: string): RunSummary

@@ -16,6 +16,8 @@ export type PlanExecutionDeps = StepRunsDeps & {
   draining: AbortSignal
   /** The steps must end now, and the plan is given back; it is left as it is when this process may not write. */
   stopped: AbortSignal
+  /** Whether this process has another epoch now, so that it may never write the plan again. By default it keeps its epoch. */
+  isReplaced?(): boolean
   /** How often the record is looked at. */
   lookEveryMs?: number
 }
@@ -137,7 +139,7 @@ class PlanExecution {
 
   /** Returns the record as it is now; `undefined` when this process is to write nothing more. Waits while it may not write. */
   async #write(): Promise<PlanRecord | undefined> {
-    const { plans, mayWrite, stopped, storeWaitMs } = this.#deps
+    const { plans, mayWrite, stopped, isReplaced, storeWaitMs } = this.#deps
     const isLook = this.#runs.count > 0 && this.#runs.ends.size === 0 && !this.#haltOf(this.#plan)
     for (;;) {
       let isRefused = false
@@ -153,7 +155,7 @@ class PlanExecution {
         if (!isLook || !isUnavailable(cause)) throw cause
         return this.#plan // The steps go on without the store until one has ended.
       }
-      if (this.#isLeft || stopped.aborted) return undefined
+      if (this.#isLeft || stopped.aborted || isReplaced?.()) return undefined
       await sleep(FENCE_EVERY_MS)
     }
   }

@@ -61,12 +61,13 @@ export const begin =
 
 /**
  * running under the dead executor `from` -> running under this one. A step that was running has failed, unless it is idempotent
- * (D7.3). A plan that was begun twice has failed instead.
+ * (D7.3). A plan that was begun twice has failed instead, and one whose cancel was requested is cancelled.
  */
 export const takeOver =
   ({ executor, at, from }: By & { from: number }): PlanTransition =>
   (plan) => {
     if (!isRunBy(plan, from)) return undefined
+    if (plan.is_cancel_requested) return cancel({ ...cutSteps(plan, { error: LOST, at }), executor }, at)
     if (plan.starts >= MAX_STARTS) return giveUp({ from, at })(plan)
     return { ...cutSteps(plan, { error: LOST, at }), executor, starts: plan.starts + 1 }
   }

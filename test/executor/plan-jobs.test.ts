@@ -7,7 +7,7 @@ import { NO_METRICS } from '../../shared/metrics.ts'
 import type { PlanRecord, Plans } from '../../shared/plans/port.ts'
 import { reconcilePlans } from '../../shared/plans/reconcile.ts'
 import type { StepResult } from '../../shared/plans/step-runs.ts'
-import { claim } from '../../shared/plans/transitions.ts'
+import { claim, requestCancel } from '../../shared/plans/transitions.ts'
 import type { Job } from '../../shared/queue/port.ts'
 import { createPlans } from '../../shared/store/plans.ts'
 import { TENANT, useStore } from '../plans/execute-setup.ts'
@@ -71,6 +71,34 @@ describe('the jobs that execute plans', () => {
     if (!plan) throw new Error('the plan is gone')
     return plan
   }
+
+  it('D7.1: end a plan whose cancel came before its executor was replaced by itself under another epoch', async () => {
+    let own = EPOCH
+    let isHeld = true
+    const ended = Promise.withResolvers<StepResult>()
+    const { handle, ran, runs } = createExecutor({
+      stepsOf: () => async (each, _outputs, signal) => {
+        ran.push(each.id)
+        signal.addEventListener('abort', () => ended.resolve({ error: 'aborted' }))
+        return ended.promise
+      },
+      epoch: () => own,
+      isHeld: () => isHeld,
+      executors: { isAlive: async (epoch) => epoch === own },
+    })
+    const plan = await submit()
+    const handled = handle(plan)
+    await until(() => ran.length > 0, { what: 'the first step to begin' })
+    isHeld = false
+    await plans.change(TENANT, plan.plan_id, requestCancel(new Date().toISOString()))
+    runs.get(TENANT, planRunId(plan.plan_id)).cancel('cancelled')
+    await ended.promise
+    own = EPOCH + 1
+    runs.get(TENANT, planRunId(plan.plan_id)).cancel('worker_lost')
+    isHeld = true
+    await handled
+    expect(await read(plan)).to.include({ status: 'cancelled' })
+  })
 
   it('claim the plan, run its steps in their order, and end with it', async () => {
     const { handle, ran, announced, removed, eventsOf } = createExecutor()

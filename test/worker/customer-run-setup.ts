@@ -53,7 +53,8 @@ export function setUp({
   const ending = new AbortController()
   const prepareCustomerRun = createPrepareCustomerRun({ lines: hasLines ? lines : undefined, fence: lease, log })
   const execute = prepareCustomerRun(prepared, { tenant, customerId: 'c', services: {} })
-  const iterator = execute({ id: 'run_1' } as Run, ending.signal)[Symbol.asyncIterator]()
+  const run = { id: 'run_1', whenAccepted: async () => {} } as Run
+  const iterator = execute(run, ending.signal)[Symbol.asyncIterator]()
   const next = async () => ((await iterator.next()).value ?? { type: 'nothing' }) as AgentEvent
   const all = async () => {
     const types: string[] = []

@@ -45,7 +45,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     maxTurns: 2,
     ...options,
   })
-  const run = { id: 'run_1', signal: new AbortController().signal } as Run
+  const run = { id: 'run_1', signal: new AbortController().signal, whenAccepted: async () => {} } as Run
   const play = async (request: RunRequest, start: Partial<RunStart> = {}) => {
     const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
     const events: AgentEvent[] = []

@@ -59,6 +59,22 @@ export class SessionRouter {
     }
   }
 
+  /** As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. */
+  async remove(session: SessionKey, call: (claim: Claim) => Promise<void>): Promise<void> {
+    let mayBeDone = false
+    try {
+      await this.callOwner(session, async (claim) => {
+        await call(claim).catch((cause: unknown) => {
+          mayBeDone ||= isUnanswered(cause)
+          throw cause
+        })
+      })
+    } catch (cause) {
+      const isGone = cause instanceof AppError && cause.kind === 'not_found'
+      if (!mayBeDone || !isGone) throw cause
+    }
+  }
+
   /** Claims the session for the worker it hashes to. The claim of a worker that is no longer a member is replaced. */
   async #reserve(session: SessionKey): Promise<Claim> {
     const { workers, owners, isRebuilt } = this.#deps

@@ -8,10 +8,11 @@ type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
 
 /**
  * The methods that a worker offers to other processes. Gateways call the methods of `Inbox`; those that open a stream take
- * the gateway's number for the stream as their last argument, and the frames come as records. A draining worker calls
+ * the gateway's number for the stream as their last argument, and the frames come as records. A gateway accepts a run by its first
+ * report of a read position. A draining worker calls
  * `adoptSession`.
  */
-export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod>]: Inbox[M] } & {
+export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod | 'acceptRun'>]: Inbox[M] } & {
   [M in Exclude<StreamMethod, 'followRun'>]: (...args: StreamArgs<M>) => void
 } & {
   /** Returns the number of the frame after which the stream begins: that of the run's last frame when a higher one was given. */

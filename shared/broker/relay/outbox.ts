@@ -32,6 +32,8 @@ export class Outbox {
   readonly #creditBytes: OutboxOptions['creditBytes']
   readonly #maxMessageBytes: number
   readonly #streams = new Map<number, FrameCursor>()
+  /** For each stream of a new run that its receiver has not accepted yet. */
+  readonly #unaccepted = new Map<number, () => void>()
   /** Numbers of the streams that may have frames to send, in the order of their turns. */
   readonly #dirty = new Set<number>()
   #records: WireRecord[] = []
@@ -73,11 +75,13 @@ export class Outbox {
 
   /**
    * Sends the frames of the cursor, present and future, under the receiver's stream number until the stream is detached. The first ones
-   * go with the records of the same event-loop turn, such as the reply to the call that started the run.
+   * go with the records of the same event-loop turn, such as the reply to the call that started the run. `onAccepted` is called when the
+   * receiver reports a read position for the first time.
    */
-  attach(stream: number, cursor: FrameCursor): void {
+  attach(stream: number, cursor: FrameCursor, onAccepted?: () => void): void {
     this.detach(stream)
     this.#streams.set(stream, cursor)
+    if (onAccepted) this.#unaccepted.set(stream, onAccepted)
     cursor.confirmRead(positionOf(cursor))
     cursor.subscribe(() => this.#markDirty(stream))
     this.#dirty.add(stream)
@@ -95,11 +99,14 @@ export class Outbox {
   /** Sets the read position of the stream's client. */
   confirmRead(stream: number, position: Position): void {
     this.#streams.get(stream)?.confirmRead(position)
+    this.#unaccepted.get(stream)?.()
+    this.#unaccepted.delete(stream)
   }
 
   detach(stream: number): void {
     this.#streams.get(stream)?.close()
     this.#streams.delete(stream)
+    this.#unaccepted.delete(stream)
     this.#dirty.delete(stream)
   }
 
@@ -116,8 +123,8 @@ export class Outbox {
 
   /**
    * Sends the heartbeat: for each stream the position up to which frames were packed, so the receiver notices when the latest frames were
-   * lost. The end of a run is repeated until its stream is detached. For a run that waits for its reader it also asks for the read
-   * position, because the report of it may have been lost.
+   * lost. The end of a run is repeated until its stream is detached. For a run that waits for its reader, or to be accepted, it also asks
+   * for the read position, because the report of it may have been lost.
    */
   sendBeat(): void {
     if (this.#streams.size === 0 || !this.#canSendFrames()) return this.#flush()
@@ -125,7 +132,7 @@ export class Outbox {
     let at = 0
     for (const [stream, { seq, pieces, isTooFarBehind, state }] of this.#streams) {
       if (state === 'ended') this.#dirty.add(stream)
-      if (isTooFarBehind) this.send(record(RECORD.askReadPosition, { stream }))
+      if (isTooFarBehind || this.#unaccepted.has(stream)) this.send(record(RECORD.askReadPosition, { stream }))
       body.writeUInt32LE(stream, at)
       body.writeUInt32LE(seq, at + 4)
       at = body.writeUInt32LE(pieces, at + 8)

@@ -143,7 +143,7 @@ export class RedisBroker {
     getSession: (tenant, id) =>
       this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
     deleteSession: (tenant, id) =>
-      this.#sessions.callOwner({ tenant, id }, ({ epoch, token }) =>
+      this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
         this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
       ),
     startRun: (tenant, request) => this.#startRun(tenant, request),
@@ -223,12 +223,13 @@ export class RedisBroker {
     return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
   }
 
-  /** Opens a stream and then the run. If the worker does not answer, it may have started the run: it is cancelled in the background. */
+  /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
   async #open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
     this.#refuseIfClosing()
-    const { number, stream } = this.streams.open(epoch, 0)
+    const { number, stream } = this.streams.openNew(epoch)
     try {
       await start(number)
+      this.streams.accept(number)
       return { runId, frames: stream }
     } catch (cause) {
       await stream.return()

@@ -11,8 +11,12 @@ import {
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
-/** Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin. */
-type Follow = (gateway: number, stream: number, cursor: FrameCursor) => number
+/**
+ * Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin.
+ * `onAccepted` is called when the gateway has accepted a new run.
+ */
+type Follow = (to: FollowedBy, cursor: FrameCursor, onAccepted?: () => void) => number
+type FollowedBy = { gateway: number; stream: number }
 
 /** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
 export class RedisInbox {
@@ -22,9 +26,9 @@ export class RedisInbox {
 
   constructor(transport: RedisTransport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
-    this.#methods = methodsOf((gateway, stream, cursor) => {
+    this.#methods = methodsOf(({ gateway, stream }, cursor, onAccepted) => {
       const { seq } = cursor // Read first: frames may be taken as soon as it is attached.
-      transport.outbox('gateway', gateway).attach(stream, cursor)
+      transport.outbox('gateway', gateway).attach(stream, cursor, onAccepted)
       return seq
     })
   }
@@ -59,7 +63,8 @@ type CallTable = {
 /** The methods of an executor. */
 export const runMethods = (inbox: RunInbox, follow: Follow) =>
   ({
-    followRun: (from, tenant, runId, after, stream) => follow(from, stream, inbox.followRun(tenant, runId, after)),
+    followRun: (gateway, tenant, runId, after, stream) =>
+      follow({ gateway, stream }, inbox.followRun(tenant, runId, after)),
     listRuns: (_from, ...args) => inbox.listRuns(...args),
     getRun: (_from, ...args) => inbox.getRun(...args),
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
@@ -75,12 +80,18 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
-  async startRun(from, tenant, runId, request, stream) {
-    await inbox.startRun(tenant, runId, request)
-    follow(from, stream, inbox.followRun(tenant, runId, 0))
+  // Only a client that was told the run's id can follow it.
+  followRun(gateway, tenant, runId, after, stream) {
+    const cursor = inbox.followRun(tenant, runId, after)
+    inbox.acceptRun(tenant, runId)
+    return follow({ gateway, stream }, cursor)
   },
-  async sendMessage(from, tenant, runId, message, stream) {
+  async startRun(gateway, tenant, runId, request, stream) {
+    await inbox.startRun(tenant, runId, request)
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
+  },
+  async sendMessage(gateway, tenant, runId, message, stream) {
     await inbox.sendMessage(tenant, runId, message)
-    follow(from, stream, inbox.followRun(tenant, runId, 0))
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
   },
 })

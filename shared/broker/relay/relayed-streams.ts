@@ -15,7 +15,8 @@ export type StreamsDeps = {
   limits?: StreamLimits
 }
 
-type OpenStream = { epoch: number; stream: RelayedStream }
+/** A stream that is not accepted belongs to a run that its worker has not confirmed: nothing is reported about it. */
+type OpenStream = { epoch: number; stream: RelayedStream; isAccepted: boolean }
 
 /**
  * The open streams of this gateway by stream number. The gateway chooses the number, the worker puts it into every record that
@@ -37,6 +38,23 @@ export class RelayedStreams {
 
   /** Opens a stream that starts after frame `after` of a run of this worker. It stays open until its iteration has returned. */
   open(epoch: number, after: number): { number: number; stream: RelayedStream } {
+    return this.#openStream(epoch, after, true)
+  }
+
+  /** Opens the stream of a new run. The run does not act before `accept`. */
+  openNew(epoch: number): { number: number; stream: RelayedStream } {
+    return this.#openStream(epoch, 0, false)
+  }
+
+  /** The worker has confirmed the new run, so its client gets it. */
+  accept(number: number): void {
+    const open = this.#open.get(number)
+    if (!open) return
+    open.isAccepted = true
+    open.stream.reportRead()
+  }
+
+  #openStream(epoch: number, after: number, isAccepted: boolean): { number: number; stream: RelayedStream } {
     const number = ++this.#lastNumber
     const { send, isRedisUnreachable, metrics, limits } = this.#deps
     const hooks: RelayedStreamHooks = {
@@ -54,7 +72,7 @@ export class RelayedStreams {
       onClosed: () => this.#remove(number, epoch),
     }
     const stream = new RelayedStream(after, hooks, limits)
-    this.#open.set(number, { epoch, stream })
+    this.#open.set(number, { epoch, stream, isAccepted })
     return { number, stream }
   }
 
@@ -75,7 +93,7 @@ export class RelayedStreams {
     const open = this.#open.get(number)
     if (open?.epoch !== from) return
     if (type === RECORD.gap) return open.stream.onGone()
-    if (type === RECORD.askReadPosition) return open.stream.reportRead()
+    if (type === RECORD.askReadPosition) return open.isAccepted ? open.stream.reportRead() : undefined
     if (type !== RECORD.frames && type !== RECORD.piece) return
     const isLast = (flags & LAST) > 0
     if (type === RECORD.frames && count === 0 && isLast) return open.stream.onEnded(seq - 1)

@@ -99,6 +99,7 @@ export class FlowCalls {
         const { kind } = toAppError(cause)
         if (kind !== 'not_found' && kind !== 'unavailable') throw cause
         const dispatch = await settle(tenant, traceId, this.#deps)
+        if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
         if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
         if (performance.now() > until) throw cause
         await sleep(LOOK_EVERY_MS)

@@ -1,5 +1,6 @@
 import { FrameReader } from '../../broker/journal/frame-reader.ts'
 import type { FrameStream, Frames } from '../../broker/port.ts'
+import { toAppError } from '../../errors.ts'
 
 export type WatchOptions = {
   /** Number of the last frame that the reader has. */
@@ -38,12 +39,12 @@ export class WatchedRun implements AsyncIterableIterator<Frames> {
     while (!this.#isOver) {
       const frames = await this.#reader.next()
       if (frames === 'silence') {
-        const end = await this.#options.findEnd(this.#seq)
+        const end = await this.#findEnd()
         if (end !== undefined) return this.#close(end)
       } else if (frames === undefined) {
         this.#isOver = true
       } else if (frames.failure !== undefined && BREAKS.has(frames.failure)) {
-        return this.#close((await this.#options.findEnd(this.#seq)) ?? frames.text)
+        return this.#close((await this.#findEnd()) ?? frames.text)
       } else {
         this.#seq = frames.lastSeq
         return { done: false, value: frames }
@@ -60,6 +61,16 @@ export class WatchedRun implements AsyncIterableIterator<Frames> {
 
   [Symbol.asyncIterator](): this {
     return this
+  }
+
+  /** A store that does not answer says nothing about the execution: it is asked again after the next silence. */
+  async #findEnd(): Promise<string | undefined> {
+    try {
+      return await this.#options.findEnd(this.#seq)
+    } catch (cause) {
+      if (toAppError(cause).kind === 'unavailable') return undefined
+      throw cause
+    }
   }
 
   /** A terminal frame that was not sent by the execution itself repeats the last number (D4.2). */

@@ -225,6 +225,20 @@ describe('session router: calling the owner', () => {
     expect(called).to.deep.equal([1])
   })
 
+  it('a session that is gone when the answer to its deletion does not come was deleted; one that was unknown before is 404', async () => {
+    const { router, claims } = setUp({ owner: 1 })
+    await router.remove(SESSION, async () => {
+      claims.delete(ID)
+      throw unavailable('worker_silent')
+    })
+    expect(await failureOf(router.remove(SESSION, async () => {}))).to.include({ kind: 'not_found' })
+    const other = setUp({ owner: 1 })
+    const silent = async () => {
+      throw unavailable('worker_silent')
+    }
+    expect(await failureOf(other.router.remove(SESSION, silent))).to.include({ code: 'worker_silent' })
+  })
+
   it('a session that moves during the call is called again at its new owner', async () => {
     const { router, claims } = setUp({ owner: 1 })
     const result = await router.callOwner(SESSION, async ({ epoch }) => {

@@ -35,6 +35,7 @@ async function setUp() {
     deleteSession: recording('deleteSession', Promise.resolve()),
     startRun: recording('startRun'),
     sendMessage: recording('sendMessage'),
+    acceptRun: recording('acceptRun'),
     listRuns: recording('listRuns', 'runs'),
     getRun: recording('getRun', 'run'),
     followRun: recording('followRun', cursor),
@@ -108,8 +109,20 @@ describe('inbox over Redis', () => {
       ['sendMessage', 't', 'r', { prompt: 'x', sessionId: 's' }],
       ['followRun', 't', 'r', 0],
       ['followRun', 't', 'r', 5],
+      ['acceptRun', 't', 'r'],
     ])
     expect(transport.outbox('gateway', GATEWAY).streamCount).to.equal(3)
+  })
+
+  it('a new run is accepted with the first read position of its stream', async () => {
+    const { calls, call, transport } = await setUp()
+    await call('startRun', ['t', 'r', { prompt: 'x' }, 1])
+    const outbox = transport.outbox('gateway', GATEWAY)
+    outbox.confirmRead(2, { seq: 0, pieces: 0 })
+    expect(calls).to.have.length(2)
+    outbox.confirmRead(1, { seq: 0, pieces: 0 })
+    outbox.confirmRead(1, { seq: 3, pieces: 0 })
+    expect(calls.slice(2)).to.deep.equal([['acceptRun', 't', 'r']])
   })
 
   it('a worker’s call is answered on a worker’s channel', async () => {

@@ -186,6 +186,16 @@ describe('the calls of flows', () => {
     expect(await failed).to.include({ status: 503, kind: 'unavailable' })
   })
 
+  it('answer a reader of the stream with 503, too, when the record was lost', async () => {
+    const followRun = async (): Promise<never> => {
+      throw notFound('no run')
+    }
+    const dispatches = { ...withoutReads(), get: async () => undefined }
+    const { calls } = createCalls({ dispatches, broker: { followRun }, replay: followRun })
+    const { frames } = await calls.start(TENANT, 'summarize', CALL)
+    expect(await errorOf(frames())).to.include({ status: 503, kind: 'unavailable' })
+  })
+
   it('record a refusal as rejected, queue nothing, and name the execution', async () => {
     const { calls, queued } = createCalls()
     const call = { ...CALL, request: { ...CALL.request, provider_instance: 'nobody' } }

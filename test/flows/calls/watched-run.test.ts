@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Frames } from '../../../shared/broker/port.ts'
+import { AppError } from '../../../shared/errors.ts'
 import { WatchedRun } from '../../../shared/flows/calls/watched-run.ts'
 import { FedStream } from './fed-stream.ts'
 
@@ -35,6 +36,21 @@ describe('the watched frames of a queued run', () => {
       },
     })
     expect((await run.next()).value).to.deep.equal(frames(1))
+    expect(asked).to.equal(3)
+  })
+
+  it('go on while the store does not answer, and end with the failure of a stream that breaks meanwhile', async () => {
+    const stream = new FedStream()
+    let asked = 0
+    const run = new WatchedRun(stream, {
+      after: 0,
+      silentMs: SILENT_MS,
+      findEnd: async () => {
+        if (++asked === 2) stream.push({ ...frames(0, 'lost'), failure: 'worker_lost' })
+        throw new AppError('unavailable', 'the store does not answer')
+      },
+    })
+    expect(await readAll(run)).to.deep.equal([frames(0, 'lost')])
     expect(asked).to.equal(3)
   })
 

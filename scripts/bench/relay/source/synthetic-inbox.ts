@@ -31,6 +31,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
       if (!journal) throw unsupported()
       return journal.follow(after)
     },
+    acceptRun() {},
     liveRuns: () => journals.size,
     createSession: refuse,
     getSession: refuse,
