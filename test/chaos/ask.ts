@@ -5,7 +5,7 @@ export type Asked = {
   method?: string
   path: string
   body?: unknown
-  headers?: Record<string, string>
+  headers?: Readonly<Record<string, string>>
   withinMs?: number
 }
 

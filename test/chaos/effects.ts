@@ -16,7 +16,7 @@ export async function startEffects(record: (entry: Entry) => void): Promise<Effe
 
 export class Effects implements AsyncDisposable {
   readonly #record: (entry: Entry) => void
-  readonly #streams = new Map<string, StreamClient>()
+  readonly #streams = new Map<string, Pick<StreamClient, 'run'>>()
   /** A call starts when it connects: a process frozen at that moment sends its request only after it continues. */
   readonly #connectedAt = new WeakMap<Socket, number>()
   readonly #server = createServer((req, res) => {
@@ -41,7 +41,7 @@ export class Effects implements AsyncDisposable {
   }
 
   /** Assigns the calls with `mark` to the run of a stream. */
-  assign(mark: string, stream: StreamClient): void {
+  assign(mark: string, stream: Pick<StreamClient, 'run'>): void {
     this.#streams.set(mark, stream)
   }
 

@@ -11,9 +11,11 @@ export type ProcSpec = {
   /** Matches a complete line of its output. The captured groups, such as a port, are in `Proc.ready`. */
   ready: RegExp
   readyWithinMs?: number
+  /** Called with all output, as it comes. */
+  onOutput?: (text: string) => void
 }
 
-const READY_WITHIN_MS = 15_000
+const READY_WITHIN_MS = 60_000
 
 /** The processes of one scenario. Disposing of it kills them; so does the end of this process, SIGKILL included. */
 export class Procs implements AsyncDisposable {
@@ -26,8 +28,8 @@ export class Procs implements AsyncDisposable {
   }
 
   /** Starts a program with this Node and waits for its ready line. Throws with its output when the line does not come. */
-  async start({ name, args, env, ready, readyWithinMs = READY_WITHIN_MS }: ProcSpec): Promise<Proc> {
-    const child = await spawnChild({ name, command: process.execPath, args, env })
+  async start({ name, args, env, ready, readyWithinMs = READY_WITHIN_MS, onOutput }: ProcSpec): Promise<Proc> {
+    const child = await spawnChild({ name, command: process.execPath, args, env, ...(onOutput && { onOutput }) })
     try {
       const proc = new Proc(child, await child.line(ready, readyWithinMs), this.#record)
       this.#procs.add(proc)

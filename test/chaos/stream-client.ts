@@ -14,7 +14,9 @@ export type StreamRequest = {
   after?: number
   /** The customer of the run, for the history. */
   customer?: string
-  headers?: Record<string, string>
+  headers?: Readonly<Record<string, string>>
+  /** Called with each frame. */
+  onFrame?: (frame: SseFrame) => void
 }
 
 export type StreamDeps = {
@@ -50,7 +52,8 @@ export class StreamClient {
   lastSeq: number
   frames = 0
   readonly #deps: StreamDeps
-  readonly #onFrame = new Set<() => void>()
+  readonly #onFrame: StreamRequest['onFrame']
+  readonly #waiting = new Set<() => void>()
   readonly #startedAt = now()
   readonly #open = Promise.withResolvers<number>()
   readonly #end = Promise.withResolvers<Ended>()
@@ -66,6 +69,7 @@ export class StreamClient {
 
   constructor(what: StreamRequest, deps: StreamDeps) {
     this.#deps = deps
+    this.#onFrame = what.onFrame
     this.opened = this.#open.promise
     this.ended = this.#end.promise
     this.lastSeq = what.after ?? 0
@@ -92,9 +96,9 @@ export class StreamClient {
   async atLeast(frames: number): Promise<void> {
     while (this.frames < frames && !this.#hasEnded) {
       const next = Promise.withResolvers<void>()
-      this.#onFrame.add(next.resolve)
+      this.#waiting.add(next.resolve)
       await Promise.race([next.promise, this.ended])
-      this.#onFrame.delete(next.resolve)
+      this.#waiting.delete(next.resolve)
     }
   }
 
@@ -129,13 +133,16 @@ export class StreamClient {
   #parse(bytes: Buffer): void {
     if (this.#hasEnded) return
     try {
-      for (const frame of this.#reader.take(bytes)) this.#recordFrame(frame)
+      for (const frame of this.#reader.take(bytes)) {
+        this.#recordFrame(frame)
+        this.#onFrame?.(frame)
+      }
     } catch {
       this.#isMalformed = true // Recorded as a stream that ends within a frame, which the checker reports.
       this.#request.destroy()
       return this.#finish('ended')
     }
-    for (const wake of this.#onFrame) wake()
+    for (const wake of this.#waiting) wake()
   }
 
   #recordFrame({ seq, event, data, digest }: SseFrame): void {

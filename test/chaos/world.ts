@@ -6,6 +6,7 @@ import { type RedisServer, startRedis } from '../../scripts/local-services/redis
 import type { Random } from '../harness/seed.ts'
 import { type Answered, type Asked, ask } from './ask.ts'
 import { check } from './checker.ts'
+import { readMembers } from './cluster/members.ts'
 import { type Entry, now, type Violation } from './history.ts'
 import { LIMITS, type Limits } from './limits.ts'
 import { type Proc, Procs } from './procs.ts'
@@ -22,11 +23,16 @@ export type WorldOptions = {
   redisUrl?: string
   /** Puts a fault proxy between each process and Redis. */
   hasProxies?: boolean
-  /** Settings of every process. They replace the defaults, which choose the demo model. */
-  env?: Readonly<Record<string, string>>
+  /** Settings of every process, or of the process of this role and name. They replace the defaults, which choose the demo model. */
+  env?: Settings | ((role: Role, name: string) => Settings)
+  /** Headers of every request. */
+  headers?: Settings
+  /** Called with everything that the processes print. */
+  onOutput?: (text: string) => void
 }
 
-type Role = 'gateway' | 'worker' | 'executor'
+type Settings = Readonly<Record<string, string>>
+export type Role = 'gateway' | 'worker' | 'executor'
 
 /** A process under test. `url` is a gateway's, with the base path. */
 export type Member = { role: Role; name: string; proc: Proc; url: string; proxy?: RedisProxy }
@@ -76,6 +82,10 @@ export class World implements AsyncDisposable {
     }
   }
 
+  get headers(): Settings {
+    return this.#options.headers ?? {}
+  }
+
   record(entry: Entry): void {
     this.history.push(entry)
   }
@@ -101,8 +111,9 @@ export class World implements AsyncDisposable {
     const proc = await this.#procs.start({
       name,
       args: ['--max-semi-space-size=16', `services/${role}/main.ts`],
-      env: this.#envOf(proxy?.url ?? this.#options.redisUrl ?? this.redis.url),
+      env: this.#envOf(role, name, proxy?.url ?? this.#options.redisUrl ?? this.redis.url),
       ready: /^\{.*"msg":"listening".*\}$/m,
+      ...(this.#options.onOutput && { onOutput: this.#options.onOutput }),
     })
     const { id, url = '' } = JSON.parse(proc.ready[0]) as { id: string; url?: string }
     const member: Member = { role, name, proc, url: url.replace('//0.0.0.0:', '//127.0.0.1:'), ...(proxy && { proxy }) }
@@ -148,7 +159,7 @@ export class World implements AsyncDisposable {
 
   /** Reads the members' epochs from Redis again: an evicted process rejoins under a new epoch. */
   async refreshEpochs(): Promise<void> {
-    for (const { epoch, pid } of await this.#readMembers()) {
+    for (const { epoch, pid } of await this.withRedis(readMembers)) {
       const member = [...this.workers, ...this.executors, ...this.gateways].find(({ proc }) => proc.pid === pid)
       if (member) this.#byEpoch.set(epoch, member)
     }
@@ -156,7 +167,7 @@ export class World implements AsyncDisposable {
 
   /** Whether the process is in the cluster's member list, from which an evicted one is removed. */
   async isMember({ proc }: Member): Promise<boolean> {
-    return (await this.#readMembers()).some(({ pid }) => pid === proc.pid)
+    return (await this.withRedis(readMembers)).some(({ pid }) => pid === proc.pid)
   }
 
   /** The worker that started the run, by the epoch in the run's id. */
@@ -167,7 +178,7 @@ export class World implements AsyncDisposable {
   /** Opens a stream through a gateway and records it in the history. */
   stream(gateway: Member, { path, ...rest }: Omit<StreamRequest, 'url' | 'gateway'>): StreamClient {
     return new StreamClient(
-      { url: gateway.url, gateway: gateway.name, path, ...rest },
+      { url: gateway.url, gateway: gateway.name, path, headers: this.headers, ...rest },
       {
         record: (entry) => this.record(entry),
         onRun: (run) => {
@@ -185,7 +196,7 @@ export class World implements AsyncDisposable {
 
   /** Sends a request whose answer is not a stream. Never throws. */
   ask(gateway: Member, asked: Asked): Promise<Answered> {
-    return ask(gateway.url, asked)
+    return ask(gateway.url, { ...asked, headers: { ...this.headers, ...asked.headers } })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -196,15 +207,8 @@ export class World implements AsyncDisposable {
     this.#clean()
   }
 
-  async #readMembers(): Promise<{ epoch: number; pid: number }[]> {
-    const entries = await this.withRedis((redis) => redis.hgetall('ae:{members}'))
-    return Object.entries(entries).map(([epoch, text]) => {
-      const { pid } = JSON.parse(text.slice(text.indexOf(' '))) as { pid: number }
-      return { epoch: Number(epoch), pid }
-    })
-  }
-
-  #envOf(redisUrl: string): Record<string, string> {
+  #envOf(role: Role, name: string, redisUrl: string): Record<string, string> {
+    const { env } = this.#options
     return {
       MODEL_PROVIDER: 'demo',
       HOST: '127.0.0.1',
@@ -214,7 +218,7 @@ export class World implements AsyncDisposable {
       DATA_DIR: this.dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
       REDIS_URL: redisUrl,
-      ...this.#options.env,
+      ...(typeof env === 'function' ? env(role, name) : env),
     }
   }
 

@@ -7,7 +7,6 @@ import { check } from '../checker.ts'
 import { startEffects } from '../effects.ts'
 import { type Entry, now } from '../history.ts'
 import { acting, paced } from '../prompts.ts'
-import type { StreamClient } from '../stream-client.ts'
 
 describe('the tool calls of a scenario', () => {
   it('are recorded with run, epoch and call, so that the checker finds a call of a stale worker', async () => {
@@ -15,7 +14,7 @@ describe('the tool calls of a scenario', () => {
       { kind: 'frame', t: 0, run: 'run_0000001fab', seq: 0, event: 'error', code: 'worker_lost', isTerminal: true },
     ]
     await using effects = await startEffects((entry) => void history.push(entry))
-    effects.assign('m', { run: 'run_0000001fab' } as StreamClient)
+    effects.assign('m', { run: 'run_0000001fab' })
     const [first] = effects.inputs('m', 2) as { url: string }[]
     expect(await (await fetch(first?.url ?? '')).text()).to.equal('done')
     expect(history.at(-1)).to.include({ kind: 'tool', run: 'run_0000001fab', epoch: 31, call: '0' })

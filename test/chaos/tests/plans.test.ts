@@ -25,7 +25,11 @@ const view = (fields: Partial<PlanView> = {}): PlanView => ({
   ...{ step_outputs: { a: 'p-a', b: 'p-b' }, created_at: SECS(1), started_at: SECS(1), ended_at: SECS(3) },
   ...fields,
 })
-const seen = (fields: Partial<PlanView> = {}): SeenPlan => ({ name: 'p', plan: PLAN, view: view(fields), problems: [] })
+const seen = (fields: Partial<PlanView> = {}): SeenPlan => {
+  const { ended_at: endedAt, ...rest } = view(fields)
+  const to = endedAt === null ? {} : { to: Date.parse(endedAt) }
+  return { name: 'p', plan: PLAN, view: { ...rest, ended_at: endedAt }, problems: [], from: 1_000, ...to }
+}
 
 const FAILED = { status: 'failed', error: LOST, step_errors: { a: LOST } } as const
 const CUT = { ...FAILED, step_statuses: { a: 'failed', b: 'skipped' } } as const

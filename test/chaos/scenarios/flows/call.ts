@@ -11,6 +11,7 @@ export type FlowCall = {
   input: EchoInput
   key?: string
   isStream: boolean
+  headers?: Readonly<Record<string, string>>
 }
 
 export type FlowAnswer = FlowCall & {
@@ -36,13 +37,14 @@ const NOTHING: Result = { status: 0, code: undefined, message: undefined, traceI
 
 /** Runs the flow and reads the answer to its end. Never throws. */
 export async function callFlow(call: FlowCall): Promise<FlowAnswer> {
-  const { url, input, key, isStream } = call
+  const { url, input, key, isStream, headers = {} } = call
   const from = now()
   let isReplayed = false
   const result = await (async () => {
     const response = await fetch(`${url}${FLOW_PATH}/run`, {
       method: 'POST',
       headers: {
+        ...headers,
         'content-type': 'application/json',
         ...(isStream && { accept: 'text/event-stream' }),
         ...(key !== undefined && { 'idempotency-key': key }),

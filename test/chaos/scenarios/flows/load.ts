@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../../harness/seed.ts'
 import { now } from '../../history.ts'
 import type { Member } from '../../world.ts'
-import { callFlow, type FlowAnswer } from './call.ts'
+import { callFlow, type FlowAnswer, type FlowCall } from './call.ts'
 
 export type FlowLoadSize = {
   callers: number
@@ -10,7 +10,7 @@ export type FlowLoadSize = {
   maxMs: number
 }
 
-type Gateways = { readonly gateways: readonly Pick<Member, 'name' | 'url'>[] }
+type Gateways = { readonly gateways: readonly Pick<Member, 'name' | 'url'>[]; headers?: FlowCall['headers'] }
 
 const KEY_SHARE = 0.5
 const STREAM_SHARE = 0.4
@@ -51,7 +51,9 @@ export class FlowLoad {
     const deadline = now() + SERVED_WITHIN_MS
     for (;;) {
       const { name: gateway, url } = random.pick(this.#world.gateways)
-      const call = { gateway, url, input, isStream: random.chance(STREAM_SHARE), ...(key !== undefined && { key }) }
+      const { headers = {} } = this.#world
+      const ofKey = key === undefined ? {} : { key }
+      const call = { gateway, url, input, isStream: random.chance(STREAM_SHARE), headers, ...ofKey }
       const answer = await callFlow(call)
       this.answers.push(answer)
       if (answer.status === 200) return random.chance(REPLAY_SHARE) ? this.#replay(answer, random) : undefined

@@ -5,20 +5,26 @@ import type { CustomerRun } from './customer-load.ts'
 export type CustomerEntry = LedgerEntry & { customer: string }
 
 /** Reads all entries of these customers through the API. Throws when a request fails. */
-export async function readLedgers(url: string, customers: readonly string[]): Promise<CustomerEntry[]> {
-  const ledgers = await Promise.all(customers.map((customer) => readLedger(url, customer)))
+export async function readLedgers(
+  url: string,
+  customers: readonly string[],
+  headers: Headers = {},
+): Promise<CustomerEntry[]> {
+  const ledgers = await Promise.all(customers.map((customer) => readLedger(url, customer, headers)))
   return ledgers.flat()
 }
 
+type Headers = Readonly<Record<string, string>>
+
 const WITHIN_MS = 10_000
 
-async function readLedger(url: string, customer: string): Promise<CustomerEntry[]> {
+async function readLedger(url: string, customer: string, headers: Headers): Promise<CustomerEntry[]> {
   const entries: CustomerEntry[] = []
   let cursor: string | null = null
   do {
     const query = cursor === null ? '' : `&cursor=${cursor}`
     const path = `/customers/${customer}/ledger?limit=200${query}`
-    const response: Response = await fetch(url + path, { signal: AbortSignal.timeout(WITHIN_MS) })
+    const response: Response = await fetch(url + path, { headers, signal: AbortSignal.timeout(WITHIN_MS) })
     if (!response.ok) throw new Error(`the ledger of ${customer} was refused with ${response.status}`)
     const page = (await response.json()) as LedgerPage
     entries.push(...page.entries.map((entry) => ({ ...entry, customer })))

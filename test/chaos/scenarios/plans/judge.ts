@@ -89,20 +89,18 @@ function repeatedWrites(seen: SeenPlan, { model }: PlanEvidence): string[] {
 }
 
 /** The faults in the life of a plan. */
-function faultsIn({ view }: SeenPlan, faults: readonly Fault[]): Fault[] {
-  if (!view) return []
-  const [created, ended] = [Date.parse(view.created_at), view.ended_at === null ? Infinity : Date.parse(view.ended_at)]
+function faultsIn({ from: created, to: ended = Infinity }: SeenPlan, faults: readonly Fault[]): Fault[] {
   return faults.filter(({ from, until }) => until + NOTICED_MS >= created && from <= ended)
 }
 
 /** For each plan that a fault has hit: the time from the beginning of the last fault in its life to its end. */
 function timesAfterFaults({ load, model, faults }: PlanEvidence): number[] {
   return load.plans.flatMap((seen) => {
-    const { view } = seen
+    const { view, to } = seen
     const last = faultsIn(seen, faults).at(-1)
-    if (!last || !view || view.ended_at === null) return []
+    if (!last || !view || to === undefined) return []
     const isHit = view.status === 'failed' || countCut(seen, model) > 0
-    return isHit ? [Date.parse(view.ended_at) - last.from] : []
+    return isHit ? [to - last.from] : []
   })
 }
 

@@ -11,9 +11,15 @@ export type SeenPlan = {
   plan: Plan
   /** `undefined`: no submit was answered. */
   view: PlanView | undefined
+  /** Times of this process, whose clock no fault shifts: the first submit, and the look that saw the end. */
+  from: number
+  to?: number
   /** Changes of a state that must not happen. */
   problems: string[]
 }
+
+type Headers = Readonly<Record<string, string>>
+type LoadOptions = { name: string; random: Random; headers?: Headers }
 
 const LOOK_EVERY_MS = 200
 /** Longer than plans may take after a fault. */
@@ -27,12 +33,14 @@ export class PlanLoad {
   readonly #urlOf: (random: Random) => string
   readonly #name: string
   readonly #random: Random
+  readonly #headers: Headers
 
   /** `urlOf` chooses the gateway of each request. */
-  constructor(urlOf: (random: Random) => string, { name, random }: { name: string; random: Random }) {
+  constructor(urlOf: (random: Random) => string, { name, random, headers = {} }: LoadOptions) {
     this.#urlOf = urlOf
     this.#name = name
     this.#random = random
+    this.#headers = headers
   }
 
   /** Resolves when every client's last plan has ended, or after a minute more. */
@@ -45,19 +53,21 @@ export class PlanLoad {
 
   async #one(random: Random): Promise<void> {
     const name = `${this.#name}-${this.plans.length}`
-    const seen: SeenPlan = { name, plan: randomPlan(name, random), view: undefined, problems: [] }
+    const seen: SeenPlan = { name, plan: randomPlan(name, random), view: undefined, from: Date.now(), problems: [] }
     this.plans.push(seen)
     for (const deadline = Date.now() + GIVEN_UP_MS; Date.now() < deadline; await sleep(LOOK_EVERY_MS)) {
       const view = await (seen.view ? this.#read(seen.view.id, random) : this.#submit(seen, random))
       if (!view) continue
       seen.problems.push(...changesBetween(seen, view))
       seen.view = view
-      if (view.ended_at !== null) return
+      if (view.ended_at === null) continue
+      seen.to = Date.now()
+      return
     }
   }
 
   async #submit({ name, plan }: SeenPlan, random: Random): Promise<PlanView | undefined> {
-    const headers = { 'idempotency-key': name }
+    const headers = { ...this.#headers, 'idempotency-key': name }
     const { status, body } = await ask(this.#urlOf(random), { path: '/plans/submit', body: plan, headers })
     if (status === 202) return body as PlanView
     if (status !== 0) this.refusals.push(`${name}: ${status} ${JSON.stringify(body)}`)
@@ -65,7 +75,7 @@ export class PlanLoad {
   }
 
   async #read(id: string, random: Random): Promise<PlanView | undefined> {
-    const { status, body } = await ask(this.#urlOf(random), { path: `/plans/${id}` })
+    const { status, body } = await ask(this.#urlOf(random), { path: `/plans/${id}`, headers: this.#headers })
     return status === 200 ? (body as PlanView) : undefined
   }
 }
