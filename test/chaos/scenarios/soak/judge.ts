@@ -1,3 +1,4 @@
+import type { PlanView } from '../../../../shared/plans/view.ts'
 import { type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import type { StepModel } from '../plans/model.ts'
 import type { Windows } from './faults/windows.ts'
@@ -26,6 +27,11 @@ export function livesOf({ runs, sessions }: Seen): Probe[] {
 const STOPS_WITHIN_MS = 3_000
 const STOPS_LATE_WITHIN_MS = 20_000
 
+/** A cancel that comes with the end of the last step finds nothing to stop. */
+const isHonoured = (view: PlanView | undefined) =>
+  view?.status === 'cancelled' ||
+  (view?.status === 'done' && Object.values(view.step_statuses).every((status) => status === 'done'))
+
 /** What clients were answered, and what came of it. */
 export function honoured(
   seen: readonly Seen[],
@@ -53,7 +59,7 @@ export function honoured(
     noneOf(
       `N6 plans of ${plans.length} that ended otherwise although their cancel was answered 200`,
       plans
-        .filter(({ view }) => view?.status !== 'cancelled')
+        .filter(({ view }) => !isHonoured(view))
         .map(
           ({ id, view, cancelledAt }) =>
             `${id}: ${view?.status}, cancelled at ${new Date(cancelledAt).toISOString()}: ${JSON.stringify(view?.step_statuses)}`,
