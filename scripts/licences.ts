@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { shippedPackages } from './shipped-packages.ts'
 
-// Lists the licences of the packages that the product runs with, from package-lock.json. The exit code is 1 when one of them is not in
+// Lists the licences of the packages of the image, from package-lock.json. The exit code is 1 when one of them is not in
 // `ACCEPTED`. Argument: the folder of the lock file, by default the project's.
 
 /** Licences that allow use in a service without publishing its source. */
@@ -23,18 +23,11 @@ const READ: Readonly<Record<string, string>> = {
   'streamsearch@1.1.0': 'MIT',
 }
 
-type Package = { version: string; license?: string; dev?: boolean; devOptional?: boolean }
-
 const root = process.argv[2] ?? resolve(import.meta.dirname, '..')
-const { packages } = JSON.parse(readFileSync(resolve(root, 'package-lock.json'), 'utf8')) as {
-  packages: Record<string, Package>
-}
-const shipped = Object.entries(packages)
-  .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
-  .map(([path, { version, license }]) => {
-    const name = `${path.split('node_modules/').at(-1)}@${version}`
-    return { name, licence: license ?? READ[name] ?? 'none' }
-  })
+const shipped = shippedPackages(root).map(({ name, version, licence }) => {
+  const full = `${name}@${version}`
+  return { name: full, licence: licence ?? READ[full] ?? 'none' }
+})
 const refused = shipped.filter(({ licence }) => !isAccepted(licence))
 
 for (const [licence, found] of [...Map.groupBy(shipped, (each) => each.licence)].toSorted())
