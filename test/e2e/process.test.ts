@@ -36,6 +36,18 @@ describe('the standalone process', () => {
     expect(frames.at(-1)?.event).to.equal('done')
   })
 
+  it("a start does not load Node's fetch, which would take 45 ms and 13 MiB", async () => {
+    const report =
+      "process.on('exit', () => console.log('fetch loaded:', process.moduleLoadList.some((name) => /undici/.test(name))))"
+    const env = { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0' }
+    const child = new Child(process.execPath, ['--import', `data:text/javascript,${report}`, MAIN], env)
+    children.push(child)
+    await urlOf(child)
+    child.process.kill('SIGTERM')
+    await child.exited
+    expect(child.lines.find((line) => line.startsWith('fetch loaded'))).to.equal('fetch loaded: false')
+  })
+
   it('D1.3: all problems of the configuration are printed together, and the process exits with 78', async () => {
     const child = start({ PORT: 'http', RATE_LIMIT_RPM: '-1', AUTH_MODE: 'strict', MODEL: 'x' })
     expect(await child.exited).to.equal(78)

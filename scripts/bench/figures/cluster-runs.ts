@@ -2,6 +2,7 @@ import type { Bench } from '../bench.ts'
 import { Client, type Target } from '../client.ts'
 import { startRunCluster } from '../cluster.ts'
 import type { Figure } from '../figure.ts'
+import { once } from '../once.ts'
 import { cpuMs } from '../proc.ts'
 import { addedRatio, median } from '../statistics.ts'
 
@@ -40,7 +41,7 @@ type Server = 'direct' | 'baseline' | 'ours'
 type Both = { firstMs: Record<Server, number[]>; cpu: Record<Server, number[]> }
 
 /** Provider, least gateway and cluster take turns. */
-async function measureBoth(bench: Bench): Promise<Both> {
+const measureBoth = once(async (bench: Bench): Promise<Both> => {
   await using cluster = await startRunCluster(bench)
   const [provider, baseline] = [await bench.provider(), await bench.baseline()]
   const servers: [name: Server, target: Target, pids: readonly number[]][] = [
@@ -60,7 +61,7 @@ async function measureBoth(bench: Bench): Promise<Both> {
     }
   }
   return both
-}
+})
 
 const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuMs(pid), 0)
 

@@ -1,5 +1,6 @@
 import type { Bench } from '../bench.ts'
-import type { Figure, Measured } from '../figure.ts'
+import type { Figure } from '../figure.ts'
+import { once } from '../once.ts'
 import type { Running } from '../processes.ts'
 import { median } from '../statistics.ts'
 
@@ -9,10 +10,25 @@ export const coldStart: Figure = {
   title: 'start of the process to a healthy answer',
   goal: { atMost: 2.5 },
   unit: 'x',
-  measure,
+  async measure(bench) {
+    const { baseline, ours } = await measureBoth(bench)
+    return { value: ours / baseline, detail: `baseline ${baseline.toFixed(0)} ms, ours ${ours.toFixed(0)} ms` }
+  },
 }
 
-async function measure(bench: Bench): Promise<Measured> {
+/** The same as a time, for a machine of two cores with 2.5 GHz that does nothing else. */
+export const coldStartTime: Figure = {
+  name: 'cold-start-time',
+  title: 'the same as a time',
+  goal: { atMost: 240 },
+  unit: ' ms',
+  async measure(bench) {
+    const { baseline, ours } = await measureBoth(bench)
+    return { value: ours, detail: `baseline ${baseline.toFixed(0)} ms` }
+  },
+}
+
+const measureBoth = once(async (bench: Bench): Promise<Record<'baseline' | 'ours', number>> => {
   const times = { baseline: [] as number[], ours: [] as number[] }
   for (let round = -1; round < bench.pick(11, 7); round += 1) {
     const baselineMs = await startMs(() => bench.startBaseline())
@@ -21,10 +37,8 @@ async function measure(bench: Bench): Promise<Measured> {
     times.baseline.push(baselineMs)
     times.ours.push(oursMs)
   }
-  const middle = { baseline: median(times.baseline), ours: median(times.ours) }
-  const detail = `baseline ${middle.baseline.toFixed(0)} ms, ours ${middle.ours.toFixed(0)} ms`
-  return { value: middle.ours / middle.baseline, detail }
-}
+  return { baseline: median(times.baseline), ours: median(times.ours) }
+})
 
 async function startMs(start: () => Promise<Running>): Promise<number> {
   await using running = await start()
