@@ -77,10 +77,15 @@ export class CallWatch {
     this.#rearm()
   }
 
-  /** Closes the connection, unless the response was read to its end: then the connection stays in the pool. */
-  close(): void {
+  /** Ends the watch over a response that was read to its end. */
+  release(): void {
     clearTimeout(this.#timer)
     this.#caller.removeEventListener('abort', this.#abort)
+  }
+
+  /** Closes the connection, unless the response was read to its end: then the connection stays in the pool. */
+  close(): void {
+    this.release()
     if (!this.signal.aborted) this.#controller.abort('closed') // A string: the default reason would create an Error object.
   }
 

@@ -9,49 +9,46 @@ export type Price = { input: number; output: number; cache_read?: number; cache_
 
 /** Prices from MODEL_PRICES, then from the catalogue, which works offline. Local providers cost nothing. */
 export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
-  const find = createModelFinder()
+  const find = createFinder(priceIn)
   return (type, model, usage) => {
     const price = configured.get(model)
     if (price) return costOf(price, usage)
-    return isLocal(type) ? 0 : find(type, model).costOf?.(usage)
+    return isLocal(type) ? 0 : find(type, model)?.(usage)
   }
 }
 
 /** Context windows from the price catalogue. A local provider's window depends on its configuration, so it is unknown. */
 export function createWindows(): WindowOf {
-  const find = createModelFinder()
-  return (type, model) => (isLocal(type) ? undefined : find(type, model).window)
+  const find = createFinder(windowIn)
+  return (type, model) => (isLocal(type) ? undefined : find(type, model))
 }
 
 /** The models that were asked for and are remembered, the unknown ones too. Clients may name any model. */
 const MAX_MODELS = 1_000
 
-type KnownModel = { window: number | undefined; costOf: ((usage: Usage) => number | undefined) | undefined }
+/** Reads what the catalogue says of a name; `undefined`: another name of the model may tell. */
+type Read<T> = (name: string, at: { providerId?: string }) => T | undefined
 
 /** Looks models up in the catalogue, which compares a name with every pattern that it has: once per model. */
-function createModelFinder(): (type: string, model: string) => KnownModel {
-  const known = new LRUCache<string, KnownModel>({ max: MAX_MODELS })
+function createFinder<T>(read: Read<T>): (type: string, model: string) => T | undefined {
+  const known = new LRUCache<string, { found: T | undefined }>({ max: MAX_MODELS })
   return (type, model) => {
     const key = `${type} ${model}`
-    const found = known.get(key) ?? findModel(catalogueNames(type, model))
-    known.set(key, found)
-    return found
+    const entry = known.get(key) ?? { found: first(catalogueNames(type, model), read) }
+    known.set(key, entry)
+    return entry.found
   }
 }
 
-/** Several names may be in the catalogue, some of them without a window. */
-function findModel(names: readonly CatalogueName[]): KnownModel {
+const priceIn: Read<(usage: Usage) => number | undefined> = (name, at) => {
   const { calcPrice } = loadCatalogue()
-  return {
-    window: first(names, (name, at) => calcPrice({}, name, at)?.model.context_window),
-    costOf: first(names, (name, at) => {
-      const match = calcPrice({}, name, at)
-      if (!match) return undefined
-      const provider: Provider = { ...match.provider, models: [match.model] }
-      return (usage) => calcPrice(toCatalogueUsage(usage), name, { provider })?.total_price
-    }),
-  }
+  const match = calcPrice({}, name, at)
+  if (!match) return undefined
+  const provider: Provider = { ...match.provider, models: [match.model] }
+  return (usage) => calcPrice(toCatalogueUsage(usage), name, { provider })?.total_price
 }
+
+const windowIn: Read<number> = (name, at) => loadCatalogue().calcPrice({}, name, at)?.model.context_window
 
 /** A model as the catalogue knows it; the window in tokens, prices in US dollars per million tokens. */
 export type CatalogueModel = {
@@ -128,7 +125,7 @@ function catalogueNames(type: string, model: string): CatalogueName[] {
   ]
 }
 
-function first<T>(names: readonly CatalogueName[], find: (...name: CatalogueName) => T | undefined): T | undefined {
+function first<T>(names: CatalogueName[], find: (...name: CatalogueName) => T | undefined): T | undefined {
   for (const name of names) {
     const found = find(...name)
     if (found !== undefined) return found

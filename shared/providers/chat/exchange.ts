@@ -97,10 +97,9 @@ export class ChatExchange {
   async #readToEnd(bytes: AsyncIterator<Uint8Array>): Promise<void> {
     try {
       while (!(await bytes.next()).done);
+      this.#watch.release()
     } catch {
-      // The answer is complete, so an error of the connection no longer matters.
-    } finally {
-      this.#watch.close()
+      this.#watch.close() // The answer is complete, so an error of the connection no longer matters.
     }
   }
 }
