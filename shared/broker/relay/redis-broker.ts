@@ -178,8 +178,7 @@ export class RedisBroker {
   async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
     const until = performance.now() + ACCEPT_MS
     await this.#findWorkers()
-    const { customer_id: customer } = request
-    const home = customer && this.workers.ownerOf(`${tenant} ${customer}`)
+    const home = request.customer_id && this.workers.ownerOf(`${tenant} ${request.customer_id}`)
     let left = [...this.workers.eligible]
     let refusal: unknown = noWorker()
     while (left.length > 0) {
