@@ -4,11 +4,12 @@ import { isMainThread } from 'node:worker_threads'
 /**
  * Node loads this module into the product's process before the product (`node --expose-gc --import`). It writes JSON lines
  * to stderr: `{"stall"}` when the event loop was blocked for 50 ms or longer, and `{"heap"}` on SIGUSR2, with the bytes of
- * heap and buffers in use after a garbage collection.
+ * heap and buffers in use after two garbage collections.
  */
 const EVERY_MS = 10
 const REPORT_FROM_MS = 50
 const STDERR = 2
+const SETTLE_MS = 100
 const US_PER_MS = 1000
 
 if (isMainThread) {
@@ -36,10 +37,16 @@ function threadMs(): number {
   return (user + system) / US_PER_MS
 }
 
+/** The second collection frees what the first one has found in finalizers and the buffers that another thread was still freeing. */
 function reportHeap(): void {
   globalThis.gc?.()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  report({ heap: heapUsed + arrayBuffers })
+  setTimeout(() => {
+    globalThis.gc?.()
+    setTimeout(() => {
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      report({ heap: heapUsed + arrayBuffers })
+    }, SETTLE_MS)
+  }, SETTLE_MS)
 }
 
 function report(line: object): void {

@@ -9,8 +9,8 @@ export type BacklogLimits = {
   burstMs: number
 }
 
-/** Bytes that were received and not yet taken. */
-type Chunk = { body: Buffer; to: Position }
+/** Bytes that were received and not yet taken. Those of a view keep the whole message in memory that they came with. */
+type Chunk = { body: Buffer; to: Position; isView: boolean }
 
 /** Frames, or a piece of one, from one position to another. `isLast`: they include the run's last frame. */
 export type ReceivedFrames = { from: Position; to: Position; body: Buffer; isLast: boolean }
@@ -60,8 +60,8 @@ export class Backlog {
   }
 
   /**
-   * Adds the frames that follow the position. Returns `false` when they do not fit and were dropped. The body is copied, because a
-   * view would keep the whole message in memory; `isTakenSoon` says that it will be taken in this event-loop turn, without a copy.
+   * Adds the frames that follow the position. Returns `false` when they do not fit and were dropped. The body is copied, unless
+   * `isTakenSoon` says that it will probably be taken in this event-loop turn.
    */
   add({ to, body, isLast }: ReceivedFrames, isTakenSoon: boolean): boolean {
     if (this.#bytes > this.#limits.maxHeldBytes) {
@@ -70,7 +70,7 @@ export class Backlog {
     }
     this.#position = to
     this.#hasLast = isLast
-    this.#chunks.push({ body: isTakenSoon ? body : Buffer.from(body), to })
+    this.#chunks.push({ body: isTakenSoon ? body : joined([body]), to, isView: isTakenSoon })
     this.#bytes += body.length
     if (this.#isBurst) this.#burstTimer ??= setTimeout(this.#endBurst, this.#limits.burstMs).unref()
     return true
@@ -95,7 +95,9 @@ export class Backlog {
       return i > 0 && bytes > this.#limits.maxHeldBytes / 2
     })
     const taken = this.#chunks.splice(0, end < 0 ? this.#chunks.length : end)
-    const text = Buffer.concat(taken.map(({ body }) => body))
+    for (const chunk of this.#chunks)
+      if (chunk.isView) Object.assign(chunk, { body: joined([chunk.body]), isView: false })
+    const text = joined(taken.map(({ body }) => body))
     this.#bytes -= text.length
     const { seq: lastSeq, pieces } = taken.at(-1)?.to ?? this.#position
     return { text, lastSeq, ...(pieces > 0 && { pieces }) }
@@ -134,4 +136,16 @@ export class Backlog {
     while (this.#isBurst) this.#bytes -= this.#chunks.pop()?.body.length ?? 0
     this.#position = this.#chunks.at(-1)?.to ?? this.#position
   }
+}
+
+const SMALL_BYTES = 4 * 1024
+
+/** Copies into memory of their own. `Buffer.concat` takes a part of a pool of 64 KiB, which is faster, and keeps all of it in memory. */
+function joined(buffers: readonly Buffer[]): Buffer {
+  const length = buffers.reduce((sum, each) => sum + each.length, 0)
+  if (length < SMALL_BYTES) return Buffer.concat(buffers, length)
+  const all = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const buffer of buffers) at += buffer.copy(all, at)
+  return all
 }

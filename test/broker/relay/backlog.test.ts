@@ -155,4 +155,14 @@ describe('backlog', () => {
     message.fill('Y')
     expect(String(text)).to.equal('aX')
   })
+
+  it('what a take leaves behind is copied, so that it keeps no message in memory', () => {
+    const message = Buffer.alloc(300, 'a')
+    const backlog = new Backlog(0, LIMITS)
+    backlog.add({ ...next(backlog, 1), body: message.subarray(0, 40), isLast: false }, true)
+    backlog.add({ ...next(backlog, 1), body: message.subarray(40, 80), isLast: false }, true)
+    expect(takeBytes(backlog)).to.equal(40)
+    message.fill('X')
+    expect(String(backlog.take().text)).to.equal('a'.repeat(40))
+  })
 })
