@@ -17,9 +17,9 @@ export const JOURNAL_LIMITS: JournalLimits = {
   maxBytes: 2 * 1024 * 1024,
   floorBytes: 256 * 1024,
   maxBehindEvents: 1024,
-  maxBehindBytes: 128 * 1024,
+  maxBehindBytes: 48 * 1024,
   maxUnconfirmedEvents: 3072,
-  maxUnconfirmedBytes: 192 * 1024,
+  maxUnconfirmedBytes: 48 * 1024,
 }
 
 /** Bytes that all journals of a process hold together, and how many they should hold at most. */

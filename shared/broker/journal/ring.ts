@@ -1,7 +1,7 @@
 import { LargeFrame } from './large-frame.ts'
 
 const FIRST_SLAB_BYTES = 2 * 1024
-const MAX_SLAB_BYTES = 64 * 1024
+const MAX_SLAB_BYTES = 32 * 1024
 /** One UTF-16 unit becomes at most three bytes of UTF-8. */
 const MAX_BYTES_PER_UNIT = 3
 

@@ -17,9 +17,9 @@ export type RelayedStreamHooks = {
 
 export type StreamLimits = BacklogLimits & GapLimits
 
-/** With `maxHeldBytes` and the buffers of its connection, a client that does not read costs 256 KiB. */
+/** With `maxHeldBytes` and what its connection needs, a client that does not read costs less than 256 KiB. */
 export const STREAM_LIMITS: StreamLimits = {
-  maxHeldBytes: 192 * 1024,
+  maxHeldBytes: 96 * 1024,
   burstMs: 500,
   askAgainMs: 400,
   maxAskAgainMs: 3_200,
@@ -27,7 +27,7 @@ export const STREAM_LIMITS: StreamLimits = {
 
 /** The read position is reported at these distances, well before the worker's journal would wait for it (`JOURNAL_LIMITS`). */
 const REPORT_EVENTS = 512
-const REPORT_BYTES = 48 * 1024
+const REPORT_BYTES = 24 * 1024
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 

@@ -9,7 +9,7 @@ import type { Send, SendResponse } from './transport.ts'
 /** Where a provider's requests are sent, and how. */
 export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
 
-const LARGE_BYTES = 16 * 1024
+const LARGE_BYTES = 8 * 1024
 
 type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal }
 

@@ -40,9 +40,17 @@ const toTarget = (url: string): RequestOptions => urlToHttpOptions(new URL(url))
 
 type SendOptions = { connectMs: number; guard?: ConnectionGuard; proxy?: HttpsProxy | undefined }
 
+/** A connection reads at most 64 KiB more than this before its bytes are read here. */
+const BUFFERED_BYTES = 16 * 1024
+
 /** Sends over a connection pool of its own. Enforces the limit for connecting only; `CallWatch` enforces the others. */
 export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
-  const pool = { keepAlive: true, timeout: KEEP_ALIVE_MS, ...(guard && { lookup: guard.lookup }) }
+  const pool = {
+    keepAlive: true,
+    timeout: KEEP_ALIVE_MS,
+    highWaterMark: BUFFERED_BYTES,
+    ...(guard && { lookup: guard.lookup }),
+  }
   const agents = {
     http: new HttpAgent(pool),
     https: new HttpsAgent({ ...pool, ...(proxy && { proxyEnv: proxyEnvOf(proxy) }) }),
@@ -93,6 +101,9 @@ class ConnectTimeout extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
+/** What a chunk holds is parsed at once, and waits in memory when the run waits for its reader. */
+const CHUNK_BYTES = 16 * 1024
+
 const toResponse = (res: IncomingMessage): SendResponse => ({
   status: res.statusCode ?? 0,
   headers: res.headers,
@@ -101,12 +112,12 @@ const toResponse = (res: IncomingMessage): SendResponse => ({
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** Unread bytes above this stay in the kernel's buffers, and hold the sender up. */
-const MAX_UNREAD_BYTES = 64 * 1024
+/** With more unread bytes than this no others are taken: they stay in the kernel's buffers, and hold the sender up. */
+const MAX_UNREAD_BYTES = 16 * 1024
 
 /**
- * Reads a response's body: each chunk is everything that arrived since the last read. Listens to `data`, because the iterator of
- * Node's streams, and `readable`, cost several times as much CPU for each chunk.
+ * Reads a response's body in chunks of what has arrived, at most 16 KiB each. Listens to `data`, because the iterator of Node's streams,
+ * and `readable`, cost several times as much CPU for each chunk.
  */
 class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
   readonly #res: IncomingMessage
@@ -149,10 +160,11 @@ class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
   #take(): Uint8Array {
     const [first] = this.#unread
     const bytes = first && this.#unread.length === 1 ? first : Buffer.concat(this.#unread)
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) this.#res.resume()
-    this.#unread = []
-    this.#unreadBytes = 0
-    return bytes
+    const rest = bytes.subarray(CHUNK_BYTES)
+    this.#unread = rest.length > 0 ? [rest] : []
+    if (this.#unreadBytes > MAX_UNREAD_BYTES && rest.length <= MAX_UNREAD_BYTES) this.#res.resume()
+    this.#unreadBytes = rest.length
+    return bytes.subarray(0, CHUNK_BYTES)
   }
 
   #waitForEvent(): Promise<void> {

@@ -252,9 +252,9 @@ describe('journal', () => {
       maxBytes: 2_097_152,
       floorBytes: 262_144,
       maxBehindEvents: 1_024,
-      maxBehindBytes: 131_072,
+      maxBehindBytes: 49_152,
       maxUnconfirmedEvents: 3_072,
-      maxUnconfirmedBytes: 196_608,
+      maxUnconfirmedBytes: 49_152,
     })
   })
 

@@ -49,7 +49,7 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
-  it('the read position is reported every 512 frames or 48 KiB, and when the worker asks for it', async () => {
+  it('the read position is reported every 512 frames or 24 KiB, and when the worker asks for it', async () => {
     const { stream, send, take, reported } = setUp()
     send(1, 511)
     await take()
@@ -59,7 +59,7 @@ describe('relayed stream', () => {
     expect(reported).to.deep.equal([])
     await take()
     expect(reported).to.deep.equal([513])
-    send(514, 1, { body: 'x'.repeat(48 * 1024) })
+    send(514, 1, { body: 'x'.repeat(24 * 1024) })
     await take()
     expect(reported).to.deep.equal([513, 514])
     send(515)
@@ -265,9 +265,9 @@ describe('relayed stream', () => {
     expect(closes()).to.equal(1)
   })
 
-  it('the read position is not reported below 512 frames and 48 KiB', async () => {
+  it('the read position is not reported below 512 frames and 24 KiB', async () => {
     const { send, take, reported } = setUp({}, 100)
-    send(101, 511, { body: 'x'.repeat(48 * 1024 - 1) })
+    send(101, 511, { body: 'x'.repeat(24 * 1024 - 1) })
     await take()
     expect(reported).to.deep.equal([])
     send(612)
