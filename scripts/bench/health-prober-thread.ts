@@ -9,6 +9,7 @@ const agent = isFresh ? undefined : new Agent({ keepAlive: true, maxSockets: 1 }
 const times: number[] = []
 let failures = 0
 let isBusy = false
+let isReady = false
 
 async function probe(): Promise<void> {
   if (isBusy) return // `withMissed` counts this request.
@@ -24,6 +25,10 @@ async function probe(): Promise<void> {
   }
   times.push(...withMissed(performance.now() - start, everyMs))
   isBusy = false
+  if (isReady) return
+  isReady = true
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
+  parentPort?.postMessage('ready')
 }
 
 const timer = setInterval(() => void probe(), everyMs)

@@ -19,13 +19,17 @@ export type Probed = {
 /** Requests /health at fixed times from its own thread, so that the load of the main thread does not add to the times. */
 export class HealthProber {
   readonly #worker: Worker
+  /** Resolves when the first request was answered or has failed. It takes longer, as the thread and its connection begin with it. */
+  readonly ready: Promise<unknown>
 
   constructor(port: number, { everyMs = 20, isFresh = false, path = '/v1/health' } = {}) {
     const options: ProbeOptions = { port, path, everyMs, isFresh }
     this.#worker = new Worker(new URL('health-prober-thread.ts', import.meta.url), { workerData: options })
+    this.ready = once(this.#worker, 'message')
   }
 
   async stop(): Promise<Probed> {
+    await this.ready
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
     this.#worker.postMessage('stop')
     const [probed] = await once(this.#worker, 'message')

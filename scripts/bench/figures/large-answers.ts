@@ -74,6 +74,7 @@ async function measureCosts(bench: Bench, product: Product, serve: Serve): Promi
   const before = sumMiB(pids)
   let peak = before
   const health = new HealthProber(port, { path: `${basePath}/health` })
+  await health.ready
   const sampling = setInterval(() => {
     peak = Math.max(peak, sumMiB(pids))
   }, SAMPLE_EVERY_MS)
