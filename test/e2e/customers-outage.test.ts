@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { LedgerPage } from '../../shared/store/ledger.ts'
 import { useMongo } from '../support/mongo.ts'
 import { type Product, startClustered } from '../support/product.ts'
+import { suspended } from '../support/suspend.ts'
 
 /** The limit of 3 s, with a margin for this machine. */
 const LIMIT_MS = 3_000 + 300
@@ -28,6 +29,7 @@ describe('customers while the store is unreachable', function () {
 
   const signal = async (name: NodeJS.Signals) => {
     for (const member of mongo.set.members) await member.kill(name)
+    if (name === 'SIGSTOP') for (const { pid } of mongo.set.members) await suspended(pid)
   }
   const ledgerOf = (customer: string) => product.call('GET', `/customers/${customer}/ledger`)
   const runIds = async (customer: string) =>
