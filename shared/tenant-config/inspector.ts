@@ -10,7 +10,7 @@ import type { LiveConfigs } from './live-configs.ts'
 import { findInstance } from './settings.ts'
 
 export type InspectorDeps = {
-  configs: LiveConfigs
+  configs: Pick<LiveConfigs, 'stored'>
   credentials: CredentialReader
   capabilities: CapabilityStore
   egress: Pick<Egress, 'request'>
@@ -74,12 +74,12 @@ export class InstanceInspector {
 
   /** The stored results for the instance as it is configured now. */
   async capabilities(tenant: TenantId, name: string): Promise<Capabilities> {
-    const instance = findInstance(await this.#deps.configs.get(tenant), name)
+    const instance = findInstance(await this.#deps.configs.stored(tenant), name)
     return this.#deps.capabilities.read(tenant, instance)
   }
 
   async #open(tenant: TenantId, name: string): Promise<{ instance: StoredInstance; credentials: Credentials }> {
-    const config = await this.#deps.configs.get(tenant)
+    const config = await this.#deps.configs.stored(tenant)
     const instance = findInstance(config, name)
     return { instance, credentials: this.#deps.credentials.read(tenant, instance, config) }
   }
@@ -89,7 +89,7 @@ export class InstanceInspector {
    * deleted meanwhile.
    */
   async #isCurrent(tenant: TenantId, { name, revision }: StoredInstance): Promise<boolean> {
-    return findInstance(await this.#deps.configs.get(tenant), name).revision === revision
+    return findInstance(await this.#deps.configs.stored(tenant), name).revision === revision
   }
 }
 
