@@ -14,6 +14,7 @@ const FIRST = [
   'test/e2e/{run,runs,sub-agents*,oidc}.test.ts',
   'test/e2e/**',
   'test/broker/**',
+  'test/security/**',
   'test/deploy/**',
   'test/documents/**',
   'test/gateway/**',
