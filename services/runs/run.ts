@@ -54,13 +54,13 @@ export class Run {
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
   readonly #span: string
-  readonly #accepted = Promise.withResolvers<void>()
+  #held: PromiseWithResolvers<void> | undefined
   #errorCode: string | undefined
   #hasStarted = false
   #openAsks = 0
   #endedMs: number | undefined
   #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
-  #end: () => void
+  #end: (() => void) | undefined
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -74,7 +74,7 @@ export class Run {
     this.#hooks = hooks
     this.#loop = loop
     this.#span = identity.span ?? 'invoke_agent'
-    if (!identity.isHeld) this.accept()
+    if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -114,12 +114,13 @@ export class Run {
 
   /** Its client knows of the run, so it may act. */
   accept(): void {
-    this.#accepted.resolve()
+    this.#held?.resolve()
+    this.#held = undefined
   }
 
   /** Resolves when the run may act or is cancelled. */
-  whenAccepted(): Promise<void> {
-    return this.#accepted.promise
+  async whenAccepted(): Promise<void> {
+    await this.#held?.promise
   }
 
   /** Counts the run as waiting until `decision` settles, and returns it. */
@@ -148,7 +149,7 @@ export class Run {
   cancel(code: CancelCode): void {
     if (this.isEnded || this.#abort.signal.aborted) return
     this.#abort.abort(code)
-    this.#accepted.resolve()
+    this.accept()
     if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
   }
 
@@ -179,7 +180,8 @@ export class Run {
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
     if (event.type === 'error') this.#errorCode = event.code
-    this.#end()
+    this.#end?.()
+    this.#end = undefined
     this.#hooks.onEnded?.(this, event)
   }
 }

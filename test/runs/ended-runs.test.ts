@@ -91,16 +91,18 @@ describe('ended runs', () => {
 
   it('an ended run takes less than 1,500 bytes of the heap', async () => {
     const { runs, open } = setUp({ maxLive: 2_000 })
-    const runAll = async (count: number) => {
+    const bytesOfOne = async (count: number) => {
+      const before = usedHeap()
       for (let n = 0; n < count; n++) await open().execute(say)
       await nextLoopTurn()
-      collectGarbage()
-      return process.memoryUsage().heapUsed
+      return (usedHeap() - before) / count
     }
-    const before = await runAll(500)
-    const after = await runAll(2_000)
-    expect(runs.countByStatus().done).to.equal(2_500)
-    expect((after - before) / 2_000).to.be.below(1_500)
+    await bytesOfOne(500)
+    const rounds: number[] = []
+    for (let round = 0; round < 5; round++) rounds.push(await bytesOfOne(2_000))
+    expect(runs.countByStatus().done).to.equal(10_500)
+    // The middle one: V8 keeps things of its own in some rounds.
+    expect(rounds.toSorted((a, b) => a - b)[2]).to.be.below(1_500)
   })
 
   it('above the limit of bytes a run with a reader keeps its frames', async () => {
@@ -142,6 +144,11 @@ describe('ended runs', () => {
 
 /** Resolves after all timers of this length that were started before: Node runs them in their order. */
 const timersOf = (ms: number): Promise<void> => sleep(ms)
+
+function usedHeap(): number {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
 
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
