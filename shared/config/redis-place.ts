@@ -24,7 +24,7 @@ export const redisOf = ({
 const RECONNECT_AND_REPEAT = 2
 
 /**
- * What ioredis needs besides the address. User, password, database and TLS are those of the address, also behind sentinels. A server
+ * The options of ioredis besides the address. User, password, database and TLS are those of the address, also behind sentinels. A server
  * that has become a replica refuses to write: the connection is made again, to the present primary.
  */
 export const connectionOptions = (url: string, { sentinels }: RedisOptions) => ({

@@ -60,8 +60,8 @@ export type WriteOptions = {
 }
 
 /**
- * What an acknowledged write survives, besides a crash of this process. `full`: a power failure, and the loss of a minority of the
- * database's members. `ordered`: what the next write with `full` survives, without which it is of no use. `weak`: perhaps neither;
+ * The failures that an acknowledged write survives, besides a crash of this process. `full`: a power failure, and the loss of a minority
+ * of the database's members. `ordered`: those that the next write with `full` survives, without which it is of no use. `weak`: perhaps neither;
  * whoever needs the document finds out that it is missing.
  */
 export type Durability = 'full' | 'ordered' | 'weak'

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { ExpiryQueue } from '../../services/runs/expiry-queue.ts'
+import { until } from '../support/until.ts'
 
 /** A queue, what has expired, and a promise for the moment when `count` items have. */
 function setUp(ms: number, count: number) {
@@ -31,7 +31,7 @@ describe('a queue of items that expire', () => {
     queue.add('a')
     queue.add('b')
     queue.delete('a')
-    await sleep(10) // Later than the timer of the items above.
+    await until(() => expired.length > 0, { what: 'the item that was not deleted to expire' })
     queue.add('c')
     await all
     expect(expired).to.deep.equal(['b', 'c'])

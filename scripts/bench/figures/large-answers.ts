@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { once as onceEmitted } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { Bench } from '../bench.ts'
 import { GATEWAY } from '../dialect.ts'
@@ -6,6 +6,7 @@ import type { Figure, Measured } from '../figure.ts'
 import { type Form, type Product, startForm } from '../form.ts'
 import { HealthProber } from '../health-prober.ts'
 import { NeverReader } from '../never-reader.ts'
+import { once } from '../once.ts'
 import { rssMiB, settledRssMiB } from '../proc.ts'
 import { quantile } from '../statistics.ts'
 
@@ -19,13 +20,13 @@ const SAMPLE_EVERY_MS = 20
 /** The runs of clients that do not read have stopped when the memory has not moved for so long. */
 const SETTLED = { calmMs: 2_000, slackMiB: 2, maxMs: 15_000 }
 
-/** What 100 answers of 3 MiB under way at once cost: of one process, and of gateway, worker and Redis together. */
+/** The cost of 100 answers of 3 MiB under way at once: of one process, and of gateway, worker and Redis together. */
 export const largeAnswers: readonly Figure[] = (['standalone', 'cluster'] as const).flatMap((form) => {
   const name = form === 'standalone' ? 'large-answers' : 'large-answers-cluster'
   const title = `${ANSWERS} answers of ${(DELTAS * DELTA_KIB) / 1024} MiB, ${form}:`
   const rowOf = (row: Pick<Figure, 'name' | 'title' | 'goal' | 'unit'>, value: (costs: Costs) => number): Figure => ({
     ...row,
-    measure: async (bench) => worstOf(await measureBoth(bench, form), value),
+    measure: async (bench) => worstOf(await measureBoth[form](bench), value),
   })
   return [
     rowOf({ name, title: `${title} resident bytes per byte`, goal: { atMost: 2 }, unit: 'x' }, (costs) => costs.ratio),
@@ -44,12 +45,9 @@ type Costs = { ratio: number; p99: number; longest: number; detail: string }
 type Both = { read: Costs; unread: Costs }
 
 /** The figures of one form are three values of the same measurement. */
-const measured = new Map<Form, Promise<Both>>()
-
-function measureBoth(bench: Bench, form: Form): Promise<Both> {
-  const both = measured.get(form) ?? measureForm(bench, form)
-  measured.set(form, both)
-  return both
+const measureBoth: Record<Form, (bench: Bench) => Promise<Both>> = {
+  standalone: once((bench) => measureForm(bench, 'standalone')),
+  cluster: once((bench) => measureForm(bench, 'cluster')),
 }
 
 async function measureForm(bench: Bench, form: Form): Promise<Both> {
@@ -100,12 +98,12 @@ async function readOne({ port, basePath }: Product, prompt: string): Promise<voi
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
   const req = request({ port, path: `${basePath}/agent/run`, method: 'POST', headers, agent: false })
   req.end(body)
-  const [res]: IncomingMessage[] = await once(req, 'response')
+  const [res]: IncomingMessage[] = await onceEmitted(req, 'response')
   let tail = ''
   res?.on('data', (chunk: Buffer) => {
     tail = (tail + chunk.subarray(-TAIL_BYTES).toString('latin1')).slice(-TAIL_BYTES)
   })
-  await once(req, 'close')
+  await onceEmitted(req, 'close')
   if (!tail.includes(GATEWAY.end)) throw new Error(`an answer was not complete: ${tail}`)
 }
 

@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 
 type Cluster = { members: number; hosts: readonly Peer[] }
 
-/** What Redis does for members that only renew their leases. */
+/** Measures the work of Redis for members that only renew their leases. */
 export async function measureIdle({ url }: { url: string }, { members, hosts }: Cluster): Promise<Row[]> {
   const client = new Redis(url)
   await sleep(SETTLE_MS) // Until the effects of the joins are over.

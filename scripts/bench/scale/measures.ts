@@ -59,7 +59,7 @@ export async function costOf(cluster: ScaleCluster, work: () => Promise<number>)
   return { each: each(cluster.cpuMs(), before, units), perSecond: (units * THOUSAND) / (performance.now() - from) }
 }
 
-/** What one of many idle things costs: KiB of memory, and CPU in milliseconds a minute. */
+/** The cost of one of many idle things: KiB of memory, and CPU in milliseconds a minute. */
 export type Held = { kib: PerPart; cpuPerMin: PerPart }
 
 /** Sessions with a conversation of one short exchange, in which nothing happens. */

@@ -16,7 +16,7 @@ import {
   type Size,
 } from './measures.ts'
 
-/** What one round has measured on a cluster of each form. */
+/** The figures of one round, measured on a cluster of each form. */
 export type Round = {
   rest: { cpu: PerPart; mib: PerPart }
   sessions: Held

@@ -1,6 +1,6 @@
 import type { PerPart } from './cluster.ts'
 
-/** What the processes cost, as measured: CPU in milliseconds, memory in KiB and MiB. */
+/** The measured costs of the processes: CPU in milliseconds, memory in KiB and MiB. */
 export type Costs = {
   /** For 1,000 events of a stream. */
   events: PerPart
@@ -13,7 +13,7 @@ export type Costs = {
   restCpu: PerPart
 }
 
-/** What a user who is at work does: sends a message each `everySecs`, and reads an answer of `events` over `answerSecs`. */
+/** A user who is at work sends a message each `everySecs`, and reads an answer of `events` over `answerSecs`. */
 export type Habits = { everySecs: number; events: number; answerSecs: number }
 
 export const HABITS: Habits = { everySecs: 60, events: 200, answerSecs: 10 }

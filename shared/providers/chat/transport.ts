@@ -101,7 +101,7 @@ class ConnectTimeout extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** What a chunk holds is parsed at once, and waits in memory when the run waits for its reader. */
+/** A chunk is parsed as a whole, and its events wait in memory when the run waits for its reader. */
 const CHUNK_BYTES = 16 * 1024
 
 const toResponse = (res: IncomingMessage): SendResponse => ({

@@ -22,7 +22,7 @@ export const SCHEMA: JsonObject = {
 }
 
 export const GOOD = '{"answer":"yes"}'
-/** What the checker of these tests says of an answer without `answer`. */
+/** The problem that the checker of these tests reports for an answer without `answer`. */
 export const MISSING: SchemaProblem = { path: '/answer', message: 'is missing' }
 
 export const definitionOf = (fields: Partial<FlowDefinition> = {}): FlowDefinition => ({

@@ -5,7 +5,7 @@ import type { FlowLoad } from './load.ts'
 import type { EchoModel } from './model.ts'
 import type { FlowRecord } from './records.ts'
 
-/** What a load has seen, and what is stored after it. */
+/** The answers that a load got, and the records that are stored after it. */
 export type FlowEvidence = {
   load: Pick<FlowLoad, 'answers' | 'unserved' | 'differences' | 'replays'>
   records: readonly FlowRecord[]
@@ -22,7 +22,7 @@ const STATUSES = new Set([200, 502, 503])
 /** Streams that the gateway ends itself, while the execution goes on. */
 const OF_GATEWAY = new Set(['relay_unavailable', 'stream_gap', 'worker_draining'])
 
-/** What is promised to the callers of flows, whatever dies. */
+/** The promises to the callers of flows, whatever dies. */
 export function flowGuarantees({ load, records, model, faults, isKilled }: FlowEvidence): Guarantee[] {
   const { answers } = load
   const unanswered = answers.filter(({ status, gateway, from, to }) => status === 0 && !isKilled(gateway, from, to))

@@ -8,7 +8,7 @@ import { LIMITS, type Limits } from '../../limits.ts'
  */
 export const SOAK_LIMITS: Limits = { ...LIMITS, termMs: 25_000, closeMs: 15_000, deadMs: 5_500 }
 
-/** What must never happen, and the rules of the checker that find it. */
+/** Faults that must never happen, and the rules of the checker that find them. */
 const INVARIANTS: readonly (readonly [string, readonly Rule[]])[] = [
   ['N1 streams that hang or break without a reason', ['stream-without-end']],
   ['N2 ledger entries that were lost, doubled or made up', ['ledger-mismatch']],

@@ -32,7 +32,7 @@ const isHonoured = (view: PlanView | undefined) =>
   view?.status === 'cancelled' ||
   (view?.status === 'done' && Object.values(view.step_statuses).every((status) => status === 'done'))
 
-/** What clients were answered, and what came of it. */
+/** Compares the answers that clients got with the state afterwards. */
 export function honoured(
   seen: readonly Seen[],
   { model, windows }: { model: StepModel; windows: Windows },

@@ -16,7 +16,7 @@ import { honoured, livesOf } from './judge.ts'
 import type { Ledgers } from './ledgers.ts'
 import type { Seen } from './load/part.ts'
 
-/** What was found in one part. Without `seen`, its clients hang. */
+/** The results of one part. Without `seen`, its clients hang. */
 export type Findings = {
   seen: Seen | undefined
   violations: Violation[]

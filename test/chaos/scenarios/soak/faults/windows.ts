@@ -3,7 +3,7 @@ import type { Kind, Target } from './plan.ts'
 /** The time of a fault on one process. `name` is that of a process, or `redis` or `mongo`. */
 export type Window = { target: Target; name: string; kind: Kind; from: number; until: number }
 
-/** What a request or a run needs: its processes by name, and every process of these kinds. */
+/** The processes that a request or a run needs: some by name, and every process of these kinds. */
 export type Needs = { names?: readonly string[]; targets?: readonly Target[] }
 
 /**

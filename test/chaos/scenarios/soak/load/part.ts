@@ -13,7 +13,7 @@ import { actOutside, type Cancelled, cancelRuns, followRuns, type Loading } from
 import { type SeenSession, talk } from './sessions.ts'
 import { intrude } from './strangers.ts'
 
-/** What clients saw in one part of a soak. */
+/** The answers and streams that clients read in one part of a soak. */
 export type Seen = {
   runs: Read[]
   cancelled: Cancelled[]
