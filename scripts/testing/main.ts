@@ -4,8 +4,8 @@ import { type GroupResult, runGroup } from './run-group.ts'
 import { type Group, schedule } from './schedule.ts'
 import { findUnitTests } from './unit-tests.ts'
 
-/** Mocha processes at the same time: one for each core of the smallest machine, since some tests measure how long something takes. */
-const LANES = 2
+/** Mocha processes at the same time: one more than the smallest machine has cores, since most tests wait for others more than they compute. */
+const LANES = 3
 
 // Runs every test file, or with --unit the unit tests, in several mocha processes. The last line is the count (D1.1).
 const isUnit = process.argv[2] === '--unit'
