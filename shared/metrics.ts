@@ -8,7 +8,8 @@ export const COUNTERS = {
   gaps_lost: 'Streams that ended with stream_gap',
   streams_lost: 'Streams that ended with worker_lost or relay_unavailable',
   slow_consumers: 'Clients that were cut off because they did not read',
-  stale_frames_dropped: 'Frames that were dropped because their process had been removed from the cluster',
+  stale_frames_dropped:
+    'Frames, and pieces of large frames, that were dropped because their process had been removed from the cluster',
   messages_dropped: 'Messages that were dropped because they were malformed or of another version',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const

@@ -184,8 +184,11 @@ export class RedisTransport {
   }
 
   #countDropped(records: readonly ReceivedRecord[]): void {
-    const frames = records.filter(({ type }) => type === RECORD.frames)
-    const count = frames.reduce((sum, each) => sum + each.count, 0)
+    let count = 0
+    for (const each of records) {
+      if (each.type === RECORD.frames) count += each.count
+      if (each.type === RECORD.piece) count++
+    }
     this.#deps.metrics.count('stale_frames_dropped', count)
   }
 

@@ -115,6 +115,15 @@ describe('transport', () => {
     expect(counted.get('stale_frames_dropped')).to.equal(7)
   })
 
+  it('pieces of large frames of a process that was evicted are dropped, and each counts as one frame', async () => {
+    const { transport, receive, received, counted } = await setUp()
+    transport.removeMember(2)
+    const piece = record(RECORD.piece, { stream: 1, seq: 5, count: 3, body: 'x' })
+    receive(packMessage(2, 0, [piece, { ...piece, count: 4 }, record(RECORD.beat)]))
+    expect(received).to.deep.equal([])
+    expect(counted.get('stale_frames_dropped')).to.equal(2)
+  })
+
   it('a heartbeat is acknowledged on the channel of its sender’s role, and an unlisted sender has the other role', async () => {
     const worker = await setUp()
     worker.transport.setMembers([member(2, 'worker'), member(3, 'gateway')])
