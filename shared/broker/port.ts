@@ -220,7 +220,7 @@ export interface Inbox {
   /** The run begins, but calls no tool and records nothing before `acceptRun`. So does that of a message. */
   startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
-  /** The run's client was told its id: the run may act. */
+  /** A gateway has sent the run's id to the client, or a client follows the run: the run may act. */
   acceptRun(tenant: TenantId, runId: string): void
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   listRuns(tenant: TenantId, filter: RunFilter): RunPage

@@ -80,7 +80,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
-  // Only a client that was told the run's id can follow it.
+  // A client that follows the run has its id, so a gateway has sent it.
   followRun(gateway, tenant, runId, after, stream) {
     const cursor = inbox.followRun(tenant, runId, after)
     inbox.acceptRun(tenant, runId)
