@@ -23,8 +23,8 @@ export function placeSessions(workers: number, sessions: number): Placement {
   const middle = members[Math.floor(workers / 2)] ?? FIRST_EPOCH
   return {
     ...spreadOf(members.map((member) => before.reduce((sum, owner) => sum + Number(owner === member), 0))),
-    joinMoves: movedBy(ring.with([...members, FIRST_EPOCH + workers])),
-    leaveMoves: movedBy(ring.with(members.filter((member) => member !== middle))),
+    joinMoves: movedBy(Ring.of([...members, FIRST_EPOCH + workers])),
+    leaveMoves: movedBy(Ring.of(members.filter((member) => member !== middle))),
   }
 }
 

@@ -1,195 +1,109 @@
 const POINTS_PER_MEMBER = 160
-/** The upper bits of a hash choose a bucket, in which a lookup searches. */
-const BUCKET_BITS = 14
+/** The upper bits of a point choose its bucket: of 1,000 members each bucket has about 80 points. */
+const BUCKET_BITS = 11
 const BUCKETS = 1 << BUCKET_BITS
 const SHIFT = 32 - BUCKET_BITS
-/** With more changes than this it is quicker to build a ring anew. */
-const MAX_STEPS = 8
-
-/** Sorted; the member at `points[i]` is `members[i]`. Of a point that two members share, the lower epoch comes first. */
-type Points = { points: Uint32Array; members: Uint32Array }
+const LOWER_BITS = 2 ** SHIFT - 1
+const MEMBERS = 2 ** 32
+/** To add so many members takes about a millisecond while the code is not compiled yet, and later a tenth of that. */
+const MAX_JOINS = 8
 
 /**
  * A consistent-hashing ring of 2^32 positions. Each member has 160 points on it, and a key belongs to the member with the first
- * point at or after the key's hash. A member that joins or leaves therefore moves only the keys it gains or loses. Immutable.
+ * point at or after the key's hash. A member that joins or leaves therefore moves only the keys it gains or loses.
  */
 export class Ring {
-  readonly #sorted: Points
-  /** For each bucket the index of the first point from which a lookup has to search. */
-  readonly #starts: Uint32Array
-  readonly #epochs: ReadonlySet<number>
-
-  private constructor(sorted: Points, starts: Uint32Array, epochs: ReadonlySet<number>) {
-    this.#sorted = sorted
-    this.#starts = starts
-    this.#epochs = epochs
-  }
-
-  static readonly EMPTY = new Ring(pointsFor(0), new Uint32Array(BUCKETS), new Set())
+  readonly #members = new Set<number>()
+  /** Each entry is a point without its upper bits, times 2^32, plus the member. Sorted: of two members with one point the lower comes first. */
+  #buckets: number[][] = []
 
   /** Members are epochs (u32). */
   static of(members: Iterable<number>): Ring {
-    const epochs = new Set(members)
-    const placed = placeAll(epochs)
-    return new Ring(placed.sorted, placed.starts, epochs)
+    const ring = new Ring()
+    for (const member of new Set(members)) ring.#add(member)
+    return ring
   }
 
-  /** The ring of these members. A few changes of 1,000 members take less than a millisecond. */
-  with(members: Iterable<number>): Ring {
-    const epochs = new Set(members)
-    const left = this.#epochs.difference(epochs)
-    const joined = epochs.difference(this.#epochs)
-    if (left.size + joined.size === 0) return this
-    if (left.size + joined.size > MAX_STEPS) return Ring.of(epochs)
-    let sorted = this.#sorted
-    for (const member of left) sorted = leave(sorted, member)
-    for (const member of joined) sorted = join(sorted, member)
-    return new Ring(sorted, startsOf(sorted.points), epochs)
+  get members(): ReadonlySet<number> {
+    return this.#members
+  }
+
+  /** Removes all members that are not among these, and adds up to 8 that are missing. Returns whether none is missing any more. */
+  follow(members: ReadonlySet<number>): boolean {
+    for (const member of this.#members.difference(members)) this.#remove(member)
+    let joins = 0
+    for (const member of members) {
+      if (this.#members.has(member)) continue
+      if (joins++ === MAX_JOINS) return false
+      this.#add(member)
+    }
+    return true
   }
 
   /** The member that a key belongs to, or would belong to if `without` were not on the ring; `undefined` if there is none. */
   ownerOf(key: string, without?: number): number | undefined {
-    const { points, members } = this.#sorted
-    const size = points.length
+    if (this.#members.size === 0) return undefined
     const hash = hashOf(key)
-    let at = this.#starts[hash >>> SHIFT] ?? 0
-    while (at < size && (points[at] ?? 0) < hash) at++
-    for (let seen = 0; seen < size; seen++, at++) {
-      const member = members[at % size]
-      if (member !== without) return member
+    const first = hash >>> SHIFT
+    let bucket = this.#buckets[first] as number[]
+    let at = placeOf(bucket, lowerPart(hash))
+    // The last bucket is the first one again, for the points before the hash.
+    for (let n = 1; n <= BUCKETS + 1; n++) {
+      for (; at < bucket.length; at++) {
+        const member = (bucket[at] as number) >>> 0
+        if (member !== without) return member
+      }
+      bucket = this.#buckets[(first + n) % BUCKETS] as number[]
+      at = 0
     }
     return undefined
   }
-}
 
-function pointsFor(members: number): Points {
-  const size = members * POINTS_PER_MEMBER
-  return { points: new Uint32Array(size), members: new Uint32Array(size) }
-}
+  #add(member: number): void {
+    if (this.#buckets.length === 0) this.#buckets = Array.from({ length: BUCKETS }, () => [])
+    this.#members.add(member)
+    for (const point of pointsOf(member)) insert(this.#bucketOf(point), lowerPart(point) + member)
+  }
 
-/** Places all members with a counting sort by buckets. */
-function placeAll(epochs: ReadonlySet<number>): { sorted: Points; starts: Uint32Array } {
-  const { points, members } = pointsFor(epochs.size)
-  let size = 0
-  for (const epoch of epochs) {
-    writePoints(points, size, epoch)
-    members.fill(epoch, size, size + POINTS_PER_MEMBER)
-    size += POINTS_PER_MEMBER
+  #remove(member: number): void {
+    this.#members.delete(member)
+    for (const point of pointsOf(member)) remove(this.#bucketOf(point), lowerPart(point) + member)
   }
-  const starts = countStarts(points)
-  const sorted = pointsFor(epochs.size)
-  const ends = starts.slice()
-  for (let i = 0; i < size; i++) {
-    const point = points[i] as number
-    const to = ends[point >>> SHIFT] as number
-    sorted.points[to] = point
-    sorted.members[to] = members[i] as number
-    ends[point >>> SHIFT] = to + 1
-  }
-  for (let bucket = 0; bucket < BUCKETS; bucket++) sortFew(sorted, starts[bucket] as number, ends[bucket] as number)
-  return { sorted, starts }
-}
 
-/** Counts the points of each bucket and returns where the buckets begin. */
-function countStarts(points: Uint32Array): Uint32Array {
-  const starts = new Uint32Array(BUCKETS)
-  for (let i = 0; i < points.length; i++) {
-    const bucket = (points[i] as number) >>> SHIFT
-    starts[bucket] = (starts[bucket] as number) + 1
-  }
-  let sum = 0
-  for (let bucket = 0; bucket < BUCKETS; bucket++) {
-    const count = starts[bucket] as number
-    starts[bucket] = sum
-    sum += count
-  }
-  return starts
-}
-
-function sortFew({ points, members }: Points, from: number, end: number): void {
-  for (let i = from + 1; i < end; i++) {
-    const [point, member] = [points[i] as number, members[i] as number]
-    let at = i
-    for (; at > from; at--) {
-      const before = points[at - 1] as number
-      if (before < point || (before === point && (members[at - 1] as number) < member)) break
-      points[at] = before
-      members[at] = members[at - 1] as number
-    }
-    points[at] = point
-    members[at] = member
+  #bucketOf(point: number): number[] {
+    return this.#buckets[point >>> SHIFT] as number[]
   }
 }
 
-/** Copies what lies between the points of the new member as a whole. */
-function join(old: Points, member: number): Points {
-  const added = pointsOf(member)
-  const size = old.points.length + added.length
-  const joined = { points: new Uint32Array(size), members: new Uint32Array(size) }
-  let from = 0
-  for (const [i, point] of added.entries()) {
-    const to = placeOf(old, point, member)
-    copy(joined, from + i, { ...old, from, to })
-    joined.points[to + i] = point
-    joined.members[to + i] = member
-    from = to
-  }
-  copy(joined, from + added.length, { ...old, from, to: old.points.length })
-  return joined
+const lowerPart = (point: number): number => (point & LOWER_BITS) * MEMBERS
+
+function pointsOf(member: number): number[] {
+  const seed = mix(member)
+  const points: number[] = []
+  for (let i = 1; i <= POINTS_PER_MEMBER; i++) points.push(mix(seed + Math.imul(i, 0x9e3779b1)))
+  return points
 }
 
-function leave(old: Points, member: number): Points {
-  const size = old.points.length - POINTS_PER_MEMBER
-  const rest = { points: new Uint32Array(size), members: new Uint32Array(size) }
-  let from = 0
-  for (const [i, point] of pointsOf(member).entries()) {
-    const to = placeOf(old, point, member)
-    copy(rest, from - i, { ...old, from, to })
-    from = to + 1
-  }
-  copy(rest, from - POINTS_PER_MEMBER, { ...old, from, to: old.points.length })
-  return rest
+function insert(bucket: number[], entry: number): void {
+  let at = bucket.length
+  for (; at > 0 && (bucket[at - 1] as number) > entry; at--) bucket[at] = bucket[at - 1] as number
+  bucket[at] = entry
 }
 
-/** Copies a part of a ring to this place of another. */
-function copy(into: Points, at: number, { points, members, from, to }: Points & { from: number; to: number }): void {
-  into.points.set(points.subarray(from, to), at)
-  into.members.set(members.subarray(from, to), at)
+function remove(bucket: number[], entry: number): void {
+  for (let at = placeOf(bucket, entry); at < bucket.length - 1; at++) bucket[at] = bucket[at + 1] as number
+  bucket.pop()
 }
 
-/** The index of this point of the member, or at which it would be inserted. */
-function placeOf({ points, members }: Points, point: number, member: number): number {
-  let [low, high] = [0, points.length]
+/** The index of the first entry that is not below this one. */
+function placeOf(bucket: readonly number[], entry: number): number {
+  let [low, high] = [0, bucket.length]
   while (low < high) {
     const middle = (low + high) >>> 1
-    const found = points[middle] as number
-    if (found < point || (found === point && (members[middle] as number) < member)) low = middle + 1
+    if ((bucket[middle] as number) < entry) low = middle + 1
     else high = middle
   }
   return low
-}
-
-/** Sorted. */
-function pointsOf(member: number): Uint32Array {
-  const points = new Uint32Array(POINTS_PER_MEMBER)
-  writePoints(points, 0, member)
-  return points.sort()
-}
-
-function writePoints(points: Uint32Array, from: number, member: number): void {
-  const seed = mix(member)
-  for (let i = 0; i < POINTS_PER_MEMBER; i++) points[from + i] = mix(seed + Math.imul(i + 1, 0x9e3779b1))
-}
-
-/** `points` are sorted. */
-function startsOf(points: Uint32Array): Uint32Array {
-  const starts = new Uint32Array(BUCKETS)
-  let at = 0
-  for (let bucket = 0; bucket < BUCKETS; bucket++) {
-    while (at < points.length && (points[at] as number) >>> SHIFT < bucket) at++
-    starts[bucket] = at
-  }
-  return starts
 }
 
 /** FNV-1a over the UTF-16 units, then mixed, since FNV alone gives short keys nearly the same upper bits. */

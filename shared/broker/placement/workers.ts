@@ -6,18 +6,18 @@ import { Ring } from './ring.ts'
 const CRASHES = 3
 const CRASH_WINDOW_MS = 60_000
 const REVIEW_MS = 500
-/** The first ring of so many workers is built in a few milliseconds, though the code is not compiled yet. */
-const FIRST_STEP = 16
 
 /** The workers as one process sees them: which are alive, which take new work, and which of those a session hashes to. */
 export class Workers {
   readonly #now: () => number
   readonly #firstSeen = new Map<number, number>()
+  readonly #ring = new Ring()
   #all: readonly Member[] = []
   #alive: ReadonlySet<number> = new Set()
   #eligible: readonly Member[] = []
-  #ring = Ring.EMPTY
+  #eligibleEpochs: ReadonlySet<number> = new Set()
   #isRingCurrent = true
+  #preparing: Promise<void> | undefined
   #reviewAt = Infinity
   #crashes: number[] = []
   #isFirstUpdate = true
@@ -41,21 +41,22 @@ export class Workers {
     return this.#alive.has(epoch)
   }
 
-  /** The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. */
+  /**
+   * The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. When many workers have joined at
+   * once, most of them count only from the next turns of the event loop on.
+   */
   ownerOf(key: string, without?: number): number | undefined {
-    const { eligible } = this
-    if (!this.#isRingCurrent) this.#ring = this.#ring.with(eligible.map(({ epoch }) => epoch))
-    this.#isRingCurrent = true
+    this.#followEligible()
+    if (!this.#isRingCurrent) void this.prepare()
     return this.#ring.ownerOf(key, without)
   }
 
-  /** Builds the ring ahead of its first use, in steps that leave the event loop free in between. Later changes are quick. */
-  async prepare(): Promise<void> {
-    for (let size = FIRST_STEP; !this.#isRingCurrent && size < this.#eligible.length; size *= 2) {
-      this.#ring = this.#ring.with(this.#eligible.slice(0, size).map(({ epoch }) => epoch))
-      await setImmediate()
-    }
-    this.ownerOf('')
+  /** Takes the eligible workers onto the ring, few in each turn of the event loop. Simultaneous calls share the work. */
+  prepare(): Promise<void> {
+    this.#preparing ??= this.#prepare().finally(() => {
+      this.#preparing = undefined
+    })
+    return this.#preparing
   }
 
   /** Takes over a new list of members. */
@@ -65,6 +66,19 @@ export class Workers {
     this.#alive = new Set(this.#all.map(({ epoch }) => epoch))
     this.#recordChanges(before)
     this.#review()
+  }
+
+  async #prepare(): Promise<void> {
+    while (!this.#isRingCurrent) {
+      await setImmediate()
+      this.#followEligible()
+    }
+  }
+
+  /** The ring has only eligible workers then, and at least one if there is one. */
+  #followEligible(): void {
+    if (this.#now() >= this.#reviewAt) this.#review()
+    if (!this.#isRingCurrent) this.#isRingCurrent = this.#ring.follow(this.#eligibleEpochs)
   }
 
   /** Decides which workers are eligible. After crashes this changes with time. */
@@ -78,6 +92,7 @@ export class Workers {
     // When most workers are young, the old ones alone would be too few: all are eligible then.
     const eligible = trusted.length * 2 >= renewed.length ? trusted : renewed
     this.#eligible = eligible.length > 0 ? eligible : active
+    this.#eligibleEpochs = new Set(this.#eligible.map(({ epoch }) => epoch))
     this.#isRingCurrent = false
   }
 

@@ -122,6 +122,7 @@ export class GatewayRelay {
       {
         onMembers: (members) => {
           this.#broker.onMembers(members)
+          void this.#broker.workers.prepare()
           if (members.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
         },
         onMemberLost: (epoch) => this.#broker.onMemberLost(epoch),

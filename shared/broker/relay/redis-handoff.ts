@@ -53,7 +53,11 @@ export class SessionHandoff {
   /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
   async waitForSuccessor(withinMs: number): Promise<void> {
     await this.#deps.membership.refreshMembers().catch(() => {}) // Redis is unreachable: the next tick lists them again.
-    if (this.#others.eligible.length > 0) return this.#others.prepare()
+    if (this.#others.eligible.length === 0) await this.#successor(withinMs)
+    await this.#others.prepare()
+  }
+
+  async #successor(withinMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onMembersChanged = () => {
       if (this.#others.eligible.length > 0) resolve()

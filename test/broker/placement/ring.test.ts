@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { Ring } from '../../../shared/broker/placement/ring.ts'
+import { Random } from '../../harness/seed.ts'
 
 const KEYS = Array.from({ length: 20_000 }, (_, i) => `t_default sess_${i.toString(16)}`)
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => 1_790_000_000 + i * 7)
+const sampleOf = (ring: Ring) => KEYS.slice(0, 2_000).map((key) => ring.ownerOf(key))
 const ownersIn = (ring: Ring) => KEYS.map((key) => ring.ownerOf(key))
 
 describe('ring', () => {
@@ -66,6 +68,31 @@ describe('ring', () => {
     const [old, now] = [ownersIn(before), ownersIn(Ring.of(upTo(100).filter((member) => member !== gone)))]
     expect(now.every((owner, i) => owner === old[i] || old[i] === gone)).to.equal(true)
     expect(now).not.to.include(gone)
+  })
+
+  it('after random joins and leaves the ring owns each key as one that is built anew does, after each step', () => {
+    const random = new Random(1)
+    let members = new Set<number>()
+    const ring = new Ring()
+    for (let round = 0; round < 30; round++) {
+      const left = random.shuffle([...members]).slice(0, random.between(0, 30))
+      const joined = Array.from({ length: random.between(0, 30) }, () => random.between(0, 2 ** 32 - 1))
+      members = members.difference(new Set(left)).union(new Set(joined))
+      for (let isComplete = false; !isComplete; ) {
+        const before = new Set(ring.members)
+        isComplete = ring.follow(members)
+        expect(isComplete).to.equal(ring.members.size === members.size)
+        expect(ring.members.isSubsetOf(members)).to.equal(true)
+        expect(ring.members.difference(before).size).to.be.at.most(8)
+        expect(sampleOf(ring)).to.deep.equal(sampleOf(Ring.of(random.shuffle([...ring.members]))))
+      }
+    }
+  })
+
+  it('a ring whose members have all left has no owner', () => {
+    const ring = Ring.of(upTo(3))
+    expect(ring.follow(new Set())).to.equal(true)
+    expect([ring.ownerOf('x'), ring.members.size]).to.deep.equal([undefined, 0])
   })
 
   it('of 100 workers none owns more than 1.35 times the mean', () => {

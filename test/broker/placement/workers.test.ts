@@ -51,6 +51,37 @@ describe('workers', () => {
     expect(keys.map((key) => workers.ownerOf(key))).to.deep.equal(before)
   })
 
+  it('the ring of 1,000 workers is built in short pieces, between which the process does other things', async () => {
+    const { workers, list } = setUp()
+    list(...Array.from({ length: 1_000 }, (_, i) => i + 1))
+    let turns = 0
+    const count = () => {
+      turns++
+      counting = setImmediate(count)
+    }
+    let counting = setImmediate(count)
+    await Promise.all([workers.prepare(), workers.prepare()])
+    clearImmediate(counting)
+    expect(turns).to.be.within(120, 135)
+    const owners = new Set(Array.from({ length: 20_000 }, (_, i) => workers.ownerOf(`key ${i}`)))
+    expect(owners.size).to.be.above(990)
+  })
+
+  it('while the ring is built a key belongs to a worker that takes new work, and never to one that has left', async () => {
+    const { workers, list } = setUp()
+    const [some, others] = [0, 1_000].map((from) => Array.from({ length: 200 }, (_, i) => from + i + 1))
+    list(...(some ?? []))
+    await workers.prepare()
+    list(...(others ?? []))
+    const prepared = workers.prepare()
+    for (let i = 0; i < 100; i++) expect(workers.ownerOf(`key ${i}`)).to.be.above(1_000)
+    await prepared
+    const anew = setUp()
+    anew.list(...(others ?? []))
+    await anew.workers.prepare()
+    for (let i = 0; i < 100; i++) expect(workers.ownerOf(`key ${i}`)).to.equal(anew.workers.ownerOf(`key ${i}`))
+  })
+
   it('a worker whose lease has run out gets no new work, unless none has renewed', () => {
     const { workers, eligible } = setUp()
     workers.update([worker(1, { expiresInMs: 0 }), worker(2, { expiresInMs: 1 }), worker(3, { expiresInMs: -1 })])
