@@ -32,7 +32,10 @@ export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
  */
 export type Probe = { channel: string; message?: Buffer }
 
-/** The version rises with each change of the members, by one unless Redis may have lost keys. */
+/**
+ * The version rises with each change of the members, by one unless Redis may have lost keys. A list is read in pieces: it has all changes up
+ * to its version, and may have some of the later ones.
+ */
 export type MemberList = { version: number; members: Member[] }
 
 /** A member has joined or has other fields, or is gone. Without `member` and not gone, it is one that this release cannot understand. */

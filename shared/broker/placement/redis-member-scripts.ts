@@ -66,6 +66,24 @@ export const JOIN = script(
 )
 
 /**
+ * Renews the lease of a member whose fields have not changed, and returns the version of the members. Returns nothing when there may be more
+ * to do, which `RENEW` does: nobody has subscribed, Redis may have lost keys, or the process is no member.
+ * Arguments: length of a lease, epoch, load, the marker that the process knows, its channel, and optionally a message to it.
+ */
+export const EXTEND = script(
+  'aeExtend',
+  `${NOW}
+    local last = redis.call('MGET', KEYS[7], KEYS[6])
+    if not last[1] then ${READ_MARKER} last[1] = marker end
+    if last[1] ~= ARGV[4] or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return nil end
+    local heard = ARGV[6] and redis.call('PUBLISH', ARGV[5], ARGV[6]) or redis.call('PUBSUB', 'NUMSUB', ARGV[5])[2]
+    if heard == 0 then return nil end
+    redis.call('ZADD', KEYS[4], now + ARGV[1], ARGV[2])
+    redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])
+    return last[2]`,
+)
+
+/**
  * Arguments: those of `JOIN`, epoch, the marker that the process knows, its channel, and optionally a message to it. A record with another
  * nonce belongs to another process, which got the same epoch from a replica that did not know this one.
  */
@@ -74,24 +92,16 @@ export const RENEW = script(
   `local heard = ARGV[9] and redis.call('PUBLISH', ARGV[8], ARGV[9]) or redis.call('PUBSUB', 'NUMSUB', ARGV[8])[2]
     if heard == 0 then return { 'unheard', ARGV[7], 0 } end
     ${NOW}
-    local function extend()
-      redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[6])
-      redis.call('HSET', KEYS[5], ARGV[6], ARGV[5])
-    end
     local record = ARGV[3] .. ' ' .. ARGV[4]
     local found = redis.call('HGET', KEYS[1], ARGV[6])
-    local last = redis.call('MGET', KEYS[7], KEYS[6])
-    if found == record and last[1] == ARGV[7] then
-      extend()
-      return { 'renewed', ARGV[7], last[2] }
-    end
     ${READ_MARKER} ${CHANGE}
     local hasLostKeys = marker ~= ARGV[7]
     if found and string.sub(found, 1, #ARGV[3]) ~= ARGV[3] or not found and not hasLostKeys then
       return { 'evicted', ARGV[7], 0 }
     end
     if hasLostKeys then redis.call('SET', KEYS[2], math.max(ARGV[6], redis.call('GET', KEYS[2]))) end
-    extend()
+    redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[6])
+    redis.call('HSET', KEYS[5], ARGV[6], ARGV[5])
     if found ~= record then
       redis.call('HSET', KEYS[1], ARGV[6], record)
       change(ARGV[6], ARGV[4])
@@ -99,11 +109,21 @@ export const RENEW = script(
     return { hasLostKeys and 'keys_lost' or 'renewed', marker, redis.call('GET', KEYS[6]) }`,
 )
 
+/** About so many members are listed at a time, or half as many. Larger pieces block a process that joins, whose code is not compiled yet. */
+const PIECE = 64
+
+/** A piece of the list. Argument: where it begins, by the piece before it, or 0. */
 export const LIST = script(
   'aeMembers',
-  `${NOW} return {
-    now, redis.call('GET', KEYS[6]) or 0, redis.call('HGETALL', KEYS[1]),
-    redis.call('ZRANGE', KEYS[4], 0, -1, 'WITHSCORES'), redis.call('HGETALL', KEYS[5]) }`,
+  `${NOW}
+    local piece = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ${PIECE})
+    local epochs = {}
+    for i = 1, #piece[2], 2 do epochs[#epochs + 1] = piece[2][i] end
+    local isEmpty = #epochs == 0
+    return {
+      now, redis.call('GET', KEYS[6]) or 0, piece[1], piece[2],
+      isEmpty and {} or redis.call('ZMSCORE', KEYS[4], unpack(epochs)),
+      isEmpty and {} or redis.call('HMGET', KEYS[5], unpack(epochs)) }`,
 )
 
 /** Arguments: the members whose loads are read. */

@@ -12,33 +12,41 @@ import {
   ROLES,
   STATES,
 } from './members.ts'
-import { CHANGES, EXPIRE, IS_MEMBER, JOIN, KEYS, LEAVE, LIST, LOOK, READ_BOOT, RENEW } from './redis-member-scripts.ts'
+import {
+  CHANGES,
+  EXPIRE,
+  EXTEND,
+  IS_MEMBER,
+  JOIN,
+  KEYS,
+  LEAVE,
+  LIST,
+  LOOK,
+  READ_BOOT,
+  RENEW,
+} from './redis-member-scripts.ts'
 
 /** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
 const LEASE_MS = 4_000
 
-/** The members of the cluster in Redis. One object per process: it remembers the boot marker and its nonce. */
-export function createRedisMembers(link: Pick<RedisLink, 'run' | 'prefix' | 'listen'>): Members {
-  const nonce = randomUUID()
+type Link = Pick<RedisLink, 'run' | 'prefix' | 'listen'>
+
+/** The members of the cluster in Redis. One object per process, since it remembers what Redis has of the process. */
+export function createRedisMembers(link: Link): Members {
   const changes = link.prefix + CHANGES
-  let boot = ''
-  const own = ({ load, ...fields }: MemberFields) => [changes, LEASE_MS, nonce, packFields(fields), load]
   return {
-    async join(fields) {
-      const [epoch, marker] = (await link.run(JOIN, KEYS, own(fields))) as [number, string]
-      boot = marker
-      return epoch
-    },
-    async renew(epoch, fields, { channel, message }) {
-      const args = [...own(fields), epoch, boot, link.prefix + channel, ...(message ? [message] : [])]
-      const [outcome, marker, version] = (await link.run(RENEW, KEYS, args)) as [Renewal, string, string]
-      boot = marker
-      return { outcome, version: Number(version) }
-    },
+    ...createOwnMember(link),
     async leave(epoch) {
       await link.run(LEAVE, KEYS, [changes, epoch])
     },
-    list: async () => readList((await link.run(LIST, KEYS, [])) as Listed),
+    async list() {
+      const members = new Map<number, Member>()
+      const first = readPiece(await link.run(LIST, KEYS, [0]))
+      for (let piece = first; ; piece = readPiece(await link.run(LIST, KEYS, [piece.next]))) {
+        for (const member of piece.members) members.set(member.epoch, member)
+        if (piece.next === '0') return { version: first.version, members: [...members.values()] }
+      }
+    },
     async look(loadsOf) {
       const answer = await link.run(LOOK, KEYS, loadsOf)
       const [version, lapsed, loads] = answer as [string, string[], (string | null)[]]
@@ -50,27 +58,57 @@ export function createRedisMembers(link: Pick<RedisLink, 'run' | 'prefix' | 'lis
         if (change) onChange(change)
       }),
     isMember: async (epoch) => (await link.run(IS_MEMBER, KEYS, [epoch])) === 1,
-    isBootMarkerCurrent: async () => (await link.run(READ_BOOT, KEYS, [])) === boot,
     expire: async (epoch) => (await link.run(EXPIRE, KEYS, [changes, epoch])) === 1,
   }
 }
 
-const packFields = (fields: Omit<MemberFields, 'load'>): string => JSON.stringify({ protocol: PROTOCOL, ...fields })
-
-type Listed = [now: number, version: string, records: string[], leases: string[], loads: string[]]
-
-function readList([now, version, records, leases, loads]: Listed): MemberList {
-  const ends = new Map(pairsOf(leases))
-  const load = new Map(pairsOf(loads))
-  const members = pairsOf(records).flatMap(([epoch, record]): Member[] => {
-    const fields = readFields(record.slice(record.indexOf(' ') + 1))
-    const expiresInMs = Number(ends.get(epoch) ?? 0) - now
-    return fields ? [{ ...fields, load: Number(load.get(epoch) ?? 0), epoch: Number(epoch), expiresInMs }] : []
-  })
-  return { version: Number(version), members }
+/** This process as a member: its boot marker, its nonce, and the record that Redis has of it. */
+function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMarkerCurrent'> {
+  const nonce = randomUUID()
+  const own = (fields: MemberFields) => [link.prefix + CHANGES, LEASE_MS, nonce, packFields(fields), fields.load]
+  let boot = ''
+  let published = ''
+  return {
+    async join(fields) {
+      const [epoch, marker] = (await link.run(JOIN, KEYS, own(fields))) as [number, string]
+      boot = marker
+      published = recordOf(epoch, fields)
+      return epoch
+    },
+    async renew(epoch, fields, { channel, message }) {
+      const probe = [link.prefix + channel, ...(message ? [message] : [])]
+      if (published === recordOf(epoch, fields)) {
+        const version = await link.run(EXTEND, KEYS, [LEASE_MS, epoch, fields.load, boot, ...probe])
+        if (version !== null) return { outcome: 'renewed', version: Number(version) }
+      }
+      const answer = await link.run(RENEW, KEYS, [...own(fields), epoch, boot, ...probe])
+      const [outcome, marker, version] = answer as [Renewal, string, string]
+      boot = marker
+      if (outcome === 'renewed' || outcome === 'keys_lost') published = recordOf(epoch, fields)
+      return { outcome, version: Number(version) }
+    },
+    isBootMarkerCurrent: async () => (await link.run(READ_BOOT, KEYS, [])) === boot,
+  }
 }
 
-/** Reads a hash or a sorted set as Redis returns it: field, value, field, value. */
+const recordOf = (epoch: number, fields: MemberFields): string => `${epoch} ${packFields(fields)}`
+
+const packFields = ({ role, state, pid }: MemberFields): string =>
+  JSON.stringify({ protocol: PROTOCOL, role, state, pid })
+
+type Piece = [now: number, version: string, next: string, records: string[], ends: string[], loads: string[]]
+
+function readPiece(answer: unknown): MemberList & { next: string } {
+  const [now, version, next, records, ends, loads] = answer as Piece
+  const members = pairsOf(records).flatMap(([epoch, record], i): Member[] => {
+    const fields = readFields(record.slice(record.indexOf(' ') + 1))
+    const expiresInMs = Number(ends[i] ?? 0) - now
+    return fields ? [{ ...fields, load: Number(loads[i] ?? 0), epoch: Number(epoch), expiresInMs }] : []
+  })
+  return { version: Number(version), next, members }
+}
+
+/** Reads a hash as Redis returns it: field, value, field, value. */
 const pairsOf = (entries: readonly string[]): [field: string, value: string][] =>
   Array.from({ length: entries.length >> 1 }, (_, i) => [entries[2 * i] ?? '', entries[2 * i + 1] ?? ''])
 

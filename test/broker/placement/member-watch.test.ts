@@ -30,11 +30,15 @@ describe('changes of the members', () => {
     for (const close of closers.splice(0)) await close()
   })
 
-  async function join(role: MemberFields['role'] = 'worker'): Promise<Process> {
+  /** `beforePiece` is called before each piece of a list is read. */
+  async function join(role: MemberFields['role'] = 'worker', beforePiece = async () => {}): Promise<Process> {
     const link = await openRedisLink(redis.url)
     const { run, listen } = link
-    link.run = (script, ...rest) => {
-      if (script.name === 'aeMembers') self.lists++
+    link.run = async (script, ...rest) => {
+      if (script.name === 'aeMembers') {
+        self.lists++
+        await beforePiece()
+      }
       return run(script, ...rest)
     }
     link.listen = (channel, onMessage) =>
@@ -107,6 +111,29 @@ describe('changes of the members', () => {
     first.isMuted = false
     const third = await join()
     await untilKnown(first, epochsOf(first, second, third), 400)
+  })
+
+  it('a process that lists the members piece by piece also learns of those that join and leave meanwhile', async () => {
+    const [staying, leaving] = [await join(), await join()]
+    const epochs = Array.from({ length: 500 }, (_, i) => i + 1)
+    const client = redis.connect()
+    const record = (await client.hget('ae:{members}', String(staying.membership.epoch))) ?? ''
+    await client.hset('ae:{members}', Object.fromEntries(epochs.map((epoch) => [epoch, record])))
+    await client.zadd('ae:{members}:leases', ...epochs.flatMap((epoch) => [10_000_000_000_000, epoch]))
+    const joined: Process[] = []
+    let pieces = 0
+    const listing = await join('gateway', async () => {
+      if (++pieces !== 2) return
+      joined.push(await join())
+      await leaving.membership.stop()
+    })
+    expect(pieces).to.be.above(2)
+    const expected = [...epochs, ...epochsOf(staying, listing, ...joined)].sort((a, b) => a - b)
+    await until(() => listing.known.toSorted((a, b) => a - b).join() === expected.join(), {
+      what: 'the members',
+      withinMs: 2_000,
+    })
+    expect(listing.lists).to.equal(pieces)
   })
 
   it('a member that dies silently is noticed after its lease of four seconds, and no other is', async () => {

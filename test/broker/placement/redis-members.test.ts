@@ -113,6 +113,55 @@ describe('members in Redis', () => {
     expect(look).to.deep.equal({ version: first + 2, lapsed: [], loads: [0] })
   })
 
+  it('1,000 members are listed in pieces, each of them once', async () => {
+    const members = createRedisMembers(link)
+    await members.join(WORKER)
+    const client = redis.connect()
+    const [[, record] = []] = Object.entries(await client.hgetall('ae:{members}'))
+    const epochs = Array.from({ length: 1_000 }, (_, i) => i + 1)
+    await client.hset('ae:{members}', Object.fromEntries(epochs.map((epoch) => [epoch, record])))
+    await client.zadd('ae:{members}:leases', ...epochs.flatMap((epoch) => [10_000_000_000_000 + epoch, epoch]))
+    await client.hset('ae:{members}:loads', Object.fromEntries(epochs.map((epoch) => [epoch, epoch % 7])))
+    const sizes: number[] = []
+    const run: RedisLink['run'] = async (...args) => {
+      const answer = await link.run(...args)
+      sizes.push(JSON.stringify(answer).length)
+      return answer
+    }
+    const { members: list } = await createRedisMembers({ ...link, run }).list()
+    expect(list.length).to.equal(1_001)
+    expect(Math.max(...sizes)).to.be.below(50_000)
+    const added = list.filter(({ epoch }) => epoch <= 1_000).sort((a, b) => a.epoch - b.epoch)
+    expect(added.map(({ epoch }) => epoch)).to.deep.equal(epochs)
+    for (const { epoch, load, expiresInMs, ...fields } of added) {
+      expect({ ...fields, load }).to.deep.equal({ ...WORKER, load: epoch % 7 })
+      expect(expiresInMs).to.be.above(4_000)
+    }
+  })
+
+  it('a renewal without other fields sends Redis neither the fields nor the nonce, and still finds an eviction', async () => {
+    const sent: { name: string; bytes: number }[] = []
+    const run: RedisLink['run'] = (script, keys, args) => {
+      sent.push({ name: script.name, bytes: JSON.stringify([keys, args]).length })
+      return link.run(script, keys, args)
+    }
+    const members = createRedisMembers({ ...link, run })
+    const epoch = await members.join(WORKER)
+    const renew = async (fields: MemberFields) => {
+      sent.length = 0
+      const { outcome } = await members.renew(epoch, fields, { channel: PROBE.channel })
+      return [outcome, ...sent.map(({ name }) => name)]
+    }
+    expect(await renew({ ...WORKER, load: 9 })).to.deep.equal(['renewed', 'aeExtend'])
+    expect(sent[0]?.bytes).to.be.below(220)
+    expect((await members.list()).members[0]).to.include({ epoch, load: 9 })
+    expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeRenew'])
+    expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeExtend'])
+    expect((await members.list()).members[0]).to.include({ epoch, state: 'draining' })
+    await members.leave(epoch)
+    expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['evicted', 'aeExtend', 'aeRenew'])
+  })
+
   it('a look reads the loads of the members that it asks for', async () => {
     const members = createRedisMembers(link)
     const [one, two] = [await members.join(WORKER), await members.join({ ...WORKER, load: 7 })]
