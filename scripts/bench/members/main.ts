@@ -42,7 +42,7 @@ try {
   const rows = await measureIdle(redis, { members: counts.workers + counts.gateways, hosts })
   say('measured Redis while nothing happens')
   const placing = await joinPlacing(redis.url)
-  rows.push(await measureJoins(placing, hosts), await measureJoiningProcess(peers, redis.url))
+  rows.push(...(await measureJoins(placing, hosts)), await measureJoiningProcess(peers, redis.url))
   say('measured joins')
   rows.push(await measureHandOver(redis.url, hosts, Number(values.sessions)))
   say('measured the hand-over')

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
 import { createRedisMembers } from '../../../shared/broker/placement/redis-members.ts'
 import { Workers } from '../../../shared/broker/placement/workers.ts'
@@ -10,11 +11,17 @@ import { LoopDelay } from '../relay/loop-delay.ts'
 
 /**
  * A gateway of which only the placement is real: it looks an owner up after each change, so that it builds the ring. `changesMs`: for how
- * long each change of the members has blocked it.
+ * long each change of the members has blocked it. `joinMs`: the longest delay of its event loop from before it joined until the ring was
+ * built. `emptyMs`: the same of as long a time of empty turns, in which only other processes delay it.
  */
-export type PlacingMember = { workers: Workers; delay: LoopDelay; changesMs: number[]; longestJoinMs: number }
+export type PlacingMember = {
+  workers: Workers
+  delay: LoopDelay
+  changesMs: number[]
+  joinMs: number
+  emptyMs: number
+}
 
-/** Joins. `longestJoinMs` is the longest delay of the event loop from before the connection until the ring was built. */
 export async function joinPlacing(url: string): Promise<PlacingMember> {
   const link = await openRedisLink(url)
   const lease = new Lease()
@@ -41,9 +48,13 @@ export async function joinPlacing(url: string): Promise<PlacingMember> {
     },
   )
   const delay = new LoopDelay()
+  const since = performance.now()
   delay.start()
   await membership.start()
   await workers.prepare()
   isPrepared = true
-  return { workers, delay, changesMs, longestJoinMs: delay.maxMs() }
+  const joinMs = delay.maxMs()
+  const until = 2 * performance.now() - since
+  while (performance.now() < until) await setImmediate()
+  return { workers, delay, changesMs, joinMs, emptyMs: delay.maxMs() }
 }

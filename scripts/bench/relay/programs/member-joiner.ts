@@ -5,4 +5,12 @@ import { answerCalls, readOptions } from './answer.ts'
 
 const { redisUrl } = readOptions()
 
-answerCalls({ port: 0 }, { join: async () => (await joinPlacing(redisUrl)).longestJoinMs })
+answerCalls(
+  { port: 0 },
+  {
+    async join() {
+      const { joinMs, emptyMs } = await joinPlacing(redisUrl)
+      return { joinMs, emptyMs }
+    },
+  },
+)
