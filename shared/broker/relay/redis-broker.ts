@@ -188,11 +188,11 @@ export class RedisBroker {
       left = left.filter((other) => other.epoch !== epoch)
       const remainingMs = until - performance.now()
       const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
+      worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
       try {
-        const opened = await this.#startRunOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
-        worker.load++
-        return opened
+        return await this.#startRunOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
       } catch (cause) {
+        worker.load--
         if (!this.#canTryAnother(cause, until)) throw cause
         refusal = cause
       }

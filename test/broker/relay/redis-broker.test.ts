@@ -125,6 +125,22 @@ describe('gateway’s broker: starting a run', () => {
     expect(calls).to.deep.equal(['2 startRun', '2 startRun', '3 startRun'])
   })
 
+  it('runs that are started at the same time are spread evenly: each counts before its worker has accepted it', async () => {
+    const { relay, broker, calls } = setUp()
+    relay.onMembers([worker(2), worker(3)])
+    await drawingBoth(() => Promise.all([1, 2, 3, 4].map(() => broker.startRun(TENANT, prompt))))
+    expect(calls.sort()).to.deep.equal(['2 startRun', '2 startRun', '3 startRun', '3 startRun'])
+  })
+
+  it('a run that a worker refused does not count there', async () => {
+    const { relay, broker, calls } = setUp(() => (calls.length === 1 ? refuse('rate_limit') : null))
+    relay.onMembers([worker(2, { load: 1 }), worker(3)])
+    await drawingBoth(async () => {
+      for (let i = 0; i < 3; i++) await broker.startRun(TENANT, prompt)
+    })
+    expect(calls).to.deep.equal(['3 startRun', '2 startRun', '3 startRun', '3 startRun'])
+  })
+
   it('a full or unavailable worker is followed by the next one; any other refusal is final', async () => {
     for (const kind of ['rate_limit', 'unavailable'] as const) {
       const { relay, broker, calls } = setUp(() => (calls.length === 1 ? refuse(kind) : null))
