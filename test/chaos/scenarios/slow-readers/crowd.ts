@@ -10,9 +10,14 @@ const STALL_WITHIN_MS = 25_000
 /** The gateway relays nothing for this long. */
 const STILL_MS = 1_500
 const CUT_WITHIN_MS = 45_000
+/** How long a client that was cut off can still read the reason, with a margin. */
+const REASON_SECS = 4
 
 /** Bounds, in seconds, of the time for which a client had read nothing when it was cut off. */
 export type Cut = { atLeast: number; atMost: number }
+
+/** Of the clients that read the rest in time to find the reason, and those that found it. */
+export type Told = { inTime: number; received: number }
 
 type Shape = { count: number; prompt: string }
 type Opened = { readers: readonly NeverReader[]; openedAt: number; cutBefore: number }
@@ -46,6 +51,10 @@ export class Crowd implements Disposable {
     return (this.#stalledAt - this.#openedAt) / 1000
   }
 
+  get stalledForSecs(): number {
+    return (now() - this.#stalledAt) / 1000
+  }
+
   /** Resolves when the gateway relays no more frames: the network buffers are full, and the runs wait for their readers. */
   async stalled(): Promise<void> {
     let relayed = -1
@@ -75,17 +84,21 @@ export class Crowd implements Disposable {
     while (cuts.length < count && now() < deadline) {
       await sleep(LOOK_EVERY_MS)
       const gone = await this.#countCut()
-      const cut = { atLeast: (now() - this.#stalledAt) / 1000, atMost: (now() - this.#openedAt) / 1000 }
+      const cut = { atLeast: this.stalledForSecs, atMost: (now() - this.#openedAt) / 1000 }
       while (cuts.length < gone) cuts.push(cut)
     }
     while (cuts.length < count) cuts.push({ atLeast: Number.POSITIVE_INFINITY, atMost: Number.POSITIVE_INFINITY })
     return cuts
   }
 
-  /** Lets all clients read the rest. Resolves with the number of those that find the reason for their disconnection. */
-  async countInformed(): Promise<number> {
+  /** Lets all clients, which were cut off at these times, read the rest. */
+  async countTold(cuts: readonly Cut[]): Promise<Told> {
+    const since = this.stalledForSecs - REASON_SECS
     const tails = await Promise.all(this.#readers.map((reader) => reader.readOn()))
-    return tails.filter((tail) => tail.includes('"code":"slow_consumer"')).length
+    return {
+      inTime: cuts.filter(({ atLeast }) => atLeast >= since).length,
+      received: tails.filter((tail) => tail.includes('"code":"slow_consumer"')).length,
+    }
   }
 
   async #countCut(): Promise<number> {
