@@ -8,8 +8,8 @@ export type RunRequest = { port: number; path: string; body: string }
 const TRIES = 5
 const RETRY_MS = 1_000
 const IDLE_MS = 20_000
-const MAX_TAIL_CHARS = 2_000
-const LAST_CHUNK = '\r\n0\r\n\r\n'
+const TAIL_BYTES = 2_000
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
 
 /**
  * A client that starts a run, reads the first piece of the answer, which holds the headers, and leaves the rest in the
@@ -20,7 +20,7 @@ export class NeverReader {
   readonly #head: Promise<string>
 
   constructor({ port, path, body }: RunRequest) {
-    this.#socket = connect(port, '127.0.0.1').setEncoding('latin1')
+    this.#socket = connect(port, '127.0.0.1')
     this.#socket.on('error', () => {}) // The server resets the connection of a slow reader; `close` reports it.
     this.#head = this.#readHead()
     this.#head.catch(() => {}) // `runId` reports it.
@@ -50,17 +50,17 @@ export class NeverReader {
     })
   }
 
-  /** Reads the rest, to the end of the stream or of the connection, and resolves with the last 2,000 characters. */
+  /** Reads the rest, to the end of the stream or of the connection, and resolves with the last 2,000 bytes of it. */
   async readOn(): Promise<string> {
-    let tail = ''
-    this.#socket.on('data', (chunk: string) => {
-      tail = (tail + chunk).slice(-MAX_TAIL_CHARS)
-      if (tail.endsWith(LAST_CHUNK)) this.leave()
+    let tail = Buffer.alloc(0)
+    this.#socket.on('data', (chunk: Buffer) => {
+      tail = Buffer.concat([tail, chunk.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES)
+      if (tail.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK)) this.leave()
     })
     const closed = once(this.#socket, 'close')
     this.#socket.setTimeout(IDLE_MS, () => this.leave()).resume()
     if (!this.#socket.closed) await closed
-    return tail
+    return tail.toString('latin1')
   }
 
   leave(): void {
@@ -70,9 +70,9 @@ export class NeverReader {
   async #readHead(): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     this.#socket.once('close', () => reject(new Error('the connection closed before an answer')))
-    this.#socket.once('data', (chunk: string) => {
+    this.#socket.once('data', (chunk: Buffer) => {
       this.#socket.pause()
-      resolve(chunk)
+      resolve(chunk.toString('latin1'))
     })
     return promise
   }

@@ -10,8 +10,8 @@ const STALL_WITHIN_MS = 25_000
 /** The gateway relays nothing for this long. */
 const STILL_MS = 1_500
 const CUT_WITHIN_MS = 45_000
-/** How long a client that was cut off can still read the reason, with a margin. */
-const REASON_SECS = 4
+/** A client that reads on so soon after the cut finds the reason before the gateway closes the connection, 5 s after the cut. */
+const REASON_SECS = 3
 
 /** Bounds, in seconds, of the time for which a client had read nothing when it was cut off. */
 export type Cut = { atLeast: number; atMost: number }
