@@ -56,11 +56,12 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   await crowd.stalled()
   say(`all runs stalled after ${crowd.stalledInSecs.toFixed(1)} s`)
   const heldKiB = ((await heapKiB(gateway)) - heap) / size.slow
-  const isEarly = () => crowd.stalledForSecs < LAST_WINDOW_SECS
-  const [underAttack, cuts] = await Promise.all([
-    latencies(gateway, { windows: WINDOWS.underAttack, ticking: size.ticking, mayBegin: isEarly }),
-    crowd.cuts(),
-  ])
+  const mayGoOn = async () => {
+    await crowd.lookForCuts()
+    return crowd.stalledForSecs < LAST_WINDOW_SECS
+  }
+  const underAttack = await latencies(gateway, { windows: WINDOWS.underAttack, ticking: size.ticking, mayGoOn })
+  const cuts = await crowd.cuts()
   const told = await crowd.countTold(cuts)
   return guaranteesOf({ size, alone, underAttack, heldKiB, growth: memory.growth, cuts, told }, world)
 }
@@ -76,14 +77,18 @@ async function warmUp(gateway: Member, { slow }: Size): Promise<void> {
   await readAll(gateway.url, TOO_MUCH, slow)
 }
 
-type Measuring = { windows: number; ticking: Ticking; mayBegin?: () => boolean }
+type Measuring = { windows: number; ticking: Ticking; mayGoOn?: () => Promise<boolean> }
 
-/** The p99 of each window, of which there is at least one. The quieter windows are compared, since other processes disturb the others. */
-async function latencies({ url }: Member, { windows, ticking, mayBegin = () => true }: Measuring): Promise<number[]> {
+/**
+ * The p99 of each window, of which there is at least one. The quieter windows are compared, since other processes disturb the others.
+ * `mayGoOn` is asked between two windows.
+ */
+async function latencies({ url }: Member, { windows, ticking, mayGoOn }: Measuring): Promise<number[]> {
   const p99s: number[] = []
-  do p99s.push(quantile(await readTicks(url, ticking), 0.99))
-  while (p99s.length < windows && mayBegin())
-  return p99s
+  for (;;) {
+    p99s.push(quantile(await readTicks(url, ticking), 0.99))
+    if (p99s.length === windows || (await mayGoOn?.()) === false) return p99s
+  }
 }
 
 type Seen = {

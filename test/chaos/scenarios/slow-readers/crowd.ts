@@ -28,6 +28,7 @@ export class Crowd implements Disposable {
   readonly #readers: readonly NeverReader[]
   readonly #openedAt: number
   readonly #cutBefore: number
+  readonly #cuts: Cut[] = []
   #stalledAt = 0
 
   private constructor(gateway: Member, { readers, openedAt, cutBefore }: Opened) {
@@ -73,22 +74,26 @@ export class Crowd implements Disposable {
     this.#stalledAt = stillSince
   }
 
+  /** Records the clients that were cut off since the last look. A look disturbs the gateway for milliseconds. */
+  async lookForCuts(): Promise<void> {
+    const gone = await this.#countCut()
+    const cut = { atLeast: this.stalledForSecs, atMost: (now() - this.#openedAt) / 1000 }
+    while (this.#cuts.length < Math.min(gone, this.#readers.length)) this.#cuts.push(cut)
+  }
+
   /**
    * Waits until the clients are cut off. For each, the bounds are counted from when the last and the first client may have
-   * stopped reading. A client that was not cut off in time has `Infinity`.
+   * stopped reading to the look that found it. A client that was not cut off in time has `Infinity`.
    */
-  async cuts(): Promise<Cut[]> {
-    const cuts: Cut[] = []
+  async cuts(): Promise<readonly Cut[]> {
     const deadline = this.#stalledAt + CUT_WITHIN_MS
-    const count = this.#readers.length
-    while (cuts.length < count && now() < deadline) {
+    const missing = () => this.#readers.length - this.#cuts.length
+    while (missing() > 0 && now() < deadline) {
       await sleep(LOOK_EVERY_MS)
-      const gone = await this.#countCut()
-      const cut = { atLeast: this.stalledForSecs, atMost: (now() - this.#openedAt) / 1000 }
-      while (cuts.length < gone) cuts.push(cut)
+      await this.lookForCuts()
     }
-    while (cuts.length < count) cuts.push({ atLeast: Number.POSITIVE_INFINITY, atMost: Number.POSITIVE_INFINITY })
-    return cuts
+    const never = () => ({ atLeast: Number.POSITIVE_INFINITY, atMost: Number.POSITIVE_INFINITY })
+    return [...this.#cuts, ...Array.from({ length: missing() }, never)]
   }
 
   /** Lets all clients, which were cut off at these times, read the rest. */
