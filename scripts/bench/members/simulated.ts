@@ -19,10 +19,15 @@ export type SimulatedWorker = WorkerRelay<SimulatedSession> & {
 }
 
 /** Joins a worker with connections of its own. Its relay is the real one; its sessions do nothing, and its load is random. */
-export async function joinWorker(url: string, pid: number): Promise<SimulatedWorker> {
+export async function joinWorker(url: string, pid: number, onEvicted = () => {}): Promise<SimulatedWorker> {
   const link = await openRedisLink(url)
   const sessions = new Set<SimulatedSession>()
-  const relay = new WorkerRelay(link, simulate(sessions), { pid, lease: new Lease(), log, metrics: NO_METRICS })
+  const relay = new WorkerRelay(link, simulate(sessions, onEvicted), {
+    pid,
+    lease: new Lease(),
+    log,
+    metrics: NO_METRICS,
+  })
   await relay.join()
   const leave = async () => {
     await relay.stop()
@@ -49,7 +54,7 @@ export function createSession(id: string): SimulatedSession {
 
 const sessionOf = (state: State): SimulatedSession => ({ ...state, state, waiting: [], hold: async () => {} })
 
-function simulate(sessions: Set<SimulatedSession>): ClusterWorker<SimulatedSession> {
+function simulate(sessions: Set<SimulatedSession>, onEvicted: () => void): ClusterWorker<SimulatedSession> {
   let isDraining = false
   return {
     inbox: {} as Inbox, // Nobody calls it: there are no requests.
@@ -70,6 +75,9 @@ function simulate(sessions: Set<SimulatedSession>): ClusterWorker<SimulatedSessi
     },
     keep: () => {},
     release: (session) => void sessions.delete(session),
-    abortAll: () => sessions.clear(),
+    abortAll() {
+      sessions.clear()
+      onEvicted()
+    },
   }
 }

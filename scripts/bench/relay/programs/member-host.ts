@@ -6,13 +6,15 @@ import { answerCalls, readOptions } from './answer.ts'
 const { redisUrl } = readOptions()
 const workers: SimulatedWorker[] = []
 let pids = 0
+let evicted = 0
+const join = () => joinWorker(redisUrl, ++pids, () => evicted++)
 
 answerCalls(
   { port: 0 },
   {
     /** Returns how many have joined: while this process is busy, Redis may seem to be unreachable. */
     async workers({ count }: { count: number }) {
-      const joins = await Promise.allSettled(Array.from({ length: count }, () => joinWorker(redisUrl, ++pids)))
+      const joins = await Promise.allSettled(Array.from({ length: count }, join))
       const joined = joins.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
       workers.push(...joined)
       return joined.length
@@ -20,6 +22,7 @@ answerCalls(
     async gateways({ count }: { count: number }) {
       await Promise.all(Array.from({ length: count }, () => joinGateway(redisUrl, ++pids)))
     },
+    evicted: () => evicted,
     adopted: () => workers.reduce((sum, { sessions }) => sum + sessions.size, 0),
   },
 )
