@@ -67,16 +67,17 @@ export const JOIN = script(
 
 /**
  * Renews the lease of a member whose fields have not changed, and returns the version of the members. Returns nothing when there may be more
- * to do, which `RENEW` does: nobody has subscribed, Redis may have lost keys, or the process is no member.
- * Arguments: length of a lease, epoch, load, the marker that the process knows, its channel, and optionally a message to it.
+ * to do, which `RENEW` does: nobody has subscribed, Redis may have lost keys, or the record is not this process's.
+ * Arguments: length of a lease, epoch, load, the marker that the process knows, nonce, its channel, and optionally a message to it.
  */
 export const EXTEND = script(
   'aeExtend',
   `${NOW}
     local last = redis.call('MGET', KEYS[7], KEYS[6])
     if not last[1] then ${READ_MARKER} last[1] = marker end
-    if last[1] ~= ARGV[4] or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return nil end
-    local heard = ARGV[6] and redis.call('PUBLISH', ARGV[5], ARGV[6]) or redis.call('PUBSUB', 'NUMSUB', ARGV[5])[2]
+    local found = last[1] == ARGV[4] and redis.call('HGET', KEYS[1], ARGV[2])
+    if not found or string.sub(found, 1, #ARGV[5]) ~= ARGV[5] then return nil end
+    local heard = ARGV[7] and redis.call('PUBLISH', ARGV[6], ARGV[7]) or redis.call('PUBSUB', 'NUMSUB', ARGV[6])[2]
     if heard == 0 then return nil end
     redis.call('ZADD', KEYS[4], now + ARGV[1], ARGV[2])
     redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])

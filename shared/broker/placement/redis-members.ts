@@ -78,7 +78,7 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
     async renew(epoch, fields, { channel, message }) {
       const probe = [link.prefix + channel, ...(message ? [message] : [])]
       if (published === recordOf(epoch, fields)) {
-        const version = await link.run(EXTEND, KEYS, [LEASE_MS, epoch, fields.load, boot, ...probe])
+        const version = await link.run(EXTEND, KEYS, [LEASE_MS, epoch, fields.load, boot, nonce, ...probe])
         if (version !== null) return { outcome: 'renewed', version: Number(version) }
       }
       const answer = await link.run(RENEW, KEYS, [...own(fields), epoch, boot, ...probe])

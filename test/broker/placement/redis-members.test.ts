@@ -139,7 +139,7 @@ describe('members in Redis', () => {
     }
   })
 
-  it('a renewal without other fields sends Redis neither the fields nor the nonce, and still finds an eviction', async () => {
+  it('a renewal without other fields does not send them, and still finds an eviction and a record of another process', async () => {
     const sent: { name: string; bytes: number }[] = []
     const run: RedisLink['run'] = (script, keys, args) => {
       sent.push({ name: script.name, bytes: JSON.stringify([keys, args]).length })
@@ -153,11 +153,17 @@ describe('members in Redis', () => {
       return [outcome, ...sent.map(({ name }) => name)]
     }
     expect(await renew({ ...WORKER, load: 9 })).to.deep.equal(['renewed', 'aeExtend'])
-    expect(sent[0]?.bytes).to.be.below(220)
+    expect(sent[0]?.bytes).to.be.below(270)
     expect((await members.list()).members[0]).to.include({ epoch, load: 9 })
     expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeRenew'])
     expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeExtend'])
     expect((await members.list()).members[0]).to.include({ epoch, state: 'draining' })
+    const client = redis.connect()
+    const record = (await client.hget('ae:{members}', String(epoch))) ?? ''
+    await client.hset('ae:{members}', epoch, `another${record.slice('another'.length)}`)
+    expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['evicted', 'aeExtend', 'aeRenew'])
+    await client.hset('ae:{members}', epoch, record)
+    expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeExtend'])
     await members.leave(epoch)
     expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['evicted', 'aeExtend', 'aeRenew'])
   })
