@@ -4,7 +4,7 @@ import { startProgram } from '../../harness/product.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
 import { noViolations } from '../checker.ts'
-import { now } from '../history.ts'
+import { timeUntil } from '../time-until.ts'
 import { type Member, World } from '../world.ts'
 import { ChainClient } from './lossy-relay/chain-client.ts'
 
@@ -84,13 +84,10 @@ async function freeze(world: World, { forMs, victim }: Omit<Plan, 'name'>): Prom
   await victim.proc.kill('SIGSTOP')
   await sleep(forMs)
   await victim.proc.kill('SIGCONT')
-  const from = now()
-  while (now() - from < 3 * SERVES_WITHIN_MS) {
+  return timeUntil(async () => {
     const { terminal } = await world.run(victim, { prompt: '/chain again 1 1 0' }).ended
-    if (terminal?.event === 'done') return now() - from
-    await sleep(50)
-  }
-  return Number.POSITIVE_INFINITY
+    return terminal?.event === 'done'
+  }, 3 * SERVES_WITHIN_MS)
 }
 
 function guaranteesOf(rounds: readonly Round[], world: World): Guarantee[] {

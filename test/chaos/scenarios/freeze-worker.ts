@@ -11,6 +11,7 @@ import { endsOf, openRuns, tally } from '../load.ts'
 import { acting, paced } from '../prompts.ts'
 import { gatewayFor } from '../sessions.ts'
 import type { Ended, StreamClient } from '../stream-client.ts'
+import { timeUntil } from '../time-until.ts'
 import { type Member, World } from '../world.ts'
 
 /** A worker is evicted after 4 s of silence. The freezes are clearly shorter or clearly longer. */
@@ -124,14 +125,8 @@ async function freezeUntilEvicted(world: World, freezing: Freezing): Promise<Evi
 }
 
 /** Time until the worker is a member again under a new epoch. */
-async function measureRejoin(world: World, member: Member): Promise<number> {
-  const since = now()
-  while (now() - since < 2 * REJOIN_WITHIN_MS) {
-    if (await world.isMember(member)) return now() - since
-    await sleep(50)
-  }
-  return Number.POSITIVE_INFINITY
-}
+const measureRejoin = (world: World, member: Member): Promise<number> =>
+  timeUntil(() => world.isMember(member), 2 * REJOIN_WITHIN_MS)
 
 function guaranteesOf(rounds: readonly Round[], world: World, effects: Effects): Guarantee[] {
   const lost = rounds.flatMap(({ evicted }) => evicted.ends)

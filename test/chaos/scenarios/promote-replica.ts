@@ -1,12 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { allOf, type Guarantee, slowest } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { startRedisGroup } from '../../support/redis-group.ts'
 import { noViolations } from '../checker.ts'
-import { now } from '../history.ts'
 import { describeEnd, endsOf, openRuns, readAgain, tally } from '../load.ts'
 import { paced } from '../prompts.ts'
 import { countSessions, createSessions } from '../sessions.ts'
+import { timeUntil } from '../time-until.ts'
 import { World } from '../world.ts'
 
 const SESSIONS = 20
@@ -52,11 +51,5 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
 }
 
 /** Time until every session is served. */
-async function measureNormal(world: World, sessions: readonly string[]): Promise<number> {
-  const since = now()
-  while (now() - since < 4 * NORMAL_MS) {
-    if ((await countSessions(world, sessions)) === sessions.length) return now() - since
-    await sleep(50)
-  }
-  return Number.POSITIVE_INFINITY
-}
+const measureNormal = (world: World, sessions: readonly string[]): Promise<number> =>
+  timeUntil(async () => (await countSessions(world, sessions)) === sessions.length, 4 * NORMAL_MS)
