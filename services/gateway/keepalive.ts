@@ -1,11 +1,13 @@
+import { LiveItems } from '../http/live-items.ts'
+
 /** An open stream that needs a keepalive comment at regular intervals. */
 export interface KeepaliveTarget {
   sendKeepalive(): void
 }
 
 export interface Keepalive {
-  add(stream: KeepaliveTarget): void
-  delete(stream: KeepaliveTarget): void
+  /** Returns what removes the stream, which is called once. */
+  add(stream: KeepaliveTarget): () => void
 }
 
 const SLOT_MS = 100
@@ -16,8 +18,11 @@ const SLOT_MS = 100
  * there are streams.
  */
 export function createKeepalive(intervalMs: number): Keepalive {
-  const wheel = Array.from({ length: Math.max(1, Math.round(intervalMs / SLOT_MS)) }, () => new Set<KeepaliveTarget>())
-  const slots = new Map<KeepaliveTarget, Set<KeepaliveTarget>>()
+  const wheel = Array.from(
+    { length: Math.max(1, Math.round(intervalMs / SLOT_MS)) },
+    () => new LiveItems<KeepaliveTarget>(),
+  )
+  let openCount = 0
   let current = 0
   let timer: NodeJS.Timeout | undefined
 
@@ -27,18 +32,15 @@ export function createKeepalive(intervalMs: number): Keepalive {
   }
   return {
     add(stream) {
-      const slot = wheel[current]
-      if (!slot) return
-      slot.add(stream)
-      slots.set(stream, slot)
+      const leave = wheel[current]?.add(stream)
+      openCount++
       timer ??= setInterval(advance, SLOT_MS).unref()
-    },
-    delete(stream) {
-      slots.get(stream)?.delete(stream)
-      slots.delete(stream)
-      if (slots.size > 0) return
-      clearInterval(timer)
-      timer = undefined
+      return () => {
+        leave?.()
+        if (--openCount > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
     },
   }
 }

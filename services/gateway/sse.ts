@@ -110,7 +110,7 @@ class Stream implements KeepaliveTarget {
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
     this.#res.once('close', this.#stopReading)
-    keepalive.add(this)
+    const stopKeepalive = keepalive.add(this)
     try {
       await this.#pump()
     } catch (cause) {
@@ -118,7 +118,7 @@ class Stream implements KeepaliveTarget {
       if (this.#isInsideFrame) this.#breakOff()
       else this.#cut('internal')
     } finally {
-      keepalive.delete(this)
+      stopKeepalive()
       this.#body.end()
       this.#options.onEnd()
     }

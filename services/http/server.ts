@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AppError, invalidRequest, toErrorBody } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { LiveItems } from './live-items.ts'
 import { limitWrites, type WriteLimits } from './write-deadline.ts'
 
 /** Required, because an import reads all exports of the module, some of which load the whole of Node's `fetch`: 45 ms and 13 MiB. */
@@ -70,7 +71,7 @@ class NodeServer implements HttpServer {
   readonly #backlog: number
   readonly #requestTimeoutMs: number
   readonly #writes: WriteLimits
-  readonly #running = new Set<ServerResponse>()
+  readonly #running = new LiveItems<ServerResponse>()
   readonly #requestsLeft: (socket: Duplex) => number
   #isDraining = false
   #isClosing = false
@@ -139,9 +140,9 @@ class NodeServer implements HttpServer {
   }
 
   readonly #handle: RequestListener = (req, res) => {
-    this.#running.add(res)
+    const leave = this.#running.add(res)
     res.once('close', () => {
-      this.#running.delete(res)
+      leave()
       if (this.#isClosing) setImmediate(() => this.#closeUnused())
     })
     const left = this.#requestsLeft(req.socket)

@@ -28,14 +28,14 @@ const delay = new LoopDelay()
 
 const server = createServer((req, res) => {
   const stream = new Idle(res)
-  res.once('close', () => {
-    wheel.delete(stream)
-    streams.delete(stream)
-  })
   void openBare(req, res).then(() => {
     res.write(renderFrame(1, TURN_START))
-    wheel.add(stream)
+    const leaveWheel = wheel.add(stream)
     streams.add(stream)
+    res.once('close', () => {
+      leaveWheel()
+      streams.delete(stream)
+    })
   })
 })
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () => {

@@ -1,0 +1,31 @@
+/** An item until it is removed. */
+type Place<T> = { item: T | undefined }
+
+/**
+ * The items that are live now, such as open requests, in the order in which they were added.
+ *
+ * A `Set` would keep the removed ones in memory. V8 links each hash table that a `Set` has outgrown to the one that replaces it, also when
+ * the table is garbage. As soon as one of these tables is in the old generation, all later ones and what they hold survive each garbage
+ * collection of the young generation, until the next full one. Here they hold no more than an empty place.
+ */
+export class LiveItems<T extends object> implements Iterable<T> {
+  readonly #places = new Set<Place<T>>()
+
+  get size(): number {
+    return this.#places.size
+  }
+
+  /** Returns what removes the item; a second call has no effect. */
+  add(item: T): () => void {
+    const place: Place<T> = { item }
+    this.#places.add(place)
+    return () => {
+      place.item = undefined
+      this.#places.delete(place)
+    }
+  }
+
+  *[Symbol.iterator](): Generator<T, void, undefined> {
+    for (const { item } of this.#places) if (item) yield item
+  }
+}

@@ -1,0 +1,56 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect } from 'chai'
+import { LiveItems } from '../../services/http/live-items.ts'
+
+describe('LiveItems', () => {
+  it('lists the items that were added and not removed, in the order in which they were added', () => {
+    const live = new LiveItems<{ name: string }>()
+    const [first, second, third] = [{ name: 'first' }, { name: 'second' }, { name: 'third' }]
+    const removeFirst = live.add(first)
+    live.add(second)
+    removeFirst()
+    live.add(third)
+    expect([...live]).to.deep.equal([second, third])
+    expect(live.size).to.equal(2)
+  })
+
+  it('leaves out an item that is removed while the items are listed', () => {
+    const live = new LiveItems<{ name: string }>()
+    const listed: string[] = []
+    live.add({ name: 'first' })
+    const removeSecond = live.add({ name: 'second' })
+    live.add({ name: 'third' })
+    for (const { name } of live) {
+      listed.push(name)
+      removeSecond()
+    }
+    expect(listed).to.deep.equal(['first', 'third'])
+  })
+
+  it('gives the memory of removed items back without a full garbage collection', () => {
+    const collect = openCollector()
+    const live = new LiveItems<object>()
+    const removals = Array.from({ length: 64 }, () => () => {})
+    const addAndRemove = (count: number) => {
+      for (let at = 0; at < count; at++) {
+        removals[at % removals.length]?.()
+        removals[at % removals.length] = live.add({ data: Array.from({ length: 100 }, () => at) })
+        if (at % 100 === 99) collect({ type: 'minor' })
+      }
+    }
+    addAndRemove(1_000)
+    collect()
+    const before = oldBytes()
+    addAndRemove(10_000)
+    expect((oldBytes() - before) / 10_000).to.be.below(200) // An item has more than 800 bytes.
+  })
+})
+
+const oldBytes = (): number =>
+  getHeapSpaceStatistics().find((space) => space.space_name === 'old_space')?.space_used_size ?? Number.NaN
+
+function openCollector(): (options?: { type: 'minor' }) => void {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc')
+}
