@@ -1,16 +1,11 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { LRUCache } from 'lru-cache'
+import { nodeHttp } from '../../net/node-http.ts'
 import type { ConnectionGuard } from '../../net/port.ts'
 import type { HttpsProxy } from '../port.ts'
-
-/** Required, because an import reads all exports of the module, some of which load the whole of Node's `fetch`: 45 ms and 13 MiB. */
-const { Agent: HttpAgent, request: httpRequest }: typeof import('node:http') = createRequire(import.meta.url)(
-  'node:http',
-)
 
 /** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
 export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
@@ -52,7 +47,7 @@ export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
     ...(guard && { lookup: guard.lookup }),
   }
   const agents = {
-    http: new HttpAgent(pool),
+    http: new nodeHttp.Agent(pool),
     https: new HttpsAgent({ ...pool, ...(proxy && { proxyEnv: proxyEnvOf(proxy) }) }),
   }
   const targets = new LRUCache<string, RequestOptions>({ max: MAX_TARGETS, memoMethod: toTarget })
@@ -63,7 +58,7 @@ export function createHttpSend({ connectMs, guard, proxy }: SendOptions): Send {
     const target = targets.memo(url)
     const req = isTls
       ? httpsRequest({ ...target, method, headers, agent: agents.https })
-      : httpRequest({ ...target, method, headers, agent: agents.http })
+      : nodeHttp.request({ ...target, method, headers, agent: agents.http })
     const abort = () => req.destroy()
     signal.addEventListener('abort', abort)
     req.on('socket', (socket) => {
