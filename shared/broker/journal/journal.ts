@@ -19,7 +19,7 @@ export const JOURNAL_LIMITS: JournalLimits = {
   maxBehindEvents: 1024,
   maxBehindBytes: 48 * 1024,
   maxUnconfirmedEvents: 3072,
-  maxUnconfirmedBytes: 48 * 1024,
+  maxUnconfirmedBytes: 32 * 1024,
 }
 
 /** Bytes that all journals of a process hold together, and how many they should hold at most. */

@@ -254,7 +254,7 @@ describe('journal', () => {
       maxBehindEvents: 1_024,
       maxBehindBytes: 49_152,
       maxUnconfirmedEvents: 3_072,
-      maxUnconfirmedBytes: 49_152,
+      maxUnconfirmedBytes: 32_768,
     })
   })
 
