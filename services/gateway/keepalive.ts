@@ -6,7 +6,7 @@ export interface KeepaliveTarget {
 }
 
 export interface Keepalive {
-  /** Returns what removes the stream, which is called once. */
+  /** Returns a function that removes the stream, to be called once. */
   add(stream: KeepaliveTarget): () => void
 }
 

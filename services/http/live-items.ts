@@ -6,7 +6,7 @@ type Place<T> = { item: T | undefined }
  *
  * A `Set` would keep the removed ones in memory. V8 links each hash table that a `Set` has outgrown to the one that replaces it, also when
  * the table is garbage. As soon as one of these tables is in the old generation, all later ones and what they hold survive each garbage
- * collection of the young generation, until the next full one. Here they hold no more than an empty place.
+ * collection of the young generation, until the next full one. Here such a table holds empty places only.
  */
 export class LiveItems<T extends object> implements Iterable<T> {
   readonly #places = new Set<Place<T>>()
@@ -15,7 +15,7 @@ export class LiveItems<T extends object> implements Iterable<T> {
     return this.#places.size
   }
 
-  /** Returns what removes the item; a second call has no effect. */
+  /** Returns a function that removes the item; a second call of it has no effect. */
   add(item: T): () => void {
     const place: Place<T> = { item }
     this.#places.add(place)

@@ -101,7 +101,7 @@ describe('ended runs', () => {
     const rounds: number[] = []
     for (let round = 0; round < 5; round++) rounds.push(await bytesOfOne(2_000))
     expect(runs.countByStatus().done).to.equal(10_500)
-    // The middle one: V8 keeps things of its own in some rounds.
+    // The median, since in some rounds V8 allocates memory for itself.
     expect(rounds.toSorted((a, b) => a - b)[2]).to.be.below(1_500)
   })
 

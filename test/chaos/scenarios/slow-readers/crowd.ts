@@ -16,7 +16,7 @@ const REASON_SECS = 3
 /** Bounds, in seconds, of the time for which a client had read nothing when it was cut off. */
 export type Cut = { atLeast: number; atMost: number }
 
-/** Of the clients that read the rest in time to find the reason, and those that found it. */
+/** `inTime`: the clients that read on while the reason for their cut was still there to read. `received`: those that read the reason. */
 export type Told = { inTime: number; received: number }
 
 type Shape = { count: number; prompt: string }
