@@ -11,31 +11,35 @@ type PlanParts = { queue: JobQueue; schedules: Pick<PlanSchedules, 'restore'> }
 
 const SWEEP_EVERY_MS = 600_000
 const ORPHANS_EVERY_MS = 15_000
-const RECONCILE_EVERY_MS = 60_000
+const RECONCILE_EVERY_MS = 10_000
+const RESTORE_EVERY_MS = 60_000
 
 /** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
   const stops = [startRetentionSweep(parts), startOrphanSweep(parts, membership)]
-  if (plans) stops.push(startReconciler(parts, membership, plans))
+  if (plans) stops.push(startReconciler(parts, membership, plans), startScheduleSweep(parts, plans))
   return () => {
     for (const stop of stops) stop()
   }
 }
 
-/** Queues the plans whose jobs or executors were lost, and tells the queue of all schedules: at start, and every minute. */
-function startReconciler(
-  { store, fence, log }: Parts,
-  { executors }: Membership,
-  { queue, schedules }: PlanParts,
-): () => void {
+/** Queues the plans whose jobs were lost: at start, and every 10 s. */
+function startReconciler({ store, fence, log }: Parts, { executors }: Membership, { queue }: PlanParts): () => void {
   const reconcile = async () => {
     if (!fence.isHeld()) return
     await reconcilePlans({ plans: store.plans, queue, isAlive: (epoch) => executors.isAlive(epoch) })
-    await schedules.restore()
   }
-  const onFailure = (cause: unknown) => log.warn('plans could not be looked through; it is tried again', { cause })
-  reconcile().catch(onFailure)
-  return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, onFailure })
+  const onFailure = (cause: unknown) => log.warn('lost plans could not be queued; it is tried again', { cause })
+  return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })
+}
+
+/** Tells the queue of all schedules: at start, and every minute. */
+function startScheduleSweep({ fence, log }: Parts, { schedules }: PlanParts): () => void {
+  const restore = async () => {
+    if (fence.isHeld()) await schedules.restore()
+  }
+  const onFailure = (cause: unknown) => log.warn('the queue could not be told of schedules; it is tried again', { cause })
+  return repeat(restore, { everyMs: RESTORE_EVERY_MS, isAtOnce: true, onFailure })
 }
 
 /** Deletes the records that tenants want to keep no longer. */
@@ -64,10 +68,10 @@ function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Me
   return repeat(sweep, { everyMs: ORPHANS_EVERY_MS, onFailure })
 }
 
-type Repeating = { everyMs: number; onFailure(cause: unknown): void }
+type Repeating = { everyMs: number; isAtOnce?: boolean; onFailure(cause: unknown): void }
 
-/** Calls `work` at intervals, and not while an earlier call goes on. */
-function repeat(work: () => Promise<unknown>, { everyMs, onFailure }: Repeating): () => void {
+/** Calls `work` at intervals, `isAtOnce` for the first time now, and not while an earlier call goes on. */
+function repeat(work: () => Promise<unknown>, { everyMs, isAtOnce = false, onFailure }: Repeating): () => void {
   let isBusy = false
   const once = async () => {
     if (isBusy) return
@@ -75,6 +79,7 @@ function repeat(work: () => Promise<unknown>, { everyMs, onFailure }: Repeating)
     await work().catch(onFailure)
     isBusy = false
   }
+  if (isAtOnce) void once()
   const timer = setInterval(() => void once(), everyMs).unref()
   return () => clearInterval(timer)
 }

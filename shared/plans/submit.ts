@@ -47,7 +47,7 @@ export async function submitPlan(
   const known = checkedPlan(request)
   const id = idempotencyKey === undefined ? planId : await reserve(tenant, { key: idempotencyKey, known, planId }, deps)
   const { plan, isReplayed } = await store(tenant, { ...known, id, subject, idempotencyKey }, deps)
-  // A job that was lost is added again. When this fails, the reconciler adds it within a minute.
+  // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued') await deps.queue.add({ kind: 'plan', tenant, id }).catch(() => {})
   return { plan, isReplayed }
 }

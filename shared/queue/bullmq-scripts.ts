@@ -80,6 +80,17 @@ return {
 }
 `
 
+/** KEYS: the failed jobs. Returns the ids among the arguments that have no job, or one that is listed as failed. */
+const MISSING = `
+local missing = {}
+for i = 2, #ARGV do
+  if redis.call('EXISTS', ARGV[1] .. ARGV[i]) == 0 or redis.call('ZSCORE', KEYS[1], ARGV[i]) then
+    missing[#missing + 1] = ARGV[i]
+  end
+end
+return missing
+`
+
 /** The round of a job, or its state: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
 export type Round = number | 'known' | 'ended'
 
@@ -97,7 +108,15 @@ export async function countJobs(queue: Queue<BullData>): Promise<JobCounts> {
   return { waiting, active, failed, oldestWaitingMs }
 }
 
-const SCRIPTS = { aeTakeRound: { lua: TAKE_ROUND, numberOfKeys: 4 }, aeCount: { lua: COUNT, numberOfKeys: 4 } } as const
+export async function missingJobs(queue: Queue<BullData>, ids: readonly string[]): Promise<string[]> {
+  return (await run(queue, 'aeMissing', keysOf(queue, 'failed'), [queue.toKey(''), ...ids])) as string[]
+}
+
+const SCRIPTS = {
+  aeTakeRound: { lua: TAKE_ROUND, numberOfKeys: 4 },
+  aeCount: { lua: COUNT, numberOfKeys: 4 },
+  aeMissing: { lua: MISSING, numberOfKeys: 1 },
+} as const
 
 const defined = new WeakSet<object>()
 

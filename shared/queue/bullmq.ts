@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { currentLink } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
-import { countJobs, takeRound } from './bullmq-scripts.ts'
+import { countJobs, missingJobs, takeRound } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
 
 const ANSWER_MS = 1_500
@@ -40,6 +40,10 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
     async remove({ kind, id }) {
       const queue = await queueOf(kind)
       await answered(queue.remove(id))
+    },
+    async missing(kind, ids) {
+      const queue = await queueOf(kind)
+      return answered(missingJobs(queue, ids))
     },
     async counts(kind) {
       const queue = await queueOf(kind)

@@ -24,6 +24,10 @@ export class FairOrder {
     return oldest
   }
 
+  has(id: string): boolean {
+    return this.#roundOf.has(id)
+  }
+
   /** Changes nothing when the job waits already. */
   push(stored: StoredJob): void {
     const { id, tenant } = stored.job

@@ -48,6 +48,11 @@ export class MemoryConsumer implements JobConsumer {
     }
   }
 
+  /** Whether the job waits or is handled. */
+  has(id: string): boolean {
+    return this.#taken.has(id) || this.#waiting.has(id)
+  }
+
   push(stored: StoredJob): void {
     if (this.#taken.has(stored.job.id) || this.#closing.signal.aborted) return
     this.#waiting.push(stored)

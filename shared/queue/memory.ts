@@ -50,6 +50,13 @@ export class MemoryQueue implements JobQueue, QueueMonitor {
     if (isFree) await this.#deps.store.delete(job)
   }
 
+  async missing(kind: JobKind, ids: readonly string[]): Promise<string[]> {
+    const consumer = this.#consumers.get(kind)
+    if (consumer) return ids.filter((id) => !consumer.has(id))
+    const stored = new Set((await this.#deps.store.list(kind)).map(({ job }) => job.id))
+    return ids.filter((id) => !stored.has(id))
+  }
+
   async counts(kind: JobKind): Promise<JobCounts> {
     const consumer = this.#consumers.get(kind)
     if (consumer) return consumer.counts()

@@ -24,6 +24,8 @@ export interface JobQueue {
   add(job: Job): Promise<void>
   /** Removes a job that no consumer has taken. */
   remove(job: Job): Promise<void>
+  /** The ids among these of which no job waits or is handled. Throws `unavailable` within 2 s when the queue cannot be reached. */
+  missing(kind: JobKind, ids: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
 

@@ -120,6 +120,35 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     expect(taken).to.deep.equal([running, last])
   })
 
+  it('the ids without a job are those that were never added, were removed, or have ended, well or not', async () => {
+    const { queue, consume } = await start()
+    const add = async () => {
+      const [job] = await addPlans(queue, DEFAULT_TENANT, 1)
+      return job?.id ?? ''
+    }
+    const held = Promise.withResolvers<void>()
+    const [done, failed, active] = [await add(), await add(), await add()]
+    const handler = async ({ id }: Job): Promise<JobEnd | void> => {
+      if (id === failed) return { failed: 'its handler said so' }
+      if (id === active) await held.promise
+    }
+    await consume('plan', handler, { concurrency: 1, onGivenUp: handler })
+    const isOver = async () => (await queue.counts('plan')).failed === 1 && (await queue.counts('plan')).waiting === 0
+    await until(isOver, { what: 'two of three jobs to end' })
+    const [waiting, removed] = [await add(), await add()]
+    await queue.remove({ kind: 'plan', tenant: DEFAULT_TENANT, id: removed })
+    const ids = [done, failed, active, waiting, removed, 'unknown']
+    expect(await queue.missing('plan', ids)).to.deep.equal([done, failed, removed, 'unknown'])
+    expect(await queue.missing('plan', [])).to.deep.equal([])
+    held.resolve()
+  })
+
+  it('before a consumer has started, a job that was added is not missing', async () => {
+    const { queue } = await start()
+    const [job] = await addPlans(queue, DEFAULT_TENANT, 1)
+    expect(await queue.missing('plan', [job?.id ?? '', 'unknown'])).to.deep.equal(['unknown'])
+  })
+
   it('a drain takes no further job and waits for the handlers; the jobs left are handled after the next start', async () => {
     const { queue, consume } = await start()
     const { taken, consumer, waitFor, release } = await record(consume, { holds: true, concurrency: 1 })

@@ -190,19 +190,29 @@ describe('the jobs that execute plans', () => {
     expect((await read(plan)).error).to.contain('died twice')
   })
 
-  it('are added again for plans that no living executor has', async () => {
+  it('are added again for plans that have lost their job and that no living executor has', async () => {
+    const waiting = await submit([step('a')])
     const queued = await submit([step('a')])
     const lost = await submit([step('a')])
     const running = await submit([step('a')])
     await plans.change(TENANT, lost.plan_id, claim({ executor: 3, at: lost.created_at }))
     await plans.change(TENANT, running.plan_id, claim({ executor: EPOCH, at: running.created_at }))
     const added: Job[] = []
+    const read: string[] = []
     await reconcilePlans({
-      plans,
-      queue: { add: async (job) => void added.push(job) },
+      plans: {
+        active: (after) => plans.active(after),
+        get: (tenant, id) => (read.push(id), plans.get(tenant, id)),
+        retire: (tenant, id) => plans.retire(tenant, id),
+      },
+      queue: {
+        add: async (job) => void added.push(job),
+        missing: async (_kind, ids) => ids.filter((id) => id !== waiting.plan_id),
+      },
       isAlive: async (epoch) => epoch === EPOCH,
     })
     expect(added.map(({ id }) => id)).to.include.members([queued.plan_id, lost.plan_id])
-    expect(added.map(({ id }) => id)).to.not.include(running.plan_id)
+    for (const { plan_id: id } of [running, waiting]) expect(added.map((job) => job.id)).to.not.include(id)
+    expect(read).to.include(queued.plan_id).and.not.include(waiting.plan_id)
   })
 })

@@ -20,7 +20,7 @@ export type FlowCallsDeps = StartDeps & {
   library: Pick<FlowLibrary, 'published' | 'definitionOf'>
   dispatches: Dispatches
   idempotency: Idempotency
-  queue: JobQueue
+  queue: Pick<JobQueue, 'add' | 'remove'>
   broker: Pick<Broker, 'followRun'>
   /** The stored events of an execution that ended. */
   replay(tenant: TenantId, traceId: string): Promise<FrameStream>

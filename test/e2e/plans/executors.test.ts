@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { Redis } from 'ioredis'
 import type { Child } from '../../../scripts/local-services/child.ts'
 import { callApi, initOf, openStream } from '../../support/api-client.ts'
 import { type Cluster, startCluster } from '../../support/cluster.ts'
@@ -12,6 +13,10 @@ const START_MS = 60_000
 /** Another executor takes a plan over when the lock of its job has run out, which takes up to 13 s. */
 const TAKEOVER_MS = 40_000
 const FIRED_MS = 10_000
+/** Longer than the submit waits for Redis, and shorter than an executor's lease. */
+const PAUSED_MS = 1_800
+/** The executors look for lost jobs every 10 s. */
+const QUEUED_AGAIN_MS = 15_000
 
 type Planned = { id: string; status: string }
 
@@ -66,6 +71,19 @@ describe('plans and the executors of a cluster', () => {
     await (await follow(plans[1]?.id ?? '')).all()
     for (const { id } of plans) expect(await read(id)).to.include({ status: 'done' })
     expect(model.requests.map(stepIdOf).toSorted()).to.deep.equal(['a', 'b', 'c'])
+  })
+
+  it('a plan whose job was lost, because Redis did not answer its submit, runs soon after Redis answers again', async function () {
+    this.timeout(TAKEOVER_MS)
+    const redis = new Redis(cluster.redisUrl)
+    await redis.call('CLIENT', 'PAUSE', `${PAUSED_MS}`, 'ALL')
+    redis.disconnect()
+    const { id } = await submit({ steps: [step('late')] })
+    await until(async () => (await read(id)).status === 'done', {
+      what: 'the plan to run',
+      withinMs: QUEUED_AGAIN_MS,
+      everyMs: 100,
+    })
   })
 
   it('two executors submit one plan for each tick of a schedule', async () => {

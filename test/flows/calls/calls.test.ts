@@ -69,7 +69,7 @@ describe('the calls of flows', () => {
       dispatches: history.dispatches,
       idempotency: { reserve: refuse, replace: refuse, release: refuse },
       configs: { get: async () => CONFIG },
-      queue: { add: async (job) => void queued.push(job), remove: async () => {}, close: async () => {} },
+      queue: { add: async (job) => void queued.push(job), remove: async () => {} },
       broker: {
         async followRun(): Promise<FrameStream> {
           const stream = new FedStream()
@@ -228,7 +228,7 @@ describe('the calls of flows', () => {
     const add = async () => {
       throw new AppError('unavailable', 'the queue is away')
     }
-    const { calls } = createCalls({ queue: { add, remove: async () => {}, close: async () => {} } })
+    const { calls } = createCalls({ queue: { add, remove: async () => {} } })
     const refusal = await errorOf(calls.start(TENANT, 'summarize', CALL))
     expect(refusal).to.include({ status: 503, message: 'the queue is away' })
     expect(await read(refusal?.traceId ?? '')).to.deep.include({ status: 'error' })
@@ -240,7 +240,7 @@ describe('the calls of flows', () => {
       throw new AppError('unavailable', 'the queue is away')
     }
     const broker = { followRun: () => Promise.reject(new AppError('unavailable', 'the relay is away')) }
-    const { calls } = createCalls({ broker, queue: { add, remove: async () => {}, close: async () => {} } })
+    const { calls } = createCalls({ broker, queue: { add, remove: async () => {} } })
     const { answer } = await calls.start(TENANT, 'summarize', CALL)
     expect(await answer(NEVER)).to.deep.include({ verdict: 'ok' })
   })
