@@ -38,7 +38,8 @@ function startScheduleSweep({ fence, log }: Parts, { schedules }: PlanParts): ()
   const restore = async () => {
     if (fence.isHeld()) await schedules.restore()
   }
-  const onFailure = (cause: unknown) => log.warn('the queue could not be told of schedules; it is tried again', { cause })
+  const onFailure = (cause: unknown) =>
+    log.warn('the queue could not be told of schedules; it is tried again', { cause })
   return repeat(restore, { everyMs: RESTORE_EVERY_MS, isAtOnce: true, onFailure })
 }
 

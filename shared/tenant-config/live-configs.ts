@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { Log } from '../log.ts'
 import type { TenantConfigStore } from '../store/tenant-configs.ts'
@@ -17,7 +18,10 @@ export type ConfigBell = {
  * effective in every process within 2 s (D8.5).
  */
 export interface LiveConfigs {
-  /** A kept configuration is the same object until it changes. Throws `unavailable` when it must be read and the store does not answer. */
+  /**
+   * A kept configuration is the same object until it changes, and is kept while the store is away. Throws `unavailable` when it must be
+   * read and the store does not answer.
+   */
   get(tenant: TenantId): Promise<TenantConfig>
   /** Reads the store: the configuration with every change that any process has acknowledged. Throws `unavailable`. */
   stored(tenant: TenantId): Promise<TenantConfig>
@@ -35,13 +39,17 @@ export type LiveConfigOptions = {
   bell: ConfigBell
   log: Log
   pollMs?: number
+  checkMs?: number
   maxTenants?: number
 }
+
+/** `checkAt` is the time on the clock of `performance.now()` from which on the next use reads the configuration again. */
+type Kept = { config: TenantConfig; checkAt: number }
 
 const POLL_MS = 1_000
 const MAX_TENANTS = 10_000
 /** A process that died between storing a change and listing it told nobody: others find out after this time. */
-const KEPT_MS = 60_000
+const CHECK_MS = 60_000
 /** More changes than this between two polls: everything is read again. */
 const POLL_PAGE = 200
 
@@ -53,11 +61,12 @@ export async function openLiveConfigs(options: LiveConfigOptions): Promise<LiveC
 
 /**
  * A configuration is read at its first use. It is dropped when the bell names its tenant, when the list of changes does, or when
- * that list cannot be followed; its next use reads it again.
+ * that list cannot be followed; its next use reads it again. A configuration that is used is checked once a minute. It is used until the
+ * answer of the store has come, so that runs go on while the store is away.
  */
 class PolledConfigs implements LiveConfigs {
   readonly #options: LiveConfigOptions
-  readonly #kept: LRUCache<TenantId, TenantConfig>
+  readonly #kept: LRUCache<TenantId, Kept>
   readonly #reading = new Map<TenantId, Promise<TenantConfig>>()
   readonly #listeners = new Set<(tenant: TenantId) => void>()
   #lastSeq: number | undefined
@@ -67,7 +76,7 @@ class PolledConfigs implements LiveConfigs {
 
   constructor(options: LiveConfigOptions) {
     this.#options = options
-    this.#kept = new LRUCache({ max: options.maxTenants ?? MAX_TENANTS, ttl: KEPT_MS })
+    this.#kept = new LRUCache({ max: options.maxTenants ?? MAX_TENANTS })
   }
 
   async start(): Promise<void> {
@@ -77,11 +86,13 @@ class PolledConfigs implements LiveConfigs {
   }
 
   peek(tenant: TenantId): TenantConfig | undefined {
-    return this.#kept.get(tenant)
+    const kept = this.#kept.get(tenant)
+    if (kept && performance.now() >= kept.checkAt) this.#check(tenant, kept)
+    return kept?.config
   }
 
   async get(tenant: TenantId): Promise<TenantConfig> {
-    return this.#kept.get(tenant) ?? this.#reading.get(tenant) ?? this.#read(tenant)
+    return this.peek(tenant) ?? this.#reading.get(tenant) ?? this.#read(tenant)
   }
 
   async stored(tenant: TenantId): Promise<TenantConfig> {
@@ -107,10 +118,9 @@ class PolledConfigs implements LiveConfigs {
 
   /** A read that was under way when the tenant's configuration changed is returned to its callers, but not kept. */
   #read(tenant: TenantId): Promise<TenantConfig> {
-    const reading = this.#options.store.read(tenant).then((doc) => {
+    const reading: Promise<TenantConfig> = this.#options.store.read(tenant).then((doc) => {
       const config = toConfig(doc)
-      if (this.#reading.get(tenant) === reading) this.#kept.set(tenant, config)
-      return config
+      return this.#reading.get(tenant) === reading ? this.#keep(tenant, config) : config
     })
     this.#reading.set(tenant, reading)
     const forget = () => {
@@ -118,6 +128,25 @@ class PolledConfigs implements LiveConfigs {
     }
     reading.then(forget, forget)
     return reading
+  }
+
+  #keep(tenant: TenantId, read: TenantConfig): TenantConfig {
+    const before = this.#kept.peek(tenant)?.config
+    const config = before && isDeepStrictEqual(before, read) ? before : read
+    this.#kept.set(tenant, { config, checkAt: this.#nextCheck() })
+    return config
+  }
+
+  /** Reads a kept configuration again. It is used meanwhile, and when the store does not answer. */
+  #check(tenant: TenantId, kept: Kept): void {
+    kept.checkAt = this.#nextCheck()
+    this.#read(tenant).catch((cause: unknown) =>
+      this.#options.log.debug('the configuration of a tenant could not be checked', { cause }),
+    )
+  }
+
+  #nextCheck(): number {
+    return performance.now() + (this.#options.checkMs ?? CHECK_MS)
   }
 
   #drop(tenant: TenantId): void {

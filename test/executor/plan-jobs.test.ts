@@ -198,11 +198,11 @@ describe('the jobs that execute plans', () => {
     await plans.change(TENANT, lost.plan_id, claim({ executor: 3, at: lost.created_at }))
     await plans.change(TENANT, running.plan_id, claim({ executor: EPOCH, at: running.created_at }))
     const added: Job[] = []
-    const read: string[] = []
+    const looked: string[] = []
     await reconcilePlans({
       plans: {
         active: (after) => plans.active(after),
-        get: (tenant, id) => (read.push(id), plans.get(tenant, id)),
+        get: (tenant, id) => (looked.push(id), plans.get(tenant, id)),
         retire: (tenant, id) => plans.retire(tenant, id),
       },
       queue: {
@@ -213,6 +213,6 @@ describe('the jobs that execute plans', () => {
     })
     expect(added.map(({ id }) => id)).to.include.members([queued.plan_id, lost.plan_id])
     for (const { plan_id: id } of [running, waiting]) expect(added.map((job) => job.id)).to.not.include(id)
-    expect(read).to.include(queued.plan_id).and.not.include(waiting.plan_id)
+    expect(looked).to.include(queued.plan_id).and.not.include(waiting.plan_id)
   })
 })

@@ -11,6 +11,7 @@ import { createTenantConfigStore, type TenantConfigStore } from '../../shared/st
 import type { TenantId } from '../../shared/tenant.ts'
 import { putEngine } from '../../shared/tenant-config/changes.ts'
 import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
+import { until } from '../support/until.ts'
 
 const ACME = 'acme' as TenantId
 const OTHER = 'other' as TenantId
@@ -24,6 +25,7 @@ describe("tenants' configurations as a process sees them", () => {
   let polled: EventEmitter
   let counted: TenantConfigStore
   let isListAway = false
+  let isStoreAway = false
   const opened: LiveConfigs[] = []
 
   beforeEach(async () => {
@@ -31,10 +33,14 @@ describe("tenants' configurations as a process sees them", () => {
     store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
     const configs = createTenantConfigStore(store)
     reads = []
+    isStoreAway = false
     polled = new EventEmitter()
     counted = {
       ...configs,
-      read: (tenant) => (reads.push(tenant), configs.read(tenant)),
+      read(tenant) {
+        reads.push(tenant)
+        return isStoreAway ? Promise.reject(new Error('away')) : configs.read(tenant)
+      },
       changes: (limit) =>
         (isListAway ? Promise.reject(new Error('away')) : configs.changes(limit)).finally(() =>
           setImmediate(() => polled.emit('poll')),
@@ -48,8 +54,9 @@ describe("tenants' configurations as a process sees them", () => {
     await rm(dir, { recursive: true })
   })
 
-  const open = async (bell: ConfigBell = DEAF, pollMs = 20) => {
-    const configs = await openLiveConfigs({ store: counted, bell, log: createLog({ level: 'error' }), pollMs })
+  const open = async (bell: ConfigBell = DEAF, pollMs = 20, checkMs = 60_000) => {
+    const log = createLog({ level: 'error' })
+    const configs = await openLiveConfigs({ store: counted, bell, log, pollMs, checkMs })
     opened.push(configs)
     return configs
   }
@@ -106,6 +113,29 @@ describe("tenants' configurations as a process sees them", () => {
     while (reader.peek(OTHER) !== undefined) await once(polled, 'poll')
     expect((await reader.get(OTHER)).audit.retention_days).to.equal(3)
     expect((await reader.get(ACME)).audit.retention_days).to.equal(200)
+  })
+
+  it('a configuration that is checked is used meanwhile, also while the store is away, and is the same object unless it has changed', async () => {
+    const configs = await open(DEAF, 3_600_000, 0)
+    const first = await configs.get(ACME)
+    isStoreAway = true
+    for (let i = 0; i < 3; i++) expect(await configs.get(ACME)).to.equal(first)
+    await new Promise(setImmediate)
+    isStoreAway = false
+    const before = reads.length
+    expect(configs.peek(ACME)).to.equal(first)
+    while (reads.length < before + 3) {
+      expect(configs.peek(ACME)).to.equal(first)
+      await new Promise(setImmediate)
+    }
+  })
+
+  it('a change that its process could not list is found by a check', async () => {
+    const configs = await open(DEAF, 3_600_000, 0)
+    const first = await configs.get(ACME)
+    await createTenantConfigStore(store).update(ACME, (doc) => ({ ...doc, audit: { retention_days: 7 } }))
+    await until(() => configs.peek(ACME) !== first, { what: 'the change to be found' })
+    expect(configs.peek(ACME)?.audit.retention_days).to.equal(7)
   })
 
   it('50 writers at once lose no change', async () => {
