@@ -153,9 +153,10 @@ describe('scripts/test (D1.1)', () => {
 
   it('SIGTERM stops the tests and the processes that they have started', async () => {
     const hanging = `import { spawn } from 'node:child_process'
-      import { writeFileSync } from 'node:fs'
+      import { renameSync, writeFileSync } from 'node:fs'
       it('hangs', () => {
-        writeFileSync('pids', [process.pid, process.ppid, spawn('sleep', ['60']).pid].join(' '))
+        writeFileSync('new', [process.pid, process.ppid, spawn('sleep', ['60']).pid].join(' '))
+        renameSync('new', 'pids') // Whoever sees this file sees all of it.
         return new Promise(() => {})
       })`
     await using project = await makeProject({ 'test/a.test.ts': hanging })
