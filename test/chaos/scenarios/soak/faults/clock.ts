@@ -1,4 +1,4 @@
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { aptInstall } from '../../../../../scripts/local-services/apt.ts'
@@ -42,7 +42,9 @@ export class Clocks implements Disposable {
 
   /** Takes effect within a second. */
   shift(name: string, secs: number): void {
-    writeFileSync(this.#fileOf(name), secs < 0 ? `${secs}` : `+${secs}`)
+    const file = this.#fileOf(name)
+    writeFileSync(`${file}.new`, secs < 0 ? `${secs}` : `+${secs}`)
+    renameSync(`${file}.new`, file) // The process never reads half of it.
   }
 
   [Symbol.dispose](): void {
