@@ -1,5 +1,5 @@
 import type { TenantId } from '../../shared/tenant.ts'
-import { markWorkspaces, sweepWorkspaces } from '../../shared/tools/workspace/sweep.ts'
+import { fileSystemTime, markWorkspaces, sweepWorkspaces } from '../../shared/tools/workspace/sweep.ts'
 import { removeWorkspace, workspacePath } from '../../shared/tools/workspace/workspace.ts'
 
 /** The folders of a process's sessions, runs and plans. A scope is what `workspacePath` takes. */
@@ -33,8 +33,10 @@ export function createWorkspaces(root: string): Workspaces {
       return opened.size
     },
     async sweep() {
-      await markWorkspaces(opened)
-      await sweepWorkspaces(root, (path) => opened.has(path))
+      const now = await fileSystemTime(root)
+      if (!now) return
+      await markWorkspaces(opened, now)
+      await sweepWorkspaces(root, { now, isOpen: (path) => opened.has(path) })
     },
   }
 }

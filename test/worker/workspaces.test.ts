@@ -153,6 +153,23 @@ describe('workspaces', () => {
       expect(await names()).to.deep.equal([mine])
     })
 
+    for (const [where, shiftMs] of [
+      ['ahead', 2 * HOUR_MS],
+      ['behind', -2 * HOUR_MS],
+    ] as const)
+      it(`stay and go by the clock of the file system when the clock of a worker is two hours ${where}`, async () => {
+        const mine = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
+        const ofOther = await make(`s1.${TOKENS[1]}`, HOUR_MS / 2)
+        const left = await make(`run_${'a'.repeat(32)}`, 2 * HOUR_MS)
+        workspaces.open(TENANT, mine)
+        await withClock(shiftMs, () => workspaces.sweep())
+        expect(await names())
+          .to.include.members([mine, ofOther])
+          .and.not.include(left)
+        await createWorkspaces(root).sweep()
+        expect(await names()).to.include(mine)
+      })
+
     it('stay when they are those of plans and flows, or were not made by a worker', async () => {
       const others = ['notes', `run_${'0'.repeat(8)}${'a'.repeat(24)}`, `x.${'g'.repeat(16)}`, 'run_1']
       for (const name of others) await make(name, 1_000 * HOUR_MS)
@@ -165,3 +182,19 @@ describe('workspaces', () => {
     })
   })
 })
+
+/** Runs `work` with this process's wall clock shifted. */
+async function withClock(shiftMs: number, work: () => Promise<void>): Promise<void> {
+  const Real = globalThis.Date
+  globalThis.Date = class extends Real {
+    static override now = () => Real.now() + shiftMs
+    constructor(...args: [] | [number]) {
+      super(args[0] ?? Real.now() + shiftMs)
+    }
+  } as DateConstructor
+  try {
+    await work()
+  } finally {
+    globalThis.Date = Real
+  }
+}

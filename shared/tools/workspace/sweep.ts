@@ -1,4 +1,4 @@
-import { lstat, readdir, utimes } from 'node:fs/promises'
+import { lstat, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isAbsent, removeWorkspace } from './workspace.ts'
 
@@ -11,17 +11,32 @@ const ABANDONED_MS = 3_600_000
  */
 const BY_WORKER = /^(.+\.[0-9a-f]{16}|run_(?!0{8})[0-9a-f]{32})$/
 
-/** Marks these folders as used. A folder that does not exist is left out. */
-export async function markWorkspaces(paths: Iterable<string>): Promise<void> {
-  for (const path of paths) await ignoringAbsence(utimes(path, new Date(), new Date()))
+/** No folder of a tenant has this name. */
+const CLOCK_FILE = '.clock'
+
+/**
+ * The time of the file system below `root`; `undefined` when there is no such folder. The workers that share the folder share this clock,
+ * while a worker's own clock may be wrong by hours.
+ */
+export function fileSystemTime(root: string): Promise<Date | undefined> {
+  const file = join(root, CLOCK_FILE)
+  return ignoringAbsence(writeFile(file, 'The time of the file system.\n').then(async () => (await lstat(file)).mtime))
 }
 
+/** Marks these folders as used at this time. A folder that does not exist is left out. */
+export async function markWorkspaces(paths: Iterable<string>, at: Date): Promise<void> {
+  for (const path of paths) await ignoringAbsence(utimes(path, at, at))
+}
+
+/** `now` is the time of the file system. */
+type Sweep = { now: Date; isOpen(path: string): boolean }
+
 /** Removes the folders below `root` that workers have left behind, except those for which `isOpen` returns `true`. */
-export async function sweepWorkspaces(root: string, isOpen: (path: string) => boolean): Promise<void> {
+export async function sweepWorkspaces(root: string, { now, isOpen }: Sweep): Promise<void> {
   for (const tenant of await foldersIn(root)) {
     for (const name of await foldersIn(join(root, tenant))) {
       const path = join(root, tenant, name)
-      if (BY_WORKER.test(name) && !isOpen(path) && (await isAbandoned(path))) await removeWorkspace(path)
+      if (BY_WORKER.test(name) && !isOpen(path) && (await isAbandoned(path, now))) await removeWorkspace(path)
     }
   }
 }
@@ -31,9 +46,9 @@ async function foldersIn(path: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-async function isAbandoned(path: string): Promise<boolean> {
+async function isAbandoned(path: string, now: Date): Promise<boolean> {
   const found = await ignoringAbsence(lstat(path))
-  return found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS
+  return found !== undefined && now.getTime() - found.mtimeMs > ABANDONED_MS
 }
 
 /** Another process may remove a folder at any time. */
