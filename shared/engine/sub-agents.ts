@@ -80,10 +80,10 @@ const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).jo
 async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<AgentReport> {
   const { tree, caller, emit, model, launch } = options
   const id = newId('sub')
-  const startedMs = Date.now()
+  const start = performance.now()
   const parentage: Parentage = caller ? { subagent_id: id, parent_subagent_id: caller.id } : { subagent_id: id }
   const description = task.description ? { description: task.description } : {}
-  await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: startedMs })
+  await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: Date.now() })
   const collector = new ReportCollector(tree)
   for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
     collector.add(event)
@@ -92,7 +92,7 @@ async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<A
     if (event.type === 'permission_request') await emit(event)
     await wrapped
   }
-  await emit(endEvent(collector.report, parentage, Date.now() - startedMs))
+  await emit(endEvent(collector.report, parentage, Math.round(performance.now() - start)))
   return collector.report
 }
 
