@@ -1,3 +1,4 @@
+import { createAges } from '../../shared/flows/calls/ages.ts'
 import { sweepOrphans } from '../../shared/flows/calls/orphan-sweep.ts'
 import { createRetentionSweep } from '../../shared/flows/retention-sweep.ts'
 import { reconcilePlans } from '../../shared/plans/reconcile.ts'
@@ -60,7 +61,7 @@ function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Me
     dispatches: flows.dispatches,
     tenants: (after: TenantId | undefined) => store.tenantConfigs.tenants(after),
     executors,
-    now: () => new Date(),
+    knownMs: createAges(),
   }
   const sweep = async () => {
     if (fence.isHeld()) await sweepOrphans(deps)

@@ -42,6 +42,8 @@ export type StartedFlow = {
 
 /** `flow` is known when this request has started the execution. */
 type Started = Pick<StartedFlow, 'traceId' | 'isReplayed'> & { flow?: FlowRef }
+/** `since` is when this process began to wait, on the clock of `performance.now()`. */
+type Awaited = Started & { since: number }
 
 const LOOK_EVERY_MS = 200
 /** Twice the time after which an executor that does not answer is evicted. */
@@ -81,24 +83,30 @@ export class FlowCalls {
 
   #started(tenant: TenantId, started: Started): StartedFlow {
     const { traceId, isReplayed } = started
+    const awaited = { ...started, since: performance.now() }
     return {
       traceId,
       isReplayed,
-      answer: (signal) => this.#answer(tenant, started, signal),
-      frames: () => this.#frames(tenant, traceId),
+      answer: (signal) => this.#answer(tenant, awaited, signal),
+      frames: () => this.#frames(tenant, awaited),
     }
   }
 
+  #settle(tenant: TenantId, { traceId, since }: Awaited): ReturnType<typeof settle> {
+    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since })
+  }
+
   /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */
-  async #frames(tenant: TenantId, traceId: string): Promise<FrameStream> {
+  async #frames(tenant: TenantId, awaited: Awaited): Promise<FrameStream> {
+    const { traceId } = awaited
     const until = performance.now() + FOLLOW_WITHIN_MS
     for (;;) {
       try {
-        return await this.#watch(tenant, traceId)
+        return await this.#watch(tenant, awaited)
       } catch (cause) {
         const { kind } = toAppError(cause)
         if (kind !== 'not_found' && kind !== 'unavailable') throw cause
-        const dispatch = await settle(tenant, traceId, this.#deps)
+        const dispatch = await this.#settle(tenant, awaited)
         if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
         if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
         if (performance.now() > until) throw cause
@@ -107,25 +115,26 @@ export class FlowCalls {
     }
   }
 
-  async #watch(tenant: TenantId, traceId: string): Promise<WatchedRun> {
-    const stream = await this.#deps.broker.followRun(tenant, runIdOf(traceId), 0)
+  async #watch(tenant: TenantId, awaited: Awaited): Promise<WatchedRun> {
+    const stream = await this.#deps.broker.followRun(tenant, runIdOf(awaited.traceId), 0)
     return new WatchedRun(stream, {
       after: 0,
       findEnd: async (lastSeq) => {
-        const dispatch = await settle(tenant, traceId, this.#deps)
+        const dispatch = await this.#settle(tenant, awaited)
         if (dispatch === 'running' || dispatch === undefined) return undefined
         return terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
       },
     })
   }
 
-  async #answer(tenant: TenantId, { traceId, isReplayed, flow }: Started, signal: AbortSignal): Promise<FlowAnswer> {
+  async #answer(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer> {
+    const { traceId, isReplayed, flow } = awaited
     let isExpectedToRun = !isReplayed
     for (;;) {
-      const answer = isExpectedToRun ? await this.#waitForEnd(tenant, traceId, signal) : undefined
+      const answer = isExpectedToRun ? await this.#waitForEnd(tenant, awaited, signal) : undefined
       signal.throwIfAborted()
       if (answer && flow) return this.#checked(tenant, answer, flow)
-      const dispatch = await settle(tenant, traceId, this.#deps)
+      const dispatch = await this.#settle(tenant, awaited)
       if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
       if (dispatch !== 'running') return this.#answerOf(tenant, dispatch)
       if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // Following it broke off before its end.
@@ -137,9 +146,9 @@ export class FlowCalls {
    * Resolves with the answer when the execution says it, which it does once the answer is stored. Otherwise with `undefined`: when it
    * has probably failed, when following it has failed, or when `signal` is aborted.
    */
-  async #waitForEnd(tenant: TenantId, traceId: string, signal: AbortSignal): Promise<FlowAnswer | undefined> {
+  async #waitForEnd(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer | undefined> {
     try {
-      const run = await this.#watch(tenant, traceId)
+      const run = await this.#watch(tenant, awaited)
       const leave = () => void run.return()
       signal.addEventListener('abort', leave, { once: true })
       if (signal.aborted) leave()

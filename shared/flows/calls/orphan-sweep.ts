@@ -1,12 +1,14 @@
 import type { TenantId } from '../../tenant.ts'
 import type { DispatchStore } from '../port.ts'
-import { type Executors, type SettleDeps, settle } from './settle.ts'
+import { type Executors, settle } from './settle.ts'
 
-export type OrphanSweepDeps = Pick<SettleDeps, 'now'> & {
+export type OrphanSweepDeps = {
   executors: Pick<Executors, 'isAlive'>
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'end'>
   /** Every tenant that can have run a flow, in pages in a fixed order; empty after the last. */
   tenants(after: TenantId | undefined): Promise<TenantId[]>
+  /** How long this process has known an execution (`createAges`). */
+  knownMs(traceId: string): number
 }
 
 const KINDS = ['run', 'evaluation'] as const
@@ -34,7 +36,9 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
       let cursor: string | undefined
       do {
         const page = await deps.dispatches.list(tenant, { kind, status, limit: AT_ONCE, cursor })
-        const settling = page.dispatches.map(({ trace_id }) => settle(tenant, trace_id, { ...deps, queue: NO_QUEUE }))
+        const settling = page.dispatches.map(({ trace_id }) =>
+          settle(tenant, trace_id, { ...deps, queue: NO_QUEUE, knownMs: deps.knownMs(trace_id) }),
+        )
         const settled = await Promise.all(settling)
         ended += settled.filter((each) => typeof each === 'object').length
         cursor = page.next_cursor ?? undefined

@@ -14,7 +14,8 @@ export type SettleDeps = {
   dispatches: Pick<Dispatches, 'get' | 'end'>
   executors: Pick<Executors, 'isAlive'>
   queue: Pick<JobQueue, 'add' | 'remove'>
-  now: () => Date
+  /** How long this process has known the execution, by its monotonic clock: the wall clocks of processes may differ by hours. */
+  knownMs: number
 }
 
 /** How long an execution may wait for an executor. */
@@ -43,7 +44,7 @@ export async function settle(
   const failure = await lossOf(dispatch, deps)
   const { executor } = dispatch
   if (!failure) {
-    if (executor === null && ageOf(dispatch, deps) > REQUEUE_MS) await requeue(tenant, traceId, deps)
+    if (executor === null && deps.knownMs > REQUEUE_MS) await requeue(tenant, traceId, deps)
     return 'running'
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result: failed(dispatch, failure) })
@@ -55,11 +56,8 @@ export async function settle(
 async function lossOf(dispatch: Dispatch, deps: SettleDeps): Promise<FlowFailure | undefined> {
   const { executor } = dispatch
   if (executor !== null) return (await deps.executors.isAlive(executor)) ? undefined : EXECUTOR_LOST
-  return ageOf(dispatch, deps) > MAX_QUEUED_MS ? NOT_TAKEN : undefined
+  return deps.knownMs > MAX_QUEUED_MS ? NOT_TAKEN : undefined
 }
-
-const ageOf = ({ started_at: startedAt }: Dispatch, { now }: SettleDeps): number =>
-  now().getTime() - Date.parse(startedAt)
 
 async function requeue(tenant: TenantId, traceId: string, { queue }: SettleDeps): Promise<void> {
   await queue.add({ kind: 'flow', tenant, id: traceId }).catch(() => {}) // It is tried again at the next look.
