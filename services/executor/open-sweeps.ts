@@ -72,7 +72,7 @@ function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Me
 
 type Repeating = { everyMs: number; isAtOnce?: boolean; onFailure(cause: unknown): void }
 
-/** Calls `work` at intervals, `isAtOnce` for the first time now, and not while an earlier call goes on. */
+/** Calls `work` at intervals, with `isAtOnce` also now. No call begins while an earlier one goes on. */
 function repeat(work: () => Promise<unknown>, { everyMs, isAtOnce = false, onFailure }: Repeating): () => void {
   let isBusy = false
   const once = async () => {

@@ -156,7 +156,7 @@ describe('scripts/test (D1.1)', () => {
       import { renameSync, writeFileSync } from 'node:fs'
       it('hangs', () => {
         writeFileSync('new', [process.pid, process.ppid, spawn('sleep', ['60']).pid].join(' '))
-        renameSync('new', 'pids') // Whoever sees this file sees all of it.
+        renameSync('new', 'pids') // The file appears with its whole content.
         return new Promise(() => {})
       })`
     await using project = await makeProject({ 'test/a.test.ts': hanging })

@@ -44,7 +44,7 @@ export class Clocks implements Disposable {
   shift(name: string, secs: number): void {
     const file = this.#fileOf(name)
     writeFileSync(`${file}.new`, secs < 0 ? `${secs}` : `+${secs}`)
-    renameSync(`${file}.new`, file) // The process never reads half of it.
+    renameSync(`${file}.new`, file) // So the process never reads a file that is half written.
   }
 
   [Symbol.dispose](): void {
