@@ -12,11 +12,12 @@ export type HostRules = {
 
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host)
 
-/** The host names that requests may use (D2.10); `undefined` when any name is accepted. */
-export function hostNames({ host, allowedHosts }: HostRules): readonly string[] | undefined {
-  if (isLoopback(host)) return [...LOOPBACK_NAMES, ...allowedHosts]
-  return allowedHosts.length > 0 ? allowedHosts : undefined
-}
+/**
+ * The host names that requests may use (D2.10); `undefined` when any name is accepted. The loopback names are always among them: no
+ * page of another site has them, and programs on the machine itself use them.
+ */
+export const hostNames = ({ host, allowedHosts }: HostRules): readonly string[] | undefined =>
+  isLoopback(host) || allowedHosts.length > 0 ? [...LOOPBACK_NAMES, ...allowedHosts] : undefined
 
 /**
  * Refuses requests whose `Host` is not in the list: a web page could reach this server under its own name (DNS rebinding,

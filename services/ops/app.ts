@@ -7,8 +7,10 @@ import type { Readiness } from './readiness.ts'
 import { requireToken } from './token.ts'
 
 export type OpsDeps = {
-  /** Handlers that come first, as on the public listener: the request log and the Host check. */
-  guards: readonly RequestHandler[]
+  /** Logs each request; comes first, as on the public listener. */
+  requestLog: RequestHandler
+  /** Refuses foreign host names; the probes are above it. */
+  hostCheck: RequestHandler
   readiness: Pick<Readiness, 'failing'>
   exposition: Exposition
   /** Answers all requests below `/queues`. */
@@ -18,14 +20,18 @@ export type OpsDeps = {
   log: Log
 }
 
-/** The HTTP app of the ops listener (D1.3). The probes are open to everyone; everything else requires the token. */
-export function createOpsApp({ guards, readiness, exposition, queues, token, log }: OpsDeps): Express {
+/**
+ * The HTTP app of the ops listener (D1.3). The probes answer everyone under any Host or none, because a kubelet asks by the pod's address
+ * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
+ */
+export function createOpsApp({ requestLog, hostCheck, readiness, exposition, queues, token, log }: OpsDeps): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
-  app.use(...guards, constantHeaders)
+  app.use(requestLog, constantHeaders)
 
   app.use(createRoutes({ '/livez': { get: live }, '/readyz': { get: ready(readiness) } }))
 
+  app.use(hostCheck)
   app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
   app.use(createRoutes({ '/metrics': { get: metrics(exposition) } }))
   app.use('/queues', queues)

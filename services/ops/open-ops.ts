@@ -50,12 +50,12 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const metrics = new MetricsRegistry()
   const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redis: isStandalone ? undefined : redisOf(config), log })
-  // ALLOWED_HOSTS lists the hosts of the public listener. Probes in a cluster use the address of the machine.
-  const names = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })
   const openApp = async () => {
     const [{ createOpsApp }, { createExposition }] = await Promise.all([import('./app.ts'), import('./exposition.ts')])
     return createOpsApp({
-      guards: [logRequests({ ...log, info: log.debug }), checkHost(names)], // At info level the probes would be most of the log.
+      requestLog: logRequests({ ...log, info: log.debug }), // At info level the probes would be most of the log.
+      // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
+      hostCheck: checkHost(hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })),
       readiness,
       exposition: createExposition(metrics),
       queues: queues.handle,

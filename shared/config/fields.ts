@@ -65,7 +65,11 @@ export const FIELDS = {
     or(trustProxy, 'false'),
     'Proxies whose X-Forwarded-For is used: hops or CIDR list.',
   ),
-  allowedHosts: field('ALLOWED_HOSTS', or(listOf(allowedHost), ''), 'Host names that requests may use, without port.'),
+  allowedHosts: field(
+    'ALLOWED_HOSTS',
+    or(listOf(allowedHost), ''),
+    'Host names that requests may use beside localhost, without port; /livez and /readyz ignore it.',
+  ),
   corsOrigins: field('CORS_ORIGINS', or(listOf(origin), ''), 'Origins of web pages that may call the API; * for any.'),
   corsAllowHeaders: field('CORS_ALLOW_HEADERS', or(headerNames, ''), 'More request headers that web pages may send.'),
   corsExposeHeaders: field('CORS_EXPOSE_HEADERS', or(headerNames, ''), 'More answer headers that web pages may read.'),

@@ -74,18 +74,20 @@ describe('the content of the image', () => {
     }
   })
 
-  it('serves as a user that may write to its data only, and the health check finds it ready', async () => {
-    const child = new Child(process.execPath, [join(app, 'services/standalone/main.ts')], env(), isRoot ? USER : {})
+  it('serves as a user that may write to its data only, and the health check finds it ready behind ALLOWED_HOSTS', async () => {
+    const places = env({ HOST: '0.0.0.0', ALLOWED_HOSTS: 'agents.example.com' })
+    const child = new Child(process.execPath, [join(app, 'services/standalone/main.ts')], places, isRoot ? USER : {})
     try {
-      const { url, ops_url } = JSON.parse(await child.line(/"listening"/)) as { url: string; ops_url: string }
+      const listening = JSON.parse(await child.line(/"listening"/)) as { url: string; ops_url: string }
+      const { port: opsPort } = new URL(listening.ops_url)
       const body = JSON.stringify({ prompt: '/say Hello' })
-      const answer = await fetch(`${url}/agent/run`, {
+      const answer = await fetch(`${listening.url.replace('0.0.0.0', '127.0.0.1')}/agent/run`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body,
       })
       expect(await answer.text()).to.include('event: done')
-      expect((await start('scripts/healthcheck.ts', { OPS_PORT: new URL(ops_url).port })).code).to.equal(0)
+      expect((await start('scripts/healthcheck.ts', { OPS_PORT: opsPort })).code).to.equal(0)
       expect((await start('scripts/healthcheck.ts', { OPS_PORT: '1' })).code).to.equal(1)
     } finally {
       expect(await child.end()).to.equal(0)

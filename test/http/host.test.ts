@@ -48,7 +48,7 @@ describe('the Host header', () => {
       ['localhost', [], loopback],
       ['::1', ['my.box'], [...loopback, 'my.box']],
       ['0.0.0.0', [], undefined],
-      ['0.0.0.0', ['api.example'], ['api.example']],
+      ['0.0.0.0', ['api.example'], [...loopback, 'api.example']],
     ] as const) {
       expect(hostNames({ host, allowedHosts }), host).to.deep.equal(names)
     }

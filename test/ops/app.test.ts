@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { request, Wire } from '../gateway/wire.ts'
+import { Wire } from '../gateway/wire.ts'
 import { basic, type TestOps, useOps } from './setup.ts'
 
 type Refusal = { error: { type: string; message: string } }
@@ -117,11 +117,39 @@ describe('the ops listener', () => {
     expect(text).to.match(/^HTTP\/1.1 400 [^]*X-Request-ID: req_[^]*"type":"invalid_request_error"/)
   })
 
-  it('D2.10: on a loopback address both forms refuse foreign host names', async () => {
-    const probe = request('GET /livez HTTP/1.1', { Host: 'rebound.example', Connection: 'close' })
-    const answer = async (ops: TestOps) => (await Wire.open(Number(new URL(ops.url).port))).send(probe).end
-    expect(await answer(await open({}, 'standalone'))).to.match(/^HTTP\/1.1 403 /)
-    expect(await answer(await open({}, 'cluster'))).to.match(/^HTTP\/1.1 403 /)
+  const answersTo = async (ops: TestOps, ...head: string[]) =>
+    (await Wire.open(Number(new URL(ops.url).port))).send(...head, 'Connection: close', '', '').end
+
+  const FOREIGN: [of: string, head: string[]][] = [
+    ['of a foreign name', ['GET PATH HTTP/1.1', 'Host: rebound.example']],
+    ["of a pod's address", ['GET PATH HTTP/1.1', 'Host: 10.1.2.3:9090']],
+    ['of two names', ['GET PATH HTTP/1.1', 'Host: a.example', 'Host: b.example']],
+    ['without Host', ['GET PATH HTTP/1.1']],
+    ['of HTTP/1.0 without Host, as from HAProxy', ['GET PATH HTTP/1.0']],
+  ]
+  for (const [of, head] of FOREIGN) {
+    const at = (path: string) => head.map((line) => line.replace('PATH', path))
+
+    it(`D2.10: a request ${of} reaches the probes and nothing else, in both forms, with ALLOWED_HOSTS and without`, async () => {
+      for (const form of ['standalone', 'cluster'] as const)
+        for (const allowedHosts of [[], ['api.example']]) {
+          const ops = await open({ allowedHosts }, form)
+          ops.ready({})
+          const what = `${form} ${allowedHosts}`
+          expect(await answersTo(ops, ...at('/livez')), what).to.match(/^HTTP\/1.1 200 /)
+          expect(await answersTo(ops, ...at('/readyz')), what).to.match(/^HTTP\/1.1 200 /)
+          expect(await answersTo(ops, ...at('/metrics')), what).to.match(/^HTTP\/1.1 40[03] /)
+        }
+    })
+  }
+
+  it('D2.10: ALLOWED_HOSTS of the standalone form protects /metrics on any address, and allows the loopback names', async () => {
+    const ops = await open({ host: '0.0.0.0', allowedHosts: ['api.example'] }, 'standalone')
+    const statusFor = async (host: string) =>
+      Number((await answersTo(ops, 'GET /metrics HTTP/1.1', `Host: ${host}`)).split(' ')[1])
+    for (const host of ['api.example', 'localhost', '127.0.0.1:9090', '[::1]'])
+      expect(await statusFor(host)).to.equal(200)
+    expect(await statusFor('rebound.example')).to.equal(403)
   })
 
   it('the error for an OPS_PORT in use names the variable and says what to do', async () => {
