@@ -65,6 +65,7 @@ export class FlowEvaluator {
   }
 
   async #rerun(tenant: TenantId, { flow, dispatch, request, subject, signal }: Rerun): Promise<EvaluatedRun> {
+    signal.throwIfAborted()
     const input = (await this.#deps.dispatches.input(tenant, dispatch.trace_id)) ?? {}
     const execution: Execution = {
       kind: 'evaluation',
