@@ -100,4 +100,13 @@ export function flowMemoryContract(store: () => Store): void {
     await rotate(memory(), 115)
     expect(await contents(uid, 'evolve')).to.have.length(20)
   }).timeout(20_000)
+
+  it('precedents that push out older ones leave the corrections of people alone', async () => {
+    const uid = newId('flow')
+    await fill(uid, 2)
+    for (let n = 1; n <= 3; n++)
+      await memory().rotate(TENANT, uid, { entry: entry(`precedent ${n}`, 'evolve'), kept: 2 })
+    expect(await contents(uid, 'evolve')).to.deep.equal(['precedent 3', 'precedent 2'])
+    expect(await contents(uid)).to.deep.equal(['2', '1'])
+  })
 }

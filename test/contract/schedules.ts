@@ -82,4 +82,17 @@ export function schedulesContract(openTwo: () => Promise<readonly [SchedulesProc
     await waitFor(ticks, 2)
     expectDistinct(ticks.map(readTick), 2_000)
   })
+
+  it('a schedule follows a new time zone when its pattern stays the same', async function () {
+    this.timeout(20_000)
+    const [one, other] = processes
+    const ticks = await recordTicks(other)
+    // Each second of this hour and the next by the clocks of Tokyo, which are nine hours ahead of UTC.
+    const [first, second] = [9, 10].map((hours) => (new Date().getUTCHours() + hours) % 24)
+    const cron = `* * ${first},${second} * * *`
+    await one.schedules.put(OTHER, 'moved', { cron, timezone: 'UTC' })
+    await one.schedules.put(OTHER, 'moved', { cron, timezone: 'Asia/Tokyo' })
+    await waitFor(ticks, 1)
+    expect(ticks.map((job) => readTick(job).name)).to.deep.equal(['moved'])
+  })
 }

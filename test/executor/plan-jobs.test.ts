@@ -100,6 +100,29 @@ describe('the jobs that execute plans', () => {
     expect(await read(plan)).to.include({ status: 'cancelled' })
   })
 
+  it('D7.3: record nothing under an epoch that the executor has lost: under its new one the step has failed', async () => {
+    let own = EPOCH
+    const ended = Promise.withResolvers<StepResult>()
+    const { handle, ran } = createExecutor({
+      stepsOf: () => async (each) => {
+        ran.push(each.id)
+        return ended.promise
+      },
+      epoch: () => own,
+      executors: { isAlive: async (epoch) => epoch === own },
+    })
+    const plan = await submit()
+    const handled = handle(plan)
+    await until(() => ran.length > 0, { what: 'the first step to begin' })
+    own = EPOCH + 1
+    ended.resolve({ output: '' })
+    await handled
+    const { status, executor, states } = await read(plan)
+    expect({ status, executor }).to.deep.equal({ status: 'failed', executor: own })
+    expect(states[0]).to.include({ status: 'failed', error: 'executor lost, may have run' })
+    expect(ran).to.deep.equal(['a'])
+  })
+
   it('claim the plan, run its steps in their order, and end with it', async () => {
     const { handle, ran, announced, removed, eventsOf } = createExecutor()
     const plan = await submit()

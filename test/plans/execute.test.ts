@@ -135,6 +135,15 @@ describe('the execution of a plan', () => {
     expect(execution.startedIds).to.deep.equal(['a'])
   })
 
+  it('a step that was claimed is not started when the cancel comes before it', async () => {
+    const execution = await Execution.claimed(store.get(), DIAMOND)
+    execution.cancel.abort()
+    execution.execute(FOREVER.deps)
+    expect(await execution.ended).to.equal('ended')
+    expect(execution.startedIds).to.deep.equal([])
+    expect(await execution.stored()).to.include({ status: 'cancelled' })
+  })
+
   it('a cancel does not wait long for a step that ignores it', async () => {
     const execution = await Execution.of(store.get(), [step('a')], FOREVER)
     const { signal, end } = await execution.step('a')

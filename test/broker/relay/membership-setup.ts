@@ -25,15 +25,21 @@ export type Options = {
   list?: (count: number) => Member[] | Promise<Member[]>
   renew?: () => Renewal
   members?: Partial<Members>
+  lease?: Lease
   times?: Partial<MembershipTimes>
 }
 
 /** A membership of epoch 1 in front of fake members. `calls` records what it called, in order. */
-export function setUp({ list = () => [member(OWN)], renew = () => 'renewed', members, times }: Options = {}) {
+export function setUp({
+  list = () => [member(OWN)],
+  renew = () => 'renewed',
+  members,
+  lease = new Lease(),
+  times,
+}: Options = {}) {
   const calls: string[] = []
   const lost: number[] = []
   const known: number[][] = []
-  const lease = new Lease()
   let [listings, versions, epochs] = [0, 1, 0]
   const link = {
     async publish(channel: string) {

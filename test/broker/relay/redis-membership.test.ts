@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { Journal } from '../../../shared/broker/journal/journal.ts'
+import { Lease } from '../../../shared/broker/placement/lease.ts'
 import type { Renewal } from '../../../shared/broker/placement/members.ts'
 import type { RedisMembership } from '../../../shared/broker/relay/redis-membership.ts'
 import { until } from '../../support/until.ts'
@@ -53,6 +54,29 @@ describe('membership: of this process', () => {
     lease.renewed = (at) => void renewed.push(at)
     await over.promise
     expect(renewed).to.deep.equal([])
+  })
+
+  it('P2: a lease counts from the request to join or renew, so an answer that comes too late gives none', async () => {
+    const lease = new Lease(100)
+    let isSuspended = true
+    /** Stops the whole process for longer than the lease, after Redis was asked. */
+    const suspend = () => isSuspended && Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150)
+    const join = async () => {
+      suspend()
+      return OWN
+    }
+    const renew = () => {
+      suspend()
+      return 'renewed' as const
+    }
+    const { membership } = setUp({ lease, members: { join }, renew, times: { tickMs: 60_000 } })
+    await start(membership)
+    expect(lease.isHeld()).to.equal(false)
+    await membership.announce()
+    expect(lease.isHeld()).to.equal(false)
+    isSuspended = false
+    await membership.announce()
+    expect(lease.isHeld()).to.equal(true)
   })
 
   it('a connection on which two messages in a row were not heard is replaced; every second renewal sends one', async () => {

@@ -146,6 +146,18 @@ describe('transport', () => {
     expect(sent).to.deep.equal([{ channel: 'wk:2', epoch: 1, type: RECORD.ack }])
   })
 
+  it('a sender whose bytes count from 0 again, because this process has a new epoch, is acknowledged as before', async () => {
+    const { transport, sent, receive } = await setUp()
+    const reply = record(RECORD.reply, { stream: 1, body: '{}' })
+    receive(packMessage(2, 8 * 1024 * 1024, [reply]))
+    await transport.flush()
+    expect(sent.map(({ epoch, type }) => [epoch, type])).to.deep.equal([[1, RECORD.ack]])
+    await transport.enter(5)
+    receive(packMessage(2, 1024 * 1024, [reply]))
+    await transport.flush()
+    expect(sent.slice(1).map(({ epoch, type }) => [epoch, type])).to.deep.equal([[5, RECORD.ack]])
+  })
+
   it('acknowledgements are not passed on as records', async () => {
     const { receive, received } = await setUp()
     receive(packMessage(2, 0, [record(RECORD.ack, { seq: 10 }), record(RECORD.call, { stream: 1 })]))
