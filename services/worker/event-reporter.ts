@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PendingPermission } from '../../shared/broker/port.ts'
+import type { PendingPermission } from '../../shared/broker/permissions/store.ts'
 import type { RunEvent } from '../../shared/events.ts'
 import type { Log } from '../../shared/log.ts'
 import type { TenantId } from '../../shared/tenant.ts'

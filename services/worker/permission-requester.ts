@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/port.ts'
+import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/permissions/store.ts'
 import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'

@@ -1,4 +1,5 @@
-import type { Fence, Inbox, PermissionStore } from '../../shared/broker/port.ts'
+import type { PermissionStore } from '../../shared/broker/permissions/store.ts'
+import type { Fence, Inbox } from '../../shared/broker/port.ts'
 import { LineCache } from '../../shared/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/customers/line.ts'
 import type { Admission } from '../../shared/limits/admission.ts'

@@ -1,4 +1,4 @@
-import type { PendingPermission } from '../../shared/broker/port.ts'
+import type { PendingPermission } from '../../shared/broker/permissions/store.ts'
 import type { JsonObject } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PageRequest, PermissionStore } from '../../shared/broker/port.ts'
+import type { PermissionStore } from '../../shared/broker/permissions/store.ts'
+import type { PageRequest } from '../../shared/broker/port.ts'
 import { encodeCursor } from '../../shared/cursor.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
@@ -56,6 +57,12 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
     await store.forget(DEFAULT_TENANT, 's1', one.runId)
     expect(await idsOf()).to.deep.equal([kept.id, other.id])
     await store.forget(DEFAULT_TENANT, 's1')
+    expect(await idsOf()).to.deep.equal([kept.id])
+  })
+
+  it('D4.12: an expired request is not listed, even if its worker died before it could decide it', async () => {
+    await opened({}, { waitsMs: 0 })
+    const kept = await opened()
     expect(await idsOf()).to.deep.equal([kept.id])
   })
 

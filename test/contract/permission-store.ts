@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PendingPermission, PermissionStore } from '../../shared/broker/port.ts'
+import type { PendingPermission, PermissionStore } from '../../shared/broker/permissions/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { statusOf } from '../support/broker-answers.ts'
@@ -97,6 +97,30 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await decision).to.deep.equal({ state: 'withdrawn' })
     expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(404)
     expect(await statusOf(reply(store, other, { allow: true }))).to.equal(200)
+  })
+
+  it('D4.12: a reply after the deadline is 404 and the request has expired, even if no worker lives to say so', async () => {
+    for (const allow of [true, false]) {
+      const pending = newRequest({}, { waitsMs: 0 })
+      await store.open(pending)
+      expect(await statusOf(reply(store, pending, { allow }))).to.equal(404)
+      expect(await store.decision(pending)).to.deep.equal({ state: 'expired' })
+      expect(await statusOf(reply(store, pending, { allow }))).to.equal(404)
+    }
+  })
+
+  it('D4.12: a reply after the deadline is 404 when the list or later requests have removed the expired one', async () => {
+    const pending = newRequest({}, { waitsMs: 0 })
+    await store.open(pending)
+    await store.list(DEFAULT_TENANT, { limit: 10 })
+    await opened()
+    expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(404)
+  })
+
+  it('the end of a run is recorded after the deadline, too', async () => {
+    const pending = newRequest({}, { waitsMs: 0 })
+    await store.open(pending)
+    expect(await store.decide(pending, { state: 'withdrawn' })).to.deep.equal({ isWon: true, state: 'withdrawn' })
   })
 
   it('D4.12: replies to requests of a deleted session are 404', async () => {

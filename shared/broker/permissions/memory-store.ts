@@ -1,17 +1,13 @@
 import type { TenantId } from '../../tenant.ts'
-import type {
-  PageRequest,
-  PendingPermission,
-  PermissionDecision,
-  PermissionKey,
-  PermissionPage,
-  PermissionStore,
-  PermissionSummary,
-} from '../port.ts'
+import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
+import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
+import type { Decided, PendingPermission, PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
 
 type Entry = {
   runId: string
+  /** By `performance.now()`. */
+  deadline: number
   decided: PermissionDecision | undefined
   decision: Promise<PermissionDecision>
   resolve: (decision: PermissionDecision) => void
@@ -29,17 +25,16 @@ export function createMemoryPermissionStore(): PermissionStore {
       const key = `${request.tenant} ${request.scopeId}`
       const scope = scopes.get(key) ?? new Map<string, Entry>()
       const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
-      scope.set(request.id, { runId: request.runId, decided: undefined, decision: promise, resolve })
+      const deadline = performance.now() + waitMsOf(request)
+      scope.set(request.id, { runId: request.runId, deadline, decided: undefined, decision: promise, resolve })
       scopes.set(key, scope)
-      pending.add(request)
+      pending.add(request, deadline)
     },
     async decide(key, decision) {
       const entry = entryOf(key)
       if (!entry || entry.decided) return { isWon: false, state: entry?.decided?.state }
-      entry.decided = decision
-      entry.resolve(decision)
       pending.delete(key.tenant, key.id)
-      return { isWon: true, state: decision.state }
+      return settle(entry, decision)
     },
     async decision(request) {
       return (await entryOf(request)?.decision) ?? { state: 'withdrawn' }
@@ -58,17 +53,28 @@ export function createMemoryPermissionStore(): PermissionStore {
   }
 }
 
-type ListedRequest = { place: number; bytes: number; summary: PermissionSummary }
+/** Decides an undecided request. A reply after the deadline lets it expire. */
+function settle(entry: Entry, decision: PermissionDecision): Decided {
+  const isLate = isReply(decision.state) && isOver(entry.deadline)
+  const decided: PermissionDecision = isLate ? { state: 'expired' } : decision
+  entry.decided = decided
+  entry.resolve(decided)
+  return { isWon: !isLate, state: decided.state }
+}
+
+const isOver = (deadline: number): boolean => performance.now() >= deadline
+
+type ListedRequest = { place: number; deadline: number; bytes: number; summary: PermissionSummary }
 
 /** The undecided requests of each tenant in the order in which they were opened. */
 class PendingList {
   readonly #tenants = new Map<TenantId, Map<string, ListedRequest>>()
   #lastPlace = 0
 
-  add({ tenant, id, scopeId, runId, details }: PendingPermission): void {
+  add({ tenant, id, scopeId, runId, details }: PendingPermission, deadline: number): void {
     const listed = this.#tenants.get(tenant) ?? new Map<string, ListedRequest>()
     const summary = { id, session_id: scopeId, run_id: runId, ...details }
-    listed.set(id, { place: ++this.#lastPlace, bytes: JSON.stringify(summary).length, summary })
+    listed.set(id, { place: ++this.#lastPlace, deadline, bytes: JSON.stringify(summary).length, summary })
     this.#tenants.set(tenant, listed)
   }
 
@@ -88,7 +94,7 @@ class PendingList {
     let bytes = 0
     let last = after
     for (const listed of this.#tenants.get(tenant)?.values() ?? []) {
-      if (listed.place <= after || !(await isLive(listed.summary.run_id))) continue
+      if (listed.place <= after || isOver(listed.deadline) || !(await isLive(listed.summary.run_id))) continue
       bytes += listed.bytes
       const isFull = permissions.length === limit || (permissions.length > 0 && bytes > MAX_PAGE_BYTES)
       if (isFull) return { permissions, next_cursor: writePlace(last) }

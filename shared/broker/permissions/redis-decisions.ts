@@ -1,7 +1,7 @@
 import type { TenantId } from '../../tenant.ts'
-import type { PermissionDecision, PermissionKey } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
 import { PENDING, READ } from './redis-scripts.ts'
+import type { PermissionDecision, PermissionKey } from './store.ts'
 
 /** A request as the first key holds it. `bell` is the channel on which its worker learns of the decision. */
 export type Entry = { runId: string; bell: string; decided?: PermissionDecision }

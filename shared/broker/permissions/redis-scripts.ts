@@ -34,22 +34,25 @@ export const OPEN: Script = {
 
 /**
  * Decides a request if it is undecided. Returns whether this call decided, and the request's state. The third argument is the call's
- * own token: the command may arrive again, and then has decided already.
+ * own token: the command may arrive again, and then has decided already. With '1' as the fourth the decision is a reply, which
+ * lets a request expire that is past its deadline or was removed from the third key for it.
  */
 export const DECIDE: Script = {
   name: 'aeDecide',
   keys: 3,
-  lua: `${DROP}
+  lua: `${DROP} ${NOW}
     local found = redis.call('HGET', KEYS[1], ARGV[1])
     if not found then return { 0, false } end
     local entry = cjson.decode(found)
     if entry.decided then return { entry.decidedBy == ARGV[3] and 1 or 0, entry.decided.state } end
-    entry.decided = cjson.decode(ARGV[2])
-    entry.decidedBy = ARGV[3]
+    local expires = string.match(redis.call('HGET', KEYS[3], ARGV[1]) or '', '^%d+')
+    local isLate = ARGV[4] == '1' and (not expires or tonumber(expires) <= now)
+    entry.decided = isLate and { state = 'expired' } or cjson.decode(ARGV[2])
+    if not isLate then entry.decidedBy = ARGV[3] end
     redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
     drop(ARGV[1])
     redis.call('PUBLISH', entry.bell, ARGV[1])
-    return { 1, entry.decided.state }`,
+    return { isLate and 0 or 1, entry.decided.state }`,
 }
 
 /** Reads one request's entry, by the first key alone. */

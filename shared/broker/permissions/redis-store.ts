@@ -1,10 +1,12 @@
 import { newToken } from '../../ids.ts'
 import type { TenantId } from '../../tenant.ts'
-import type { PageRequest, PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from '../port.ts'
+import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
 import type { RedisLink } from '../redis-link.ts'
+import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
 import { DECIDE, FORGET, LIST, OPEN } from './redis-scripts.ts'
+import type { PermissionDecision, PermissionStore } from './store.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400
@@ -26,16 +28,18 @@ type Own = { bell: string; decisions: Decisions }
 
 function createStore(link: RedisLink, { bell, decisions }: Own): PermissionStore {
   return {
-    async open({ tenant, scopeId, id, runId, details }) {
+    async open(request) {
+      const { tenant, scopeId, id, runId, details } = request
       const entry: Entry = { runId, bell }
       const summary: PermissionSummary = { id, session_id: scopeId, run_id: runId, ...details }
-      const waitsMs = Date.parse(details.expires_at) - Date.parse(details.created_at)
-      const keepSecs = KEEP_SECS + Math.ceil(waitsMs / 1000)
-      const args = [id, JSON.stringify(entry), JSON.stringify(summary), waitsMs, keepSecs]
+      const waitMs = waitMsOf(request)
+      const keepSecs = KEEP_SECS + Math.ceil(waitMs / 1000)
+      const args = [id, JSON.stringify(entry), JSON.stringify(summary), waitMs, keepSecs]
       await link.run(OPEN, keysOf(tenant, scopeId), args)
     },
     async decide({ tenant, scopeId, id }, decision) {
-      const answer = await link.run(DECIDE, keysOf(tenant, scopeId), [id, JSON.stringify(decision), newToken()])
+      const args = [id, JSON.stringify(decision), newToken(), isReply(decision.state) ? 1 : 0]
+      const answer = await link.run(DECIDE, keysOf(tenant, scopeId), args)
       const [isWon, state] = answer as [number, PermissionDecision['state'] | null]
       return { isWon: isWon === 1, state: state ?? undefined }
     },

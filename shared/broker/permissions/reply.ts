@@ -1,5 +1,7 @@
 import { conflict, invalidRequest, notFound } from '../../errors.ts'
-import type { PermissionDecision, PermissionKey, PermissionReply, PermissionStore } from '../port.ts'
+import type { PermissionReply } from '../port.ts'
+import { isReply } from './deadline.ts'
+import type { PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
 
 /**
  * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`
@@ -18,7 +20,7 @@ export async function reply(
   }
   const { isWon, state } = await store.decide(request, decision)
   if (isWon) return
-  if (state === 'allowed' || state === 'denied') {
+  if (isReply(state)) {
     throw conflict(`permission request ${request.id} was already replied to: it was ${state}`)
   }
   throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)

@@ -4,13 +4,14 @@ import type { Metrics } from '../../metrics.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { reply } from '../permissions/reply.ts'
+import type { PermissionStore } from '../permissions/store.ts'
 import { Executors } from '../placement/executors.ts'
 import type { Member } from '../placement/members.ts'
 import type { MovedRuns } from '../placement/moved-runs.ts'
 import type { Owners } from '../placement/owners.ts'
 import { isUnanswered, noWorker, SessionRouter } from '../placement/session-router.ts'
 import { lessLoadedOfTwo, Workers } from '../placement/workers.ts'
-import type { Broker, OpenedRun, PermissionStore, QueuedRunSource } from '../port.ts'
+import type { Broker, OpenedRun, QueuedRunSource } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued/queued-runs.ts'
 import { listRemembered, listRuns } from './lists.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
@@ -155,10 +156,8 @@ export class RedisBroker {
         )
         return { runId, frames: this.#runCalls.movable(run, frames) }
       }),
-    listRuns: (tenant, filter) => {
-      const epochs = [...this.workers.alive, ...this.executors.alive]
-      return listRuns(this.#calls, { tenant, filter, epochs })
-    },
+    listRuns: (tenant, filter) =>
+      listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
     getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
     followRun: async (tenant, runId, after) => {
       this.#refuseIfClosing()

@@ -27,16 +27,6 @@ describe('permission store in Redis', () => {
   permissionStoreContract(open)
   permissionListContract(open)
 
-  it('D4.12: an expired request is not listed, even if its worker crashed before it could decide it', async () => {
-    const store = await open()
-    const expiring = newRequest({}, { waitsMs: 50 })
-    const kept = newRequest()
-    for (const request of [expiring, kept]) await store.open(request)
-    const idsOf = async () => (await store.list(DEFAULT_TENANT, { limit: 10 })).permissions.map(({ id }) => id)
-    await until(async () => !(await idsOf()).includes(expiring.id), { what: 'the expired request to leave the list' })
-    expect(await idsOf()).to.deep.equal([kept.id])
-  })
-
   it('requests that crashed workers left are removed by later requests, even if the list is never read', async () => {
     const store = await open()
     for (let i = 0; i < 50; i++) await store.open(newRequest({}, { waitsMs: 0 }))

@@ -5,6 +5,7 @@ import type { Random } from '../../harness/seed.ts'
 import { noViolations } from '../checker.ts'
 import type { SeenMessage } from '../proxy/faults.ts'
 import { World } from '../world.ts'
+import { type OrphanedRequests, replyToDeadWorkers } from './permission-races/dead-workers.ts'
 import {
   type RaceKind,
   type RaceResult,
@@ -13,10 +14,12 @@ import {
   twoReplies,
 } from './permission-races/kinds.ts'
 
-type Size = { pairs: number; edges: number; unnotified: number }
+type Size = { pairs: number; edges: number; unnotified: number; killRounds: number }
 
-const SHORT: Size = { pairs: 500, edges: 300, unnotified: 200 }
-const FULL: Size = { pairs: 5_000, edges: 3_000, unnotified: 2_000 }
+const SHORT: Size = { pairs: 500, edges: 300, unnotified: 200, killRounds: 1 }
+const FULL: Size = { pairs: 5_000, edges: 3_000, unnotified: 2_000, killRounds: 10 }
+/** How many requests wait when their workers are killed. */
+const REQUESTS_PER_KILL = 30
 /**
  * Races at the same time: few enough that the machine's load does not determine the times. Races that mostly wait start
  * staggered over `spreadMs`, so that they do not all act at the same moment.
@@ -26,12 +29,13 @@ const LOADS = {
   edges: { atOnce: 60, spreadMs: 1_000 },
   unnotified: { atOnce: 16, spreadMs: 500 },
 }
+const WORKERS = 2
 /** PERMISSION_TIMEOUT_SECS of the cluster. */
 const TIMEOUT_SECS = 1
 /** The part of the races at the timeout that each side must win, so that they really were races. */
 const EDGE_SHARE = 0.1
 
-/** Replies race each other and the timeout, and the notification of a reply is dropped. */
+/** Replies race each other and the timeout, the notification of a reply is dropped, and workers are killed before the timeout. */
 export const permissionRaces: Scenario = {
   id: 'P6',
   promise: 'a permission reply that is answered ok is what the engine does',
@@ -41,15 +45,32 @@ export const permissionRaces: Scenario = {
 async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   const env = { PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }
-  await using world = await World.open({ random, env, gateways: 2, workers: 2, hasProxies: true })
+  await using world = await World.open({ random, env, gateways: 2, workers: WORKERS, hasProxies: true })
   const drop = await dropNotifications(world)
-  const load = (races: number, name: keyof Size) => ({ races, ...LOADS[name], random: random.fork(name) })
+  const load = (races: number, name: keyof typeof LOADS) => ({ races, ...LOADS[name], random: random.fork(name) })
   const pairs = await raceAll(world, twoReplies, load(size.pairs, 'pairs'))
   const [edges, unnotified] = await Promise.all([
     raceAll(world, replyAtEdge(TIMEOUT_SECS * 1000), load(size.edges, 'edges')),
     raceAll(world, replyWithoutNotification(drop), load(size.unnotified, 'unnotified')),
   ])
-  return guaranteesOf({ pairs, edges, unnotified }, world)
+  const lost = droppedIn(world)
+  const orphaned = await killWorkers(world, size.killRounds, random)
+  return [
+    ...guaranteesOf({ pairs, edges, unnotified, lost }),
+    ...guaranteesOfDeaths(orphaned),
+    noViolations(world.check()),
+  ]
+}
+
+async function killWorkers(world: World, rounds: number, random: Random): Promise<OrphanedRequests[]> {
+  const results: OrphanedRequests[] = []
+  for (let n = 1; n <= rounds; n++) {
+    world.endRound()
+    if (n > 1) await Promise.all(Array.from({ length: WORKERS }, () => world.start('worker')))
+    const round = { requests: REQUESTS_PER_KILL, timeoutMs: TIMEOUT_SECS * 1000, random: random.fork(`kill ${n}`) }
+    results.push(await replyToDeadWorkers(world, round))
+  }
+  return results
 }
 
 type Load = { races: number; atOnce: number; spreadMs: number; random: Random }
@@ -76,12 +97,12 @@ async function dropNotifications(world: World): Promise<(request: string) => voi
   return (request) => void dropped.add(request)
 }
 
-const droppedIn = ({ workers }: World): number =>
-  workers.reduce((sum, { proxy }) => sum + (proxy?.stats.dropped ?? 0), 0)
+const droppedIn = ({ workers }: World): number => sumOf(workers.map(({ proxy }) => proxy?.stats.dropped ?? 0))
 
-type Races = { pairs: RaceResult[]; edges: RaceResult[]; unnotified: RaceResult[] }
+/** `lost`: the notifications that the proxies have dropped. */
+type Races = { pairs: RaceResult[]; edges: RaceResult[]; unnotified: RaceResult[]; lost: number }
 
-function guaranteesOf({ pairs, edges, unnotified }: Races, world: World): Guarantee[] {
+function guaranteesOf({ pairs, edges, unnotified, lost }: Races): Guarantee[] {
   const all = [...pairs, ...edges, ...unnotified]
   const wrong = all.flatMap(({ problem }) => problem ?? [])
   const replied = edges.filter(({ wasReplied }) => wasReplied).length
@@ -99,11 +120,27 @@ function guaranteesOf({ pairs, edges, unnotified }: Races, world: World): Guaran
       detail: `${replied} by a reply, ${edges.length - replied} by the timeout`,
     },
     quantileOf('from reply to resumption, p99', resumed(pairs), { part: 0.99, atMost: 100 }),
-    allOf('unnotified lost', droppedIn(world), unnotified.length),
+    allOf('unnotified lost', lost, unnotified.length),
     quantileOf('from reply to resumption without a notification, p99', resumed(unnotified), {
       part: 0.99,
       atMost: 700,
     }),
-    noViolations(world.check()),
   ]
 }
+
+function guaranteesOfDeaths(rounds: readonly OrphanedRequests[]): Guarantee[] {
+  const count = sumOf(rounds.map((round) => round.count))
+  const late = rounds.flatMap((round) => round.late)
+  const accepted = late.filter((status) => status !== 404)
+  return [
+    // On a busy machine some requests expire before the workers are killed.
+    {
+      ...allOf('requests of killed workers', count, (rounds.length * REQUESTS_PER_KILL) / 2),
+      detail: `in ${rounds.length} rounds`,
+    },
+    none('replies after the deadline that are not 404', accepted.length, `of ${late.length}: ${accepted.slice(0, 5)}`),
+    none('requests listed after the deadline', sumOf(rounds.map(({ listed }) => listed))),
+  ]
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
