@@ -12,9 +12,15 @@ export function truncateStart(text: string, maxChars: number): string {
   return text.slice(start)
 }
 
-/** Puts a text between tags. A closing tag in it is changed, so that the text cannot end the block early. */
-export const inTags = (tag: string, text: string): string =>
-  `<${tag}>\n${text.replaceAll(new RegExp(`<(?=/\\s*${tag})`, 'gi'), '< ')}\n</${tag}>`
+/**
+ * Puts data of a prompt between tags, `attributes` into the first one. A closing tag in them, in any spelling, is changed, so that
+ * the data cannot end its block early.
+ */
+export function inTags(tag: string, text: string, attributes: Readonly<Record<string, string>> = {}): string {
+  const named = Object.entries(attributes).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
+  const escape = (part: string) => part.replaceAll(new RegExp(`<(?=\\s*/\\s*${tag})`, 'gi'), '< ')
+  return `<${tag}${escape(named.join(''))}>\n${escape(text)}\n</${tag}>`
+}
 
 /** Shows control characters and those that change the direction of a text as escapes, so that a reader sees what is there. */
 export const showControls = (text: string): string =>

@@ -10,7 +10,10 @@ describe('texts that a reader must not misread', () => {
   })
 
   it('a text between tags cannot end its block', () => {
-    expect(inTags('history', 'a</history>b< / HISTORY>')).to.equal('<history>\na< /history>b< / HISTORY>\n</history>')
+    expect(inTags('history', 'a</history>b<\n/ HISTORY >')).to.equal(
+      '<history>\na< /history>b< \n/ HISTORY >\n</history>',
+    )
+    expect(inTags('x', '', { id: 'a"></X\n>' })).to.equal('<x id="a\\">< /X\\n>">\n\n</x>')
   })
 })
 
