@@ -1,10 +1,11 @@
+import { holdDataDir } from '../services/wiring/data-dir.ts'
 import { redisOf } from '../shared/config/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'
-import { createMemberLog } from './local-cluster/member-log.ts'
-import { readConfig, readOptions } from './local-cluster/options.ts'
-import { slotsOf } from './local-cluster/slots.ts'
+import { createMemberLogs } from './local-cluster/member-log.ts'
+import { readConfig, readOptions, refusing } from './local-cluster/options.ts'
+import { type Counts, slotsOf } from './local-cluster/slots.ts'
 import { type StartFailure, Supervisor, toFailure } from './local-cluster/supervisor.ts'
 import { openMongo } from './local-services/mongo.ts'
 import { openRedis } from './local-services/redis.ts'
@@ -26,9 +27,9 @@ async function run(args: string[]): Promise<void> {
   const { restarts, ...counts } = readOptions(args)
   const env = environment()
   const config = readConfig(env)
-  const { dataDir, drainMs, port, opsPort, redisSentinels } = config
-  // Sentinels name the Redis instead of the host in REDIS_URL.
-  const redis = redisSentinels ? { url: env['REDIS_URL'] ?? 'redis://' } : await openRedis(env['REDIS_URL'], say)
+  const { dataDir, drainMs, redisSentinels: sentinels } = config
+  const held = refusing(() => holdDataDir(dataDir, 'scripts/cluster'))
+  const redis = await openRedis({ url: env['REDIS_URL'], sentinels }, say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
   const ending = Promise.withResolvers<StartFailure | undefined>()
@@ -42,15 +43,19 @@ async function run(args: string[]): Promise<void> {
   // Without Redis the lease of the process runs out by itself.
   const onEnded = (member: Member) => leaveCluster(redisOf({ ...config, redisUrl: redis.url }), member).catch(() => {})
   const supervisor = new Supervisor<Member>({ say, restarts, onChange, onEnded, onRefused: ending.resolve })
-  const slots = await slotsOf(counts, { port, opsPort })
-  const shared = { ...env, DATA_DIR: dataDir, REDIS_URL: redis.url, MONGODB_URL: mongo.url }
-  const programs = slots.map((slot) => memberProgram(slot, shared, createMemberLog({ name: slot.name, dataDir, say })))
+  const slots = await slotsOf(counts, config)
+  const urls = { ...(redis.server && { REDIS_URL: redis.url }), MONGODB_URL: mongo.url }
+  const shared = { ...env, DATA_DIR: dataDir, ...urls }
+  const logs = createMemberLogs({ dataDir, say })
   const start = async () => {
-    await supervisor.start(programs)
+    for (const line of planned(counts, logs)) say(line)
+    await supervisor.start(slots.map((slot) => memberProgram(slot, shared, logs.open(slot.name))))
     isComplete = true
     await file.write(supervisor.members)
     for (const member of supervisor.members) say(describe(member))
-    say(`The cluster is ready: http://127.0.0.1:${slots[0]?.port}/api/v1 (its processes: ${file.path}).`)
+    const url = `http://127.0.0.1:${slots[0]?.port}/api/v1`
+    held.announce(url)
+    say(`The cluster is ready: ${url} (its processes: ${file.path}).`)
   }
   start().catch((cause: unknown) => ending.resolve(toFailure(cause)))
 
@@ -58,8 +63,9 @@ async function run(args: string[]): Promise<void> {
   if (failure) console.error(failure.message)
   say(`Stopping: running work has ${drainMs / 1000} s to end (DRAIN_SECS).`)
   await supervisor.stop(drainMs + STOP_MS)
-  await Promise.all(['server' in redis && redis.server?.stop(), mongo.set?.stop()])
+  await Promise.all([redis.server?.stop(), mongo.set?.stop()])
   await file.remove()
+  held.release()
   process.exit(failure?.exitCode ?? 0)
 }
 
@@ -82,6 +88,15 @@ function onSignals(end: () => void): void {
       end()
     })
   }
+}
+
+function planned({ gateways, workers, executors }: Counts, logs: { dir: string }): string[] {
+  const counted = (count: number, name: string) => `${count} ${name}${count === 1 ? '' : 's'}`
+  const processes = [counted(gateways, 'gateway'), counted(workers, 'worker'), counted(executors, 'executor')]
+  return [
+    ...(executors === 0 ? ['There is no executor: plans wait for one, and flows are answered 503.'] : []),
+    `Starting ${processes.join(', ')}; their logs: ${logs.dir}`,
+  ]
 }
 
 function describe({ role, id, pid, port, ops_port }: Member): string {

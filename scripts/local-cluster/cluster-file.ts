@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Member } from './member.ts'
 
@@ -11,7 +11,7 @@ export type ClusterFile = {
 
 export type ServiceUrls = { redis_url: string; mongodb_url: string }
 
-/** Creates the writer of `DATA_DIR/cluster.json` (D1.1). Writes happen in the order of the calls. */
+/** Creates the writer of `DATA_DIR/cluster.json` (D1.1), for its owner only: the addresses have passwords. Writes happen in the order of the calls. */
 export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFile {
   const path = join(dataDir, 'cluster.json')
   let last = Promise.resolve()
@@ -24,8 +24,8 @@ export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFi
     write: (processes) =>
       inTurn(async () => {
         const text = JSON.stringify({ processes, ...urls }, null, 2)
-        await mkdir(dataDir, { recursive: true })
-        await writeFile(`${path}.new`, `${text}\n`)
+        await rm(`${path}.new`, { force: true }) // The mode is for a new file only.
+        await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 })
         await rename(`${path}.new`, path)
       }),
     remove: () => inTurn(() => rm(path, { force: true })),

@@ -6,12 +6,12 @@ export type ClusterOptions = { gateways: number; workers: number; executors: num
 
 export const USAGE = 'usage: scripts/cluster [--gateways N] [--workers N] [--executors N] [--no-restart] [--help]'
 export const ABOUT = `Installs what is missing and runs the clustered form on this machine: gateways, workers and
-executors as separate processes, and a Redis and a MongoDB unless REDIS_URL and MONGODB_URL name
-some. A process that dies is started again.
+executors as separate processes, and a Redis and a MongoDB unless REDIS_URL or REDIS_SENTINELS, and
+MONGODB_URL, name some. A process that dies is started again.
 
   --gateways N   number of gateways (2)
   --workers N    number of workers (2)
-  --executors N  number of executors, which run flows (1)
+  --executors N  number of executors, which run flows and plans (1); 0 for none
   --no-restart   leave dead processes dead`
 const EXIT_USAGE = 2
 const EXIT_CONFIG = 78
@@ -20,9 +20,9 @@ const EXIT_CONFIG = 78
 export function readOptions(args: string[]): ClusterOptions {
   const values = parse(args)
   return {
-    gateways: countOf(values.gateways),
-    workers: countOf(values.workers),
-    executors: countOf(values.executors),
+    gateways: countOf(values.gateways, 1),
+    workers: countOf(values.workers, 1),
+    executors: countOf(values.executors, 0),
     restarts: !values['no-restart'],
   }
 }
@@ -42,18 +42,22 @@ function parse(args: string[]) {
   }
 }
 
-function countOf(raw: string): number {
-  if (/^[1-9]\d{0,2}$/.test(raw)) return Number(raw)
-  throw new StartFailure(`${raw} is not a number from 1 to 999\n${USAGE}`, EXIT_USAGE)
+function countOf(raw: string, least: 0 | 1): number {
+  if (/^(0|[1-9]\d{0,2})$/.test(raw) && Number(raw) >= least) return Number(raw)
+  throw new StartFailure(`${raw} is not a number from ${least} to 999\n${USAGE}`, EXIT_USAGE)
 }
 
 /** A placeholder: the Redis that this script starts has no address yet. */
 const ANY_REDIS = 'redis://127.0.0.1'
 
 /** Checks the configuration of all processes before anything is started. Throws `StartFailure` with exit code 78. */
-export function readConfig(env: Readonly<Record<string, string>>): Config {
+export const readConfig = (env: Readonly<Record<string, string>>): Config =>
+  refusing(() => loadConfig({ ...env, REDIS_URL: env['REDIS_URL'] ?? ANY_REDIS }, 'cluster'))
+
+/** Calls `read`, and turns a `ConfigError` into a `StartFailure` with exit code 78. */
+export function refusing<T>(read: () => T): T {
   try {
-    return loadConfig({ ...env, REDIS_URL: env['REDIS_URL'] ?? ANY_REDIS }, 'cluster')
+    return read()
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause
     throw new StartFailure(cause.problems.join('\n'), EXIT_CONFIG)

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sentinels } from '../../shared/config/redis-place.ts'
 import { type Child, spawnChild } from './child.ts'
 import { freePort } from './free-port.ts'
 import { LocalServer } from './local-server.ts'
@@ -17,14 +18,22 @@ export type RedisOptions = {
   args?: readonly string[]
 }
 
+/** The Redis that the settings name: REDIS_URL, and REDIS_SENTINELS, which know the host better. */
+export type RedisPlace = { url: string | undefined; sentinels?: Sentinels | undefined }
+
 /**
- * Opens the Redis of a cluster (D1.2): the one at `url`, or without one a private server, which is installed where possible.
- * `server` is the private one, which the caller must stop.
+ * Opens the Redis of a cluster (D1.2): the one that the settings name, or without any a private server, which is installed where possible.
+ * `url` is its present address. `server` is the private one, which the caller must stop.
  */
 export async function openRedis(
-  url: string | undefined,
+  { url, sentinels }: RedisPlace,
   say: (line: string) => void,
 ): Promise<{ url: string; server?: RedisServer }> {
+  if (sentinels) {
+    const { version, maxmemoryPolicy, host } = await checkRedis(url ?? 'redis://', { sentinels })
+    say(`Using the Redis ${version} that the sentinels name, now at ${host} (maxmemory-policy ${maxmemoryPolicy}).`)
+    return { url: withHost(url, host) }
+  }
   if (url) {
     const { version, maxmemoryPolicy } = await checkRedis(url)
     say(`Using the Redis ${version} of REDIS_URL (maxmemory-policy ${maxmemoryPolicy}).`)
@@ -34,6 +43,13 @@ export async function openRedis(
   const server = await startRedis()
   say(`Started Redis ${version} at ${server.url} (pid ${server.pid}).`)
   return { url: server.url, server }
+}
+
+/** The address with user, password, database and TLS of `url`. */
+function withHost(url: string | undefined, host: string): string {
+  const address = new URL(url ?? 'redis://any')
+  address.host = host
+  return address.href
 }
 
 const STARTS = 3

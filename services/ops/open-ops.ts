@@ -35,7 +35,7 @@ export type Ops = {
   ready(checks: Checks): void
   /** Must be the first closer of a process: it makes `/readyz` 503 before anything else closes. */
   drain: Closer
-  /** Must be the last closer. */
+  /** Must be the last closer of all that serves. */
   close: Closer
 }
 

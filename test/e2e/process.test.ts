@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
+import { openToOthers } from '../support/open-to-others.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 
@@ -86,9 +87,28 @@ describe('the standalone process', () => {
     for (const secret of Object.values(secrets)) expect(output).not.to.include(secret)
   })
 
+  it('DATA_DIR and everything in it are for their owner only, whatever the umask is', async () => {
+    const place = join(dataDir, 'made/here')
+    const env = {
+      DATA_DIR: place,
+      PORT: '0',
+      OPS_PORT: '0',
+      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      TOOL_PERMISSIONS: '{"Write":"allow"}',
+    }
+    const child = new Child('sh', ['-c', 'umask 0; exec "$0" "$1"', process.execPath, MAIN], env)
+    children.push(child)
+    const stream = await run(await urlOf(child), '/tool Write {"path":"notes/a.txt","content":"x"}\n/sleep 60000')
+    await stream.until('tool_result')
+    const names = await readdir(place, { recursive: true })
+    for (const name of ['agent-engine.db', 'agent-engine.db-wal', 'spool', 'workspaces']) expect(names).to.include(name)
+    expect(names.filter((name) => name.endsWith('notes/a.txt'))).to.have.length(1)
+    expect(await openToOthers(place)).to.deep.equal([])
+  })
+
   it('a port in use is reported in one line without a stack', async () => {
     const { port } = new URL(await urlOf(start()))
-    const second = start({ PORT: port })
+    const second = start({ PORT: port, DATA_DIR: join(dataDir, 'other') })
     expect(await second.exited).to.equal(1)
     expect(second.lines.join('\n')).to.match(/EADDRINUSE|in use/)
     expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])

@@ -1,3 +1,4 @@
+import { mkdtempSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +46,13 @@ function useProcesses() {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
   })
   const launch = (form: Form, env: Record<string, string> = {}): Child => {
-    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir, MODEL_PROVIDER: 'demo' }
+    const places = {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      OPS_PORT: '0',
+      DATA_DIR: mkdtempSync(join(dataDir, 'process-')),
+      MODEL_PROVIDER: 'demo',
+    }
     const child = new Child(process.execPath, [mainOf(form)], { ...places, ...env })
     children.push(child)
     return child

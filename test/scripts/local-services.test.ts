@@ -96,7 +96,7 @@ describe('the choice of the Redis (D1.2)', () => {
   const say = (line: string) => void said.push(line)
 
   it('is REDIS_URL if it is set; then there is no server to stop', async () => {
-    const opened = await openRedis(redis.url, say)
+    const opened = await openRedis({ url: redis.url }, say)
     expect(opened).to.deep.equal({ url: redis.url })
     expect(said.join()).to.match(/Using the Redis \d+\.\d+.* noeviction/)
   })
@@ -105,13 +105,13 @@ describe('the choice of the Redis (D1.2)', () => {
     const silent = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1') // Reads, so that it notices the end.
     await once(silent, 'listening')
     const { port } = silent.address() as { port: number }
-    const failure = await checkRedis(`redis://u:secret@127.0.0.1:${port}`, 50).catch(String)
+    const failure = await checkRedis(`redis://u:secret@127.0.0.1:${port}`, { withinMs: 50 }).catch(String)
     silent.close()
     expect(failure).to.include(`127.0.0.1:${port}`).and.not.include('secret')
   })
 
   it('is a private server without REDIS_URL', async () => {
-    const { url, server } = await openRedis(undefined, say)
+    const { url, server } = await openRedis({ url: undefined }, say)
     expect((await checkRedis(url)).pid).to.equal(server?.pid)
     await server?.stop()
   })

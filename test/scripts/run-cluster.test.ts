@@ -1,12 +1,14 @@
 import { watch } from 'node:fs'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import type { Member } from '../../scripts/local-cluster/member.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { Child } from '../support/child.ts'
+import { openToOthers } from '../support/open-to-others.ts'
+import { PRIMARY_NAME, startRedisGroup, startSentinel } from '../support/redis-group.ts'
 import { until } from '../support/until.ts'
 
 type ClusterFile = { processes: Member[]; redis_url: string; mongodb_url: string }
@@ -45,7 +47,8 @@ describe('scripts/run-cluster.ts', () => {
 
   function start(args: string[], env: Record<string, string> = {}): Child {
     const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir, DRAIN_SECS: '5' }
-    const child = new Child(process.execPath, [SCRIPT, ...args], { ...places, ...env })
+    const script = ['-c', 'umask 0; exec "$0" "$@"', process.execPath, SCRIPT]
+    const child = new Child('sh', [...script, ...args], { ...places, ...env })
     children.push(child)
     return child
   }
@@ -94,7 +97,7 @@ describe('scripts/run-cluster.ts', () => {
     expect(await read().catch(String)).to.include('ENOENT')
   })
 
-  it('D1.1: it starts at any LOG_LEVEL, echoes warnings, and keeps the log of each process for its owner only', async () => {
+  it('D1.1: it starts at any LOG_LEVEL, echoes warnings, keeps DATA_DIR for its owner only, and refuses a second start there', async () => {
     const child = start(['--gateways', '1', '--workers', '1', '--executors', '1'], {
       LOG_LEVEL: 'warn',
       HOST: '0.0.0.0',
@@ -104,10 +107,42 @@ describe('scripts/run-cluster.ts', () => {
     for (const name of ['gateway-1', 'worker-1', 'executor-1']) {
       const path = join(dataDir, 'logs', `${name}.log`)
       expect(await readFile(path, 'utf8'), name).to.match(/"msg":"listening"/)
-      expect((await stat(path)).mode & 0o777, name).to.equal(0o600)
     }
     expect(child.lines.filter((line) => line.includes('"msg":"listening"'))).to.deep.equal([])
+    expect(child.lines.filter((line) => line.endsWith(`their logs: ${join(dataDir, 'logs')}`))).to.have.length(1)
+    expect(await openToOthers(dataDir)).to.deep.equal([])
+
+    const second = start(['--gateways', '1', '--workers', '1'])
+    expect(await second.exited).to.equal(78)
+    const said = second.lines.filter((line) => line.includes('DATA_DIR'))
+    expect(said, second.lines.join('\n')).to.have.length(1)
+    const url = /http\S+/.exec(await child.line(/cluster is ready/))?.[0]
+    expect(said[0]).to.include(`in use by process ${child.process.pid} on ${hostname()} (scripts/cluster at ${url}`)
+    expect(second.lines.join('\n')).not.to.include('Started Redis')
     await child.end()
+  })
+
+  it('REDIS_SENTINELS alone: the cluster uses their Redis and starts none, and --executors 0 serves runs, with a warning', async () => {
+    const group = await startRedisGroup()
+    const sentinel = await startSentinel(group.primary)
+    try {
+      const env = { REDIS_SENTINELS: `127.0.0.1:${sentinel.port}/${PRIMARY_NAME}` }
+      const child = start(['--gateways', '1', '--workers', '1', '--executors', '0'], env)
+      const [, url] = /(http\S+)/.exec(await child.line(/cluster is ready/)) ?? []
+      await child.line(/no executor: plans wait/)
+      const { redis_url, processes } = await read()
+      expect(redis_url).to.equal(`redis://127.0.0.1:${group.primary.port}`)
+      expect(processes.map(({ role }) => role)).to.deep.equal(['gateway', 'worker'])
+      const body = JSON.stringify({ prompt: '/say Hello' })
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(`${url}/agent/run`, { method: 'POST', headers, body })
+      expect(await answer.text()).to.include('event: done')
+      expect(await child.end()).to.equal(0)
+      expect(child.lines.join('\n')).not.to.include('Started Redis')
+    } finally {
+      await sentinel.stop()
+      await group.stop()
+    }
   })
 
   it('D1.3: a wrong configuration is reported once for all processes, nothing is started, and the exit code is 78', async () => {
@@ -134,6 +169,7 @@ describe('scripts/run-cluster.ts', () => {
       ['--worker', '1'],
       ['--gateways', '0'],
       ['--workers', 'two'],
+      ['--workers', '0'],
       ['--executors', '-1'],
     ]) {
       const child = start(args)

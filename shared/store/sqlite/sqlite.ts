@@ -20,6 +20,7 @@ export type SqliteOptions = {
 const BUSY_MS = 200
 /** Only the user who runs the server may read the database. SQLite gives its other files the same mode. */
 const MODE = 0o600
+const FOLDER_MODE = 0o700
 
 /**
  * Opens the store of the standalone form: one file and its write-ahead log. Throws when the file cannot be opened or is not a
@@ -30,7 +31,7 @@ const MODE = 0o600
  * writes before it. It runs outside the event loop, and one serves all writes that are waiting.
  */
 export async function openSqliteStore({ file, collections, now = Date.now }: SqliteOptions): Promise<Store> {
-  await mkdir(dirname(file), { recursive: true })
+  await mkdir(dirname(file), { recursive: true, mode: FOLDER_MODE })
   await (await open(file, 'a', MODE)).close()
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY')

@@ -10,6 +10,10 @@ import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspa
 /** The largest file that a tool reads into memory or writes. */
 export const FILE_MAX_BYTES = 10 * 1024 * 1024
 
+/** Workspaces are for the user of the server only, whatever its umask is. */
+const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 
 /** Opens a regular file of the workspace for reading. The caller closes it. */
@@ -69,7 +73,7 @@ export async function writeText(
   const place = await locate(workspace, path)
   const before = place.exists ? await lstat(place.path) : undefined
   if (before !== undefined) assertFile(before, path)
-  await mkdir(dirname(place.path), { recursive: true })
+  await mkdir(dirname(place.path), { recursive: true, mode: FOLDER_MODE })
   const temporary = join(dirname(place.path), `.${randomBytes(8).toString('hex')}.tmp`)
   try {
     await writeNew({ ...place, path: temporary }, bytes, before && before.mode & 0o777)
@@ -86,7 +90,7 @@ export async function writeText(
  * folder is swapped in between, the new folder holds no file of that name and the rename fails.
  */
 async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): Promise<void> {
-  const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE)
   try {
     await assertInside(handle, place)
     await handle.writeFile(bytes)

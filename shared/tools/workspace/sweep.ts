@@ -20,7 +20,9 @@ const CLOCK_FILE = '.clock'
  */
 export function fileSystemTime(root: string): Promise<Date | undefined> {
   const file = join(root, CLOCK_FILE)
-  return ignoringAbsence(writeFile(file, 'The time of the file system.\n').then(async () => (await lstat(file)).mtime))
+  return ignoringAbsence(
+    writeFile(file, 'The time of the file system.\n', { mode: 0o600 }).then(async () => (await lstat(file)).mtime),
+  )
 }
 
 /** Marks these folders as used at this time. A folder that does not exist is left out. */

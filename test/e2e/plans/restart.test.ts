@@ -1,5 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { callApi, initOf, openStream } from '../../support/api-client.ts'
@@ -16,7 +16,8 @@ describe('plans of a standalone process that is killed', () => {
   let dataDir: string
   let model: ModelServer
   let url = ''
-  let child: Child | undefined
+  let child: Child
+  const children: Child[] = []
 
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-restart-'))
@@ -25,15 +26,15 @@ describe('plans of a standalone process that is killed', () => {
     await start()
   })
   afterEach(async () => {
-    await child?.end('SIGKILL')
+    for (const each of children.splice(0)) await each.end('SIGKILL')
     await model.close()
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  /** Starts the process on the data of the earlier ones. It executes one plan at a time. */
-  async function start(): Promise<void> {
-    child = new Child(process.execPath, [MAIN], {
-      DATA_DIR: dataDir,
+  /** A process that executes one plan at a time. */
+  function spawn(folder: string): Child {
+    const spawned = new Child(process.execPath, [MAIN], {
+      DATA_DIR: folder,
       PORT: '0',
       OPS_PORT: '0',
       RATE_LIMIT_RPM: '0',
@@ -42,6 +43,13 @@ describe('plans of a standalone process that is killed', () => {
       MODEL_PROVIDER: 'openai-compatible',
       MODEL_BASE_URL: model.url,
     })
+    children.push(spawned)
+    return spawned
+  }
+
+  /** Starts the process on the data of the earlier ones. */
+  async function start(): Promise<void> {
+    child = spawn(dataDir)
     url = (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
   }
 
@@ -50,7 +58,7 @@ describe('plans of a standalone process that is killed', () => {
   const read = async (id: string) => planOf(await call('GET', `/plans/${id}`))
   const follow = (id: string) => openStream(`${url}/plans/${id}/events`, initOf('GET'))
   const crash = async () => {
-    await child?.end('SIGKILL')
+    await child.end('SIGKILL')
     model.otherwise((request) => `out of ${stepIdOf(request)}`)
     await start()
   }
@@ -73,6 +81,19 @@ describe('plans of a standalone process that is killed', () => {
       expect(await read(id)).to.include({ status: 'done' })
     }
     expect(model.requests.map(stepIdOf).filter((id) => 'xyz'.includes(id))).to.deep.equal(['x', 'y', 'z'])
+  })
+
+  it('a second start on the same folder, by whatever path, exits with 78 and names the first, whose plan goes on', async () => {
+    model.otherwise(() => [{ hang: true }])
+    const { id } = await submit({ steps: [step('a')] })
+    await begun('a')
+    await symlink(dataDir, join(dataDir, 'link'))
+    const second = spawn(join(dataDir, 'link'))
+    expect(await second.exited).to.equal(78)
+    const said = second.lines.filter((line) => line.includes('DATA_DIR'))
+    expect(said, second.lines.join('\n')).to.have.length(1)
+    expect(said[0]).to.include(`in use by process ${child.process.pid} on ${hostname()} (standalone at ${url}`)
+    expect(await read(id)).to.include({ status: 'running' })
   })
 
   it('plans that have ended stay as they were, a cancelled one is not run, and schedules go on', async () => {

@@ -1,0 +1,28 @@
+import { chmodSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+
+export type FileLock = { release(): void }
+
+const SQLITE_BUSY = 5
+const MODE = 0o600
+
+/**
+ * Locks a file, which is created where it is missing and stays empty. Returns `undefined` while somebody else holds it. The kernel
+ * releases the lock when this process ends, however it ends, so a file that was left behind locks nothing.
+ *
+ * Node has no call for the kernel's record locks (fcntl), so an empty database takes them: SQLite locks its file in the same way on
+ * local and network file systems, and a transaction that writes nothing leaves nothing to repair. Nothing else in this process may open
+ * the file: the kernel drops all locks of a process on a file when it closes any descriptor of it.
+ */
+export function lockFile(path: string): FileLock | undefined {
+  const db = new DatabaseSync(path)
+  try {
+    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE') // A journal on the disk would outlive a killed process.
+    chmodSync(path, MODE)
+    return { release: () => db.close() }
+  } catch (cause) {
+    db.close()
+    if (cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY) return undefined
+    throw cause
+  }
+}
