@@ -22,7 +22,7 @@ export async function loadFlows(
 ): Promise<{ flows: number; problems: string[] }> {
   const files = await filesIn(dir)
   if (!files) return { flows: 0, problems: [`FLOWS_DIR ${dir} is not a folder that can be read: no flow is loaded`] }
-  const problems: string[] = []
+  const problems = await folderProblems(dir)
   const loaded = new Map<string, string>()
   for (const file of files.slice(0, MAX_FILES)) {
     try {
@@ -61,6 +61,14 @@ async function filesIn(dir: string): Promise<string[] | undefined> {
   } catch {
     return undefined
   }
+}
+
+/** Names the folders in `dir`, in which somebody may expect flows. Those of a mounted ConfigMap begin with a dot. */
+async function folderProblems(dir: string): Promise<string[]> {
+  const names = (await readdir(dir)).filter((name) => !FILE.test(name) && !name.startsWith('.')).sort()
+  const stats = await Promise.all(names.map((name) => stat(join(dir, name)).catch(() => undefined)))
+  const folders = names.filter((_, index) => stats[index]?.isDirectory() === true)
+  return folders.map((name) => `the folder ${name} in FLOWS_DIR is not read: put its flows directly into FLOWS_DIR`)
 }
 
 async function readFlow(path: string): Promise<{ id: string; tenant: TenantId; name: string; body: JsonObject }> {

@@ -62,11 +62,16 @@ describe('FLOWS_DIR', () => {
     expect(await library.get(DEFAULT_TENANT, name)).to.include({ version: 1 })
   })
 
-  it('a file that is a link, as in a mounted ConfigMap, is read', async () => {
-    await mkdir(join(dir, '..data'))
-    await writeFile(join(dir, '..data', 'a.yaml'), yamlOf(name))
-    await symlink(join('..data', 'a.yaml'), join(dir, 'a.yaml'))
-    expect((await loadFlows(dir, library)).problems).to.deep.equal([])
+  it('a file that is a link, as in a mounted ConfigMap, is read once, and a folder is reported', async () => {
+    await mkdir(join(dir, '..2026_01_01', 'more'), { recursive: true })
+    await writeFile(join(dir, '..2026_01_01', 'a.yaml'), yamlOf(name))
+    await symlink('..2026_01_01', join(dir, '..data'))
+    await symlink('..data/a.yaml', join(dir, 'a.yaml'))
+    await symlink('..data/more', join(dir, 'more'))
+    expect(await loadFlows(dir, library)).to.deep.equal({
+      flows: 1,
+      problems: ['the folder more in FLOWS_DIR is not read: put its flows directly into FLOWS_DIR'],
+    })
     expect(await library.get(TENANT, name)).to.include({ version: 1 })
   })
 
@@ -113,12 +118,14 @@ describe('FLOWS_DIR', () => {
     expect((await library.get(TENANT, name)).definition.evolve).to.equal(false)
   })
 
-  it('a folder in place of a file, a broken link and a missing folder are reported', async () => {
+  it('a folder in place of a file, a broken link, a link to itself and a missing folder are reported', async () => {
     await mkdir(join(dir, 'a.yaml'))
     await symlink('nowhere', join(dir, 'b.yaml'))
+    await symlink('c.yaml', join(dir, 'c.yaml'))
     expect((await loadFlows(dir, library)).problems).to.deep.equal([
       'the flow in a.yaml is not loaded: it is not a file',
       'the flow in b.yaml is not loaded: it cannot be read',
+      'the flow in c.yaml is not loaded: it cannot be read',
     ])
     const { problems } = await loadFlows(join(dir, 'missing'), library)
     expect(problems).to.have.length(1)

@@ -1,19 +1,19 @@
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import type { Skill } from './skill.ts'
+import { listSkillFiles, MalformedSkill } from './skill-files.ts'
 
 const FILE = 'SKILL.md'
+const FILES = [FILE, 'skill.md']
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1_024
 const MAX_BODY_BYTES = 256 * 1024
-const MAX_FILES = 1_000
-const MAX_BYTES = 20 * 1024 * 1024
 
 /**
- * Reads the skills in SKILLS_DIR: folders in the open Agent Skills format (`NAME/SKILL.md`: front matter with name and
- * description, then the instructions). A malformed skill is left out; `problems` names it and the reason.
+ * Reads the skills in SKILLS_DIR: folders, or links to folders, in the open Agent Skills format (`NAME/SKILL.md`: front matter
+ * with name and description, then the instructions). A malformed skill is left out; `problems` names it and the reason.
  */
 export async function loadSkills(dir: string): Promise<{ skills: Skill[]; problems: string[] }> {
   const names = await foldersIn(dir)
@@ -23,7 +23,10 @@ export async function loadSkills(dir: string): Promise<{ skills: Skill[]; proble
   const problems: string[] = []
   for (const name of names) {
     try {
-      skills.push(await loadSkill(join(dir, name), name))
+      const folder = join(dir, name)
+      const { files, problems: links } = await listSkillFiles(folder)
+      problems.push(...links.map((link) => `in the skill ${name}, ${link}`))
+      skills.push(await loadSkill(folder, name, files))
     } catch (cause) {
       const reason = cause instanceof MalformedSkill ? cause.message : 'it cannot be read'
       problems.push(`the skill ${name} is left out: ${reason}`)
@@ -32,20 +35,21 @@ export async function loadSkills(dir: string): Promise<{ skills: Skill[]; proble
   return { skills, problems }
 }
 
-class MalformedSkill extends Error {}
-
+/** The names of the folders in `dir`, and of what cannot be read there, such as a link that leads nowhere. */
 async function foldersIn(dir: string): Promise<string[] | undefined> {
   try {
-    const entries = await readdir(dir, { withFileTypes: true })
-    return entries.flatMap((entry) => (entry.isDirectory() && !entry.name.startsWith('.') ? [entry.name] : [])).sort()
+    const names = (await readdir(dir)).filter((name) => !name.startsWith('.')).sort()
+    const areFolders = await Promise.all(names.map((name) => isFolder(join(dir, name)).catch(() => true)))
+    return names.filter((_, index) => areFolders[index])
   } catch {
     return undefined
   }
 }
 
-async function loadSkill(folder: string, folderName: string): Promise<Skill> {
-  await assertSize(folder)
-  const text = await readText(join(folder, FILE))
+const isFolder = async (path: string): Promise<boolean> => (await stat(path)).isDirectory()
+
+async function loadSkill(folder: string, folderName: string, files: readonly string[]): Promise<Skill> {
+  const text = await readInstructions(folder, files)
   const [, front, body = ''] = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n([\s\S]*))?$/.exec(text) ?? []
   if (front === undefined) throw new MalformedSkill(`${FILE} does not begin with front matter between two lines of ---`)
   const { name, description } = parseFrontMatter(front)
@@ -70,18 +74,10 @@ function parseFrontMatter(front: string): Record<string, unknown> {
   throw new MalformedSkill('its front matter is not a YAML mapping')
 }
 
-async function readText(path: string): Promise<string> {
-  const stats = await lstat(path).catch(() => undefined)
-  if (!stats?.isFile()) throw new MalformedSkill(`there is no file ${FILE}`)
-  if (stats.size > MAX_BODY_BYTES) throw new MalformedSkill(`${FILE} is larger than ${MAX_BODY_BYTES} bytes`)
-  return readFile(path, 'utf8')
-}
-
-/** Limits the size, because the files of a skill are copied into the workspaces of the runs that use it. */
-async function assertSize(folder: string): Promise<void> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  if (entries.length > MAX_FILES) throw new MalformedSkill(`it has more than ${MAX_FILES} files`)
-  let bytes = 0
-  for (const entry of entries) if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size
-  if (bytes > MAX_BYTES) throw new MalformedSkill(`its files have more than ${MAX_BYTES} bytes together`)
+async function readInstructions(folder: string, files: readonly string[]): Promise<string> {
+  const file = FILES.find((name) => files.includes(name))
+  if (file === undefined) throw new MalformedSkill(`there is no file ${FILE}`)
+  const { size } = await stat(join(folder, file))
+  if (size > MAX_BODY_BYTES) throw new MalformedSkill(`${FILE} is larger than ${MAX_BODY_BYTES} bytes`)
+  return readFile(join(folder, file), 'utf8')
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { cp, lstat, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { createKeyedQueue } from '../../keyed-queue.ts'
 import { fail, type Tool } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { runAgent } from './agents.ts'
+import { listSkillFiles } from './skill-files.ts'
 
 /** A skill in the open Agent Skills format: instructions for one kind of task, and the folder with its files. */
 export type Skill = { name: string; description: string; instructions: string; folder: string }
@@ -57,16 +58,19 @@ const systemOf = (skill: Skill) =>
 
 /**
  * Copies the skill's files into the workspace, unless they are there, so that the file tools can read them. The finished copy is
- * moved into its place, so that no sub-agent sees a part of it. Leaves out symbolic links, which may lead anywhere.
+ * moved into its place, so that no sub-agent sees a part of it. Leaves out links that lead out of the skill's folder.
  */
 async function copyFiles(skill: Skill, workspace: string): Promise<void> {
   const target = join(workspace, folderOf(skill))
   if (await exists(target)) return
   await makeWorkspace(workspace)
   const copy = join(workspace, '.skills', `.${skill.name}-${randomBytes(6).toString('hex')}`)
-  const isWanted = async (path: string) => !(await lstat(path)).isSymbolicLink()
   try {
-    await cp(skill.folder, copy, { recursive: true, filter: isWanted })
+    const { files } = await listSkillFiles(skill.folder)
+    for (const file of files) {
+      await mkdir(dirname(join(copy, file)), { recursive: true })
+      await copyFile(join(skill.folder, file), join(copy, file))
+    }
     await rename(copy, target)
   } catch (cause) {
     await rm(copy, { recursive: true, force: true })
