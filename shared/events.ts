@@ -74,6 +74,12 @@ export type TurnEndEvent = {
 
 export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 'stop_sequence' }
 
+/** `id` is the request's, `tool_use_id` that of the call which waits. Without a reply it is denied at `expires_at`. */
+type OfPermission = { id: string; tool_use_id: string; tool_name: string }
+
+/** `cancelled`: the request was withdrawn before a reply came. */
+export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
+
 /** Set for a sub-agent of a sub-agent (D4.13). */
 type Parentage = { parent_subagent_id?: string }
 
@@ -112,7 +118,9 @@ export type AgentEvent =
   | { type: 'tool_use'; id: string; tool_name: string; input: JsonObject }
   | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
-  | { type: 'permission_request'; id: string; tool_name: string; input: JsonObject; message: string }
+  | (OfPermission & { type: 'permission_request'; input: JsonObject; message: string; expires_at: string })
+  /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. `reason` may be empty. */
+  | (OfPermission & { type: 'permission_resolved'; allow: boolean; how: PermissionResolution; reason: string })
   | { type: 'turn_start'; turn_number: number; model: string }
   | TurnEndEvent
   | DoneEvent

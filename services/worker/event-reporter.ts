@@ -77,7 +77,7 @@ function runEnded({ id, sessionId, summary }: Run, last: RunEvent): WebhookEvent
 
 /** The tool's input is left out; `GET /permissions` shows it. */
 function permissionRequested({ id, scopeId, runId, details }: PendingPermission): WebhookEvent {
-  const { tool_name, created_at, expires_at } = details
-  const data = { request_id: id, session_id: scopeId, run_id: runId, tool_name, expires_at }
+  const { tool_name, tool_use_id, created_at, expires_at } = details
+  const data = { request_id: id, session_id: scopeId, run_id: runId, tool_name, tool_use_id, expires_at }
   return { type: 'permission.requested', subject: id, at: created_at, data }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/permissions/store.ts'
-import type { Decision, OpenAsk } from '../../shared/engine/permissions.ts'
+import type { AskRequest, Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Run } from '../runs/run.ts'
@@ -27,7 +27,7 @@ export function createPermissionRequester(
     }
     reporter.permissionRequested(request)
     const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal }))
-    return { id: request.id, decision: run.waitFor(decision) }
+    return { id: request.id, expiresAt: request.details.expires_at, decision: run.waitFor(decision) }
   }
 }
 
@@ -49,7 +49,7 @@ function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promi
 
 function requestOf(
   run: Run,
-  { toolName, input, message }: Parameters<OpenAsk>[0],
+  { toolUseId, toolName, input, message }: AskRequest,
   timeoutMs: number,
 ): PendingPermission {
   const now = Date.now()
@@ -60,6 +60,7 @@ function requestOf(
     runId: run.id,
     details: {
       tool_name: toolName,
+      tool_use_id: toolUseId,
       input,
       message,
       created_at: new Date(now).toISOString(),
@@ -103,6 +104,9 @@ async function decideUntilStored(
 }
 
 function decisionOf({ state, reason = '', remember }: PermissionDecision, timeoutMs: number): Decision {
-  if (state === 'expired') return { isAllowed: false, reason: `nobody answered within ${timeoutMs / 1000} seconds` }
-  return { isAllowed: state === 'allowed', reason, ...(remember && { isRemembered: true }) }
+  if (state === 'expired') {
+    return { isAllowed: false, how: 'timeout', reason: `nobody answered within ${timeoutMs / 1000} seconds` }
+  }
+  const how = state === 'withdrawn' ? 'cancelled' : 'reply'
+  return { isAllowed: state === 'allowed', how, reason, ...(remember && { isRemembered: true }) }
 }

@@ -40,6 +40,8 @@ export type PermissionSummary = {
   session_id: string
   run_id: string
   tool_name: string
+  /** The id of the `tool_use` event. */
+  tool_use_id: string
   input: JsonObject
   message: string
   created_at: string

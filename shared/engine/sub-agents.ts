@@ -88,8 +88,8 @@ async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<A
   for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
     collector.add(event)
     const wrapped = emit(wrap(event, parentage))
-    // A permission request follows once more as a plain event, so that clients answer it like any other (D4.13).
-    if (event.type === 'permission_request') await emit(event)
+    // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
+    if (event.type === 'permission_request' || event.type === 'permission_resolved') await emit(event)
     await wrapped
   }
   await emit(endEvent(collector.report, parentage, Math.round(performance.now() - start)))

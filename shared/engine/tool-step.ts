@@ -1,13 +1,14 @@
 import { AppError } from '../errors.ts'
-import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../events.ts'
+import type { AgentEvent, PlanQueuedEvent } from '../events.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { countChars, showControls, truncate, truncateStart } from '../text.ts'
-import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { countChars, truncate, truncateStart } from '../text.ts'
+import { fail, type SubAgents, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { inSpan } from '../trace.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 import type { Emit } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
+import { refusalOf } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
 export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
@@ -109,7 +110,7 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
   if (problem !== undefined) return fail(problem)
   if (step.signal.aborted) return fail('The run has ended.')
 
-  const refusal = await refusalOf(tool, input, step)
+  const refusal = await refusalOf({ id: call.id, tool, input }, step)
   if (refusal) return refusal
   if (!(await canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
   try {
@@ -118,40 +119,6 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
     onToolBug(toolName, cause)
     return fail(`${toolName} failed unexpectedly. Try another way.`)
   }
-}
-
-/** Returns the refusal of a call that plan mode, the policy or the client does not allow. */
-async function refusalOf(tool: Tool, input: JsonObject, step: Step): Promise<ToolOutcome | undefined> {
-  const { planMode, remembered } = step.permissions
-  const { name } = tool
-  if (planMode?.isOn && !tool.isReadOnly && !tool.endsPlanMode) return fail(`${name} is not run: ${PLAN_MODE}`)
-  const policy = step.tools.toolBox.policyOf(name, input)
-  if (policy === 'deny') return fail(`${name} is switched off by this server's policy. Go on without it.`)
-  const mustAsk = policy === 'ask' && (tool.alwaysAsks || !remembered?.has(name))
-  const refusal = mustAsk ? await askFor(tool, input, step) : undefined
-  if (!refusal && tool.endsPlanMode && planMode) planMode.isOn = false
-  return refusal
-}
-
-const PLAN_MODE =
-  'this run may only look until the user has approved a plan. Show the plan with ExitPlanMode before you change anything.'
-
-/** Returns the refusal, or `undefined` when the client has allowed the call. Without a decision the answer is a refusal. */
-async function askFor(
-  tool: Tool,
-  input: JsonObject,
-  { tools, permissions, events }: Step,
-): Promise<ToolOutcome | undefined> {
-  const toolName = tool.name
-  const message = showControls(tool.describe(input))
-  const ask = await permissions.openAsk({ toolName, input, message }).catch((cause: unknown) => {
-    if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
-  })
-  if (!ask) return fail(`Permission to use ${toolName} was denied: the permission could not be asked`)
-  events.push({ type: 'permission_request', id: ask.id, tool_name: toolName, input, message })
-  const { isAllowed, reason, isRemembered } = await ask.decision
-  if (isRemembered && !tool.alwaysAsks) permissions.remembered?.add(toolName)
-  return isAllowed ? undefined : fail(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
 }
 
 function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }: Step): ToolContext {

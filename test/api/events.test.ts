@@ -4,6 +4,7 @@ import type { ErrorCode, ErrorKind } from '../../shared/errors.ts'
 import type {
   AgentEvent,
   FlowEvent,
+  PermissionResolution,
   PlanEvent,
   RunErrorCode,
   SubAgentStatus,
@@ -55,7 +56,14 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
   tool_use: { ...CALL, input: 'required' },
   tool_result: { ...CALL, output: 'required', is_error: 'required' },
   tool_progress: { ...CALL, progress: 'required', detail: 'required' },
-  permission_request: { ...CALL, input: 'required', message: 'required' },
+  permission_request: {
+    ...CALL,
+    input: 'required',
+    message: 'required',
+    tool_use_id: 'required',
+    expires_at: 'required',
+  },
+  permission_resolved: { ...CALL, tool_use_id: 'required', allow: 'required', how: 'required', reason: 'required' },
   turn_start: { turn_number: 'required', model: 'required' },
   turn_end: { ...SPENT, turn_number: 'required', input_tokens: 'required', output_tokens: 'required' },
   done: {
@@ -185,6 +193,7 @@ const EFFORTS = members<ReasoningEffort>({
   high: true,
   xhigh: true,
 })
+const RESOLUTIONS = members<PermissionResolution>({ reply: true, timeout: true, cancelled: true })
 const AGENT_STATES = members<SubAgentStatus>({ running: true, completed: true, failed: true, cancelled: true })
 
 type Described = {
@@ -270,6 +279,7 @@ describe('the API description names the same as the code', () => {
   const lists: [string, () => string[] | undefined, string[]][] = [
     ['D4.8: the codes of the error event', () => enumOf('RunErrorCode'), RUN_ERRORS],
     ['D4.9: the codes of warnings', () => enumOf('WarningData', 'code'), WARNINGS],
+    ['how permission requests are resolved', () => enumOf('PermissionResolvedData', 'how'), RESOLUTIONS],
     ['the states of sub-agents', () => enumOf('SubagentEndData', 'status'), AGENT_STATES],
     ['D2.3: the types of errors', () => enumOf('ErrorType'), ERROR_KINDS.map((kind) => `${kind}_error`).toSorted()],
     ['D2.3: the codes of errors', () => enumOf('ErrorCode'), ERROR_CODES],

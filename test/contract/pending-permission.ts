@@ -16,6 +16,7 @@ export function newRequest(
     runId: newId('run'),
     details: {
       tool_name: 'Write',
+      tool_use_id: 'call_1',
       input,
       message: 'Write wants to create a.txt',
       created_at: new Date(now).toISOString(),

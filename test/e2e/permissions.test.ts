@@ -38,6 +38,8 @@ inBothForms('permissions', (startProduct) => {
     expect(id).to.match(/^perm_[0-9a-f]{32}$/)
     expect(request).to.deep.include({ tool_name: 'Write', input: WRITE.input })
     expect(request?.['message']).to.be.a('string').that.includes('notes/a.txt')
+    const use = stream.frames.find(({ event }) => event === 'tool_use')?.data
+    expect(request).to.include({ tool_use_id: use?.['id'] })
     expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'waiting' })
     const answer = await reply(stream.runId, id, { allow: true })
     expect(answer.status).to.equal(200)
@@ -56,6 +58,26 @@ inBothForms('permissions', (startProduct) => {
     expect(lastToolMessage()).to.include('not on a Friday')
     const runs = await readdir(join(product.dataDir, 'workspaces', 't_default'))
     expect(runs).not.to.include(stream.runId)
+  })
+
+  it('every viewer of a run learns how a permission request was resolved, before the result', async () => {
+    const { stream, id } = await asked()
+    const viewer = await product.stream(`/runs/${stream.runId}/events`)
+    await viewer.until('permission_request')
+    await reply(stream.runId, id, { allow: false, reason: 'not on a Friday' })
+    const { tool_use_id, tool_name } = stream.frames.at(-1)?.data ?? {}
+    for (const each of [stream, viewer]) {
+      expect((await each.next())?.data).to.deep.equal({
+        id,
+        tool_use_id,
+        tool_name,
+        allow: false,
+        how: 'reply',
+        reason: 'not on a Friday',
+      })
+      expect((await each.next())?.event).to.equal('tool_result')
+      expect(await each.all()).to.deep.equal(stream.frames)
+    }
   })
 
   it('api.md Permission request: a second reply is 409, an unknown request 404, a reply without a boolean 400', async () => {
@@ -96,8 +118,10 @@ inBothForms('permissions', (startProduct) => {
     const [{ created_at, expires_at, message, ...rest }] = permissions as [Pending]
     const { runId } = first.stream
     const { tool: tool_name, input } = WRITE
-    expect(rest).to.deep.equal({ id: first.id, session_id: runId, run_id: runId, tool_name, input })
-    expect(message).to.equal(first.stream.frames.at(-1)?.data['message'])
+    const request = first.stream.frames.at(-1)?.data
+    const tool_use_id = request?.['tool_use_id']
+    expect(rest).to.deep.equal({ id: first.id, session_id: runId, run_id: runId, tool_name, tool_use_id, input })
+    expect(request).to.include({ message, expires_at })
     expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(300_000)
 
     const page = await listed('?limit=1')
@@ -178,6 +202,9 @@ inBothForms('a permission request without a reply', (startProduct) => {
       product.model.answer([WRITE], 'I may not')
       const stream = await product.run({ prompt: 'write' })
       const { data } = await stream.until('permission_request')
+      const { data: resolved } = await stream.until('permission_resolved')
+      expect(resolved).to.include({ id: data['id'], allow: false, how: 'timeout' })
+      expect(resolved['reason']).to.equal('nobody answered within 1 seconds')
       expect((await stream.until('tool_result')).data).to.include({ is_error: true })
       const late = await product.call('POST', `/sessions/${stream.runId}/permissions/${data['id']}`, { allow: true })
       expect(late.status).to.equal(404)

@@ -73,10 +73,12 @@ inBothForms('sub-agents', (startProduct) => {
       expect(status).to.equal(200)
     }
     const frames = await stream.all()
-    const wrapped = dataOf(frames, 'subagent_event').filter((data) => data['event_type'] === 'permission_request')
-    expect(wrapped.map((data) => data['id'])).to.have.members(
-      dataOf(frames, 'permission_request').map((data) => data['id']),
-    )
+    for (const type of ['permission_request', 'permission_resolved']) {
+      const wrapped = dataOf(frames, 'subagent_event').filter((data) => data['event_type'] === type)
+      const plain = dataOf(frames, type)
+      expect(wrapped).to.have.length(2)
+      expect(wrapped.map((data) => data['id'])).to.have.members(plain.map((data) => data['id']))
+    }
     expect(dataOf(frames, 'subagent_end').map((data) => data['status'])).to.have.members([
       'completed',
       'completed',

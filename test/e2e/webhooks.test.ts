@@ -88,7 +88,8 @@ inBothForms('webhooks', (startProduct, form) => {
     const { data } = await stream.until('permission_request')
     const message = await about('request_id', data['id'])
     expect(message.body.type).to.equal('permission.requested')
-    expect(message.body.data).to.include({ session_id, run_id: stream.runId, tool_name: 'Write' })
+    const { tool_use_id } = data
+    expect(message.body.data).to.include({ session_id, run_id: stream.runId, tool_name: 'Write', tool_use_id })
     expect(message.raw).not.to.contain('canary')
     const path = `/sessions/${session_id}/permissions/${String(message.body.data['request_id'])}`
     expect((await call('POST', path, { allow: false })).status).to.equal(200)

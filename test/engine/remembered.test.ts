@@ -2,14 +2,15 @@ import { expect } from 'chai'
 import type { OpenAsk } from '../../shared/engine/permissions.ts'
 import { RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import type { Tool } from '../../shared/tools/port.ts'
-import { call, collect, resourcesOf, tool, typesOf } from './tool-step-setup.ts'
+import { call, collect, resourcesOf, SOON, tool, typesOf } from './tool-step-setup.ts'
 
 /** Answers each request with `decision`, and counts them. */
 function answering(decision: { isAllowed: boolean; isRemembered?: boolean }) {
   const asked: string[] = []
   const openAsk: OpenAsk = async ({ toolName }) => {
     asked.push(toolName)
-    return { id: `perm_${asked.length}`, decision: Promise.resolve({ reason: '', ...decision }) }
+    const decided = Promise.resolve({ how: 'reply', reason: '', ...decision } as const)
+    return { id: `perm_${asked.length}`, expiresAt: SOON, decision: decided }
   }
   return { asked, openAsk }
 }

@@ -26,18 +26,31 @@ describe('the events and the report of a sub-agent', () => {
     expect(emitted[3]).to.include({ status: 'completed', result: 'answer' }).and.not.have.property('error')
   })
 
-  it('D4.13: a permission request follows its wrapped form at once, before the next event', async () => {
+  it('D4.13: a permission request and its decision follow their wrapped forms at once, before the next event', async () => {
     const request: AgentEvent = {
       type: 'permission_request',
       id: 'perm_1',
       tool_name: 'Write',
       input: {},
       message: '?',
+      tool_use_id: 'c1',
+      expires_at: '2026-11-23T12:00:00.000Z',
     }
-    const { agents, emitted } = setUp({ events: [request, ...ANSWER] })
+    const resolved: AgentEvent = {
+      type: 'permission_resolved',
+      id: 'perm_1',
+      tool_use_id: 'c1',
+      tool_name: 'Write',
+      allow: false,
+      how: 'timeout',
+      reason: '',
+    }
+    const { agents, emitted } = setUp({ events: [request, resolved, ...ANSWER] })
     await agents.run(TASK)
     expect(emitted[1]).to.include({ type: 'subagent_event', event_type: 'permission_request', id: 'perm_1' })
     expect(emitted[2]).to.equal(request)
+    expect(emitted[3]).to.include({ type: 'subagent_event', event_type: 'permission_resolved', id: 'perm_1' })
+    expect(emitted[4]).to.equal(resolved)
   })
 
   it('the result is the text of the last turn', async () => {

@@ -1,4 +1,4 @@
-import type { OpenAsk, PlanMode } from '../../shared/engine/permissions.ts'
+import type { Decision, OpenAsk, PlanMode } from '../../shared/engine/permissions.ts'
 import type { RememberedTools } from '../../shared/engine/remembered-tools.ts'
 import type { Tools } from '../../shared/engine/resources.ts'
 import { callTools, type ToolStepResources } from '../../shared/engine/tool-step.ts'
@@ -34,13 +34,20 @@ export type Setup = Partial<Tools> & {
   signal?: AbortSignal
 }
 
-const allowed: OpenAsk = async () => ({ id: 'perm_1', decision: Promise.resolve({ isAllowed: true, reason: '' }) })
+export const SOON = '2026-11-23T12:00:00.000Z'
+
+/** Answers every request in this way. */
+export const answered =
+  (decision: Decision): OpenAsk =>
+  async () => ({ id: 'perm_1', expiresAt: SOON, decision: Promise.resolve(decision) })
+
+export const ALLOWED = answered({ isAllowed: true, how: 'reply', reason: '' })
 
 export function resourcesOf({
   tools = [],
   policy = 'allow',
   problem,
-  openAsk = allowed,
+  openAsk = ALLOWED,
   remembered,
   planMode,
   signal,

@@ -4,7 +4,7 @@ import { callTools, toolUseBlocks } from '../../shared/engine/tool-step.ts'
 import type { ToolCall } from '../../shared/engine/turn.ts'
 import { AppError } from '../../shared/errors.ts'
 import { succeed } from '../../shared/tools/port.ts'
-import { call, collect, resourcesOf, type Setup, tool, typesOf } from './tool-step-setup.ts'
+import { ALLOWED, answered, call, collect, resourcesOf, type Setup, SOON, tool, typesOf } from './tool-step-setup.ts'
 
 describe('tool step', () => {
   it('D4.3: a call is tool_use, its progress, then tool_result', async () => {
@@ -50,7 +50,7 @@ describe('tool step', () => {
     const resources = resourcesOf({
       tools: [tool('Write')],
       policy: 'ask',
-      openAsk: async () => ({ id: 'perm_7', decision: decision.promise }),
+      openAsk: async () => ({ id: 'perm_7', expiresAt: SOON, decision: decision.promise }),
     })
     const step = callTools([call('c1', 'Write')], resources)
     await step.next()
@@ -60,8 +60,19 @@ describe('tool step', () => {
       tool_name: 'Write',
       input: {},
       message: 'Write wants to run',
+      tool_use_id: 'c1',
+      expires_at: SOON,
     })
-    decision.resolve({ isAllowed: true, reason: '' })
+    decision.resolve({ isAllowed: true, how: 'reply', reason: '' })
+    expect((await step.next()).value).to.deep.equal({
+      type: 'permission_resolved',
+      id: 'perm_7',
+      tool_use_id: 'c1',
+      tool_name: 'Write',
+      allow: true,
+      how: 'reply',
+      reason: '',
+    })
     expect((await step.next()).value).to.include({ output: 'Write ran', is_error: false })
   })
 
@@ -71,8 +82,11 @@ describe('tool step', () => {
       ran = true
       return succeed('')
     })
-    const openAsk = async () => ({ id: 'p', decision: Promise.resolve({ isAllowed: false, reason: 'not today' }) })
-    const { results } = await collect([call('c1', 'Write')], resourcesOf({ tools: [write], policy: 'ask', openAsk }))
+    const openAsk = answered({ isAllowed: false, how: 'reply', reason: 'not today' })
+    const resources = resourcesOf({ tools: [write], policy: 'ask', openAsk })
+    const { events, results } = await collect([call('c1', 'Write')], resources)
+    expect(typesOf(events)).to.deep.equal(['tool_use', 'permission_request', 'permission_resolved', 'tool_result'])
+    expect(events[2]).to.include({ allow: false, how: 'reply', reason: 'not today' })
     expect(results[0]).to.include({ isError: true, output: 'Permission to use Write was denied: not today' })
     expect(ran).to.equal(false)
   })
@@ -233,9 +247,9 @@ describe('tool step', () => {
       tools: [tool('Write')],
       policy: 'ask',
       signal: abort.signal,
-      openAsk: async ({ toolName }) => {
-        asked.push(toolName)
-        return { id: 'perm_1', decision: Promise.resolve({ isAllowed: true, reason: '' }) }
+      openAsk: async (ask) => {
+        asked.push(ask.toolName)
+        return ALLOWED(ask)
       },
     })
     resources.tools.toolBox.problemWith = async () => {

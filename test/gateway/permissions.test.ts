@@ -8,6 +8,7 @@ const PENDING: PermissionSummary = {
   session_id: 's-1',
   run_id: RUN_ID,
   tool_name: 'Write',
+  tool_use_id: 'call_1',
   input: { path: 'a.txt', content: 'hello' },
   message: 'Write wants to create a.txt',
   created_at: '2026-11-21T09:30:00.000Z',

@@ -10,7 +10,8 @@ export function checkStream(frames: readonly Frame[]): void {
   const wrong = [...problemsOfNumbers(frames), ...problemsOfEnd(frames), ...problemsOfTurns(frames)]
   // The beginning of a resumed stream is unknown, so its blocks and calls cannot be checked.
   if (frames[0]?.id === 1) {
-    wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfSubAgents(frames))
+    wrong.push(...problemsOfBlocks(frames), ...problemsOfTools(frames), ...problemsOfAsks(frames))
+    wrong.push(...problemsOfSubAgents(frames))
     wrong.push(...problemsOfFlow(frames), ...problemsOfPlan(frames))
   }
   if (wrong.length > 0) throw new Error(`the stream breaks the grammar: ${wrong.join('; ')}`)
@@ -101,9 +102,10 @@ function problemsOfPlan(frames: readonly Frame[]): string[] {
   return problems
 }
 
+const OF_ASKS = new Set(['permission_request', 'permission_resolved'])
 const AFTER_USE = new Set(['tool_progress', 'tool_result'])
 
-/** A call is tool_use, permission_request if it asks, any tool_progress, then exactly one tool_result before the turn ends. */
+/** A call is tool_use, permission_request and permission_resolved if it asks, any tool_progress, then exactly one tool_result before the turn ends. */
 function problemsOfTools(frames: readonly Frame[]): string[] {
   const problems: string[] = []
   const childrensAsks = new Set(
@@ -117,15 +119,26 @@ function problemsOfTools(frames: readonly Frame[]): string[] {
     }
     if (AFTER_USE.has(event) && !open.has(data['id'])) problems.push(`${event} ${id} has no open tool_use`)
     if (event === 'tool_result') open.delete(data['id'])
-    if (
-      event === 'permission_request' &&
-      !childrensAsks.has(data['id']) &&
-      ![...open.values()].includes(data['tool_name'])
-    ) {
-      problems.push(`permission_request ${id} asks for a tool that is not in use`)
-    }
+    const isAsk = OF_ASKS.has(event) && !childrensAsks.has(data['id'])
+    if (isAsk && open.get(data['tool_use_id']) !== data['tool_name'])
+      problems.push(`${event} ${id} is of no open tool_use`)
     if (event === 'turn_end' && open.size > 0) problems.push(`turn ends with ${open.size} open tool calls`)
   }
+  return problems
+}
+
+/** Each permission request is resolved exactly once, before the result of its call. */
+function problemsOfAsks(frames: readonly Frame[]): string[] {
+  const problems: string[] = []
+  const open = new Map<unknown, unknown>()
+  for (const { id, event, data } of frames) {
+    if (event === 'permission_request') open.set(data['id'], data['tool_use_id'])
+    if (event === 'permission_resolved' && !open.delete(data['id']))
+      problems.push(`permission_resolved ${id} is of no open request`)
+    if (event === 'tool_result' && [...open.values()].includes(data['id']))
+      problems.push(`tool_result ${id} comes before the decision of its permission request`)
+  }
+  if (open.size > 0 && frames.at(-1)?.event === 'done') problems.push(`${open.size} requests are never resolved`)
   return problems
 }
 
@@ -146,7 +159,7 @@ function problemsOfSubAgents(frames: readonly Frame[]): string[] {
       problems.push(...problemsOfInner(String(agent), open.get(agent), data['status']))
       open.delete(agent)
     }
-    if (event === 'permission_request' && open.size > 0) problems.push(...problemsOfAsk(frames, id, data['id']))
+    if (OF_ASKS.has(event) && open.size > 0) problems.push(...problemsOfPlainAsk(frames, id, data['id']))
   }
   if (open.size > 0 && frames.at(-1)?.event === 'done') problems.push(`${open.size} sub-agents never end`)
   return problems
@@ -161,14 +174,15 @@ function problemsOfInner(agent: string, inner: readonly Frame[] | undefined, sta
     ...problemsOfTurns(inner),
     ...problemsOfBlocks(inner),
     ...problemsOfTools(inner),
+    ...problemsOfAsks(inner),
   ]
   if (!STATUS_OF[inner.at(-1)?.event ?? '']?.includes(String(status))) wrong.push(`status is ${status}`)
   return wrong.map((problem) => `${agent}: ${problem}`)
 }
 
-/** A sub-agent's permission request is on the stream twice: wrapped, then plain. */
-function problemsOfAsk(frames: readonly Frame[], id: number, ask: unknown): string[] {
-  const before = frames[id - 2]
-  if (before?.data['event_type'] !== 'permission_request') return []
-  return before.data['id'] === ask ? [] : [`permission_request ${id} is not the one that was wrapped before it`]
+/** A sub-agent's permission request and its decision are on the stream twice: wrapped, then plain. */
+function problemsOfPlainAsk(frames: readonly Frame[], id: number, ask: unknown): string[] {
+  const [before, { event }] = [frames[id - 2], frames[id - 1] ?? { event: '' }]
+  if (before?.data['event_type'] !== event) return []
+  return before.data['id'] === ask ? [] : [`${event} ${id} is not the one that was wrapped before it`]
 }

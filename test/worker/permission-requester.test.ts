@@ -10,7 +10,7 @@ import { newId } from '../../shared/ids.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
-const WRITE = { toolName: 'Write', input: {}, message: 'Write wants to write' }
+const WRITE = { toolUseId: 'call_1', toolName: 'Write', input: {}, message: 'Write wants to write' }
 
 function setUp(timeoutMs: number) {
   const runs = new Runs(
@@ -29,20 +29,23 @@ describe('a permission request', () => {
     const { run, store, open } = setUp(60_000)
     const ask = await open(WRITE)
     expect(ask.id).to.match(/^perm_[0-9a-f]{32}$/)
+    const [listed] = (await store.list(run.tenant, { limit: 1 })).permissions
+    expect(listed).to.include({ tool_use_id: 'call_1', expires_at: ask.expiresAt })
     await reply(store, { tenant: run.tenant, scopeId: run.id, id: ask.id }, { allow: false, reason: 'no' })
-    expect(await ask.decision).to.deep.equal({ isAllowed: false, reason: 'no' })
+    expect(await ask.decision).to.deep.equal({ isAllowed: false, how: 'reply', reason: 'no' })
   })
 
   it('api.md Limits: is denied after the timeout when there is no reply', async () => {
     const ask = await setUp(20).open(WRITE)
-    expect(await ask.decision).to.deep.equal({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+    const reason = 'nobody answered within 0.02 seconds'
+    expect(await ask.decision).to.deep.equal({ isAllowed: false, how: 'timeout', reason })
   })
 
   it('D4.7: is denied at the end of its run', async () => {
     const { run, store, open } = setUp(60_000)
     const ask = await open(WRITE)
     run.cancel('cancelled')
-    expect(await ask.decision).to.include({ isAllowed: false })
+    expect(await ask.decision).to.include({ isAllowed: false, how: 'cancelled' })
     const { isWon, state } = await store.decide(
       { tenant: run.tenant, scopeId: run.id, id: ask.id },
       { state: 'allowed' },
