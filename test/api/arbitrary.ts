@@ -99,8 +99,8 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
     requiredKeys: (schema['required'] ?? []) as string[],
   })
   const whole = record.map((value) => withoutConflicts(schema, value))
-  if (fields.length === 0 && schema['additionalProperties'] === undefined) return anyObject
   const others: unknown = schema['additionalProperties']
+  if (fields.length === 0 && others === true) return anyObject
   if (typeof others !== 'object' || others === null) return whole
   const { pattern, not } = schema['propertyNames'] as { pattern: string; not: { const: string } }
   const names = fc.stringMatching(new RegExp(pattern, 'u')).filter((name) => name !== not.const)

@@ -199,6 +199,7 @@ const AGENT_STATES = members<SubAgentStatus>({ running: true, completed: true, f
 type Described = {
   required?: string[]
   properties: Record<string, Described>
+  allOf?: Described[]
   oneOf?: Described[]
   const?: string
   enum?: string[]
@@ -225,10 +226,15 @@ describe('the API description names the same as the code', () => {
     }))
 
   /** Which fields a schema describes, those of the schema that it extends included. */
-  const fieldsOf = (name: string): Record<string, string> => {
-    const { properties = {}, required = [], $ref } = schemas[name] ?? {}
+  const fieldsOf = ({
+    properties = {},
+    required = [],
+    allOf = [],
+    $ref,
+  }: Partial<Described>): Record<string, string> => {
+    if ($ref !== undefined) return fieldsOf(schemas[nameOf($ref)] ?? {})
     const own = Object.keys(properties).map((field) => [field, required.includes(field) ? 'required' : 'optional'])
-    return { ...($ref !== undefined && fieldsOf(nameOf($ref))), ...(Object.fromEntries(own) as Record<string, string>) }
+    return Object.assign({}, ...allOf.map(fieldsOf), Object.fromEntries(own)) as Record<string, string>
   }
 
   it('the events', () => {
@@ -239,7 +245,7 @@ describe('the API description names the same as the code', () => {
   for (const [event, fields] of Object.entries(FIELDS)) {
     it(`the fields of ${event}`, () => {
       const { schema } = dataSchemas().find((each) => each.event === event) ?? { schema: '' }
-      expect(fieldsOf(schema)).to.deep.equal(fields)
+      expect(fieldsOf(schemas[schema] ?? {})).to.deep.equal(fields)
     })
   }
 
@@ -251,7 +257,7 @@ describe('the API description names the same as the code', () => {
   for (const [event, fields] of Object.entries(FLOW_FIELDS)) {
     it(`the fields of a flow's ${event}`, () => {
       const { schema } = dataSchemas('FlowEventFrame').find((each) => each.event === event) ?? { schema: '' }
-      expect(fieldsOf(schema)).to.deep.equal(fields)
+      expect(fieldsOf(schemas[schema] ?? {})).to.deep.equal(fields)
     })
   }
 
@@ -263,15 +269,15 @@ describe('the API description names the same as the code', () => {
   for (const [event, fields] of Object.entries(PLAN_FIELDS)) {
     it(`the fields of a plan's ${event}`, () => {
       const { schema } = dataSchemas('PlanEventFrame').find((each) => each.event === event) ?? { schema: '' }
-      expect(fieldsOf(schema)).to.deep.equal(fields)
+      expect(fieldsOf(schemas[schema] ?? {})).to.deep.equal(fields)
     })
   }
 
   it("the events of a sub-agent, with the same schemas as the run's own", () => {
     const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$/.test(event))
-    const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, $ref }) => ({
+    const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, allOf }) => ({
       event: properties['event_type']?.const ?? '',
-      schema: nameOf($ref),
+      schema: nameOf(allOf?.[0]?.$ref),
     }))
     expect(wrapped).to.deep.equal(own)
   })
