@@ -31,3 +31,6 @@ export function jsonBytes(value: unknown): number {
   })
   return longBytes + Buffer.byteLength(rest)
 }
+
+/** Escapes a key for a JSON pointer. */
+export const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')

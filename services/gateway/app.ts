@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring'
 import express, { type Express } from 'express'
 import { createBodies } from '../../shared/api/bodies.ts'
 import type { Authentication } from '../../shared/api/document.ts'
@@ -44,6 +45,9 @@ import { createRelay, type RelayLimits } from './sse.ts'
 
 /** `cors` answers these above the routes, on every path. */
 const EVERYWHERE = ['OPTIONS']
+
+/** All parameters: by default the parser leaves out those after the thousandth. */
+const parseQuery = (query: string | undefined) => parse(query ?? '', '&', '=', { maxKeys: 0 })
 
 export type AppDeps = {
   /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md). */
@@ -92,7 +96,7 @@ export function createApp(deps: AppDeps): Express {
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
-  app.set('query parser', 'simple').set('trust proxy', deps.trustProxy)
+  app.set('query parser', parseQuery).set('trust proxy', deps.trustProxy)
 
   app.use(logRequests(log))
   app.use(traceRequests())

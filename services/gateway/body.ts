@@ -37,14 +37,18 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
   const limits = { ...DEFAULT_LIMITS, ...given }
   const { maxHeldBytes: max, tenantShare } = limits
   const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
+  const decode = async (req: Request, schema: string, bytes: Uint8Array<ArrayBuffer>) => {
+    if (bytes.length === 0 && req.method === 'PUT') throw noBody()
+    return bodies.decode(schema, bytes)
+  }
   return async <Body extends object>(req: Request, res: Response, schema: string) => {
     const declared = declaredLength(req)
-    if (declared === 0) return (await bodies.decode(schema, new Uint8Array(0))) as Body
+    if (declared === 0) return (await decode(req, schema, new Uint8Array(0))) as Body
     const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
       checkHeaders(req, declared, limits)
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
-      return (await bodies.decode(schema, await body.read())) as Body
+      return (await decode(req, schema, await body.read())) as Body
     } catch (cause) {
       if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
       throw cause
@@ -154,6 +158,9 @@ function join(chunks: readonly Buffer[], size: number): Uint8Array<ArrayBuffer> 
 }
 
 const BUSY_RETRY_SECS = 1
+
+const noBody = () =>
+  invalidRequest('a PUT needs a body, which replaces what is there: send it as JSON, {} to set nothing')
 
 const tooLarge = (maxBytes: number) =>
   invalidRequest(`the body is larger than ${maxBytes} bytes; send less`, { status: 413 })

@@ -21,11 +21,17 @@ export const DELIVERY: IdForm = { noun: 'delivery', pattern: /^msg_[0-9a-f]{32}$
 /** Schedules of plans have names of the same form (D2.11). */
 export const SCHEDULE: IdForm = { noun: 'schedule', ...CONFIG_NAME }
 
-/** Returns an id from the path. An id of the wrong form is `not_found`, like one that does not exist (D2.11). */
+/**
+ * Returns an id from the path. An id of the wrong form is `not_found`, like one that does not exist; in a PUT, which would create it, it is
+ * `invalid_request` (D2.11).
+ */
 export function pathId(req: Request, name: string, { noun, pattern }: IdForm): string {
   const id = req.params[name]
-  if (typeof id !== 'string' || !pattern.test(id)) throw notFound(`no ${noun} has this id; check the id in the path`)
-  return id
+  if (typeof id === 'string' && pattern.test(id)) return id
+  if (req.method !== 'PUT') throw notFound(`no ${noun} has this id; check the id in the path`)
+  throw invalidRequest(`the name of a ${noun} must match ${pattern.source}; change it in the path`, {
+    param: `/${name}`,
+  })
 }
 
 export type ValueForm = { pattern: RegExp; wanted: string }

@@ -1,13 +1,16 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, invalidRequest } from '../../shared/errors.ts'
+import { escapePointer } from '../../shared/json.ts'
 
 type Method = 'get' | 'post' | 'put' | 'delete'
 
 /**
  * Maps each path to the handlers of its methods. `otherwise` gets the requests of all other methods before they are refused; with
- * `next('route')` it passes one on to the next path that matches.
+ * `next('route')` it passes one on to the next path that matches. `deleteQuery` lists the query parameters of `delete`.
  */
-export type RouteTable = Record<string, Partial<Record<Method | 'otherwise', RequestHandler>>>
+export type RouteTable = Record<string, Handlers & { deleteQuery?: readonly string[] }>
+
+type Handlers = Partial<Record<Method | 'otherwise', RequestHandler>>
 
 /**
  * Creates a router from a table. A method that a path does not list is answered with 405 and `Allow` (D2.2); `everywhere` names
@@ -15,14 +18,28 @@ export type RouteTable = Record<string, Partial<Record<Method | 'otherwise', Req
  */
 export function createRoutes(table: RouteTable, everywhere: readonly string[] = []): Router {
   const router = Router({ caseSensitive: true })
-  for (const [path, { otherwise, ...handlers }] of Object.entries(table)) {
+  for (const [path, { otherwise, deleteQuery = [], ...handlers }] of Object.entries(table)) {
     const route = router.route(path).all(nameRoute(path))
+    if (handlers.delete) handlers.delete = withKnownQuery(deleteQuery, handlers.delete)
     const methods = Object.keys(handlers) as Method[]
     for (const method of methods) route[method](handlers[method] ?? [])
     if (otherwise) route.all(otherwise)
     route.all(refuseMethod(allowOf(methods, everywhere)))
   }
   return router
+}
+
+/**
+ * Refuses query parameters that a handler does not know, before it deletes anything: a misspelled name would be left out, and more deleted
+ * than was meant (D2.4).
+ */
+function withKnownQuery(known: readonly string[], handle: RequestHandler): RequestHandler {
+  const wanted = known.length === 0 ? 'no query parameters' : `only the query parameters ${known.join(' and ')}`
+  return (req, res, next) => {
+    const unknown = Object.keys(req.query).find((name) => !known.includes(name))
+    if (unknown === undefined) return handle(req, res, next)
+    throw invalidRequest(`this DELETE takes ${wanted}; nothing was deleted`, { param: `/${escapePointer(unknown)}` })
+  }
 }
 
 /** Stores the route's path for the request's span. */

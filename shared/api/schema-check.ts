@@ -1,5 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { JsonObject } from '../events.ts'
+import { escapePointer } from '../json.ts'
 import type { Schema, Schemas } from './document.ts'
 
 /** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
@@ -90,7 +91,7 @@ function refusal(error: ErrorObject | undefined): Refusal {
 
 /** The JSON pointer of a field of the wrong object. */
 const pointerTo = ({ instancePath }: ErrorObject, field: unknown): string =>
-  `${instancePath}/${String(field).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  `${instancePath}/${escapePointer(String(field))}`
 
 /** Turns the pointer `/stop_sequences/3` into the readable `stop_sequences[3]`. */
 const nameOf = (pointer: string): string =>

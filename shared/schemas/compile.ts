@@ -1,11 +1,11 @@
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonObject } from '../events.ts'
+import { escapePointer } from '../json.ts'
 import { draftOf } from './keywords.ts'
 import { compilePattern, PatternError } from './patterns.ts'
 import type { SchemaProblem } from './port.ts'
 import { describeErrors } from './problems.ts'
-import { escapePointer } from './size.ts'
 import { UNIQUE_ITEMS } from './unique-items.ts'
 
 /** A schema that cannot be compiled. */

@@ -1,8 +1,7 @@
 import type { ErrorObject } from 'ajv'
-import { isJsonObject } from '../json.ts'
+import { escapePointer, isJsonObject } from '../json.ts'
 import { truncate } from '../text.ts'
 import type { SchemaProblem } from './port.ts'
-import { escapePointer } from './size.ts'
 
 const MAX_PROBLEMS = 10
 const MAX_CHARS = 500

@@ -1,3 +1,5 @@
+import { escapePointer } from '../json.ts'
+
 /** Upper limits of a JSON value. `nodes` counts objects and arrays, `values` everything, `bytes` UTF-8 without escapes. */
 export type SizeLimits = { bytes: number; depth: number; nodes: number; values: number }
 
@@ -64,6 +66,3 @@ function pathOf({ key, parent }: Entry): string {
   for (let at: Entry | undefined = parent, own = key; at; own = at.key, at = at.parent) keys.unshift(own)
   return keys.map((part) => `/${escapePointer(String(part))}`).join('')
 }
-
-/** Escapes a key for a JSON pointer. */
-export const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')

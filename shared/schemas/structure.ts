@@ -1,8 +1,7 @@
 import type { JsonObject } from '../events.ts'
-import { isJsonObject } from '../json.ts'
+import { escapePointer, isJsonObject } from '../json.ts'
 import { type Draft, KEYWORDS } from './keywords.ts'
 import type { SchemaProblem } from './port.ts'
-import { escapePointer } from './size.ts'
 
 /** A schema in its document, with the schemas that apply to the same value as it does. */
 export type SchemaNode = { schema: JsonObject; path: string; inPlace: SchemaNode[] }

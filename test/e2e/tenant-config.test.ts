@@ -182,7 +182,7 @@ inBothForms('runtime configuration', (startProduct, form) => {
     ['a key of no characters', 'PUT', '/config/secrets/a', { value: '' }, 400],
     ['a key of 64 KB', 'PUT', '/config/secrets/a', { value: 'x'.repeat(65_536) }, 400],
     ['a key with a blank', 'PUT', '/config/secrets/a', { value: 'a b' }, 400],
-    ['a name outside the pattern', 'PUT', '/config/secrets/.a', { value: KEY }, 404],
+    ['a name outside the pattern in another path than that of a PUT', 'DELETE', '/config/secrets/.a', undefined, 404],
     ['a name of 65 characters', 'GET', `/config/instances/${'a'.repeat(65)}`, undefined, 404],
     ['an unknown type', 'PUT', '/config/instances/a', { type: 'demo' }, 400],
     ['no type', 'PUT', '/config/instances/a', {}, 400],
@@ -212,6 +212,32 @@ inBothForms('runtime configuration', (startProduct, form) => {
     it(`${what} is ${status}`, async () => {
       expect((await call(method, path, body)).status).to.equal(status)
     })
+
+  it('D2.11: a PUT of a name outside the pattern is 400 with the pattern, before the body is looked at', async () => {
+    for (const [kind, wrong] of [
+      ['secrets', '.a'],
+      ['instances', 'a%20b'],
+      ['webhooks', 'x'.repeat(65)],
+    ] as const) {
+      const { status, body } = await call('PUT', `/config/${kind}/${wrong}`, {})
+      expect(status, kind).to.equal(400)
+      expect(body).to.have.nested.property('error.param', '/name')
+      expect(body).to.have.nested.property('error.message').that.includes('^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$')
+    }
+  })
+
+  it('D2.1: a PUT without a body is 400 and resets nothing, and {} is a body', async () => {
+    await call('PUT', '/config/limits', { concurrent_runs: 7 })
+    await call('PUT', '/config/engine', { audit: { retention_days: 7 } })
+    for (const path of ['/config/limits', '/config/engine']) {
+      const { status, body } = await call('PUT', path)
+      expect(status, path).to.equal(400)
+      expect(body).to.have.nested.property('error.message').that.includes('a PUT needs a body')
+    }
+    expect((await call('GET', '/config/limits')).body).to.include({ concurrent_runs: 7 })
+    expect((await call('GET', '/config/engine')).body).to.have.nested.property('audit.retention_days', 7)
+    expect((await call('PUT', '/config/limits', {})).body).to.include({ concurrent_runs: null })
+  })
 })
 
 inBothForms('runtime configuration without a master key', (startProduct) => {

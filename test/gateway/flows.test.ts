@@ -90,7 +90,7 @@ describe('the definitions of flows', () => {
     expect((await call('GET', '/flows?cursor=x')).status).to.equal(400)
   })
 
-  it('D6.1: tools is a reserved name (400), a built-in flow is 403, a name of another form is 404 on every path', async () => {
+  it('D6.1: tools is a reserved name (400), a built-in flow is 403, a name of another form is 400 in a PUT and 404 elsewhere', async () => {
     const call = await open()
     const reserved = await call('PUT', '/flows/tools', DEFINITION)
     expect(reserved.status).to.equal(400)
@@ -105,8 +105,10 @@ describe('the definitions of flows', () => {
       expect(status, path).to.equal(403)
       expect(body['error']).to.include({ type: 'permission_error' })
     }
-    for (const name of ['Upper', '-x', 'a.b', 'x'.repeat(65), 'a%20b', '%2e%2e']) {
-      expect((await call('PUT', `/flows/${name}`, DEFINITION)).status, name).to.equal(404)
+    for (const name of ['Upper', '-x', 'a.b', 'x'.repeat(65), 'a%20b']) {
+      const { status, body } = await call('PUT', `/flows/${name}`, DEFINITION)
+      expect(status, name).to.equal(400)
+      expect(body['error'], name).to.have.property('message').that.includes('^[a-z0-9][a-z0-9_-]{0,63}$')
       for (const path of ['', '/revisions', '/memory']) {
         expect((await call('GET', `/flows/${name}${path}`)).status, name + path).to.equal(404)
       }
@@ -246,6 +248,9 @@ describe('the definitions of flows', () => {
     expect((await call('DELETE', `${path}?scope=other&${entry}`)).status).to.equal(404)
     expect((await call('DELETE', `${path}?${entry}`)).body).to.deep.equal({ status: 'deleted', count: 1 })
     expect((await call('DELETE', `${path}?${entry}`)).status).to.equal(404)
+    const left = `entry_id=${String(second.body['id'])}`
+    for (const wrong of [left.replace('_i', 'I'), left.replace('=', '[$ne]='), `${left}&${left}`, 'entry_id='])
+      expect((await call('DELETE', `${path}?scope=corrections&${wrong}`)).status, wrong).to.equal(400)
     expect((await call('DELETE', path)).body).to.deep.equal({ status: 'deleted', count: 1 })
     expect((await call('GET', `${path}?scope=other`)).body['entries']).to.have.length(1)
   })

@@ -86,6 +86,30 @@ describe('paths and methods', () => {
     }
   })
 
+  it('D2.4: every DELETE refuses query parameters that the API description does not name, and deletes nothing', async () => {
+    const { url } = await start() // Its broker fails every call with 500, and what it has no store for is 503.
+    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const deletes = operationsOf(document).filter(({ method }) => method === 'DELETE')
+    expect(deletes.length).to.be.greaterThan(5)
+    for (const { path, parameters } of deletes) {
+      const statusOf = async (query: string) =>
+        (await fetch(`${url}${concrete(path)}?${query}`, { method: 'DELETE' })).status
+      const known = parameters.filter((parameter) => parameter['in'] === 'query').map(({ name }) => String(name))
+      const good = known.map((name) => `${name}=a`).join('&')
+      expect(await statusOf(good), path).not.to.equal(400)
+      for (const wrong of [
+        'entryId=a',
+        'entry_id[$ne]=a',
+        'Scope=a',
+        '=',
+        '__proto__=a',
+        'limit',
+        `${'&'.repeat(1_000)}x=a`,
+      ])
+        expect(await statusOf(`${good}&${wrong}`), `${path} ${wrong.slice(-20)}`).to.equal(400)
+    }
+  })
+
   it('HEAD is answered like GET, without the body', async () => {
     const { get, url } = await start()
     for (const path of ['/health', '/tools', '/docs']) {

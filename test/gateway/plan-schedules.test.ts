@@ -107,7 +107,7 @@ describe('the schedules of plans', () => {
     expect((await refusalOf(response)).param).to.match(/^\/plan\/steps\/0/)
   })
 
-  it('a foreign, an unknown and a malformed name are 404', async () => {
+  it('a foreign, an unknown and a malformed name are 404, a malformed one in a PUT 400', async () => {
     await (await open(acme)).send('PUT', 'theirs', NIGHTLY)
     const { send } = await open()
     for (const method of ['GET', 'DELETE']) {
@@ -118,8 +118,10 @@ describe('the schedules of plans', () => {
       )
     }
     for (const name of ['-a', 'a%20b', 'x'.repeat(65), 'a%2Fb']) {
-      for (const method of ['GET', 'PUT', 'DELETE'])
-        expect((await send(method, name, method === 'PUT' ? NIGHTLY : undefined)).status, name).to.equal(404)
+      for (const method of ['GET', 'DELETE']) expect((await send(method, name)).status, name).to.equal(404)
+      const { message, param } = await refusalOf(await send('PUT', name, NIGHTLY))
+      expect(param, name).to.equal('/name')
+      expect(message, name).to.include('^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$')
     }
     expect(await planning.surface.schedules.get(acme, 'theirs')).to.include({ name: 'theirs' })
   })

@@ -52,8 +52,9 @@ function secretRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
             settings.secret(tenantOf(res), secretName(req)),
       ),
       put: enabled(({ settings }) => async (req, res) => {
+        const name = secretName(req)
         const { value } = await readBody<{ value: string }>(req, res, 'SecretRequest')
-        return settings.putSecret(tenantOf(res), secretName(req), value)
+        return settings.putSecret(tenantOf(res), name, value)
       }),
       delete: enabled(({ settings }) => async (req, res) => {
         await settings.deleteSecret(tenantOf(res), secretName(req))
@@ -79,8 +80,9 @@ function instanceRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
             settings.instance(tenantOf(res), instanceName(req)),
       ),
       put: enabled(({ settings }) => async (req, res) => {
+        const name = instanceName(req)
         const body = await readBody<InstanceBody>(req, res, 'InstanceRequest')
-        return settings.putInstance(tenantOf(res), instanceName(req), body)
+        return settings.putInstance(tenantOf(res), name, body)
       }),
       delete: enabled(({ settings }) => async (req, res) => {
         await settings.deleteInstance(tenantOf(res), instanceName(req))

@@ -23,6 +23,7 @@ export function flowMemoryRoutes({ flows, readBody }: Deps): RouteTable {
         const { content } = await readBody<{ content: string | JsonObject }>(req, res, 'FlowMemoryRequest')
         res.status(201).json(await memory.add(tenantOf(res), name, { ...scope, content }))
       }),
+      deleteQuery: ['scope', 'entry_id'],
       delete: stored(({ memory }) => async (req, res) => {
         const entryId = queryValue(req, 'entry_id', ENTRY)
         const which = { ...scopeOf(req), ...(entryId !== undefined && { entryId }) }
