@@ -15,13 +15,18 @@ const CLOSEABLE = new Set(['Timeout', 'TCPSocketWrap', 'TCPServerWrap', 'TLSWrap
 /** Time for closes in progress to finish. It delays only a failure, so that it can be long. */
 const GRACE_MS = 5_000
 const POLL_MS = 5
+/** Time for the process to end by itself after its last test. */
+const EXIT_MS = 5_000
 /** Programs that no unit test starts; see scripts/testing/unit-tests.ts. */
 const SERVERS = new Set(['redis-server', 'mongod', 'chromium', basename(process.execPath)])
 
 const unitTestProblems: string[] = []
 if (process.env['UNIT_TESTS'] !== undefined) subscribe('child_process', refuseServer)
 
-/** Fails a top-level suite (a test file has one or a few) that leaves something open that was not open before. */
+/**
+ * Fails a top-level suite (a test file has one or a few) that leaves something open that was not open before, and ends a process that it
+ * keeps alive after the last test. A test that fails in its middle seldom closes everything.
+ */
 export const mochaHooks: RootHookObject = {
   async beforeAll(this: Context) {
     await Promise.resolve() // Mocha's timer of an async hook starts when the function has returned. Here and below it counts.
@@ -41,6 +46,16 @@ export const mochaHooks: RootHookObject = {
     const problems = unitTestProblems.splice(0)
     if (problems.length > 0) throw new Error(problems.join('\n'))
   },
+  afterAll() {
+    setTimeout(endProcess, EXIT_MS).unref()
+  },
+}
+
+function endProcess(): void {
+  const names = process.getActiveResourcesInfo().toSorted().join(', ')
+  process.stderr.write(`This process did not end within ${EXIT_MS / 1000} s of its last test. Still open: ${names}\n`)
+  process.once('exit', () => (process.exitCode ||= 1)) // Mocha sets the number of failures at the exit, which may be 0.
+  process.exit()
 }
 
 type Counts = ReadonlyMap<string, number>

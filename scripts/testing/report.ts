@@ -1,9 +1,6 @@
 /** The result of one mocha process, as its reporter sends it. */
 export type Report = { passed: number; failed: number; skipped: number; failures: string[] }
 
-/** Time for a mocha process to end by itself after its last test. Something keeps it alive that should have been closed. */
-export const EXIT_MS = 20_000
-
 /** Adds up reports, in their order. */
 export function addReports(reports: readonly Report[]): Report {
   const sum: Report = { passed: 0, failed: 0, skipped: 0, failures: [] }

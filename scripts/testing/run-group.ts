@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { EXIT_MS, type Report } from './report.ts'
+import type { Report } from './report.ts'
 import type { Group } from './schedule.ts'
+
+/** Time for a mocha process to end after its report. test/hooks.ts ends it earlier, unless its event loop is blocked. */
+const EXIT_MS = 20_000
 
 /** `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. */
 export type GroupResult = { isOk: boolean; report: Report; output: string; seconds: number }
@@ -27,14 +30,22 @@ export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): 
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(exitTimer)
 
-  const problem = hasHung
-    ? `did not end within ${EXIT_MS / 1000} s of its last test: something is left open`
-    : report === undefined && `ended with ${signal ?? code} before its report`
   const own: Report = report ?? { passed: 0, failed: 0, skipped: 0, failures: [] }
+  const problem = problemOf({ hasHung, report, how: signal ?? code })
   return {
     isOk: code === 0 && !problem,
     report: problem ? { ...own, failed: own.failed + 1, failures: [...own.failures, `${name} ${problem}`] } : own,
     output: output.join(''),
     seconds: (performance.now() - startedAt) / 1000,
   }
+}
+
+type Ending = { hasHung: boolean; report: Report | undefined; how: NodeJS.Signals | number | null }
+
+/** How a process failed without a failed test. */
+function problemOf({ hasHung, report, how }: Ending): string | undefined {
+  if (hasHung) return `did not end within ${EXIT_MS / 1000} s of its last test: its event loop is blocked`
+  if (report === undefined) return `ended with ${how} before its report`
+  const allPassed = report.passed > 0 && report.failed === 0
+  return allPassed && how !== 0 ? `ended with ${how} although no test failed: see its output` : undefined
 }

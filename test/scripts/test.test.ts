@@ -107,6 +107,18 @@ describe('scripts/test (D1.1)', () => {
       expect(stdout).to.include(`left open after "leaky ${name}": ${found};`)
   })
 
+  it('a process that something keeps alive after its last test is ended, and is a failure that says what', async () => {
+    const text = `import { createSocket } from 'node:dgram'
+      it('binds', () => void createSocket('udp4').bind(0))`
+    await using project = await makeProject({ 'test/a/a.test.ts': text })
+    const ended = (args: string[]) => project.start('scripts/test', args).ended
+    const [group, single] = await Promise.all([ended([]), ended(['test/a/a.test.ts'])])
+    expect({ code: group.code, last: lastLine(group.stdout) }).to.deep.equal({ code: 1, last: '1 passed, 1 failed' })
+    expect(group.stdout).to.match(/did not end within 5 s of its last test. Still open: .*UDPWrap/i)
+    expect(single.code).to.equal(1)
+    expect(single.stderr).to.match(/Still open: .*UDPWrap/i)
+  })
+
   it('what closes after the last test, and timers without a reference, are not left open', async () => {
     const text = `import { createServer } from 'node:net'
       describe('tidy', () => {
