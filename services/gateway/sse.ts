@@ -19,7 +19,8 @@ const STALL_MS = 30_000
 const CLOSE_GRACE_MS = 5_000
 
 const OPENING = ': ok\n\n'
-const KEEPALIVE = Buffer.from(': keepalive\n\n')
+/** No blank line follows: some readers make an empty message of one. */
+const KEEPALIVE = Buffer.from(': keepalive\n')
 
 export type StreamedRun = {
   runId: string

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readBlock } from '../support/sse-blocks.ts'
 
 /** A received frame. `digest` covers all its bytes. */
 export type SseFrame = { seq: number; event: string; data: Record<string, unknown>; digest: string }
@@ -13,7 +14,7 @@ export class SseReader {
 
   /** Whether a frame is incomplete. */
   get isIncomplete(): boolean {
-    return this.#rest !== ''
+    return readBlock(this.#rest).frame !== ''
   }
 
   take(bytes: Uint8Array): SseFrame[] {
@@ -23,16 +24,15 @@ export class SseReader {
   }
 
   #read(block: string): SseFrame[] {
-    if (block.startsWith(': ')) {
-      this.comments++
-      return []
-    }
-    const [, id, event, data] = FRAME.exec(block) ?? []
-    if (!id || !event || !data) throw new Error(`not a frame: ${block.slice(0, 200)}`)
-    return [{ seq: Number(id), event, data: JSON.parse(data) as SseFrame['data'], digest: digestOf(block) }]
+    const { comments, frame } = readBlock(block)
+    this.comments += comments.length
+    if (frame === '') return []
+    const [, id, event, data] = FRAME.exec(frame) ?? []
+    if (!id || !event || !data) throw new Error(`not a frame: ${frame.slice(0, 200)}`)
+    return [{ seq: Number(id), event, data: JSON.parse(data) as SseFrame['data'], digest: digestOf(frame) }]
   }
 }
 
 const DIGEST_CHARS = 12
 
-const digestOf = (block: string) => createHash('sha1').update(block).digest('base64url').slice(0, DIGEST_CHARS)
+const digestOf = (frame: string) => createHash('sha1').update(frame).digest('base64url').slice(0, DIGEST_CHARS)

@@ -33,7 +33,7 @@ class SlowResponse extends EventEmitter {
   write(bytes: string | Uint8Array): boolean {
     const text = Buffer.from(bytes as string).toString()
     this.written.push(text)
-    if (text === ': keepalive\n\n') this.#kept.resolve()
+    if (text === ': keepalive\n') this.#kept.resolve()
     setImmediate(() => {
       this.mostListeners = Math.max(this.mostListeners, this.listenerCount('drain'), this.listenerCount('close'))
       this.emit('drain')

@@ -1,3 +1,4 @@
+import { readBlock } from './sse-blocks.ts'
 import { checkStream } from './stream-grammar.ts'
 
 export type Frame = { id: number; event: string; data: Record<string, unknown> }
@@ -45,12 +46,11 @@ export class EventStream {
   /** Reads the next frame; `undefined` at the end of the stream, which is then checked. */
   async next(): Promise<Frame | undefined> {
     for (let block = await this.#blocks.next(); !block.done; block = await this.#blocks.next()) {
-      if (block.value.startsWith(': ')) {
-        this.comments.push(block.value.slice(2))
-        continue
-      }
-      const [, id, event, data] = FRAME.exec(block.value) ?? []
-      if (!id || !event || !data) throw new Error(`not a frame: ${block.value}`)
+      const { comments, frame: text } = readBlock(block.value)
+      this.comments.push(...comments.map((comment) => comment.replace(/^: /, '')))
+      if (text === '') continue
+      const [, id, event, data] = FRAME.exec(text) ?? []
+      if (!id || !event || !data) throw new Error(`not a frame: ${text}`)
       const frame = { id: Number(id), event, data: JSON.parse(data) as Frame['data'] }
       this.frames.push(frame)
       this.#checks.frame(frame)
@@ -86,5 +86,5 @@ async function* blocksOf(response: Response): AsyncGenerator<string, void, undef
     rest = blocks.pop() ?? ''
     yield* blocks
   }
-  if (rest !== '') throw new Error(`half a frame at the end: ${rest}`)
+  if (readBlock(rest).frame !== '') throw new Error(`half a frame at the end: ${rest}`)
 }

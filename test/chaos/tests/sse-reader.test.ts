@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { SseReader } from '../sse-reader.ts'
 import { frame } from './fake-gateway.ts'
 
-const TEXT = `: ok\n\n${frame(1, 'text_delta', { text: 'grüße 😀' })}: keepalive\n\n${frame(2, 'done')}`
+const TEXT = `: ok\n\n${frame(1, 'text_delta', { text: 'grüße 😀' })}: keepalive\n: keepalive\n${frame(2, 'done')}`
 
 describe('the SSE reader of the chaos client', () => {
   it('D4.2: finds the same frames however the bytes are split', () => {
@@ -13,8 +13,14 @@ describe('the SSE reader of the chaos client', () => {
       const reader = new SseReader()
       const frames = [...reader.take(bytes.subarray(0, at)), ...reader.take(bytes.subarray(at))]
       expect(frames).to.deep.equal(whole)
-      expect([reader.comments, reader.isIncomplete]).to.deep.equal([2, false])
+      expect([reader.comments, reader.isIncomplete]).to.deep.equal([3, false])
     }
+  })
+
+  it('a comment at the end is no incomplete frame', () => {
+    const reader = new SseReader()
+    reader.take(Buffer.from(`${TEXT}: keepalive\n`))
+    expect(reader.isIncomplete).to.equal(false)
   })
 
   it('reports an incomplete frame', () => {

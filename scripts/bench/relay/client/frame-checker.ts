@@ -1,8 +1,10 @@
 import { FRAME_BYTES } from '../source/prepared-events.ts'
 
-const [LF, COLON, LETTER_I, ZERO] = [10, 58, 105, 48]
+const [LF, LETTER_I, ZERO] = [10, 105, 48]
 const ID_AT = 'id: '.length
 const PIECE_BYTES = 512
+/** The comment lines before a frame. */
+const COMMENTS = /^(?::.*(?:\n|$))+/
 
 /** Receives the position of a complete event and the number of digits of its id. */
 export type OnEvent = (bytes: Buffer, at: number, digits: number) => void
@@ -49,7 +51,8 @@ export class FrameChecker {
       return at + text.length - known
     }
     this.#rest = ''
-    if (text.charCodeAt(0) !== COLON) this.#readText(text.slice(0, end))
+    const frame = text.slice(0, end).replace(COMMENTS, '')
+    if (frame !== '') this.#readText(frame)
     return at + end + 2 - known
   }
 

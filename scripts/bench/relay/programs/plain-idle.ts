@@ -6,7 +6,7 @@ import { TURN_START } from '../source/prepared-events.ts'
 import { answerCalls, readOptions } from './answer.ts'
 import { openBare } from './bare.ts'
 
-const KEEPALIVE = Buffer.from(': keepalive\n\n')
+const KEEPALIVE = Buffer.from(': keepalive\n')
 
 class Idle implements KeepaliveTarget {
   readonly #res: ServerResponse

@@ -1,3 +1,4 @@
+import { readBlock } from '../../../support/sse-blocks.ts'
 import { Chain, numberOf } from './chain.ts'
 
 /** The kinds of differences between a received and the produced stream. */
@@ -41,7 +42,10 @@ export class ChainReader {
   read(text: string): void {
     const blocks = (this.#rest + text).split('\n\n')
     this.#rest = blocks.pop() ?? ''
-    for (const block of blocks) if (block.startsWith(ID)) this.#frame(block)
+    for (const block of blocks) {
+      const { frame } = readBlock(block)
+      if (frame.startsWith(ID)) this.#frame(frame)
+    }
   }
 
   #frame(block: string): void {
