@@ -1,15 +1,12 @@
 import { expect } from 'chai'
-import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
-import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
-import { createRedisRunPlaces } from '../../shared/limits/redis-places.ts'
 import type { TenantId } from '../../shared/tenant.ts'
-import { useRedis } from '../support/redis.ts'
 
 const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId
 
-function placesContract(open: () => RunPlaces): void {
+/** The tests of the places of runs, which those in memory and those in Redis pass. */
+export function placesContract(open: () => RunPlaces): void {
   let places: RunPlaces
   beforeEach(() => {
     places = open()
@@ -40,28 +37,3 @@ function placesContract(open: () => RunPlaces): void {
     expect(await places.take(TENANT, 'run_3', 2)).to.equal(false)
   })
 }
-
-describe('the places of concurrent runs in memory', () => {
-  placesContract(() => createMemoryRunPlaces())
-
-  it('a place that nobody renews is free after its time', async () => {
-    let now = 0
-    const places = createMemoryRunPlaces(() => now)
-    await places.take(TENANT, 'run_1', 1)
-    now = 44_999
-    expect(await places.take(TENANT, 'run_2', 1)).to.equal(false)
-    now = 45_000
-    expect(await places.take(TENANT, 'run_2', 1)).to.equal(true)
-  })
-})
-
-describe('the places of concurrent runs in Redis', () => {
-  const redis = useRedis()
-  let link: RedisLink
-  before(async () => {
-    link = await openRedisLink(redis.url)
-  })
-  after(() => link.close())
-
-  placesContract(() => createRedisRunPlaces(link.run))
-})
