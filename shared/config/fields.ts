@@ -149,7 +149,7 @@ export const FIELDS = {
   toolPermissions: field(
     'TOOL_PERMISSIONS',
     or(toolPolicies, '{}'),
-    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(git *)`, and the longest that matches wins.',
+    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(npm test)`, and the longest that matches wins. A rule for Bash compares the words of the command: to allow `git *`, `npm *` or an interpreter allows every command, since they start others.',
   ),
   planPermissions: field(
     'PLAN_PERMISSIONS',

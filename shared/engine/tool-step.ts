@@ -128,7 +128,9 @@ function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }
     signal.throwIfAborted()
     if (!tools.mayAct()) throw mayNotAct()
   }
-  return { ...tools.services, workspace: tools.workspace(), signal, assertMayAct, report, agents }
+  const { toolBox, services } = tools
+  const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
+  return { ...services, workspace: tools.workspace(), signal, assertMayAct, report, policyOf, agents }
 }
 
 const mayNotAct = () =>

@@ -66,11 +66,18 @@ export type ToolContext = ToolServices & {
   assertMayAct: () => void
   /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */
   report: (progress: number, detail: string) => void
+  /** The policy of another call, for what this one reaches beyond its input: the target of a link or redirect, or a file that it finds. */
+  policyOf: ToolBox['policyOf']
   agents: SubAgents
 }
 
-/** The target of a call, for rules such as `Bash(git *)`. `parts`: the things that it does, when it may do several. */
-export type RuleSubject = { text: string; parts: readonly string[] }
+/** What a call acts on, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
+export type RuleSubject = {
+  /** The rule names the call, and the call does nothing else. */
+  isOnly(rule: string): boolean
+  /** The rule names the call, or one of the things that it does. `undefined`: neither that nor the opposite is certain. */
+  includes(rule: string): boolean | undefined
+}
 
 export interface Tool {
   readonly name: string

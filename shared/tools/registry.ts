@@ -5,6 +5,7 @@ import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
 import { sentenceOf } from '../schemas/problems.ts'
 import { createPolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
+import { isAddressRule } from './web/address-rules.ts'
 import { matchesWildcard } from './wildcard.ts'
 
 /** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
@@ -97,7 +98,7 @@ async function selectUsable(
   return { usable: [...usable.values()], leftOut }
 }
 
-/** The built-in tools whose rules may say what a call acts on: `Bash(git *)`. */
+/** The built-in tools whose rules may say what a call acts on: `Bash(npm test)`. */
 const WITH_SUBJECT: readonly string[] = ['Read', 'Write', 'Edit', 'WebFetch', 'Bash']
 
 /**
@@ -114,6 +115,8 @@ export function policyProblems(
   return [...policies.keys()].flatMap((rule) => {
     const { name, subject } = readRule(rule)
     if (!isKnown(name)) return [`${variable}: there is no tool ${name}. The tools are ${BUILT_IN_TOOLS.join(', ')}.`]
+    if (name === 'WebFetch' && subject !== undefined && !isAddressRule(subject))
+      return [`${variable}: ${rule} must name a scheme and a host, such as WebFetch(https://docs.example.com/*).`]
     if (subject === undefined || WITH_SUBJECT.includes(name)) return []
     return [`${variable}: ${rule} must be without brackets; only ${WITH_SUBJECT.join(', ')} take them.`]
   })

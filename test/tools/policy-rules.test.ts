@@ -48,12 +48,12 @@ describe('rules for the policies of tools', () => {
     })
   }
 
-  it('a rule denies every command that contains what it names', () => {
+  it('a rule denies every command that contains what it names, and one that may contain it is asked for', () => {
     const rules = rulesOf({ Bash: 'allow', 'Bash(rm *)': 'deny' })
     const policies = ['rm -rf .', 'true; rm -rf .', 'true && ( rm x )', 'echo $(rm x)', 'echo rm'].map((command) =>
       rules.policyOf(BASH, { command }),
     )
-    expect(policies).to.deep.equal(['deny', 'deny', 'deny', 'deny', 'allow'])
+    expect(policies).to.deep.equal(['deny', 'deny', 'deny', 'deny', 'ask'])
   })
 
   it('compares normalized paths and addresses', () => {
@@ -71,6 +71,45 @@ describe('rules for the policies of tools', () => {
       'http://docs.example.com/',
     ].map((url) => web.policyOf(WEB, { url }))
     expect(urls).to.deep.equal(['allow', 'allow', undefined, undefined])
+  })
+
+  for (const url of [
+    'http://127.0.0.1/a.example.com/x',
+    'https://127.0.0.1/?a.example.com/x',
+    'https://127.0.0.1/#a.example.com/x',
+    'https://127.0.0.1\\.example.com/x',
+    'https://evil.com?.example.com/',
+    'https://evil.com#.example.com/',
+    'https://a.example.com@evil.com/x',
+    'https://user:p@a.example.com/x',
+    'https://a.example.com.evil.com/x',
+    'https://example.com/x',
+    'https://a.example.com:8443/x',
+    'ftp://a.example.com/x',
+    'https:a.example.com@evil.com',
+    '//a.example.com/x',
+    'not an address',
+  ])
+    it(`an allowed host is no other one: ${url}`, () => {
+      expect(rulesOf({ 'WebFetch(https://*.example.com/*)': 'allow' }).policyOf(WEB, { url })).to.equal(undefined)
+    })
+
+  it('an address is compared by scheme, host and path: case, dots, ports and the encoding of letters pass no denial', () => {
+    const web = rulesOf({
+      'WebFetch(https://*.example.com/*)': 'allow',
+      'WebFetch(https://a.example.com/in/*)': 'deny',
+    })
+    const denied = ['https://a.example.com/in/x', 'HTTPS://A.EXAMPLE.COM/in/x', 'https://a.example.com./in/x']
+    const encoded = ['https://a.example.com/%69n/x', 'https://a.example.com//in/x', 'https://a.example.com/y/../in/x']
+    const more = ['https://a.example.com:443/in/x', 'https://a.example.com:8443/in/x', 'https://u@a.example.com/in%2fx']
+    for (const url of [...denied, ...encoded, ...more]) expect(web.policyOf(WEB, { url }), url).to.equal('deny')
+    for (const url of ['https://a.example.com/x?y=z', 'https://b.example.com', 'https://b.example.com/in/x'])
+      expect(web.policyOf(WEB, { url }), url).to.equal('allow')
+    const docs = rulesOf({ 'WebFetch(https://a.example.com/docs/*)': 'allow' })
+    for (const path of ['docs/..%2fin', 'docs/%2e%2e/in', 'docs/%5c..', 'docs/../in', 'docs'])
+      expect(docs.policyOf(WEB, { url: `https://a.example.com/${path}` }), path).to.equal(undefined)
+    expect(rulesOf({ 'WebFetch(https://a.example.com)': 'deny' }).policyOf(WEB, { url: denied[0] })).to.equal('deny')
+    expect(rulesOf({ 'WebFetch(*)': 'deny' }).policyOf(WEB, { url: 'gopher:x' })).to.equal('deny')
   })
 
   it('matches a wildcard as a regular expression does', () => {

@@ -99,12 +99,20 @@ describe('tool registry', () => {
       'Wr*': 'deny',
       'X*': 'deny',
       'Bash(git': 'deny',
+      'WebFetch(example.com)': 'deny',
     })
-    expect(problems).to.have.length(3)
+    expect(problems).to.have.length(4)
     expect(problems[0]).to.equal(
       'TOOL_PERMISSIONS: Glob(*) must be without brackets; only Read, Write, Edit, WebFetch, Bash take them.',
     )
-    expect(problems.slice(1).map((problem) => /no tool (\S+)\./.exec(problem)?.[1])).to.deep.equal(['X*', 'Bash(git'])
+    expect(problems.slice(1).map((problem) => /no tool (\S+)\./.exec(problem)?.[1])).to.deep.equal([
+      'X*',
+      'Bash(git',
+      undefined,
+    ])
+    expect(problems[3]).to.equal(
+      'TOOL_PERMISSIONS: WebFetch(example.com) must name a scheme and a host, such as WebFetch(https://docs.example.com/*).',
+    )
   })
 
   it('the tool’s own check runs after its schema has accepted the input', async () => {

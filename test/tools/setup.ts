@@ -30,6 +30,7 @@ export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}):
   signal: new AbortController().signal,
   assertMayAct: () => {},
   report: () => {},
+  policyOf: () => 'allow',
   agents: NO_AGENTS,
   ...fields,
 })

@@ -4,10 +4,11 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { OutputCap } from './output-cap.ts'
 import { endProcessGroup } from './process-group.ts'
+import { shellSubject } from './shell-subject.ts'
 
 export type BashOptions = {
   /** PATH of the commands. They get no other variable of the server's environment. */
@@ -62,18 +63,6 @@ export function createBashTool(options: BashOptions = {}): Tool {
     },
   }
 }
-
-/** Characters by which one command line runs several commands, or writes to a file. */
-const SHELL_OPERATORS = /[;&|<>$`()\n\r\\]+/
-
-const shellSubject = (command: string): RuleSubject => ({
-  text: command.trim(),
-  parts: command
-    .trim()
-    .split(SHELL_OPERATORS)
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-})
 
 type Command = { command: string; timeoutMs: number }
 

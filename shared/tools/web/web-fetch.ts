@@ -2,7 +2,9 @@ import { TextDecoder } from 'node:util'
 import { invalidRequest } from '../../errors.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
+import { isStricter } from '../policy-rules.ts'
 import { fail, succeed, type Tool, type ToolOutcome } from '../port.ts'
+import { addressSubject } from './address-rules.ts'
 import { toReadableText } from './readable-text.ts'
 
 type Page = {
@@ -39,7 +41,8 @@ const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
 
 /**
  * Creates `WebFetch` (D5.1), which fetches one page through the guarded way out. Redirects within the origin are followed, without a
- * cookie or credential from the answer before; one to another origin is returned, because only the first was approved (D5.2).
+ * cookie or credential from the answer before; one to another origin, or to an address with a stricter rule, is returned, because only
+ * the first was approved (D5.2).
  */
 export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024 * 1024 }: WebFetchDeps): Tool {
   return {
@@ -54,30 +57,36 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
     },
     defaultPolicy: 'ask',
     isReadOnly: true,
-    ruleSubject: ({ url }) => ({ text: URL.parse(String(url))?.href ?? String(url), parts: [] }),
+    ruleSubject: ({ url }) => addressSubject(String(url)),
     describe: ({ url }) => `Fetch ${truncate(String(url), 500)}.`,
-    run(input, { signal, assertMayAct }) {
+    run(input, { signal, assertMayAct, policyOf }) {
       const { url } = input as { url: string }
       return attempt({ subject: url, signal }, async () => {
         const client = await egress()
         const deadline = performance.now() + timeoutMs
-        const arrival = await followRedirects(url, (hop) => {
+        const mayFollow = (next: string) =>
+          !isStricter(policyOf('WebFetch', { url: next }), policyOf('WebFetch', { url }))
+        const get = (hop: string) => {
           const left = Math.max(1, Math.ceil(deadline - performance.now()))
           return client.request(hop, {
             ...{ headers: HEADERS, signal, timeoutMs: left, beforeSend: assertMayAct },
             maxBytes: Number.POSITIVE_INFINITY, // A page that is too long is cut below instead of refused.
           })
-        })
-        return 'elsewhere' in arrival ? succeed(elsewhere(arrival.elsewhere)) : toOutcome(arrival, maxBytes)
+        }
+        const arrival = await followRedirects(url, { get, mayFollow })
+        return 'elsewhere' in arrival ? succeed(notFetched(arrival)) : toOutcome(arrival, maxBytes)
       })
     },
   }
 }
 
-/** The page after all redirects and its address, or an address of another origin, which nobody has approved. */
-type Arrival = { page: Page; address: string } | { elsewhere: string }
+/** The page after all redirects and its address, or an address that nobody has approved. */
+type Arrival = { page: Page; address: string } | Elsewhere
+type Elsewhere = { elsewhere: string; what: string }
 
-async function followRedirects(url: string, get: (url: string) => Promise<Page>): Promise<Arrival> {
+type Follow = { get(url: string): Promise<Page>; mayFollow(url: string): boolean }
+
+async function followRedirects(url: string, { get, mayFollow }: Follow): Promise<Arrival> {
   let address = url
   for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
     const page = await get(address)
@@ -86,17 +95,18 @@ async function followRedirects(url: string, get: (url: string) => Promise<Page>)
     page.discard()
     const next = URL.parse(location, address)
     if (!next) throw invalidRequest(`${new URL(address).host} redirects to an invalid address.`)
-    if (next.origin !== new URL(address).origin) return { elsewhere: next.href }
+    if (next.origin !== new URL(address).origin) return { elsewhere: next.href, what: 'another origin' }
+    if (!mayFollow(next.href)) return { elsewhere: next.href, what: 'a page for which a stricter rule holds' }
     address = next.href
   }
   throw invalidRequest(`The address redirects more than ${MAX_HOPS} times.`)
 }
 
-const elsewhere = (url: string): string =>
-  `The address redirects to another origin, which was not fetched: ${truncate(url, MAX_SHOWN_URL)}\n\nCall WebFetch with that address to fetch it.`
+const notFetched = ({ elsewhere, what }: Elsewhere): string =>
+  `The address redirects to ${what}, which was not fetched: ${truncate(elsewhere, MAX_SHOWN_URL)}\n\nCall WebFetch with that address to fetch it.`
 
 async function toOutcome(
-  { page: { status, headers, body, discard }, address }: Exclude<Arrival, { elsewhere: string }>,
+  { page: { status, headers, body, discard }, address }: Exclude<Arrival, Elsewhere>,
   maxBytes: number,
 ): Promise<ToolOutcome> {
   const contentType = String(headers['content-type'] ?? 'text/plain').toLowerCase()

@@ -1,15 +1,14 @@
 import type { FileHandle } from 'node:fs/promises'
 import { attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../attachment.ts'
-import type { JsonObject } from '../../events.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
-import { fail, type RuleSubject, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
+import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
 import { FILE_MAX_BYTES, openFile, readText, readUpTo, writeText } from './file.ts'
+import { assertLinksAllowed, pathSubject } from './path-rules.ts'
 import { createQuota, type Quota } from './quota.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
-import { relativePath } from './workspace.ts'
 
 const DEFAULT_LINES = 2_000
 const MAX_LINES = 10_000
@@ -47,11 +46,13 @@ function readTool(): Tool {
     },
     defaultPolicy: 'allow',
     isReadOnly: true,
-    ruleSubject: pathSubject,
+    ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path }) => `Read the file ${shortPath(path)}.`,
-    run(input, { workspace, signal }) {
+    run(input, context) {
       const { path, offset = 1, limit = DEFAULT_LINES } = input as { path: string; offset?: number; limit?: number }
+      const { workspace, signal } = context
       return attempt({ subject: path, signal }, async () => {
+        await assertLinksAllowed('Read', path, context)
         const handle = await openFile(workspace, path)
         try {
           const attached = await readAttachment(handle, path)
@@ -67,15 +68,6 @@ function readTool(): Tool {
 }
 
 const shortPath = (path: unknown) => truncate(String(path), 200)
-
-/** The normalized path; an empty text for a path that the tool will refuse. */
-function pathSubject({ path }: JsonObject): RuleSubject {
-  try {
-    return { text: relativePath(String(path)), parts: [] }
-  } catch {
-    return { text: '', parts: [] }
-  }
-}
 
 /** Images and PDFs are for models that take them, as a whole; `undefined` for every other file. */
 async function readAttachment(handle: FileHandle, path: string): Promise<ToolOutcome | undefined> {
@@ -112,12 +104,12 @@ function writeTool(changes: Changes): Tool {
       required: ['path', 'content'],
     },
     defaultPolicy: 'ask',
-    ruleSubject: pathSubject,
+    ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path, content }) =>
       `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
     run(input, context) {
       const { path, content } = input as { path: string; content: string }
-      return changeFile(changes, { path, context }, async () => {
+      return changeFile(changes, { tool: 'Write', path, context }, async () => {
         await write(changes, { path, context }, content)
         return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
       })
@@ -141,11 +133,11 @@ function editTool(changes: Changes): Tool {
       required: ['path', 'old_string', 'new_string'],
     },
     defaultPolicy: 'ask',
-    ruleSubject: pathSubject,
+    ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     run(input, context) {
       const edit = input as Edit
-      return changeFile(changes, { path: edit.path, context }, async () => {
+      return changeFile(changes, { tool: 'Edit', path: edit.path, context }, async () => {
         const { text, count } = applyEdit(await readText(context.workspace, edit.path), edit)
         await write(changes, { path: edit.path, context }, text)
         return `Changed ${edit.path} in ${count === 1 ? 'one place' : `${count} places`}.`
@@ -154,18 +146,23 @@ function editTool(changes: Changes): Tool {
   }
 }
 
-type Change = { path: string; context: ToolContext }
+type Target = { path: string; context: ToolContext }
 
-async function write({ quota }: Changes, { path, context }: Change, content: string): Promise<void> {
+async function write({ quota }: Changes, { path, context }: Target, content: string): Promise<void> {
   await quota.admit(context.workspace, path, Buffer.byteLength(content))
   await writeText(context, path, content)
 }
 
-function changeFile({ queue }: Changes, { path, context }: Change, work: () => Promise<string>): Promise<ToolOutcome> {
+function changeFile(
+  { queue }: Changes,
+  { tool, path, context }: Target & { tool: string },
+  work: () => Promise<string>,
+): Promise<ToolOutcome> {
   const { workspace, signal } = context
   return attempt({ subject: path, signal }, () =>
     queue.run(workspace, async () => {
       signal.throwIfAborted()
+      await assertLinksAllowed(tool, path, context)
       return succeed(await work())
     }),
   )

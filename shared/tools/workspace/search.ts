@@ -27,7 +27,9 @@ type Search = { path: string; context: ToolContext; limits: SearchLimits }
 /** A visited file: its path relative to the workspace, its path relative to the searched folder, and the rest of the budget. */
 type Found = { file: string; inFolder: string; budget: Budget }
 
-/** Collects the matches that `findMatches` returns for each file. When a limit ends the search, the answer says so. */
+/**
+ * Collects the matches that `findMatches` returns for each file that Read may read. When a limit ends the search, the answer says so.
+ */
 export async function searchFiles(
   search: Search,
   findMatches: (found: Found) => Promise<string[]>,
@@ -37,6 +39,7 @@ export async function searchFiles(
   const hits: { file: string; matches: string[] }[] = []
   let left = limits.matches
   for await (const found of visitFiles(search, budget)) {
+    if (context.policyOf('Read', { path: found.file }) === 'deny') continue
     const matches = await findMatches(found)
     if (matches.length > 0) hits.push({ file: found.file, matches: matches.slice(0, left) })
     if (matches.length > left) budget.stopped ??= `there are more than ${limits.matches} matches`

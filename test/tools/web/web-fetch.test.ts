@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createEgress } from '../../../shared/net/egress.ts'
-import type { ToolOutcome } from '../../../shared/tools/port.ts'
+import type { ToolContext, ToolOutcome } from '../../../shared/tools/port.ts'
 import { createWebFetchTool } from '../../../shared/tools/web/web-fetch.ts'
 import { callerOf } from '../setup.ts'
 
@@ -25,13 +25,24 @@ describe('WebFetch', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  type Options = { allowPrivate?: boolean; timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
+  type Options = Partial<Pick<ToolContext, 'signal' | 'policyOf'>> & {
+    allowPrivate?: boolean
+    timeoutMs?: number
+    maxBytes?: number
+  }
 
-  function fetchPage(url: string, { allowPrivate = true, signal, ...limits }: Options = {}): Promise<ToolOutcome> {
+  function fetchPage(
+    url: string,
+    { allowPrivate = true, signal, policyOf, ...limits }: Options = {},
+  ): Promise<ToolOutcome> {
     const egress = createEgress({ allowPrivate })
     closing.push(egress.close)
     const tool = createWebFetchTool({ egress: async () => egress, ...limits })
-    return callerOf([tool], '/nowhere')('WebFetch', { url }, signal && { signal })
+    return callerOf([tool], '/nowhere')(
+      'WebFetch',
+      { url },
+      { ...(signal && { signal }), ...(policyOf && { policyOf }) },
+    )
   }
 
   it('D5.1: takes a url and asks for permission; the way out is opened only by a call', async () => {
@@ -119,6 +130,21 @@ describe('WebFetch', () => {
       expect(isError).to.equal(false)
     }
     expect(asked).to.equal(0)
+  })
+
+  it('a redirect to an address with a stricter rule is a result that names it, and it is not fetched', async () => {
+    const asked: unknown[] = []
+    const url = await serve((req, res) => {
+      asked.push(req.url)
+      if (req.url === '/secret') res.end('secret')
+      else res.writeHead(302, { location: req.url === '/' ? '/next' : '/secret' }).end()
+    })
+    const policyOf: ToolContext['policyOf'] = (_name, input) => (input['url'] === `${url}/secret` ? 'deny' : 'ask')
+    const { output, isError } = await fetchPage(url, { policyOf })
+    expect(output).to.include(
+      `redirects to a page for which a stricter rule holds, which was not fetched: ${url}/secret\n`,
+    )
+    expect([isError, asked]).to.deep.equal([false, ['/', '/next']])
   })
 
   it('a redirect to an invalid address is a tool error', async () => {

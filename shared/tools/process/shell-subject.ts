@@ -1,0 +1,70 @@
+import { posix } from 'node:path'
+import type { RuleSubject } from '../port.ts'
+import { matchesWildcard } from '../wildcard.ts'
+import { readShellText, type ShellCommand } from './shell-words.ts'
+
+/** What a program that is itself a shell, or understands patterns, may take for more than text. */
+const MAY_BE_CODE = /[$`|;&<>(){}*?[\]~#!\\]/
+const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/
+
+/**
+ * What a shell command acts on, for rules such as `Bash(npm test)`: its words, with one blank between two, and words that had to be
+ * quoted in single quotes. A rule names the spelling of a command and is no wall: what a command starts itself, nobody sees here.
+ */
+export function shellSubject(command: string): RuleSubject {
+  const { commands, isSingle, isUnderstood } = readShellText(command)
+  return {
+    isOnly: (rule) => isSingle && matchesWildcard(spaced(rule), quoted(commands[0] ?? [])),
+    includes(rule) {
+      const pattern = spaced(rule).replace(/^\S*\//, '')
+      if (commands.some((words) => spellings(words).some((spelling) => matchesRule(pattern, spelling)))) return true
+      return isUnderstood && commands.every((words) => isPlainlyAnother(words, pattern)) ? false : undefined
+    },
+  }
+}
+
+/** The rule with one blank between two words and single quotes, as commands are compared. */
+const spaced = (rule: string): string =>
+  rule
+    .trim()
+    .replaceAll('"', "'")
+    .replace(/[ \t]+/g, ' ')
+
+const quoted = (words: ShellCommand): string =>
+  words.map((word) => (PLAIN_WORD.test(word) ? word : `'${word}'`)).join(' ')
+
+/** A denial counts for `/bin/rm` as for `rm`, and for quoted words as for plain ones. */
+function spellings([path = '', ...words]: ShellCommand): string[] {
+  const named = [posix.basename(path), ...words]
+  return [quoted(named), named.join(' ')]
+}
+
+/** `rm *` names `rm` itself, too. */
+const matchesRule = (pattern: string, spelling: string): boolean =>
+  matchesWildcard(pattern, spelling) || (pattern.endsWith(' *') && spelling === pattern.slice(0, -2))
+
+/**
+ * Whether a command that a rule does not match is certainly another one than the rule names, also when its options stand elsewhere or
+ * are spelled otherwise: `git status` is another one than `git push*`, and `git -c x=y push` may be the same.
+ */
+function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string): boolean {
+  const [program = '', ...named] = pattern.split(' ')
+  if (words.some((word) => mayRun(word, program))) return false
+  if (!matchesWildcard(program, posix.basename(path))) return true
+  for (const [n, name] of named.entries()) {
+    const word = words[n]
+    if (name.startsWith('-')) return !words.slice(n).some((each) => each.startsWith('-'))
+    if (word === undefined) return true
+    if (name.startsWith('*') || !PLAIN_WORD.test(word) || word.startsWith('-')) return false
+    if (!matchesWildcard(name, word)) return true
+  }
+  return false
+}
+
+/** `sudo rm x`, `sh -c 'rm x'` and `find . -exec rm x` may run `rm`. */
+const mayRun = (word: string, program: string): boolean =>
+  MAY_BE_CODE.test(word) ||
+  word
+    .replace(/['"]/g, '')
+    .split(/[^A-Za-z0-9_.+-]+/)
+    .some((part) => part !== '' && matchesWildcard(program, part))

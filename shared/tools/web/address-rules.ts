@@ -1,0 +1,57 @@
+import type { RuleSubject } from '../port.ts'
+import { matchesWildcard } from '../wildcard.ts'
+
+/** `scheme://host[:port][/path]`; `*` alone names every address. */
+const RULE = /^([a-z*]+):\/\/([^/?#]*)([^]*)$/i
+
+/** Characters that servers take for others when they are encoded, so that a path may be another one than it seems. */
+const ENCODED_SEPARATOR = /%(2f|5c|2e|25)/i
+
+/** Whether a rule names scheme, host and path of addresses. */
+export const isAddressRule = (rule: string): boolean => rule === '*' || RULE.test(rule)
+
+/**
+ * An address, for rules such as `WebFetch(https://*.example.com/docs/*)`. Scheme, host and path are compared apart, so that no path or
+ * name of a user passes for a host. A rule without a path names every path of its hosts.
+ */
+export function addressSubject(address: string): RuleSubject {
+  const url = URL.parse(address)
+  return {
+    isOnly(rule) {
+      if (!url || url.username !== '' || url.password !== '') return false
+      const plain = { hosts: hostsOf(url), paths: [url.pathname + url.search] }
+      return matchesRule(rule, url, plain) && (namesEveryPath(rule) || !ENCODED_SEPARATOR.test(url.pathname))
+    },
+    includes: (rule) =>
+      url !== null && matchesRule(rule, url, { hosts: [nameOf(url), ...hostsOf(url)], paths: pathsOf(url) }),
+  }
+}
+
+type Spellings = { hosts: readonly string[]; paths: readonly string[] }
+
+function matchesRule(rule: string, { protocol }: URL, { hosts, paths }: Spellings): boolean {
+  if (rule === '*') return true
+  const [, scheme = '', host = '', path = ''] = RULE.exec(rule) ?? []
+  if (!matchesWildcard(scheme.toLowerCase(), protocol.slice(0, -1))) return false
+  if (!hosts.some((each) => matchesWildcard(host.toLowerCase(), each))) return false
+  return path === '' || paths.some((each) => matchesWildcard(path, each))
+}
+
+const namesEveryPath = (rule: string): boolean => ['', '/*'].includes(RULE.exec(rule)?.[3] ?? '')
+
+/** A name that ends with a dot is the same one. */
+const nameOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
+
+/** With its port and, where that is the scheme's own, without. */
+function hostsOf(url: URL): string[] {
+  const name = nameOf(url)
+  if (url.port !== '') return [`${name}:${url.port}`]
+  return [name, `${name}:${url.protocol === 'https:' ? 443 : 80}`]
+}
+
+/** A path as it stands and, since servers read both alike, decoded. */
+function pathsOf({ pathname, search }: URL): string[] {
+  const raw = pathname + search
+  const decoded = raw.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  return [raw, decoded, decoded.replace(/[/\\]{2,}/g, '/')]
+}
