@@ -9,6 +9,7 @@ const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> 
   redis: ensureRedisServer,
   mongo: ensureMongod,
   nginx: (say) => ensureProgram('nginx', say),
+  haproxy: (say) => ensureProgram('haproxy', say),
   curl: (say) => ensureProgram('curl', say),
   kubectl: ensureKubectl,
 }

@@ -5,6 +5,7 @@ import { aptInstall, canRun } from './apt.ts'
 /** Programs that only the tests use: Debian's package, where they may be, and the argument that prints their version. */
 const PROGRAMS = {
   nginx: { name: 'nginx-light', commands: ['nginx', '/usr/sbin/nginx'], version: '-v' },
+  haproxy: { name: 'haproxy', commands: ['haproxy', '/usr/sbin/haproxy'], version: '-v' },
   curl: { name: 'curl', commands: ['curl'], version: '--version' },
 } as const
 
