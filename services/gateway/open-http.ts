@@ -56,7 +56,7 @@ export async function openHttp(
   const app = createApp({
     ...parts,
     basePath,
-    config: tenantConfig && { ...tenantConfig, providers: providerSpecs },
+    config: tenantConfig && { ...tenantConfig, providers: () => providerSpecs({ hasDemo: form === 'standalone' }) },
     transcription: transcription.deps,
     identify,
     authentication,

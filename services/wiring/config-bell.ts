@@ -1,4 +1,5 @@
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
+import type { Form } from '../../shared/config/fields.ts'
 import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
 import { createRedisRunPlaces } from '../../shared/limits/redis-places.ts'
@@ -21,13 +22,18 @@ export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen'
 /** The standalone form has no other process to notify. */
 const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
 
-type SharedParts = { bell: ConfigBell; places: RunPlaces }
+type SharedParts = { form: Form; bell: ConfigBell; places: RunPlaces }
 
 /** The parts of the tenants' configuration that the processes of a cluster share over Redis. */
 export const createClusterParts = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>): SharedParts => ({
+  form: 'cluster',
   bell: createRedisConfigBell(link),
   places: createRedisRunPlaces(link.run),
 })
 
 /** The same for a process that is alone. */
-export const createLocalParts = (): SharedParts => ({ bell: SILENT_BELL, places: createMemoryRunPlaces() })
+export const createLocalParts = (): SharedParts => ({
+  form: 'standalone',
+  bell: SILENT_BELL,
+  places: createMemoryRunPlaces(),
+})

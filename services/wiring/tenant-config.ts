@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/config/config.ts'
+import type { Form } from '../../shared/config/fields.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
 import type { Log } from '../../shared/log.ts'
 import { createConnectionGuard } from '../../shared/net/address-policy.ts'
@@ -6,7 +7,6 @@ import type { Egress } from '../../shared/net/port.ts'
 import { createHttpSend } from '../../shared/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
 import type { ModelProvider } from '../../shared/providers/port.ts'
-import { createKeyring } from '../../shared/secrets/keyring.ts'
 import type { StoredInstance } from '../../shared/tenant-config/config.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenant-config/credentials.ts'
 import { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
@@ -15,6 +15,7 @@ import { TenantSettings } from '../../shared/tenant-config/settings.ts'
 import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
 import { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
 import { isWebhookSecret } from '../../shared/webhooks/signature.ts'
+import { openKeyring } from './keyring.ts'
 import { type OpenedLimits, openLimits } from './limits.ts'
 import { openProvider } from './open-provider.ts'
 import type { OpenedStore } from './store.ts'
@@ -33,18 +34,18 @@ export type OpenedTenantConfig = {
   close(): Promise<void>
 }
 
-type Parts = { store: OpenedStore | undefined; bell: ConfigBell; places: RunPlaces; log: Log }
+type Parts = { form: Form; store: OpenedStore | undefined; bell: ConfigBell; places: RunPlaces; log: Log }
 
 /** A provider or backend may think for an hour before its first byte (`timeout_secs`); each call has a limit of its own. */
 const IDLE_MS = 3_600_000
 
-/** Opens the runtime configuration. `undefined` where it is disabled: without a store, or without MASTER_KEY (api.md). */
+/** Opens the runtime configuration. `undefined` where it is disabled: without a store, or without a master key (api.md). */
 export async function openTenantConfig(
-  { masterKey, masterKeysPrevious, allowsPrivateUrls: allowPrivate, ...config }: Config,
-  { store, bell, places, log }: Parts,
+  { allowsPrivateUrls: allowPrivate, ...config }: Config,
+  { form, store, bell, places, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
-  if (!store || !masterKey) return undefined
-  const keyring = createKeyring(masterKey, masterKeysPrevious)
+  const keyring = store && (await openKeyring(config, form, log))
+  if (!keyring) return undefined
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
   const credentials = new CredentialReader(keyring)
   const limits = openLimits(config, { configs, store, places, log })
@@ -59,7 +60,7 @@ export async function openTenantConfig(
   return {
     configs,
     credentials,
-    settings: new TenantSettings({ configs, keyring, checkUrl }),
+    settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,
     outbox: new WebhookOutbox({ configs, store: store.deliveries }),

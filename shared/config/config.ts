@@ -99,7 +99,10 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
   const hasRedis = isSet('REDIS_URL') || isSet('REDIS_SENTINELS')
   return [
     ...authProblems(authMode, form, isSet),
-    isSet('MASTER_KEY_PREVIOUS') && !isSet('MASTER_KEY') && 'MASTER_KEY_PREVIOUS needs MASTER_KEY, which is not set',
+    isCluster &&
+      isSet('MASTER_KEY_PREVIOUS') &&
+      !isSet('MASTER_KEY') &&
+      'MASTER_KEY_PREVIOUS needs MASTER_KEY, which is not set',
     rateLimitStore === 'redis' &&
       !isCluster &&
       !hasRedis &&

@@ -110,7 +110,11 @@ export const FIELDS = {
     'MongoDB of a cluster; without it nothing is kept.',
   ),
   mongodbDb: field('MONGODB_DB', or(mongodbName, 'agent_engine'), 'Name of the database in MongoDB.'),
-  masterKey: field('MASTER_KEY', secret(masterKey), 'Key that encrypts stored secrets: 32 bytes in base64.'),
+  masterKey: field(
+    'MASTER_KEY',
+    secret(masterKey),
+    'Key that encrypts stored secrets: 32 bytes in base64. Without it the standalone form keeps one in DATA_DIR/master.key.',
+  ),
   masterKeysPrevious: field(
     'MASTER_KEY_PREVIOUS',
     secret(listOf(masterKey), (raw) => raw.split(',')),

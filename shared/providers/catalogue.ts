@@ -10,14 +10,14 @@ export type ProviderSpec = {
   models: readonly CatalogueModel[]
 }
 
-/** The types of which a tenant may create instances (D8.2): all but the demo, which calls nobody. */
-export const providerSpecs = (): ProviderSpec[] =>
-  PROVIDER_NAMES.filter((type) => PROVIDER_TYPES[type].dialect !== 'demo').map((type) => {
-    const { baseUrl, isKeyRequired } = PROVIDER_TYPES[type]
+/** The types of which a tenant may create instances (D8.2). Only the standalone form has the demo. */
+export const providerSpecs = ({ hasDemo }: { hasDemo: boolean }): ProviderSpec[] =>
+  PROVIDER_NAMES.filter((type) => hasDemo || type !== 'demo').map((type) => {
+    const { dialect, baseUrl, isKeyRequired } = PROVIDER_TYPES[type]
     return {
       type,
       default_url: baseUrl ?? null,
-      requires_url: baseUrl === undefined,
+      requires_url: baseUrl === undefined && dialect !== 'demo',
       requires_key: isKeyRequired,
       models: catalogueModels(type),
     }

@@ -29,7 +29,9 @@ export async function discoverModels(
   target: DiscoverTarget,
   { request, signal, timeoutMs = TIMEOUT_MS }: Pick<Egress, 'request'> & { signal: AbortSignal; timeoutMs?: number },
 ): Promise<DiscoveredModel[]> {
-  const { path, headers, read } = LISTS[PROVIDER_TYPES[target.type].dialect]
+  const { dialect } = PROVIDER_TYPES[target.type]
+  if (dialect === 'demo') return [{ id: 'demo' }]
+  const { path, headers, read } = LISTS[dialect]
   const response = await request(`${baseOf(target)}${path}`, {
     headers: { ...target.headers, ...headers(target.key), accept: 'application/json' },
     signal,
@@ -55,7 +57,7 @@ const bearer = (key: string | undefined): Record<string, string> =>
 
 const OPENAI: ModelList = { path: '/models', headers: bearer, read: (body) => withIds(asArray(asObject(body)['data'])) }
 
-const LISTS: Record<Dialect, ModelList> = {
+const LISTS: Record<Exclude<Dialect, 'demo'>, ModelList> = {
   'openai-chat': OPENAI,
   'openai-responses': OPENAI,
   anthropic: {
@@ -68,7 +70,6 @@ const LISTS: Record<Dialect, ModelList> = {
     headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
     read: (body) => withIds(asArray(asObject(body)['models'])?.map(named)),
   },
-  demo: { path: '', headers: () => ({}), read: () => [{ id: 'demo' }] },
 }
 
 /** Google names a model `models/<id>`. */

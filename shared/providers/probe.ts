@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
-import { parseJson } from '../json.ts'
+import { isJsonObject, parseJson } from '../json.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from './port.ts'
 
 export type ProbedCapabilities = Record<'streaming' | 'tools' | 'structured_output' | 'thinking' | 'vision', boolean>
@@ -118,7 +118,7 @@ function take(part: ModelPart, answer: Answer): void {
 
 function isStructured(text: string): boolean {
   const value = parseJson(text)
-  return typeof value === 'object' && value !== null && 'number' in value && value.number === 7
+  return isJsonObject(value) && Number.isInteger(value['number'])
 }
 
 const failed = ({ message }: Failure) => new AppError('upstream', `the probe failed: ${message}`)

@@ -7,13 +7,21 @@ export type MasterKey = { id: string; key: KeyObject }
 export type Keyring = {
   primary: MasterKey
   find(id: string): MasterKey | undefined
+  /** The id of the key in DATA_DIR that MASTER_KEY has replaced, if it is not in the ring. */
+  replacedId?: string
 }
 
 /** Builds the keyring from MASTER_KEY and MASTER_KEY_PREVIOUS (D1.3); each key has 32 bytes. */
-export function createKeyring(primary: Uint8Array, previous: readonly Uint8Array[] = []): Keyring {
+export function createKeyring(
+  primary: Uint8Array,
+  previous: readonly Uint8Array[] = [],
+  replaced?: Uint8Array,
+): Keyring {
   const keys = [primary, ...previous].map(toMasterKey)
   const byId = new Map(keys.map((each) => [each.id, each]))
-  return { primary: toMasterKey(primary), find: (id) => byId.get(id) }
+  const replacedId = replaced && toMasterKey(replaced).id
+  const isReplaced = replacedId !== undefined && !byId.has(replacedId)
+  return { primary: toMasterKey(primary), find: (id) => byId.get(id), ...(isReplaced && { replacedId }) }
 }
 
 const ID_PREFIX = 'agent-engine master key\0'

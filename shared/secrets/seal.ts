@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { AppError } from '../errors.ts'
+import { KEPT_KEY_FILE } from './kept-key.ts'
 import type { Keyring } from './keyring.ts'
 
 /** The owner of a sealed record. It is authenticated with the ciphertext: a record copied elsewhere does not open. */
@@ -49,7 +50,7 @@ export function rewrap(sealed: Sealed, context: SealContext, keyring: Keyring): 
 
 function unwrap(sealed: Sealed, context: SealContext, keyring: Keyring): Buffer {
   const master = keyring.find(sealed.kid)
-  if (!master) throw missingMasterKey(sealed.kid, context)
+  if (!master) throw sealed.kid === keyring.replacedId ? replacedKey(context) : missingMasterKey(sealed.kid, context)
   return decrypt(sealed.key, { key: master.key, aad: aadOf(context, 'key'), context })
 }
 
@@ -82,6 +83,13 @@ const missingMasterKey = (kid: string, { kind, name }: SealContext) =>
   new AppError(
     'unavailable',
     `the key of ${kind} ${name} is sealed under master key ${kid}, which this server does not have: add it to MASTER_KEY_PREVIOUS, or store the key again`,
+    { code: 'master_key_missing' },
+  )
+
+const replacedKey = ({ kind, name }: SealContext) =>
+  new AppError(
+    'unavailable',
+    `the key of ${kind} ${name} is sealed under the key in ${KEPT_KEY_FILE} of DATA_DIR, which MASTER_KEY has replaced: set MASTER_KEY_PREVIOUS to the content of this file, or store the key again`,
     { code: 'master_key_missing' },
   )
 

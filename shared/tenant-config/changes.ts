@@ -121,7 +121,9 @@ export const putInstance =
     return { ...config, instances: sorted([...others, instance]) }
   }
 
-function checkInstance({ type, url, secret, key, options }: InstanceBody, { secrets }: TenantConfig): void {
+function checkInstance(body: InstanceBody, { secrets }: TenantConfig): void {
+  const { type, url, secret, key, options } = body
+  if (type === 'demo') return checkDemo(body)
   if (type === 'openai-compatible' && url === undefined)
     throw invalidRequest('an openai-compatible instance needs the url of its API', { param: '/url' })
   if (secret !== undefined && key !== undefined)
@@ -135,6 +137,13 @@ function checkInstance({ type, url, secret, key, options }: InstanceBody, { secr
     const pointer = `/options${problem.pointer}`
     throw invalidRequest(`${pointer} must be ${problem.expected}`, { param: pointer })
   }
+}
+
+/** A field that had no effect would look as if it had one. */
+function checkDemo({ type, ...fields }: InstanceBody): void {
+  const [extra] = Object.entries(fields).find(([, value]) => value !== undefined) ?? []
+  if (extra === undefined) return
+  throw invalidRequest(`an instance of type ${type} calls nobody: leave out ${extra}`, { param: `/${extra}` })
 }
 
 type Credential = { secret?: string; key?: string }

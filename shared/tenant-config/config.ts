@@ -17,8 +17,8 @@ export type Routing = Partial<Record<Role, RoleRoute>>
 /** Whether dispatch records keep payloads, and how long they are kept. */
 export type Audit = { store_payloads: boolean; retention_days: number }
 
-/** Every provider type but the demo, which calls nobody (D8.2). */
-export type InstanceType = Exclude<ProviderType, 'demo'>
+/** The types of D8.2, and in the standalone form `demo`, which calls nobody. */
+export type InstanceType = ProviderType
 
 /** A named key. `key` is the masked form; the key itself is in `sealed` alone. */
 export type StoredSecret = { name: string; key: string; sealed: Sealed; updated_at: string }

@@ -55,6 +55,8 @@ export type SettingsDeps = {
   keyring: Keyring
   /** The normalised form of a provider's address. Throws `invalid_request` for one that may not be called. */
   checkUrl(url: string): string
+  /** Instances of type `demo` are for the standalone form. */
+  hasDemo: boolean
   now?: () => Date
 }
 
@@ -66,12 +68,14 @@ export class TenantSettings {
   readonly #configs: LiveConfigs
   readonly #keyring: Keyring
   readonly #checkUrl: (url: string) => string
+  readonly #hasDemo: boolean
   readonly #now: () => Date
 
-  constructor({ configs, keyring, checkUrl, now = () => new Date() }: SettingsDeps) {
+  constructor({ configs, keyring, checkUrl, hasDemo, now = () => new Date() }: SettingsDeps) {
     this.#configs = configs
     this.#keyring = keyring
     this.#checkUrl = checkUrl
+    this.#hasDemo = hasDemo
     this.#now = now
   }
 
@@ -115,6 +119,7 @@ export class TenantSettings {
   }
 
   async putInstance(tenant: TenantId, name: string, body: InstanceBody): Promise<InstanceView> {
+    if (body.type === 'demo' && !this.#hasDemo) throw noDemo()
     const context: SealContext = { tenant, kind: 'instance', name }
     const change = putInstance({
       name,
@@ -131,6 +136,11 @@ export class TenantSettings {
     await this.#configs.update(tenant, deleteInstance(name))
   }
 }
+
+const noDemo = () =>
+  invalidRequest('instances of type demo are for the standalone form only: create one of a real provider', {
+    param: '/type',
+  })
 
 /** The normalised form of the address in a body's `url`. Throws `invalid_request` for one that may not be called. */
 export function normalUrl(url: string, checkUrl: (url: string) => string): string {

@@ -183,6 +183,7 @@ const INSTANCE_TYPES = members<InstanceType>({
   google: true,
   'openai-compatible': true,
   ollama: true,
+  demo: true,
 })
 
 const EFFORTS = members<ReasoningEffort>({

@@ -124,8 +124,8 @@ describe('config: pairs and forms', () => {
     ],
     [
       'MASTER_KEY_PREVIOUS without MASTER_KEY',
-      { MASTER_KEY_PREVIOUS: KEY },
-      'standalone',
+      { ...CLUSTER, MASTER_KEY_PREVIOUS: KEY },
+      'cluster',
       ['MASTER_KEY_PREVIOUS needs MASTER_KEY'],
     ],
     ['one port for both listeners', { PORT: '9090' }, 'standalone', ['OPS_PORT is 9090 like PORT']],

@@ -178,13 +178,20 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect(new Set(names).size).to.equal(names.length)
   })
 
+  it('an instance of type demo, which calls nobody, is for the standalone form: in the cluster it is refused', async () => {
+    const { status, text } = await call('PUT', '/config/instances/demo', { type: 'demo' })
+    expect(status, text).to.equal(form === 'standalone' ? 200 : 400)
+    if (form === 'cluster') expect(text).to.include('demo').and.include('standalone form only').and.include('"/type"')
+  })
+
   for (const [what, method, path, body, status] of [
     ['a key of no characters', 'PUT', '/config/secrets/a', { value: '' }, 400],
     ['a key of 64 KB', 'PUT', '/config/secrets/a', { value: 'x'.repeat(65_536) }, 400],
     ['a key with a blank', 'PUT', '/config/secrets/a', { value: 'a b' }, 400],
     ['a name outside the pattern in another path than that of a PUT', 'DELETE', '/config/secrets/.a', undefined, 404],
     ['a name of 65 characters', 'GET', `/config/instances/${'a'.repeat(65)}`, undefined, 404],
-    ['an unknown type', 'PUT', '/config/instances/a', { type: 'demo' }, 400],
+    ['an unknown type', 'PUT', '/config/instances/a', { type: 'mock' }, 400],
+    ['a demo with a key', 'PUT', '/config/instances/a', { type: 'demo', key: KEY }, 400],
     ['no type', 'PUT', '/config/instances/a', {}, 400],
     ['another scheme', 'PUT', '/config/instances/a', { type: 'openai', url: 'ftp://x' }, 400],
     ['a user in the URL', 'PUT', '/config/instances/a', { type: 'openai', url: 'http://u:p@x' }, 400],
@@ -243,7 +250,7 @@ inBothForms('runtime configuration', (startProduct, form) => {
 inBothForms('runtime configuration without a master key', (startProduct) => {
   let product: Product
   before(async () => {
-    product = await startProduct()
+    product = await startProduct({ ENABLE_BASH: 'true' }) // Else the standalone form keeps a key of its own.
   })
   after(() => product.close())
 

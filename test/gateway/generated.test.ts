@@ -123,7 +123,7 @@ const SEMANTIC: Record<string, RegExp> = {
   publishFlow: /^\/(?:tools|sub_agents|\w+_schema|\w+_template)/,
   addFlowMemory: /^\/(?:content|scope)$/,
   putEngineConfig: /^\/routing\/\w+\/(?:fallback_)?instance$/,
-  putInstance: /^\/(?:secret|url|options\/headers\/.+)$/,
+  putInstance: /^\/(?:secret|url|key|options(?:\/headers\/.+)?)$/,
   listWebhooks: /^\/cursor$/,
   listWebhookDeliveries: /^\/cursor$/,
   putWebhook: /^\/(?:secret|url)$/,
@@ -220,7 +220,14 @@ describe('values that are generated from the API description', () => {
 
   beforeEach(async () => {
     const { configs, credentials, settings, webhooks, outbox, limits } = tenantConfig
-    const config: ConfigSurface = { settings, webhooks, outbox, limits, inspector: INSPECTOR, providers: providerSpecs }
+    const config: ConfigSurface = {
+      settings,
+      webhooks,
+      outbox,
+      limits,
+      inspector: INSPECTOR,
+      providers: () => providerSpecs({ hasDemo: true }),
+    }
     const request = async () => ({ ...HEARD, body: transcript() })
     const transcription: TranscriptionDeps = {
       configs,

@@ -71,7 +71,7 @@ describe("a tenant's models", () => {
       log,
       pollMs: 3_600_000,
     })
-    settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url })
+    settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url, hasDemo: true })
     opened = []
     models = new TenantModels({
       configs,

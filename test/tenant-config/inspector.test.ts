@@ -39,7 +39,7 @@ describe('the inspection of instances', () => {
       onChange: () => () => {},
       close: async () => {},
     }
-    settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url })
+    settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url, hasDemo: true })
     saved = []
     await settings.putInstance(TENANT, 'a', { type: 'openai-compatible', url: server.url })
   })

@@ -44,7 +44,7 @@ async function measure(bench: Bench): Promise<Measured> {
   const log = createLog({ level: 'error' })
   const configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell: createLocalParts().bell, log })
   const keyring = createKeyring(randomBytes(32))
-  const settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url })
+  const settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url, hasDemo: true })
   const models = new TenantModels({
     configs,
     credentials: new CredentialReader(keyring),

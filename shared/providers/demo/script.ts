@@ -4,9 +4,11 @@ import type { FailureCode } from '../port.ts'
 /** One thing the demo model does. */
 export type Act =
   | { do: 'say' | 'think'; text: string }
+  /** Text without a directive. */
+  | { do: 'echo'; text: string }
   /** The input is the JSON text of an object. */
   | { do: 'call'; toolName: string; input: string }
-  | { do: 'fail'; code: FailureCode }
+  | { do: 'fail'; code: FailureCode; message?: string }
   | { do: 'sleep'; ms: number }
 
 const FAILURE_CODES: Record<FailureCode, true> = {
@@ -41,13 +43,13 @@ export function turnsOf(prompt: string): Act[][] {
   return turns
 }
 
-/** Text without a directive is echoed, one act for each group of adjacent text lines. */
+/** Each group of adjacent text lines is one act. */
 function actsOf(prompt: string): Act[] {
   const acts: Act[] = []
   let plain: string[] = []
   const echo = () => {
     const text = plain.join('\n').trim()
-    if (text !== '') acts.push({ do: 'say', text: `You wrote: ${text}` })
+    if (text !== '') acts.push({ do: 'echo', text })
     plain = []
   }
   for (const textLine of prompt.split(/\r?\n/)) {

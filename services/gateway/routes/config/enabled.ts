@@ -40,7 +40,7 @@ export const enabledWith =
 export const refuseDisabled: RequestHandler = () => {
   throw new AppError(
     'unavailable',
-    'runtime configuration is disabled on this server: it needs a store, and MASTER_KEY to be set',
+    'runtime configuration is disabled on this server: it needs a store, and MASTER_KEY to be set; its log says more',
     { code: 'config_disabled' },
   )
 }
