@@ -17,15 +17,12 @@ import { tokens } from './scenarios/tokens.ts'
 await runScenarios({
   name: 'chaos',
   groups: [
-    [killWorker, freezeWorker],
+    [killWorker, freezeWorker, tokens],
     [redisDies, promoteReplica],
-    [lossyRelay],
+    [lossyRelay, slowReaders],
     [permissionRaces, freezeGateway],
-    [ledgerKill, ledgerFence],
-    [rollingRestart, tokens],
-    [slowReaders],
-    [killExecutor],
-    [killPlanExecutor],
+    [ledgerKill, ledgerFence, rollingRestart],
+    [killExecutor, killPlanExecutor],
   ],
   takes: { short: '4 min', full: 'about an hour' },
 })
