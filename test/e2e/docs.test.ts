@@ -1,3 +1,4 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
 import { type Browser, chromium } from 'playwright-core'
 import { inBothForms, type Product } from '../support/product.ts'
@@ -6,6 +7,13 @@ const FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ]
+
+/** Rules of the linter that do not hold here. */
+const OFF = {
+  'no-ambiguous-paths': 'off', // No id of a plan is `schedules`.
+  'no-unused-components': 'off', // Frames of streams are used by `x-itemSchema`, which the linter does not know.
+  'no-invalid-media-type-examples': 'off', // It closes conditional schemas, too. Another test checks each example.
+} as const
 
 /** The issuer does not need to exist, because no request of these tests has a token. */
 const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
@@ -40,6 +48,14 @@ inBothForms('the API explorer', (startProduct) => {
     expect(new Set(asked)).to.deep.equal(new Set([new URL(product.url).origin]))
     expect(problems).to.deep.equal([])
     expect((await product.call('GET', '/tools')).status).to.equal(401)
+  })
+
+  it("the served description breaks none of redocly's recommended rules, be it by an error or a warning", async () => {
+    const source = await (await fetch(`${product.url}/openapi.json`)).text()
+    const config = await createConfig({ extends: ['recommended'], rules: OFF })
+    const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
+    const lines = problems.map(({ ruleId, message, location }) => `${location[0]?.pointer}: ${message} (${ruleId})`)
+    expect(lines).to.deep.equal([])
   })
 
   it('D1.3 API_EXPLORER: is 404 when it is switched off', async () => {
