@@ -7,6 +7,7 @@ import { DONE, delta, Feed, framesOf, RUN_ID, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'
 
 const FOLLOW = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)
+const FOLLOW_AND_CLOSE = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`, { Connection: 'close' })
 
 /** A few of these fill all buffers between two sockets. */
 const MEGABYTE = `: ${'x'.repeat(1_000_000)}\n\n`
@@ -163,7 +164,7 @@ describe('the relay', () => {
     const relay = { keepaliveMs: 15_000, stallMs: 100, closeGraceMs: 60_000 }
     const { port } = await start({ methods: { followRun: async () => feed }, metrics, relay })
     const wire = await Wire.open(port)
-    await wire.send(FOLLOW).until(/: ok/)
+    await wire.send(FOLLOW_AND_CLOSE).until(/: ok/)
     wire.socket.pause()
     feed.push(renderFrame(1, DONE), 1)
     feed.push('id: 2\nevent: text\ndata: {"text":"', 1, { pieces: 1 })
@@ -172,10 +173,8 @@ describe('the relay', () => {
     feed.push('END"}\n\n', 2)
     feed.push(renderFrame(3, DONE), 3)
     wire.socket.resume()
-    await wire.until(/0\r\n\r\n$/)
-    expect(unchunked(wire.text)).to.match(/xEND"}\n\nid: 2\nevent: error\ndata: .*"code":"slow_consumer".*\n\n/)
+    expect(unchunked(await wire.end)).to.match(/xEND"}\n\nid: 2\nevent: error\ndata: .*"code":"slow_consumer".*\n\n/)
     expect(wire.text).not.to.include('id: 3')
-    wire.socket.destroy()
   })
 
   it('no keepalive comes inside a large frame', async () => {
