@@ -50,7 +50,7 @@ const ALL_AS_ONE: Finding = {
 export const checkStreaming: Check = async (patient) => {
   if (patient.publicUrl === undefined) return []
   const startedAt = performance.now()
-  const body = JSON.stringify({ prompt: PROMPT, max_turns: 1, allowed_tools: [] })
+  const body = JSON.stringify({ prompt: PROMPT, max_turns: 1 })
   const headers = { ...headersOf(patient), 'content-type': 'application/json' }
   const signal = AbortSignal.timeout(WITHIN_MS)
   try {

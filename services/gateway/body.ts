@@ -1,6 +1,9 @@
 import type { Request, Response } from 'express'
 import type { Bodies } from '../../shared/api/bodies.ts'
+import type { Decoded } from '../../shared/api/decode.ts'
+import { ignoredFieldsHeader } from '../../shared/api/ignored-fields.ts'
 import { AppError, invalidRequest, tooMany } from '../../shared/errors.ts'
+import type { JsonObject } from '../../shared/events.ts'
 import { TenantShares } from '../../shared/limits/tenant-shares.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { tenantOf } from './middleware/auth.ts'
@@ -37,18 +40,18 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
   const limits = { ...DEFAULT_LIMITS, ...given }
   const { maxHeldBytes: max, tenantShare } = limits
   const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
-  const decode = async (req: Request, schema: string, bytes: Uint8Array<ArrayBuffer>) => {
-    if (bytes.length === 0 && req.method === 'PUT') throw noBody()
-    return bodies.decode(schema, bytes)
-  }
   return async <Body extends object>(req: Request, res: Response, schema: string) => {
+    const decode = async (bytes: Uint8Array<ArrayBuffer>) => {
+      if (bytes.length === 0 && req.method === 'PUT') throw noBody()
+      return accept(res, await bodies.decode(schema, bytes)) as Body
+    }
     const declared = declaredLength(req)
-    if (declared === 0) return (await decode(req, schema, new Uint8Array(0))) as Body
+    if (declared === 0) return decode(new Uint8Array(0))
     const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
       checkHeaders(req, declared, limits)
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
-      return (await decode(req, schema, await body.read())) as Body
+      return await decode(await body.read())
     } catch (cause) {
       if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
       throw cause
@@ -57,6 +60,19 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
     }
   }
 }
+
+/** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
+function accept(res: Response, decoded: Decoded): JsonObject {
+  const { ignored = [] } = decoded
+  res.locals['ignoredFields'] = ignored
+  if (ignored.length > 0) res.setHeader('X-Ignored-Fields', ignoredFieldsHeader(ignored))
+  if ('value' in decoded) return decoded.value
+  const { message, param } = decoded.refusal
+  throw invalidRequest(message, { param })
+}
+
+/** The JSON pointers of the fields of the request's body that nothing reads. */
+export const ignoredFields = (res: Response): readonly string[] => res.locals['ignoredFields'] ?? []
 
 /** The value of `Content-Length` in bytes; `undefined` for a chunked body. */
 function declaredLength(req: Request): number | undefined {

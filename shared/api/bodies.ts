@@ -1,14 +1,10 @@
-import { invalidRequest } from '../errors.ts'
 import type { Decode, Decoded } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
 import { readBodySchemas, type Schemas } from './document.ts'
 
 export interface Bodies {
-  /**
-   * Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. Throws
-   * `invalid_request` that names the wrong field.
-   */
-  decode(schema: string, bytes: Uint8Array<ArrayBuffer>): Promise<unknown>
+  /** Decodes a body and checks it against a schema of `openapi.yaml`, named after it. The caller must not use `bytes` afterwards. */
+  decode(schema: string, bytes: Uint8Array<ArrayBuffer>): Promise<Decoded>
 }
 
 /** Bodies up to this size are decoded in place, which takes a few milliseconds at worst. Larger ones go to a thread. */
@@ -24,16 +20,9 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
   return {
     async decode(name, bytes) {
       const isSmall = bytes.length <= INLINE_MAX_BYTES
-      const decoded = isSmall ? (await decode())(name, bytes) : await (await thread()).decode({ name, bytes })
-      return accept(decoded)
+      return isSmall ? (await decode())(name, bytes) : (await thread()).decode({ name, bytes })
     },
   }
-}
-
-function accept(decoded: Decoded): unknown {
-  if ('value' in decoded) return decoded.value
-  const { message, param } = decoded.refusal
-  throw invalidRequest(message, { param })
 }
 
 async function loadDecode(schemas: Schemas): Promise<Decode> {

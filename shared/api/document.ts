@@ -12,6 +12,7 @@ export type Schema = {
   maxLength?: number
   minimum?: number
   maximum?: number
+  items?: Schema
   maxItems?: number
   'x-wanted'?: string
   'x-refused'?: string

@@ -6,11 +6,13 @@ import type { Schema, Schemas } from './document.ts'
 /** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
 export type Refusal = { message: string; param?: string }
 
-/** The fields of an object that are read, each with the shape of the object in it. Other fields are ignored (D2.4). */
-export type Shape = ReadonlyMap<string, Shape | undefined>
+/** The fields of an object that are read, each with the shape of what is in it. Other fields are ignored (D2.4). */
+export type Fields = ReadonlyMap<string, Shape | undefined>
+/** The shape of an object, or of the items of a list. */
+export type Shape = Fields | { items: Shape }
 
 export type SchemaCheck = {
-  shape: Shape
+  shape: Fields
   /** Checks a body that was reduced to `shape`. */
   refusalOf(body: JsonObject): Refusal | undefined
 }
@@ -23,16 +25,19 @@ export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const schema = schemas[name]
   if (!schema) throw new Error(`openapi.yaml has no schema ${name}`)
   const validate = compile(schemas, name)
+  const shape = shapeOf(schemas, schema)
   return {
-    shape: shapeOf(schemas, schema) ?? new Map(),
+    shape: shape instanceof Map ? shape : new Map(),
     refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }
 
 /** `undefined` for a schema of something else, and for objects that say themselves what becomes of other fields. */
-function shapeOf(schemas: Schemas, { $ref, properties, additionalProperties }: Schema): Shape | undefined {
+function shapeOf(schemas: Schemas, { $ref, properties, additionalProperties, items }: Schema): Shape | undefined {
   const referred = $ref === undefined ? undefined : schemas[$ref.slice('#/components/schemas/'.length)]
   if (referred) return shapeOf(schemas, referred)
+  const inItems = items && shapeOf(schemas, items)
+  if (inItems) return { items: inItems }
   if (!properties || additionalProperties !== undefined) return undefined
   const read = Object.entries(properties).filter(([, property]) => property['x-ignored'] !== true)
   return new Map(read.map(([field, property]) => [field, shapeOf(schemas, property)]))

@@ -76,11 +76,11 @@ export class FlowLibrary {
   }
 
   /**
-   * Stores a draft. A `version` in the body is ignored. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
+   * Stores a draft, and with it the pointers of what was left out of the body. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
    * there are too many flows or the flow is deleted meanwhile.
    */
-  put(tenant: TenantId, name: string, body: JsonObject): Promise<Flow> {
-    return this.#put(tenant, name, { body })
+  put(tenant: TenantId, name: string, body: JsonObject, ignoredFields: readonly string[] = []): Promise<Flow> {
+    return this.#put(tenant, name, { body, ...(ignoredFields.length > 0 && { ignored_fields: ignoredFields }) })
   }
 
   /** As `put`, but a definition equal to the flow's newest one changes nothing. */
@@ -133,7 +133,8 @@ export class FlowLibrary {
     const builtIn = findBuiltIn(name)
     if (builtIn) return [{ version: 1, definition: builtIn.definition, created_at: builtIn.created_at }]
     const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
-    return this.#store.revisions(tenant, head)
+    const revisions = await this.#store.revisions(tenant, head)
+    return revisions.map(({ ignored_fields: _fields, ...revision }) => revision)
   }
 
   /** Stores the result for `publish` as long as the version is the newest one; otherwise it is of no use and is dropped. */
@@ -186,7 +187,7 @@ export class FlowLibrary {
   }
 }
 
-type SaveOptions = Pick<FlowSave, 'isUnchangedKept'>
+type SaveOptions = Pick<FlowSave, 'isUnchangedKept' | 'ignored_fields'>
 
 function asFlow({ evaluation: _evaluation, ...head }: FlowHead, definition: FlowDefinition): Flow {
   return { ...head, definition, is_built_in: false }

@@ -52,6 +52,8 @@ export type Flow = {
   /** The version that was published last; `null` when none was. */
   published_version: number | null
   is_built_in: boolean
+  /** JSON pointers of what stood beside the definition in the body that it was saved from. */
+  ignored_fields?: readonly string[]
 }
 
 /** The version of a flow that a dispatch runs. */

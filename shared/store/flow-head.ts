@@ -1,5 +1,5 @@
 import type { JsonObject } from '../events.ts'
-import type { Flow, FlowDefinition, FlowRef } from '../flows/port.ts'
+import type { Flow, FlowRef } from '../flows/port.ts'
 import type { Stored } from './port.ts'
 
 /** A stored flow without its definition, which is in the revision of its version. */
@@ -12,11 +12,11 @@ export type FlowHead = Omit<Flow, 'definition' | 'is_built_in'> & {
 export type FlowEvaluation = { pass_rate: number; runs: number; evaluated_at: string }
 
 /** A version of a flow as it was saved. It never changes. */
-export type FlowRevision = { version: number; definition: FlowDefinition; created_at: string }
+export type FlowRevision = { version: number; created_at: string } & Pick<Flow, 'definition' | 'ignored_fields'>
 
 export type FlowVersion = Pick<FlowRef, 'uid' | 'version'>
 
-export const newHead = (name: string, uid: string, { version, created_at }: FlowRevision): FlowHead => ({
+export const newHead = (name: string, uid: string, { version, created_at, ...rest }: FlowRevision): FlowHead => ({
   name,
   uid,
   version,
@@ -24,12 +24,18 @@ export const newHead = (name: string, uid: string, { version, created_at }: Flow
   created_at,
   updated_at: created_at,
   published_version: null,
+  ...ignoredOf(rest),
 })
 
-/** Every save makes a draft (api.md "Flow"). The evaluation belongs to the former version. */
-export function moved({ evaluation: _evaluation, ...head }: FlowHead, { version, created_at }: FlowRevision): FlowHead {
-  return { ...head, version, state: 'draft', updated_at: later(head.updated_at, created_at) }
+/** Every save makes a draft (api.md "Flow"). The evaluation and the ignored fields belong to the former version. */
+export function moved(
+  { evaluation: _evaluation, ignored_fields: _fields, ...head }: FlowHead,
+  { version, created_at, ...rest }: FlowRevision,
+): FlowHead {
+  return { ...head, version, state: 'draft', updated_at: later(head.updated_at, created_at), ...ignoredOf(rest) }
 }
+
+const ignoredOf = ({ ignored_fields }: Pick<Flow, 'ignored_fields'>) => ignored_fields && { ignored_fields }
 
 /** The same object when it is published already. */
 export const published = (head: FlowHead, at: string): FlowHead =>
@@ -42,14 +48,13 @@ const later = (one: string, other: string) => (one > other ? one : other)
 
 export const toHead = ({ doc }: Stored): FlowHead => doc as FlowHead
 
-export const toDoc = (uid: string, { version, definition, created_at }: FlowRevision): JsonObject => ({
+export const toDoc = (uid: string, { version, ...rest }: FlowRevision): JsonObject => ({
   uid,
   revision: version,
-  definition,
-  created_at,
+  ...rest,
 })
 
 export function toRevision({ doc }: Stored): FlowRevision {
-  const { revision, definition, created_at } = doc as { revision: number } & Omit<FlowRevision, 'version'>
-  return { version: revision, definition, created_at }
+  const { revision, definition, created_at, ...rest } = doc as { revision: number } & Omit<FlowRevision, 'version'>
+  return { version: revision, definition, created_at, ...ignoredOf(rest) }
 }

@@ -33,8 +33,7 @@ export const FLOW_REVISIONS: CollectionSpec = {
   order: { within: ['uid'], by: ['revision'], direction: 'descending' },
 }
 
-export type FlowSave = {
-  definition: FlowDefinition
+export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields'> & {
   /** Saves a version of exactly this flow; without it the flow of the name, which is created when there is none. */
   uid?: string
   /** Saves nothing when the flow's newest definition is equal. */
@@ -107,9 +106,7 @@ export class FlowStore {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const found = await this.#heads.get(tenant, { name })
         if (save.uid !== undefined && found?.doc['uid'] !== save.uid) return undefined
-        const saved = found
-          ? await this.#saveNext(tenant, found, save)
-          : await this.#create(tenant, name, save.definition)
+        const saved = found ? await this.#saveNext(tenant, found, save) : await this.#create(tenant, name, save)
         if (saved) return saved
       }
       throw storeUnavailable('too many writers')
@@ -145,7 +142,7 @@ export class FlowStore {
   async #saveNext(tenant: TenantId, found: Stored, save: FlowSave): Promise<FlowHead | undefined> {
     const head = toHead(found)
     if (save.isUnchangedKept && (await this.#isNewest(tenant, head, save.definition))) return head
-    const revision = this.#newRevision(head.version + 1, save.definition)
+    const revision = this.#newRevision(head.version + 1, save)
     const isStored = await this.#revisions.insert(tenant, toDoc(head.uid, revision))
     const decided = isStored ? revision : await this.revision(tenant, { uid: head.uid, version: revision.version })
     const isMoved = decided !== undefined && (await this.#move(tenant, found, decided))
@@ -159,10 +156,10 @@ export class FlowStore {
   }
 
   /** Returns `undefined` when another writer has created the flow. */
-  async #create(tenant: TenantId, name: string, definition: FlowDefinition): Promise<FlowHead | undefined> {
+  async #create(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
     if ((await this.heads(tenant, { limit: MAX_FLOWS })).length >= MAX_FLOWS)
       throw conflict(`a tenant has at most ${MAX_FLOWS} flows; delete one first`)
-    const [uid, revision] = [newId('flow'), this.#newRevision(1, definition)]
+    const [uid, revision] = [newId('flow'), this.#newRevision(1, save)]
     await this.#revisions.insert(tenant, toDoc(uid, revision))
     const head = newHead(name, uid, revision)
     if (await this.#heads.insert(tenant, head)) return head
@@ -216,7 +213,8 @@ export class FlowStore {
     }
   }
 
-  #newRevision(version: number, definition: FlowDefinition): FlowRevision {
-    return { version, definition, created_at: this.#now().toISOString() }
+  #newRevision(version: number, { definition, ignored_fields }: FlowSave): FlowRevision {
+    const created_at = this.#now().toISOString()
+    return { version, definition, created_at, ...(ignored_fields && { ignored_fields }) }
   }
 }

@@ -1,11 +1,14 @@
 import { expect } from 'chai'
 import { createBodies } from '../../shared/api/bodies.ts'
-import type { AppError } from '../../shared/errors.ts'
+import { type AppError, invalidRequest } from '../../shared/errors.ts'
 
 const bodies = createBodies()
 
-const decode = (name: string, text: string | Uint8Array<ArrayBuffer>) =>
-  bodies.decode(name, typeof text === 'string' ? new TextEncoder().encode(text) : text)
+async function decode(name: string, text: string | Uint8Array<ArrayBuffer>): Promise<unknown> {
+  const decoded = await bodies.decode(name, typeof text === 'string' ? new TextEncoder().encode(text) : text)
+  if ('value' in decoded) return decoded.value
+  throw invalidRequest(decoded.refusal.message, { param: decoded.refusal.param })
+}
 
 const FLOW = { input_schema: {}, output_schema: {} }
 

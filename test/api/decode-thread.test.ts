@@ -27,8 +27,8 @@ describe('the decoding thread', () => {
     )
     expect(decoded).to.deep.equal([
       { value: { prompt: 'a' } },
-      { refusal: { message: 'the body is not valid JSON' } },
-      { value: { prompt: 'b' } },
+      { refusal: { message: 'the body is not valid JSON: it ends too early, at line 1, column 2' } },
+      { value: { prompt: 'b' }, ignored: ['/x'] },
     ])
   })
 

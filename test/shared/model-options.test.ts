@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createBodies } from '../../shared/api/bodies.ts'
 import { ConfigError, loadConfig } from '../../shared/config/config.ts'
-import { AppError } from '../../shared/errors.ts'
 import { findOptionsProblem } from '../../shared/model-options.ts'
 
 /** Options, and the pointer of what is wrong with them; `undefined` for good ones. */
@@ -62,13 +61,8 @@ describe("a model's options", () => {
     const bodies = createBodies()
     for (const [options, pointer] of TABLE) {
       const body = Buffer.from(JSON.stringify({ type: 'openai', options }))
-      const refusal = await bodies.decode('InstanceRequest', new Uint8Array(body)).then(
-        () => undefined,
-        (cause: unknown) => cause,
-      )
-      if (pointer === undefined) expect(refusal, nameOf(options)).to.equal(undefined)
-      else if (refusal !== undefined)
-        expect(refusal).to.be.instanceOf(AppError).with.property('kind', 'invalid_request')
+      const decoded = await bodies.decode('InstanceRequest', new Uint8Array(body))
+      if (pointer === undefined) expect(decoded, nameOf(options)).to.have.property('value')
     }
   })
 

@@ -1,10 +1,11 @@
 import type { Request, RequestHandler } from 'express'
+import { ignoredFieldWarnings } from '../../../shared/api/ignored-fields.ts'
 import type { JsonObject } from '../../../shared/events.ts'
 import { toYaml } from '../../../shared/flows/folder.ts'
 import type { FlowSummary } from '../../../shared/flows/library.ts'
 import type { Flow } from '../../../shared/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
-import type { ReadBody } from '../body.ts'
+import { ignoredFields, type ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { FLOW, FLOW_VERSION, pageOf, pathId, queryNumber } from '../params.ts'
 import { type FlowSurface, storedWith } from './flow-surface.ts'
@@ -58,7 +59,7 @@ const put =
   async (req, res) => {
     const name = flowName(req)
     const body = await readBody<JsonObject>(req, res, 'FlowRequest')
-    res.json(answerOf(await library.put(tenantOf(res), name, body)))
+    res.json(savedAnswerOf(await library.put(tenantOf(res), name, body, ignoredFields(res))))
   }
 
 const remove: Create =
@@ -73,7 +74,7 @@ const publish: Create =
   async (req, res) => {
     const requirePassRate = queryNumber(req, 'require_pass_rate', [0, 1])
     const options = requirePassRate === undefined ? {} : { requirePassRate }
-    res.json(answerOf(await library.publish(tenantOf(res), flowName(req), options)))
+    res.json(savedAnswerOf(await library.publish(tenantOf(res), flowName(req), options)))
   }
 
 const rollback: Create =
@@ -96,6 +97,9 @@ const wantsYaml = (req: Request): boolean =>
   req.accepts(['application/json', 'application/yaml']) === 'application/yaml'
 
 /** A flow as the API shows it (D6.2). */
-function answerOf({ uid: _uid, is_built_in: built_in, ...flow }: FlowSummary | Flow): object {
+function answerOf({ uid: _uid, is_built_in: built_in, ignored_fields: _fields, ...flow }: FlowSummary | Flow): object {
   return { ...flow, built_in }
 }
+
+/** The same with the fields that were misspelled, perhaps. */
+const savedAnswerOf = (flow: Flow): object => ({ ...answerOf(flow), ...ignoredFieldWarnings(flow.ignored_fields) })

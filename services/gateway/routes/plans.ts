@@ -1,9 +1,10 @@
 import type { Request } from 'express'
+import { ignoredFieldWarnings } from '../../../shared/api/ignored-fields.ts'
 import { planRunId } from '../../../shared/ids.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/plans/port.ts'
 import type { PlanRequest } from '../../../shared/plans/submit.ts'
 import type { RouteTable } from '../../http/routes.ts'
-import type { ReadBody } from '../body.ts'
+import { ignoredFields, type ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId, PLAN, pageOf, pathId, queryValue, type ValueForm } from '../params.ts'
 import { openStream, type Relay } from '../sse.ts'
@@ -30,7 +31,7 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
           idempotencyKey,
         })
         if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-        res.status(202).json(plan)
+        res.status(202).json({ ...plan, ...ignoredFieldWarnings(ignoredFields(res)) })
       }),
     },
     ...planScheduleRoutes({ plans, readBody }),
