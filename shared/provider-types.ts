@@ -7,8 +7,8 @@ export type ProviderDescriptor = Readonly<{
   gateway?: { dialect: Dialect; ownHosts: RegExp }
   /** The provider's own address. Without one MODEL_BASE_URL is required. */
   baseUrl?: string
-  /** The path that is added to a base URL that names a host only. */
-  bareHostPath?: string
+  /** The path of the provider's own format, beside that of the dialect. */
+  ownFormatPath?: RegExp
   /** Variables in which the provider's users usually keep its key, the most common one first. */
   keyVariables: readonly string[]
   /** The provider's own address answers no request without a key. */
@@ -51,11 +51,11 @@ const TYPES = {
   },
   // No usual key variable: a key is sent to the provider it belongs to and to no other address.
   'openai-compatible': { dialect: 'openai-chat', keyVariables: [], isKeyRequired: false, isLocal: false },
-  // Answers come in Ollama's own format, unless MODEL_BASE_URL names `/v1`; the list of models is below `/v1`.
+  // Answers come in Ollama's own format, unless MODEL_BASE_URL names another path; the list of models is below `/v1`.
   ollama: {
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:11434/v1',
-    bareHostPath: '/v1',
+    ownFormatPath: /^(?:\/api(?:\/chat)?)?$/,
     keyVariables: ['OLLAMA_API_KEY'],
     isKeyRequired: false,
     isLocal: true,

@@ -234,7 +234,7 @@ export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
     baseUrl: field(
       `${prefix}_BASE_URL`,
       optional(httpUrl),
-      `Address of ${provider} provider, unless it is the usual one.`,
+      `Address of ${provider} provider as its documentation prints it, with or without the version, unless it is the usual one.`,
     ),
     apiKey: field(
       `${prefix}_API_KEY`,

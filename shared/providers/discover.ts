@@ -3,6 +3,7 @@ import type { JsonObject } from '../events.ts'
 import { isJsonObject, parseJson } from '../json.ts'
 import type { Egress, EgressResponse } from '../net/port.ts'
 import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../provider-types.ts'
+import { apiBase, endpointOf } from './base-url.ts'
 
 /** A provider's model as its list names it; whatever else the list tells of it is kept. */
 export type DiscoveredModel = { id: string } & JsonObject
@@ -31,23 +32,23 @@ export async function discoverModels(
 ): Promise<DiscoveredModel[]> {
   const { dialect } = PROVIDER_TYPES[target.type]
   if (dialect === 'demo') return [{ id: 'demo' }]
-  const { path, headers, read } = LISTS[dialect]
-  const response = await request(`${baseOf(target)}${path}`, {
+  const { query, headers, read } = LISTS[dialect]
+  const address = endpointOf(apiBase(target.type, target.url), '/models', query)
+  const response = await request(address, {
     headers: { ...target.headers, ...headers(target.key), accept: 'application/json' },
     signal,
     maxBytes: MAX_BYTES,
     timeoutMs,
   })
   const text = await textOf(response)
-  if (response.status !== 200) throw refusedBy(target, response.status)
+  if (response.status !== 200) throw refusedBy(target, response.status, address)
   const models = read(parseJson(text))
   if (!models) throw noList(target)
   return models.slice(0, MAX_MODELS).map(shortened)
 }
 
 type ModelList = {
-  /** Below the base URL. */
-  path: string
+  query?: Record<string, string>
   headers(key: string | undefined): Record<string, string>
   read(body: unknown): DiscoveredModel[] | undefined
 }
@@ -55,18 +56,18 @@ type ModelList = {
 const bearer = (key: string | undefined): Record<string, string> =>
   key === undefined ? {} : { authorization: `Bearer ${key}` }
 
-const OPENAI: ModelList = { path: '/models', headers: bearer, read: (body) => withIds(asArray(asObject(body)['data'])) }
+const OPENAI: ModelList = { headers: bearer, read: (body) => withIds(asArray(asObject(body)['data'])) }
 
 const LISTS: Record<Exclude<Dialect, 'demo'>, ModelList> = {
   'openai-chat': OPENAI,
   'openai-responses': OPENAI,
   anthropic: {
-    path: '/models?limit=1000',
+    query: { limit: '1000' },
     headers: (key) => ({ 'anthropic-version': '2023-06-01', ...(key !== undefined && { 'x-api-key': key }) }),
     read: OPENAI.read,
   },
   google: {
-    path: '/models?pageSize=1000',
+    query: { pageSize: '1000' },
     headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
     read: (body) => withIds(asArray(asObject(body)['models'])?.map(named)),
   },
@@ -87,24 +88,22 @@ function shortened(model: DiscoveredModel): DiscoveredModel {
   return JSON.stringify(model).length <= MAX_MODEL_CHARS ? model : { id: model.id.slice(0, MAX_MODEL_CHARS) }
 }
 
-function baseOf({ type, url }: DiscoverTarget): string {
-  const { baseUrl = '', bareHostPath = '' } = PROVIDER_TYPES[type]
-  const base = new URL(url ?? baseUrl)
-  base.pathname = base.pathname === '/' ? bareHostPath : base.pathname.replace(/\/+$/, '')
-  return base.href.replace(/\/$/, '')
-}
-
 async function textOf({ body }: EgressResponse): Promise<string> {
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
 
-function refusedBy({ type }: DiscoverTarget, status: number): AppError {
+function refusedBy({ type }: DiscoverTarget, status: number, address: string): AppError {
   if (status === 401 || status === 403) {
     return new AppError('upstream', `${type} refused the key (HTTP ${status}): store a valid key for this instance`)
   }
-  return new AppError('upstream', `${type} did not list its models (HTTP ${status}): check the url of this instance`)
+  const { host, pathname } = new URL(address)
+  const where = status === 404 ? ` at ${host}${pathname}` : ''
+  return new AppError(
+    'upstream',
+    `${type} did not list its models${where} (HTTP ${status}): check the url of this instance`,
+  )
 }
 
 const noList = ({ type }: DiscoverTarget) =>

@@ -1,12 +1,13 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { ModelOptions } from '../../model-options.ts'
-import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import type { ProviderType } from '../../provider-types.ts'
+import { apiBase } from '../base-url.ts'
 import type { CallWatch } from '../call-watch.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { LeftOut } from '../left-out.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { Failure, HttpsProxy, ModelPart, ModelProvider } from '../port.ts'
-import { createTransport, createWatchedFetch, type Fetch } from './transport.ts'
+import { createTransport, createWatchedFetch, type Fetch, withQueryOf } from './transport.ts'
 import { streamTurn } from './turn.ts'
 import { openVendor, type Vendor, type VendorDialect } from './vendors.ts'
 
@@ -32,10 +33,11 @@ const MAX_MODELS = 64
 export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
   const { type, dialect, baseUrl, apiKey = '', limits, options, leftOut, instance } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
+  const base = apiBase(type, baseUrl)
   const transport = settings.fetch ?? (await createTransport({ connectMs: limits.connectMs, proxy: settings.proxy }))
   // Always given: without a base URL, the package would read one from the environment.
-  const baseURL = baseUrl ?? PROVIDER_TYPES[type].baseUrl ?? ''
-  const vendor = await openVendor(dialect, { baseURL, apiKey, fetch: createWatchedFetch(transport, watches) })
+  const fetch = createWatchedFetch(withQueryOf(base, transport), watches)
+  const vendor = await openVendor(dialect, { baseURL: base.origin + base.pathname, apiKey, fetch })
   const models = new Map<string, LanguageModelV4>()
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {

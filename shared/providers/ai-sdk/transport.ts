@@ -31,6 +31,16 @@ export async function createTransport({ connectMs, proxy }: TransportOptions): P
   return fetch as unknown as Fetch
 }
 
+/** Adds the query of the base URL to each request: the packages build addresses as text, without it. */
+export function withQueryOf(base: URL, transport: Fetch): Fetch {
+  if (base.search === '') return transport
+  return (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input)
+    for (const [name, value] of base.searchParams) url.searchParams.set(name, value)
+    return transport(url, init)
+  }
+}
+
 /**
  * Wraps `fetch` so that the watch of each call sees its bytes. The watch is found by the call's signal, which the package hands
  * through to `fetch`. Redirects are not followed: they would carry the key to another host.

@@ -62,9 +62,10 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
   }
 }
 
-/** An address that names the server only, or its own API, is called in Ollama's format; `/v1` selects the chat format. */
+/** An address that names the server only, or its own API, is called in Ollama's format; any other selects the chat format. */
 const isOllamaRoot = (baseUrl: string | undefined): boolean =>
-  baseUrl === undefined || /^\/(?:api\/?)?$/.test(new URL(baseUrl).pathname)
+  baseUrl === undefined ||
+  PROVIDER_TYPES.ollama.ownFormatPath?.test(new URL(baseUrl).pathname.replace(/\/+$/, '')) === true
 
 const ollamaRoot = (baseUrl = PROVIDER_TYPES.ollama.baseUrl ?? ''): string => new URL(baseUrl).origin
 

@@ -68,8 +68,9 @@ export class ChatExchange {
   }
 
   async #readError({ status, headers }: SendResponse, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
-    const error = { statusCode: status, responseHeaders: headers, responseBody: await this.#readErrorBody(bytes) }
-    const { call } = this.#request
+    const { call, endpoint } = this.#request
+    const response = { statusCode: status, responseHeaders: headers, responseBody: await this.#readErrorBody(bytes) }
+    const error = { ...response, url: endpoint.url }
     return this.#breachFailure() ?? classifyFailure(error, call) ?? unreadableAnswer('bad_answer', call)
   }
 

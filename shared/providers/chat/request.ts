@@ -1,6 +1,7 @@
 import type { ModelOptions } from '../../model-options.ts'
-import { PROVIDER_TYPES, type ProviderType } from '../../provider-types.ts'
+import type { ProviderType } from '../../provider-types.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
+import { apiBase, endpointOf } from '../base-url.ts'
 import { promptCacheKey } from '../cache-key.ts'
 import type { LeftOut, OptionalPart } from '../left-out.ts'
 import type { ModelRequest, StructuredOutput } from '../port.ts'
@@ -10,13 +11,8 @@ import { toConversation } from './conversation.ts'
 import { withTools } from './tools-json.ts'
 
 /** The address of the completions API. Throws when neither the configuration nor the type has a base URL. */
-export function chatUrl(type: ProviderType, baseUrl: string | undefined): string {
-  const { baseUrl: ownBaseUrl = '', bareHostPath = '' } = PROVIDER_TYPES[type]
-  const url = new URL(baseUrl ?? ownBaseUrl)
-  const path = url.pathname === '/' ? bareHostPath : url.pathname.replace(/\/+$/, '')
-  url.pathname = `${path}/chat/completions`
-  return url.href
-}
+export const chatUrl = (type: ProviderType, baseUrl: string | undefined): string =>
+  endpointOf(apiBase(type, baseUrl), '/chat/completions')
 
 /** Facts about a server, most of which its answers have shown. Kept for as long as the provider is open. */
 export type ServerQuirks = {

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { truncate } from '../../text.ts'
 import type { Failure } from '../port.ts'
 import { type ErrorDetails, readErrorDetails } from './error-details.ts'
 import { excerpt } from './excerpt.ts'
@@ -101,7 +102,11 @@ function refusedKey(status: number | undefined, call: FailedCall): Failure {
 const streamError = ({ type }: FailedCall) =>
   failure('provider_unavailable', 'stream_error', `${type} failed within its answer`, RETRYABLE)
 
-function failureForStatus(status: number, { providerMessage, retryAfterMs }: ErrorDetails, call: FailedCall): Failure {
+function failureForStatus(
+  status: number,
+  { providerMessage, retryAfterMs, url }: ErrorDetails,
+  call: FailedCall,
+): Failure {
   const fields = retryAfterMs === undefined ? RETRYABLE : { ...RETRYABLE, retryAfterMs }
   if (status === 429) {
     const message = `${call.type} limits the rate of requests${http(status)}: wait, or raise the limit there`
@@ -111,26 +116,36 @@ function failureForStatus(status: number, { providerMessage, retryAfterMs }: Err
     const message = `${call.type} failed${http(status)}: try again later`
     return failure('provider_unavailable', `http_${status}`, message, fields)
   }
-  return rejected(status, providerMessage, call)
+  return rejected(status, { providerMessage, url }, call)
 }
 
 /** Only a change of the request or of the configuration can help, so the message includes the provider's own text. */
-function rejected(status: number, providerMessage: string, call: FailedCall): Failure {
+type Rejection = Pick<ErrorDetails, 'providerMessage' | 'url'>
+
+function rejected(status: number, { providerMessage, url }: Rejection, call: FailedCall): Failure {
   const quote = [400, 404, 422].includes(status) ? excerpt(providerMessage, call.apiKey) : ''
-  const message = advice(status, call)
+  const message = advice(status, url, call)
   return failure('provider_rejected', `http_${status}`, quote === '' ? message : `${message}. It says: ${quote}`)
 }
 
-function advice(status: number, call: FailedCall): string {
+function advice(status: number, url: URL | null, call: FailedCall): string {
   const { type, model, instance } = call
   const address = addressSetting(call)
   if (status < 400) return `${type} redirected the request${http(status)}, which is not followed: check ${address}`
   if (status === 404) {
     const setting = instance === undefined ? 'MODEL' : 'the model of the route'
-    return `${type} does not know the model ${model}${http(status)}: check ${setting} and ${address}`
+    return `${type} does not know the model ${model}${placeOf(url, call)}${http(status)}: check ${setting} and ${address}`
   }
   return `${type} rejected the request${http(status)}`
 }
+
+/** The host of the server's own provider may be an internal one (D4.8); a tenant knows that of its instance. */
+function placeOf(url: URL | null, { instance }: FailedCall): string {
+  if (url === null) return ''
+  return ` at ${instance === undefined ? '' : url.host}${truncate(url.pathname, MAX_PATH_CHARS)}`
+}
+
+const MAX_PATH_CHARS = 200
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT'])
 

@@ -10,6 +10,8 @@ export type ErrorDetails = {
   /** The provider's own text. Callers see it as an excerpt only. */
   providerMessage: string
   retryAfterMs: number | undefined
+  /** The address that was asked. */
+  url: URL | null
   /** The code that Node or undici gives a failed connection; undefined when there is a status. */
   networkCode: string | undefined
 }
@@ -27,6 +29,7 @@ export function readErrorDetails(error: unknown): ErrorDetails {
     providerCodes,
     providerMessage: messageOf(inner),
     retryAfterMs: retryAfterHeader(asObject(outer['responseHeaders'])) ?? retryDelayDetail(details),
+    url: isText(outer['url']) ? URL.parse(outer['url']) : null,
     networkCode: status === undefined ? findNetworkCode(error) : undefined,
   }
 }
