@@ -1,11 +1,13 @@
-import { Journal, type JournalBudget, type JournalLimits } from '../../shared/broker/journal/journal.ts'
+import { Journal, type JournalLimits } from '../../shared/broker/journal/journal.ts'
 import type { RunFilter, RunPage, RunStatus } from '../../shared/broker/port.ts'
 import { pageOf } from '../../shared/broker/run-page.ts'
 import { notFound, tooMany } from '../../shared/errors.ts'
 import { TenantShares } from '../../shared/limits/tenant-shares.ts'
 import { eventLoop } from '../../shared/loop-budget.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { EndedRuns } from './ended-runs.ts'
 import { ExpiryQueue } from './expiry-queue.ts'
+import { JournalMemory } from './journal-memory.ts'
 import { Run, type RunHooks, type RunIdentity } from './run.ts'
 
 export type RunsLimits = {
@@ -32,7 +34,7 @@ const BUSY_RETRY_SECS = 1
 export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
-  readonly #budget: JournalBudget
+  readonly #memory: JournalMemory
   readonly #known = new Map<string, Run>()
   /** The runs without a reader, which are forgotten when their time is over. */
   readonly #unread: ExpiryQueue<Run>
@@ -42,8 +44,9 @@ export class Runs {
   readonly #givenUp = new Set<Run>()
   /** Live runs whose last reader has left, in the order in which they left. */
   readonly #orphans = new Set<Run>()
-  /** Ended runs that still have their frames, in the order in which they ended. */
-  readonly #replayable = new Set<Run>()
+  readonly #ended = new EndedRuns()
+  /** Those that still have their frames. */
+  readonly #replayable = new EndedRuns()
   /** Called whenever a run has ended or is no longer known. */
   readonly #listeners = new Set<() => void>()
 
@@ -52,7 +55,7 @@ export class Runs {
     this.#hooks = hooks
     const { maxLive, maxLivePerTenant = maxLive } = limits
     this.#slots = new TenantShares({ max: maxLive, maxPerTenant: maxLivePerTenant })
-    this.#budget = { bytes: 0, maxBytes: limits.maxJournalBytes }
+    this.#memory = new JournalMemory(limits.maxJournalBytes)
     this.#unread = new ExpiryQueue(limits.resumeMs, (run) => this.#forget(run))
   }
 
@@ -69,7 +72,8 @@ export class Runs {
   /** Registers a run that another process has accepted already. It takes a slot even where there is none. */
   adopt(identity: RunIdentity): Run {
     this.#slots.add(identity.tenant, 1)
-    const journal = new Journal(this.#budget, this.#limits.journal, () => this.#onReadersChanged(run))
+    const budget = this.#memory.budgetOf(identity.tenant)
+    const journal = new Journal(budget, this.#limits.journal, () => this.#onReadersChanged(run))
     const run = new Run(identity, { journal, loop: eventLoop }, this.#hooks)
     this.#known.set(run.id, run)
     this.#live.add(run)
@@ -172,6 +176,7 @@ export class Runs {
 
   #settle(run: Run): void {
     this.#leave(run)
+    if (this.#known.get(run.id) === run) this.#ended.add(run)
     this.#replayable.add(run)
     this.#restartTime(run)
     this.#enforceLimits()
@@ -194,6 +199,7 @@ export class Runs {
   #forget(run: Run): void {
     this.#unread.delete(run)
     this.#known.delete(run.id)
+    this.#ended.delete(run)
     this.#onChanged()
     run.cancel('cancelled')
     void run.ended.then(() => {
@@ -207,16 +213,27 @@ export class Runs {
     this.#replayable.delete(run)
   }
 
-  /** Above the limits, drops the frames of the oldest ended runs, or forgets them; never those with a reader. */
+  /**
+   * Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. The tenant that has the most gives way
+   * first, and before one with less than its share the live runs of the others.
+   */
   #enforceLimits(): void {
-    for (const run of this.#replayable) {
-      if (this.#budget.bytes <= this.#budget.maxBytes) break
-      if (run.journal.readerCount === 0) this.#dropFrames(run)
-    }
+    this.#dropFramesOf((tenant) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0))
+    if (this.#memory.isExceeded) for (const run of this.#live) run.journal.shrink()
+    this.#dropFramesOf((tenant) => this.#memory.usedBy(tenant))
     const { maxEnded = MAX_ENDED } = this.#limits
-    for (const run of this.#known.values()) {
-      if (this.#known.size - this.#live.size <= maxEnded) break
-      if (run.isEnded && run.journal.readerCount === 0) this.#forget(run)
+    while (this.#ended.size > maxEnded) {
+      const run = this.#ended.next()
+      if (!run) break
+      this.#forget(run)
+    }
+  }
+
+  #dropFramesOf(weightOf: (tenant: TenantId) => number): void {
+    while (this.#memory.isExceeded) {
+      const run = this.#replayable.next(weightOf)
+      if (!run) break
+      this.#dropFrames(run)
     }
   }
 }

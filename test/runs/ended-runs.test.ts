@@ -3,10 +3,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { Run, RunExecutor } from '../../services/runs/run.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { JOURNAL_LIMITS } from '../../shared/broker/journal/journal.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 import { DONE } from '../worker/events.ts'
 import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
+
+const NEIGHBOUR = 'neighbour' as TenantId
 
 describe('ended runs', () => {
   it('D4.5: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
@@ -115,6 +118,56 @@ describe('ended runs', () => {
     expect(await readAll(read.follow(0))).not.to.include('stream_gap')
     expect(await readAll(unread.follow(0))).to.include('stream_gap')
     reader.close()
+  })
+
+  it('above the limit of bytes the tenant that holds most loses its oldest frames; a neighbour keeps all of its own', async () => {
+    const { open } = setUp({ maxLive: 100, maxJournalBytes: 20_000 })
+    const neighbour = open(NEIGHBOUR)
+    await neighbour.execute(sayMuch)
+    const greedy: Run[] = []
+    for (let n = 0; n < 45; n++) {
+      const run = open()
+      await run.execute(sayMuch)
+      greedy.push(run)
+    }
+    await nextLoopTurn()
+    expect(await readAll(neighbour.follow(0))).not.to.include('stream_gap')
+    const kept: boolean[] = []
+    for (const run of greedy) kept.push(!(await readAll(run.follow(0))).includes('stream_gap'))
+    expect(kept).to.deep.equal(greedy.map((_run, n) => n >= 45 - kept.filter(Boolean).length))
+    expect(kept.filter(Boolean).length).to.be.at.least(6)
+  })
+
+  it('the live runs of a tenant that holds most lose their oldest events before a neighbour loses any', async () => {
+    const journal = { ...JOURNAL_LIMITS, floorBytes: 64_000 }
+    const { open } = setUp({ maxLive: 100, maxJournalBytes: 400_000, journal })
+    const hold = Promise.withResolvers<void>()
+    const sayMuchAndWait: RunExecutor = async function* () {
+      for (let n = 0; n < 300; n++) yield { type: 'text_delta', text: 'x'.repeat(1_000) }
+      await hold.promise
+      yield DONE
+    }
+    const live = open()
+    const running = live.execute(sayMuchAndWait)
+    await until(() => live.journal.lastSeq === 300, { what: 'the live run to wait' })
+    const neighbours = Array.from({ length: 60 }, () => open(NEIGHBOUR))
+    for (const run of neighbours) await run.execute(sayMuch)
+    await nextLoopTurn()
+    for (const run of neighbours) expect(await readAll(run.follow(0))).not.to.include('stream_gap')
+    expect(live.journal.readAfter(0)).to.equal(undefined)
+    hold.resolve()
+    await running
+  })
+
+  it('above their limit runs of the tenant that has the most are forgotten first', async () => {
+    const { runs, open } = setUp({ maxEnded: 3 })
+    const neighbour = open(NEIGHBOUR)
+    await neighbour.execute(say)
+    const greedy = [open(), open(), open(), open()]
+    for (const run of greedy) await run.execute(say)
+    await nextLoopTurn()
+    expect(runs.has(NEIGHBOUR, neighbour.id)).to.equal(true)
+    expect(greedy.map((run) => runs.has(run.tenant, run.id))).to.deep.equal([false, false, true, true])
   })
 
   it('above their limit the oldest ended runs are forgotten, never live ones or those with a reader', async () => {

@@ -6,11 +6,12 @@ import { errorEvent } from '../../shared/events.ts'
 import { newId } from '../../shared/ids.ts'
 import { LoopBudget } from '../../shared/loop-budget.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { newBudget } from '../support/journal-budget.ts'
 import { until } from '../support/until.ts'
 
 /** A run whose journal makes it wait as soon as one event was not read, and the number of events its engine was asked for. */
 function setUp() {
-  const journal = new Journal({ bytes: 0, maxBytes: 1e6 }, { ...JOURNAL_LIMITS, maxBehindEvents: 0 })
+  const journal = new Journal(newBudget(1e6), { ...JOURNAL_LIMITS, maxBehindEvents: 0 })
   const identity = { id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined }
   const run = new Run(identity, { journal, loop: new LoopBudget() }, { onBug: () => {}, onEvent: () => {} })
   const requested = { count: 0 }

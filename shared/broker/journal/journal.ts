@@ -8,7 +8,7 @@ import { FrameRing, type KeptFrames } from './ring.ts'
 export type JournalLimits = BehindLimits & {
   maxEvents: number
   maxBytes: number
-  /** Bytes that every journal may keep, even when all journals together exceed the process's budget. */
+  /** Bytes that every journal may keep, even when its budget is exceeded. */
   floorBytes: number
 }
 
@@ -22,8 +22,13 @@ export const JOURNAL_LIMITS: JournalLimits = {
   maxUnconfirmedBytes: 32 * 1024,
 }
 
-/** Bytes that all journals of a process hold together, and how many they should hold at most. */
-export type JournalBudget = { bytes: number; readonly maxBytes: number }
+/** The bytes that a journal shares with others. */
+export type JournalBudget = {
+  /** Called when the journal holds more bytes, or with a negative number fewer. */
+  add(bytes: number): void
+  /** Whether the journal should hold its floor at most. */
+  isExceeded(): boolean
+}
 
 /**
  * Stores a run's events as numbered frames in a bounded ring, which any number of readers read at their own pace.
@@ -64,9 +69,9 @@ export class Journal implements JournalSource {
     const before = this.#ring.bytes
     const seq = this.lastSeq + 1
     const size = this.#ring.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
-    this.#budget.bytes += this.#ring.bytes - before
+    this.#budget.add(this.#ring.bytes - before)
     this.#isEnded = isTerminal(event)
-    while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
+    this.shrink()
     for (const reader of this.#readers) reader.onAppended(size)
   }
 
@@ -99,9 +104,14 @@ export class Journal implements JournalSource {
     return cursor
   }
 
+  /** Discards the oldest frames above the limits that every reader has read. */
+  shrink(): void {
+    while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
+  }
+
   /** Discards all frames, to free memory for other runs. A reader that has not taken them all gets a gap. */
   drop(): void {
-    this.#budget.bytes -= this.#ring.bytes
+    this.#budget.add(-this.#ring.bytes)
     this.#ring.clear()
   }
 
@@ -138,7 +148,7 @@ export class Journal implements JournalSource {
   #dropOldest(): void {
     const before = this.#ring.bytes
     this.#ring.shift()
-    this.#budget.bytes += this.#ring.bytes - before
+    this.#budget.add(this.#ring.bytes - before)
   }
 
   /**
@@ -154,6 +164,6 @@ export class Journal implements JournalSource {
     const { maxEvents, maxBytes, floorBytes } = this.limits
     const { length, bytes } = this.#ring
     if (length <= 1) return false
-    return length > maxEvents || bytes > maxBytes || (this.#budget.bytes > this.#budget.maxBytes && bytes > floorBytes)
+    return length > maxEvents || bytes > maxBytes || (bytes > floorBytes && this.#budget.isExceeded())
   }
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { renderFrame } from '../../../shared/broker/journal/frames.ts'
 import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/broker/journal/journal.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/events.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
 const END = errorEvent('cancelled', 'x')
@@ -10,7 +11,7 @@ const NEVER = new AbortController().signal
 
 /** A journal that holds `count` events already. */
 function journalOf(count: number, limits: Partial<JournalLimits> = {}) {
-  const journal = new Journal({ bytes: 0, maxBytes: 1e9 }, { ...JOURNAL_LIMITS, ...limits })
+  const journal = new Journal(newBudget(1e9), { ...JOURNAL_LIMITS, ...limits })
   for (let i = 0; i < count; i++) journal.append(delta('x'))
   return journal
 }
@@ -104,7 +105,7 @@ describe('journal cursor', () => {
 
   it('closing twice removes the reader once', () => {
     let changes = 0
-    const journal = new Journal({ bytes: 0, maxBytes: 1e9 }, JOURNAL_LIMITS, () => changes++)
+    const journal = new Journal(newBudget(1e9), JOURNAL_LIMITS, () => changes++)
     const [first] = [journal.follow(0), journal.follow(0)]
     expect([journal.readerCount, changes]).to.deep.equal([2, 2])
     first.close()

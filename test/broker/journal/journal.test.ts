@@ -10,8 +10,8 @@ import {
 import type { FrameCursor } from '../../../shared/broker/port.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/events.ts'
 import { idsOf } from '../../support/broker-answers.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 
-const newBudget = () => ({ bytes: 0, maxBytes: 64 * 1024 * 1024 })
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
 const END = errorEvent('cancelled', 'x')
 
@@ -113,7 +113,7 @@ describe('journal', () => {
   })
 
   it('when the process is over its budget a journal keeps no more than its floor', () => {
-    const budget = { bytes: 10, maxBytes: 5 }
+    const budget = newBudget(5, 10)
     const journal = new Journal(budget, { ...JOURNAL_LIMITS, floorBytes: 150_000 })
     for (let i = 0; i < 2_000; i++) journal.append(delta('x'.repeat(100)))
     expect(budget.bytes).to.be.within(80_000, 150_010)
@@ -231,7 +231,7 @@ describe('journal', () => {
       [BUFFER_BYTES - 1, BUFFER_BYTES, true],
       [BUFFER_BYTES - 1, BUFFER_BYTES - 1, false],
     ] as const) {
-      expect(hasFirst({ bytes: 0, maxBytes }, { floorBytes })).to.equal(isKept)
+      expect(hasFirst(newBudget(maxBytes), { floorBytes })).to.equal(isKept)
     }
   })
 

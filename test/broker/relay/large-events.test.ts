@@ -7,6 +7,7 @@ import { STREAM_LIMITS } from '../../../shared/broker/relay/relayed-stream.ts'
 import { RelayedStreams } from '../../../shared/broker/relay/relayed-streams.ts'
 import { errorEvent, type RunEvent } from '../../../shared/events.ts'
 import { NO_METRICS } from '../../../shared/metrics.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 
 const EVENTS: RunEvent[] = [
   { type: 'text_delta', text: 'short' },
@@ -20,7 +21,7 @@ const FRAMES = EVENTS.map((event, i) => renderFrame(i + 1, event)).join('')
 
 /** A worker and a gateway whose messages go through `loses`, with a heartbeat each few milliseconds. */
 function setUp(loses: (message: number) => boolean) {
-  const journal = new Journal({ bytes: 0, maxBytes: 1e9 }, JOURNAL_LIMITS)
+  const journal = new Journal(newBudget(1e9), JOURNAL_LIMITS)
   const resends: number[] = []
   let messages = 0
   const outbox: Outbox = new Outbox({

@@ -4,6 +4,7 @@ import { Lease } from '../../../shared/broker/placement/lease.ts'
 import { now } from '../../../shared/broker/placement/moment.ts'
 import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 
 function setUp(lease: Lease) {
   const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []
@@ -17,7 +18,7 @@ function setUp(lease: Lease) {
     onPublished: () => {},
     creditBytes: () => 4 * 1024 * 1024,
   })
-  const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+  const journal = new Journal(newBudget(1e6))
   outbox.attach(1, journal.follow(0))
   const say = () => journal.append({ type: 'text_delta', text: 'hi' })
   return { outbox, sent, say }

@@ -3,6 +3,7 @@ import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/bro
 import { Outbox } from '../../../shared/broker/relay/outbox.ts'
 import { LAST, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 import { errorEvent } from '../../../shared/events.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
 
 const ROOMY = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
@@ -49,7 +50,7 @@ async function turns(): Promise<void> {
 }
 
 const newJournal = (limits: Partial<JournalLimits> = {}) =>
-  new Journal({ bytes: 0, maxBytes: 1e6 }, { ...JOURNAL_LIMITS, ...limits })
+  new Journal(newBudget(1e6), { ...JOURNAL_LIMITS, ...limits })
 
 function say(journal: Journal, ...texts: string[]): void {
   for (const text of texts) journal.append({ type: 'text_delta', text })

@@ -3,6 +3,7 @@ import { Journal } from '../../../shared/broker/journal/journal.ts'
 import { Lease } from '../../../shared/broker/placement/lease.ts'
 import type { Renewal } from '../../../shared/broker/placement/members.ts'
 import type { RedisMembership } from '../../../shared/broker/relay/redis-membership.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
 import { member, OWN, setUp } from './membership-setup.ts'
 
@@ -99,7 +100,7 @@ describe('membership: of this process', () => {
     await start(membership)
     const { isHeld } = lease
     lease.isHeld = () => false
-    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    const journal = new Journal(newBudget(1e6))
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     journal.append({ type: 'text_delta', text: 'hi' })
     await new Promise(setImmediate)

@@ -4,6 +4,7 @@ import type { Member, MemberFields } from '../../../shared/broker/placement/memb
 import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/broker/relay/records.ts'
 import { RedisTransport } from '../../../shared/broker/relay/redis-transport.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/metrics.ts'
+import { newBudget } from '../../support/journal-budget.ts'
 
 const member = (epoch: number, role: MemberFields['role']): Member => ({
   role,
@@ -73,7 +74,7 @@ describe('transport', () => {
   it('frames are sent only while the lease is held, and held-back frames are sent on resume', async () => {
     const { transport, lease, sent } = await setUp()
     lease.isHolding = false
-    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    const journal = new Journal(newBudget(1e6))
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     journal.append({ type: 'text_delta', text: 'hi' })
     await turns()
@@ -166,7 +167,7 @@ describe('transport', () => {
 
   it('an acknowledgement lets the outbox to its sender go on when its credit was used up', async () => {
     const { transport, sent, receive } = await setUp()
-    const journal = new Journal({ bytes: 0, maxBytes: 1e9 })
+    const journal = new Journal(newBudget(1e9))
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     for (let i = 0; i < 100; i++) {
       journal.append({ type: 'text_delta', text: 'x'.repeat(64 * 1024) })
@@ -205,7 +206,7 @@ describe('transport', () => {
     transport.outbox('gateway', 2).send(record(RECORD.reply))
     await transport.flush()
     expect(sent).to.have.length(1)
-    const journal = new Journal({ bytes: 0, maxBytes: 1e6 })
+    const journal = new Journal(newBudget(1e6))
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     const since = performance.now()
     await transport.flush()
@@ -222,7 +223,7 @@ describe('transport', () => {
         member(2, 'gateway'),
         ...Array.from({ length: workers }, (_, i) => member(10 + i, i % 2 ? 'executor' : 'worker')),
       ])
-      const journal = new Journal({ bytes: 0, maxBytes: 1e9 }, { ...JOURNAL_LIMITS, maxBytes: 1e9, maxEvents: 1e6 })
+      const journal = new Journal(newBudget(1e9), { ...JOURNAL_LIMITS, maxBytes: 1e9, maxEvents: 1e6 })
       transport.outbox('gateway', 2).attach(1, journal.follow(0))
       for (let i = 0; i < 6_000; i++) journal.append({ type: 'text_delta', text: 'x'.repeat(1_000) })
       for (let i = 0; i < 20; i++) await turns()

@@ -10,7 +10,11 @@ const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 /** A worker's inbox without an engine: it plays scripts into the product's journals. A run ends when its reader leaves. */
 export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
   const journals = new Map<string, Journal>()
-  const budget = { bytes: 0, maxBytes: MAX_JOURNAL_BYTES }
+  const used = { bytes: 0 }
+  const budget = {
+    add: (bytes: number) => void (used.bytes += bytes),
+    isExceeded: () => used.bytes > MAX_JOURNAL_BYTES,
+  }
   const player = new Player()
   return {
     startRun(_tenant, runId, { prompt }) {
