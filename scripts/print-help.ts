@@ -1,4 +1,5 @@
-import { FIELDS, type Field, type Form, targetFields } from '../shared/config/fields.ts'
+import { FIELDS, type Field, type Form } from '../shared/config/fields.ts'
+import { targetFields } from '../shared/config/target-fields.ts'
 import { ABOUT, USAGE } from './local-cluster/options.ts'
 
 // Prints the usage of scripts/start or scripts/cluster and the table of all settings (D1.3). Argument: start or cluster.

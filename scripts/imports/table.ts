@@ -14,7 +14,7 @@ export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
   ['runs', ['services/runs/**']],
   ['service', ['services/**']],
   ['port', ['shared/*/port.ts']],
-  ['kernel', ['shared/*.ts', 'shared/config/**', 'shared/net/node-http.ts']],
+  ['kernel', ['shared/*.ts', 'shared/config/**', 'shared/net/{event-parser,node-http}.ts']],
   [
     'adapter',
     [

@@ -1,4 +1,5 @@
-import type { Config } from '../../shared/config/config.ts'
+import { type Config, ConfigError } from '../../shared/config/config.ts'
+import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Egress } from '../../shared/net/port.ts'
 import { proposalProblem } from '../../shared/plans/plan.ts'
@@ -8,6 +9,7 @@ import { createAgentTools } from '../../shared/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
 import { createExitPlanTool } from '../../shared/tools/exit-plan.ts'
+import type { ToolChange } from '../../shared/tools/mcp/offered-tools.ts'
 import type { Tool, ToolBox } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry, policyProblems, type ToolRegistry } from '../../shared/tools/registry.ts'
@@ -24,6 +26,8 @@ type ToolConfig = Pick<
   | 'workspaceQuotaBytes'
   | 'isBashEnabled'
   | 'mcpConfig'
+  | 'mcpStartMs'
+  | 'variables'
   | 'skillsDir'
   | 'allowsPrivateUrls'
 >
@@ -38,7 +42,7 @@ export type OpenedTools = {
 /** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
 export async function openTools(config: ToolConfig, log: Log): Promise<OpenedTools> {
   const egress = openEgress(config.allowsPrivateUrls)
-  const mcp = await openMcp(config.mcpConfig, log)
+  const mcp = await openMcp(config, log)
   const tools: Tool[] = [
     ...createFileTools(createQuota({ maxBytes: config.workspaceQuotaBytes })),
     ...createSearchTools(),
@@ -56,7 +60,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
   const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
-  mcp.onLate((late) => addLate(registry, late, log))
+  mcp.onChange((change) => applyChange(registry, change, log))
   return {
     toolBox: registry,
     schemas,
@@ -66,11 +70,12 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
   }
 }
 
-async function addLate(registry: ToolRegistry, late: readonly Tool[], log: Log): Promise<void> {
+async function applyChange(registry: ToolRegistry, { tools, gone }: ToolChange, log: Log): Promise<void> {
   try {
-    for (const message of await registry.add(late)) log.warn(message)
+    registry.remove(gone)
+    for (const message of await registry.add(tools)) log.warn(message)
   } catch (cause) {
-    log.error('the tools of an MCP server that was down at the start cannot be offered', { cause })
+    log.error('the new tools of an MCP server cannot be offered', { cause })
   }
 }
 
@@ -88,14 +93,17 @@ function openEgress(allowPrivate: boolean) {
 const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
 
 /** Loads the MCP client only when MCP servers are configured. */
-async function openMcp(configFile: string | undefined, log: Log) {
-  if (configFile === undefined) return { tools: [], onLate: () => {}, close: async () => {} }
+async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolConfig, log: Log) {
+  if (mcpConfig === undefined) return { tools: [], onChange: () => {}, close: async () => {} }
   const [{ openMcpServers }, { createEgress }] = await Promise.all([
     import('../../shared/tools/mcp/mcp.ts'),
     import('../../shared/net/egress.ts'),
   ])
   const egress = createEgress(MCP_EGRESS)
-  const mcp = await openMcpServers({ configFile, fetch: egress.fetch, onProblem: (message) => log.warn(message) })
+  const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch: egress.fetch, log }
+  const mcp = await openMcpServers(parts).catch((cause: unknown) => {
+    throw cause instanceof AppError && cause.kind === 'invalid_request' ? new ConfigError([cause.message]) : cause
+  })
   return {
     ...mcp,
     async close() {

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { truncate } from '../text.ts'
 import { authProblems, openAccessWarning } from './auth.ts'
-import { FIELDS, type Field, type Form, targetFields, type ValuesOf } from './fields.ts'
+import { FIELDS, type Field, type Form, type ValuesOf } from './fields.ts'
 import { type Env, type IsSet, keyWarning, type ModelTarget, targetProblems, toTarget } from './model.ts'
+import { targetFields } from './target-fields.ts'
 import { InvalidValue } from './values.ts'
 
 type Values = ValuesOf<typeof FIELDS>
@@ -17,6 +18,8 @@ export type Config = Readonly<
     model: ModelTarget | undefined
     /** The model that runs fall back to when theirs fails. */
     fallback: ModelTarget | undefined
+    /** All variables of the environment, for files of the configuration that refer to them. */
+    variables: Env
     /** Values that must not appear in a log line. */
     secrets: readonly string[]
     /** Allowed but probably unintended settings, logged at start. */
@@ -59,6 +62,7 @@ export function loadConfig(env: Env, form: Form): Config {
     sessionsPerTenant: values.sessionsPerTenant || Math.ceil(values.sessionsPerWorker * tenantShare),
     model: targets.model ?? (form === 'standalone' ? Object.freeze({ provider: 'demo', model: 'demo' }) : undefined),
     fallback: targets.fallback,
+    variables: env,
     secrets: Object.freeze([...reader.secrets, ...keysOf(targets)]),
     warnings: Object.freeze(warningsOf(values, form, targets)),
   })

@@ -1,16 +1,5 @@
-import { PROVIDER_NAMES } from '../provider-types.ts'
-import {
-  type Field,
-  type Form,
-  field,
-  headerValues,
-  optional,
-  or,
-  secret,
-  urlPassword,
-  type ValuesOf,
-} from './field.ts'
-import { modelOptions, modelPrices, toolPolicies } from './json-values.ts'
+import { type Field, type Form, field, optional, or, secret, urlPassword, type ValuesOf } from './field.ts'
+import { modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
   clusterName,
@@ -168,7 +157,16 @@ export const FIELDS = {
   isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
   flowsDir: field('FLOWS_DIR', optional(path), 'Folder of flow definitions in YAML, loaded as drafts at start.'),
   skillsDir: field('SKILLS_DIR', optional(path), 'Folder of Agent Skills: NAME/SKILL.md with front matter.'),
-  mcpConfig: field('MCP_CONFIG', optional(path), 'JSON file of MCP servers: {"mcpServers": {...}}.'),
+  mcpConfig: field(
+    'MCP_CONFIG',
+    optional(path),
+    'JSON file of MCP servers: {"mcpServers": {...}}; its texts may hold ${VAR} and ${VAR:-default}.',
+  ),
+  mcpStartMs: field(
+    'MCP_START_SECS',
+    or(seconds(1), '30'),
+    'Seconds that an MCP server may take to start and list its tools; a slower one is left out and tried again.',
+  ),
   sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
   sessionsPerTenant: field(
     'SESSIONS_PER_TENANT',
@@ -219,32 +217,4 @@ export const FIELDS = {
     'Keep the history of flow runs; `false` keeps a record only as long as the run needs it.',
   ),
   hasPlanQueue: field('PLAN_QUEUE', or(flag, 'true'), 'Queue approved plans; `false` switches the queue off.'),
-}
-
-/** The settings of the default model (`MODEL`, …) or of the server-wide fallback (`FALLBACK_MODEL`, …). */
-export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
-  const [model, provider] = prefix === 'MODEL' ? ['default model', 'its'] : ['fallback model', "the fallback's"]
-  return {
-    model: field(prefix, optional(modelName), `Id of the ${model}.`),
-    provider: field(
-      `${prefix}_PROVIDER`,
-      optional(oneOf(...PROVIDER_NAMES)),
-      `Provider of the ${model}: ${PROVIDER_NAMES.join(', ')}.`,
-    ),
-    baseUrl: field(
-      `${prefix}_BASE_URL`,
-      optional(httpUrl),
-      `Address of ${provider} provider as its documentation prints it, with or without the version, unless it is the usual one.`,
-    ),
-    apiKey: field(
-      `${prefix}_API_KEY`,
-      secret(token),
-      `Key of ${provider} provider; its usual variable, such as OPENAI_API_KEY, works too.`,
-    ),
-    options: field(
-      `${prefix}_OPTIONS`,
-      secret(modelOptions, headerValues),
-      `How the ${model} is called, as JSON: max_output_tokens, temperature, reasoning_effort, context_window, headers, timeout_secs, parallel_tool_calls.`,
-    ),
-  }
 }

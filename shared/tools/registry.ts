@@ -26,8 +26,13 @@ export type ToolRegistryDeps = {
 }
 
 export type ToolRegistry = ToolBox & {
-  /** Offers more tools from now on; `tools` is the same list, which grows. Returns one message for each that is left out. */
+  /**
+   * Offers more tools from now on, in the same list; a tool of an MCP server takes the place of one of its name. Returns one
+   * message for each that is left out.
+   */
   add(tools: readonly Tool[]): Promise<readonly string[]>
+  /** Offers these tools no longer. */
+  remove(names: readonly string[]): void
   /** One message for each wrong entry of TOOL_PERMISSIONS; the process does not start with any. */
   readonly problems: readonly string[]
   /** One message for each MCP tool that is not offered because of its schema; the process starts without it. */
@@ -36,30 +41,21 @@ export type ToolRegistry = ToolBox & {
 
 /** Creates the tools of a process with their policies. The schemas of MCP tools are checked at once, the others compiled at first use. */
 export async function createToolRegistry({ tools, permissions, schemas }: ToolRegistryDeps): Promise<ToolRegistry> {
-  const offered: Tool[] = []
-  const byName = new Map<string, Tool>()
-  const add = async (more: readonly Tool[]): Promise<readonly string[]> => {
-    const { usable, leftOut } = await selectUsable(more, { schemas, taken: byName, room: MAX_TOOLS - offered.length })
-    for (const tool of usable) byName.set(tool.name, tool)
-    offered.push(...usable)
-    return leftOut
-  }
-  const leftOut = await add(tools)
+  const list = createToolList(schemas)
+  const leftOut = await list.add(tools)
   const inputProblems = createInputCheck(schemas)
-  const find = (name: string) => byName.get(name)
+  const { find } = list
   const rules = createPolicyRules(permissions)
   return {
-    tools: offered,
-    add,
-    find,
+    ...list,
     policyOf(name, input) {
-      const tool = byName.get(name)
+      const tool = find(name)
       if (!tool) return 'deny'
       const policy = rules.policyOf(tool, input) ?? tool.defaultPolicy
       return policy === 'allow' && tool.alwaysAsks ? 'ask' : policy
     },
     async problemWith(name, input) {
-      const tool = byName.get(name)
+      const tool = find(name)
       if (!tool) return `There is no tool ${name}.`
       const problems = await inputProblems(tool, input)
       if (problems.length > 0) return `The input of ${name} is wrong: ${sentenceOf(problems)}.`
@@ -67,6 +63,31 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
     },
     problems: policyProblems('TOOL_PERMISSIONS', permissions, { find }),
     leftOut,
+  }
+}
+
+function createToolList(schemas: SchemaChecker): Pick<ToolRegistry, 'tools' | 'find' | 'add' | 'remove'> {
+  const offered: Tool[] = []
+  const byName = new Map<string, Tool>()
+  return {
+    tools: offered,
+    find: (name) => byName.get(name),
+    async add(more) {
+      const { usable, leftOut } = await selectUsable(more, { schemas, taken: byName, room: MAX_TOOLS - offered.length })
+      for (const tool of usable) {
+        const earlier = byName.get(tool.name)
+        if (earlier) offered.splice(offered.indexOf(earlier), 1, tool)
+        else offered.push(tool)
+        byName.set(tool.name, tool)
+      }
+      return leftOut
+    },
+    remove(names) {
+      for (const name of names) {
+        const tool = byName.get(name)
+        if (tool && byName.delete(name)) offered.splice(offered.indexOf(tool), 1)
+      }
+    },
   }
 }
 
@@ -86,14 +107,19 @@ async function selectUsable(
 ): Promise<{ usable: readonly Tool[]; leftOut: readonly string[] }> {
   const usable = new Map<string, Tool>()
   const leftOut: string[] = []
+  let newCount = 0
   const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
   for (const tool of ownFirst) {
-    if (taken.has(tool.name) || usable.has(tool.name)) throw new Error(`two tools are named ${tool.name}`)
+    const isNew = !taken.has(tool.name)
+    if (usable.has(tool.name) || !(isNew || isForeign(tool))) throw new Error(`two tools are named ${tool.name}`)
     const unusable = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : undefined
     if (unusable)
       leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
-    else if (usable.size >= room) leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
-    else usable.set(tool.name, tool)
+    else if (isNew && newCount >= room) leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
+    else {
+      usable.set(tool.name, tool)
+      if (isNew) newCount += 1
+    }
   }
   return { usable: [...usable.values()], leftOut }
 }

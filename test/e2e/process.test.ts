@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -85,6 +85,23 @@ describe('the standalone process', () => {
     const output = String(frames.find(({ event }) => event === 'tool_result')?.data['output'])
     expect(output).to.include('ENABLE_BASH=true').and.include('/dev/null')
     for (const secret of Object.values(secrets)) expect(output).not.to.include(secret)
+  })
+
+  it('D1.3: MCP_CONFIG may refer to variables; one that is not set stops the start and is named', async () => {
+    const answer = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"${MY_TOKEN}"}]}}'
+    const raw = join(import.meta.dirname, '../support/mcp-server/raw.ts')
+    const env = { ANSWERS: JSON.stringify({ say: answer }) }
+    const file = join(dataDir, 'mcp.json')
+    await writeFile(file, JSON.stringify({ mcpServers: { one: { command: process.execPath, args: [raw], env } } }))
+    const settings = { MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' }
+    const unset = start(settings)
+    expect(await unset.exited).to.equal(78)
+    expect(unset.lines.join('\n')).to.include(
+      'mcpServers.one.env.ANSWERS needs the variable MY_TOKEN, which is not set',
+    )
+    const stream = await run(await urlOf(start({ ...settings, MY_TOKEN: 'token-1' })), '/tool mcp__one__say {}')
+    const frames = await stream.all()
+    expect(frames.find(({ event }) => event === 'tool_result')?.data).to.include({ output: 'token-1', is_error: false })
   })
 
   it('DATA_DIR and everything in it are for their owner only, whatever the umask is', async () => {

@@ -299,8 +299,24 @@ describe('tool registry', () => {
     expect(problem).to.equal('The input of mcp__s__x is wrong: it cannot be checked now, try again later.')
   })
 
+  it('D5.2: tools of an MCP server can be added, replaced in their place and removed, up to 128 in all', async () => {
+    const names = Array.from({ length: 127 }, (_, i) => `mcp__a__t${i}`)
+    const registry = await registryOf(names.map((name) => tool(name)))
+    const changed = tool('mcp__a__t1')
+    expect(await registry.add([changed, tool('mcp__a__new'), tool('mcp__a__more')])).to.deep.equal([
+      'mcp__a__more is left out: at most 128 tools are offered',
+    ])
+    expect(registry.tools[1]).to.equal(changed)
+    expect(registry.find('mcp__a__t1')).to.equal(changed)
+    registry.remove(['mcp__a__t0', 'mcp__a__unknown'])
+    expect(registry.tools.map(({ name }) => name)).to.deep.equal([...names.slice(1), 'mcp__a__new'])
+    expect(registry.find('mcp__a__t0')).to.equal(undefined)
+  })
+
   it('throws when two tools have the same name', async () => {
     const refused = await registryOf([tool('a'), tool('a')]).catch((error: Error) => error.message)
     expect(refused).to.equal('two tools are named a')
+    const registry = await registryOf([tool('a')])
+    expect(await registry.add([tool('a')]).catch((error: Error) => error.message)).to.equal('two tools are named a')
   })
 })

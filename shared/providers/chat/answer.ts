@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../events.ts'
+import { EventParser, LineParser, type StreamParser } from '../../net/event-parser.ts'
 import { endingOf } from '../endings.ts'
 import { classifyFailure } from '../failures/classify.ts'
 import {
@@ -11,7 +12,6 @@ import {
 import type { Failure, ModelPart } from '../port.ts'
 import { type Choice, type Chunk, contentPieces, type Delta, isOptionalText, isPresent, parseChunk } from './chunk.ts'
 import { NAMESPACE } from './conversation.ts'
-import { EventParser, LineParser, type StreamParser } from './event-parser.ts'
 import { ollamaChunk } from './ollama.ts'
 import { ReasoningDetails } from './reasoning.ts'
 import type { ServerQuirks } from './request.ts'

@@ -1,27 +1,40 @@
 import { readFile } from 'node:fs/promises'
+import type { Env } from '../../config/model.ts'
 import { invalidRequest } from '../../errors.ts'
 import { isJsonObject } from '../../json.ts'
+import { expandVariables } from './variables.ts'
 
-export type StdioServer = { name: string; command: string; args: string[]; env: Record<string, string> }
-export type HttpServer = { name: string; url: URL; headers: Record<string, string> }
+/** `secrets` are values that must not appear in a log line or an answer. */
+type Named = { name: string; secrets: string[] }
+export type StdioServer = Named & {
+  command: string
+  args: string[]
+  cwd: string | undefined
+  env: Record<string, string>
+}
+export type HttpServer = Named & { url: URL; headers: Record<string, string> }
 export type McpServerConfig = StdioServer | HttpServer
 
 const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 
 /**
- * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?} | {url, headers?}}}`; further fields are
- * ignored and servers with `"disabled": true` are left out. Throws `invalid_request` that names the file and every problem in it.
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?} | {url, headers?}}}`; further fields are
+ * ignored and servers with `"disabled": true` are left out. Each text may hold variables of `env`. Throws `invalid_request` that
+ * names the file and every problem in it.
  */
-export async function readMcpConfig(file: string): Promise<McpServerConfig[]> {
+export async function readMcpConfig(file: string, env: Env): Promise<McpServerConfig[]> {
   const root = parse(file, await contentOf(file))
   const servers = isJsonObject(root) ? root['mcpServers'] : undefined
   if (!isJsonObject(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
   if (Object.keys(servers).length > MAX_SERVERS) throw configError(file, `it names more than ${MAX_SERVERS} servers`)
   const entries = Object.entries(servers).filter(([, entry]) => !(isJsonObject(entry) && entry['disabled'] === true))
-  const problems = entries.flatMap(([name, entry]) => problemsOf(entry).map((text) => `mcpServers.${name}${text}`))
+  const expanded = entries.map(([name, entry]) => ({ name, ...expandVariables(entry, env) }))
+  const problems = expanded.flatMap(({ name, entry, problems: unset }) =>
+    [...unset, ...problemsOf(entry)].map((text) => `mcpServers.${name}${text}`),
+  )
   if (problems.length > 0) throw configError(file, problems.join('; '))
-  return entries.map(([name, entry]) => toServer(name, entry as Entry))
+  return expanded.map(({ name, entry, secrets }) => toServer({ name, secrets }, entry as Entry))
 }
 
 async function contentOf(file: string): Promise<string> {
@@ -51,19 +64,22 @@ type Entry = {
   type?: string
   command?: string
   args?: string[]
+  cwd?: string
   env?: Record<string, string>
   url?: string
   headers?: Record<string, string>
 }
 
-function toServer(name: string, { command, args = [], env = {}, url, headers = {} }: Entry): McpServerConfig {
-  return command === undefined ? { name, url: new URL(String(url)), headers } : { name, command, args, env }
+function toServer({ name, secrets }: Named, entry: Entry): McpServerConfig {
+  const { command, args = [], cwd, env = {}, url, headers = {} } = entry
+  if (command !== undefined) return { name, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
+  return { name, secrets: [...secrets, ...Object.values(headers)], url: new URL(String(url)), headers }
 }
 
 /** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
   if (!isJsonObject(entry)) return [' must be an object']
-  const { type, command, args, env, url, headers } = entry
+  const { type, command, args, cwd, env, url, headers } = entry
   if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
   if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
   const allowedTypes = command === undefined ? HTTP_TYPES : ['stdio']
@@ -77,6 +93,7 @@ function problemsOf(entry: unknown): string[] {
       args === undefined || (Array.isArray(args) && args.every(isString)),
       '.args must be a list of texts',
     ),
+    ...problemUnless(cwd === undefined || isText(cwd), '.cwd must be the path of a folder'),
     ...problemUnless(env === undefined || isTexts(env), '.env must be an object of texts'),
     ...problemUnless(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
     ...problemUnless(headers === undefined || isTexts(headers), '.headers must be an object of texts'),

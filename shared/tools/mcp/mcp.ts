@@ -1,38 +1,37 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isJsonObject } from '../../json.ts'
-import { truncate } from '../../text.ts'
-import { attempt } from '../attempt.ts'
+import type { Env } from '../../config/model.ts'
+import { createKeyedQueue } from '../../keyed-queue.ts'
+import type { Log } from '../../log.ts'
 import type { Tool } from '../port.ts'
-import { callTool } from './call.ts'
 import { readMcpConfig } from './config.ts'
 import { McpConnection } from './connection.ts'
-import { listTools, type ServerTool } from './list-tools.ts'
+import { OfferedTools, type ToolChange } from './offered-tools.ts'
 import { createToolNames } from './tool-names.ts'
 
 export type McpDeps = {
   /** Path of the MCP_CONFIG file (D1.3). */
   configFile: string
+  /** The variables that the file may refer to. */
+  variables: Env
   /** The guarded way out, for servers over HTTP. */
   fetch: typeof globalThis.fetch
-  /** Called with a sentence for the log for each server or tool that is left out. */
-  onProblem: (problem: string) => void
+  /** Gets a line for each server or tool that is left out, and for each that comes back. */
+  log: Pick<Log, 'info' | 'warn'>
+  /** How long a server may take to start, and then to list its tools. */
+  startTimeoutMs: number
   retryMs?: number
-  connectTimeoutMs?: number
   /** The longest silence within a call; each progress notification starts it again. */
   callTimeoutMs?: number
 }
 
 export type McpTools = {
   tools: readonly Tool[]
-  /** Calls `add` with the tools of a server that was down at the start, once it can be reached. */
-  onLate(add: (tools: readonly Tool[]) => Promise<void> | void): void
+  /** Calls `apply` when a server that was down at the start can be reached, and when the tools of a server have changed. */
+  onChange(apply: (change: ToolChange) => Promise<void> | void): void
   close(): Promise<void>
 }
 
-const CONNECT_TIMEOUT_MS = 15_000
 const CALL_TIMEOUT_MS = 60_000
-const MAX_LABEL_CHARS = 100
-const MAX_DESCRIPTION_CHARS = 4_000
 /** When a server that was down is tried again: the pause doubles up to the longest. */
 const RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
@@ -41,72 +40,85 @@ const MAX_RETRY_MS = 300_000
  * Connects to the servers of MCP_CONFIG and offers their tools as `mcp__<server>__<tool>` (D5.1). A server that cannot be
  * reached is left out, and tried again. A malformed file throws `invalid_request` that names the file and what is wrong with it.
  */
-export async function openMcpServers({ configFile, fetch, onProblem, ...times }: McpDeps): Promise<McpTools> {
-  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS } = times
-  const servers = await readMcpConfig(configFile)
-  const nameOf = createToolNames(servers.map(({ name }) => name))
-  const connections = servers.map((server) => new McpConnection(server, { fetch, connectTimeoutMs }))
-  const toolsOf = async (connection: McpConnection): Promise<Tool[]> => {
-    const listed = await listTools(connection, onProblem)
-    return listed.map((tool) => createTool(nameOf(connection.name, tool.name), { connection, tool }, callTimeoutMs))
-  }
-  const firstTry = await Promise.all(connections.map((each) => orProblem(() => toolsOf(each), each.name, onProblem)))
-  const missing = connections.filter((_, i) => !firstTry[i])
+export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
+  const { configFile, variables, fetch, log, startTimeoutMs } = deps
+  const { callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS } = deps
+  const onProblem = (problem: string) => log.warn(problem)
+  const configs = await readMcpConfig(configFile, variables)
+  const nameOf = createToolNames(configs.map(({ name }) => name))
+  const servers = configs.map((config) => {
+    const connection = new McpConnection(config, { fetch, startTimeoutMs, onEnd: onProblem })
+    const options = { nameOf: (tool: string) => nameOf(config.name, tool), callTimeoutMs, onProblem }
+    return { connection, offered: new OfferedTools(connection, options) }
+  })
+  const first = await Promise.all(servers.map((server) => orProblem(server, log)))
   const closing = new AbortController()
   return {
-    tools: firstTry.flatMap((tools) => tools ?? []),
-    onLate(add) {
-      for (const each of missing) void retry(() => toolsOf(each), { retryMs, signal: closing.signal }).then(add)
+    tools: first.flatMap((change) => change?.tools ?? []),
+    onChange(apply) {
+      servers.forEach((server, i) => void follow(server, { apply, log, retryMs, signal: closing.signal }, !first[i]))
     },
     async close() {
       closing.abort()
-      await Promise.all(connections.map((connection) => connection.close()))
+      await Promise.all(servers.map(({ connection }) => connection.close()))
     },
   }
 }
 
+type Server = { connection: McpConnection; offered: OfferedTools }
+
 /** Reports a server that cannot be reached. */
-async function orProblem<T>(
-  work: () => Promise<T>,
-  name: string,
-  onProblem: McpDeps['onProblem'],
-): Promise<T | undefined> {
+async function orProblem({ connection, offered }: Server, log: McpDeps['log']): Promise<ToolChange | undefined> {
   try {
-    return await work()
+    return await offered.list()
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'unknown reason'
-    onProblem(`The MCP server ${name} is left out until it can be reached: ${reason}`)
+    log.warn(`The MCP server ${connection.name} is left out until it can be reached: ${reasonOf(cause)}`)
     return undefined
   }
 }
 
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : 'unknown reason')
+
+type Following = {
+  apply: (change: ToolChange) => Promise<void> | void
+  log: McpDeps['log']
+  retryMs: number
+  signal: AbortSignal
+}
+
+/** Tries a server that is missing until it can be reached, and then applies each change of its tools, one after the other. */
+async function follow({ connection, offered }: Server, following: Following, isMissing: boolean): Promise<void> {
+  const { apply, log, signal } = following
+  const { name } = connection
+  if (isMissing) {
+    const change = await retry(() => offered.list(), following)
+    if (!change) return
+    log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
+    await apply(change)
+  }
+  const queue = createKeyedQueue()
+  const update = async () => {
+    const change = await offered.list()
+    const { tools, gone } = change
+    if (signal.aborted || tools.length + gone.length === 0) return
+    log.info(`The MCP server ${name} offers ${countOf(tools.length)} anew and ${countOf(gone.length)} no longer.`)
+    await apply(change)
+  }
+  const onFailure = (cause: unknown) => {
+    if (!signal.aborted) log.warn(`The changed tools of the MCP server ${name} are not known: ${reasonOf(cause)}`)
+  }
+  connection.watchTools(() => void queue.run(name, update).catch(onFailure))
+}
+
+const countOf = (count: number): string => (count === 1 ? '1 tool' : `${count} tools`)
+
 /** Tries until it succeeds. Resolves with nothing when `signal` is aborted. */
-async function retry<T>(
-  work: () => Promise<readonly T[]>,
-  { retryMs, signal }: { retryMs: number; signal: AbortSignal },
-): Promise<readonly T[]> {
+async function retry<T>(work: () => Promise<T>, { retryMs, signal }: Following): Promise<T | undefined> {
   for (let pauseMs = retryMs; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
     await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => {})
-    if (signal.aborted) return []
+    if (signal.aborted) return undefined
     try {
       return await work()
     } catch {} // It was reported when it failed first.
-  }
-}
-
-type ListedTool = { connection: McpConnection; tool: ServerTool }
-
-function createTool(name: string, { connection, tool }: ListedTool, callTimeoutMs: number): Tool {
-  const remote = { connection, toolName: tool.name, callTimeoutMs }
-  const label = `the tool ${truncate(tool.name, MAX_LABEL_CHARS)} of the MCP server ${truncate(connection.name, MAX_LABEL_CHARS)}`
-  const description = tool.description ?? tool.title ?? `Calls ${label}.`
-  return {
-    name,
-    description: truncate(description.toWellFormed(), MAX_DESCRIPTION_CHARS),
-    inputSchema: tool.inputSchema,
-    defaultPolicy: 'ask',
-    isReadOnly: isJsonObject(tool.annotations) && tool.annotations['readOnlyHint'] === true,
-    describe: () => `Call ${label}.`,
-    run: (input, context) => attempt({ subject: name, signal: context.signal }, () => callTool(remote, input, context)),
   }
 }

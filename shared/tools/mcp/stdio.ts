@@ -1,21 +1,23 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type JSONRPCMessage,
-  ReadBuffer,
   SdkError,
   SdkErrorCode,
   serializeMessage,
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
-import { OutputCap } from '../process/output-cap.ts'
+import { LineParser } from '../../net/event-parser.ts'
 import { endProcessGroup } from '../process/process-group.ts'
+import { Answers } from './answers.ts'
 import type { StdioServer } from './config.ts'
 
-const STDERR_CHARS = 1_000
+const STDERR_CHARS = 4_000
+const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 /** How long a server may take to exit after its input was closed, and then after SIGTERM. */
 const EXIT_MS = 1_000
 const TERM_MS = 1_000
@@ -25,15 +27,19 @@ const DRAIN_MS = 200
 /**
  * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
  * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
- * HOME and similar variables, and those of the config.
+ * HOME and similar variables, and those of the config. A line of its output that is no message is left out.
  */
 export class StdioGroupTransport implements Transport {
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: Transport['onmessage']
   readonly #server: StdioServer
-  readonly #messages = new ReadBuffer()
-  readonly #stderr = new OutputCap(STDERR_CHARS)
+  readonly #answers = new Answers((message) => this.onmessage?.(message))
+  readonly #lines = new LineParser((line) => this.#readLine(line))
+  /** Bytes since the last whole line was read. */
+  #unreadBytes = 0
+  #stderr = ''
+  #exit = ''
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #exited: Promise<unknown> = Promise.resolve()
 
@@ -41,14 +47,21 @@ export class StdioGroupTransport implements Transport {
     this.#server = server
   }
 
-  /** The server's standard error output, which tells the operator why it did not start. */
+  /** The end of the server's standard error output, which tells the operator why it failed. */
   get stderr(): string {
-    return this.#stderr.text().trim()
+    return this.#stderr.trim()
+  }
+
+  /** How the server ended, such as `exited with code 1`; empty while it runs. */
+  get exit(): string {
+    return this.#exit
   }
 
   async start(): Promise<void> {
-    const { command, args, env } = this.#server
+    const { command, args, cwd, env } = this.#server
+    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
     const child = spawn(command, args, {
+      cwd,
       env: { ...getDefaultEnvironment(), ...env },
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -56,7 +69,9 @@ export class StdioGroupTransport implements Transport {
     await once(child, 'spawn')
     this.#child = child
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => this.#stderr.add(text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS)
+    })
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on('error', (cause) => this.#reportError(cause))
     this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
@@ -66,6 +81,7 @@ export class StdioGroupTransport implements Transport {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const stdin = this.#child?.stdin
     if (!stdin?.writable) throw new SdkError(SdkErrorCode.NotConnected, 'the server has exited')
+    this.#answers.sent(message)
     stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
     await promise
   }
@@ -80,25 +96,22 @@ export class StdioGroupTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
-    try {
-      this.#messages.append(chunk)
-    } catch (cause) {
-      this.#reportError(cause)
-      // The message is over 10 MB, so the rest of the output cannot be parsed.
-      this.close().catch((failure: unknown) => this.#reportError(failure))
-    }
-    while (this.#readOne());
+    if (this.#unreadBytes > MAX_MESSAGE_BYTES) return
+    this.#unreadBytes += chunk.length
+    this.#lines.push(chunk)
+    // The rest of the output cannot be read.
+    if (this.#unreadBytes > MAX_MESSAGE_BYTES) this.close().catch((cause: unknown) => this.#reportError(cause))
   }
 
-  /** Returns `false` when no complete message is left. Skips a line that is not JSON-RPC. */
-  #readOne(): boolean {
+  #readLine(line: string): void {
+    this.#unreadBytes = 0
     try {
-      const message = this.#messages.readMessage()
-      if (message) this.onmessage?.(message)
-      return message !== null
+      const message = this.#answers.read(line)
+      if (!message) return
+      this.#answers.received(message)
+      this.onmessage?.(message)
     } catch (cause) {
       this.#reportError(cause)
-      return true
     }
   }
 
@@ -109,11 +122,18 @@ export class StdioGroupTransport implements Transport {
   /** Waits until the server has exited, reports that once, and ends the processes that it left running. */
   async #waitForExit(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> {
     const closed = once(child, 'close')
-    await once(child, 'exit')
+    const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
     await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })])
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
     this.#child = undefined
+    this.#exit = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
     this.onclose?.()
     if (child.pid !== undefined) await endProcessGroup(child.pid, TERM_MS)
   }
 }
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )

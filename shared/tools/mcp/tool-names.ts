@@ -8,16 +8,21 @@ const MAX_PREFIX_CHARS = 40
 /**
  * Returns a function that names the tools of these servers: `mcp__<server>__<tool>` in the characters and the length that every model
  * API accepts (`[A-Za-z0-9_-]{1,64}`), no name twice. No server can have a name that another one's tool has, or would have while that
- * server is down: a policy is given to a name.
+ * server is down: a policy is given to a name. The same tool always gets the same name.
  */
 export function createToolNames(servers: readonly string[]): (server: string, tool: string) => string {
   const prefixes = prefixesOf(servers)
   const taken = new Set<string>()
+  const known = new Map<string, string>()
   return (server, tool) => {
+    const key = JSON.stringify([server, tool])
+    const earlier = known.get(key)
+    if (earlier !== undefined) return earlier
     const plain = `${prefixes.get(server)}${toChars(tool)}`
     const isUsable = plain.length <= MAX_CHARS && !taken.has(plain)
     const name = isUsable ? plain : `${plain.slice(0, MAX_CHARS - 9)}_${hashOf([server, tool])}`
     taken.add(name)
+    known.set(key, name)
     return name
   }
 }

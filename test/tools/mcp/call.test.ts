@@ -7,18 +7,25 @@ import {
   SdkError,
   SdkErrorCode,
   SdkHttpError,
+  StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { callTool } from '../../../shared/tools/mcp/call.ts'
 import type { McpConnection } from '../../../shared/tools/mcp/connection.ts'
+import { SharedClient } from '../../../shared/tools/mcp/shared-client.ts'
 import { contextOf } from '../setup.ts'
 
 type Answer = Partial<CallToolResult> | Error
 
 /** Calls a tool of a server that gives these answers, one per call. */
-async function callWith(answers: Answer[], { isReachable = true, run = new AbortController() } = {}) {
+async function callWith(
+  answers: Answer[],
+  fields: { isReachable?: boolean; run?: AbortController; session?: string } = {},
+) {
+  const { isReachable = true, run = new AbortController(), session = 's1' } = fields
   const seen = { calls: 0, closed: 0, options: [] as RequestOptions[], reports: [] as [number, string][] }
   const client = {
+    transport: new StreamableHTTPClientTransport(new URL('http://x/'), session === '' ? {} : { sessionId: session }),
     async callTool(_request: object, options: RequestOptions) {
       const answer = answers[seen.calls++] ?? expect.fail('more calls than answers')
       seen.options.push(options)
@@ -27,9 +34,11 @@ async function callWith(answers: Answer[], { isReachable = true, run = new Abort
     },
     close: async () => void (seen.closed += 1),
   }
+  const shared = () => new SharedClient(client as unknown as Client)
   const connection = {
     name: 'one',
-    client: async () => (isReachable ? (client as unknown as Client) : Promise.reject(new Error('refused'))),
+    client: async () => (isReachable ? shared() : Promise.reject(new Error('refused'))),
+    retire: (each: SharedClient) => each.retire(),
   } as McpConnection
   const context = contextOf('/nowhere', {
     signal: run.signal,
@@ -41,7 +50,9 @@ async function callWith(answers: Answer[], { isReachable = true, run = new Abort
 
 const text = (value: string): Partial<CallToolResult> => ({ content: [{ type: 'text', text: value }] })
 const gone = (code: SdkErrorCode) => new SdkError(code, 'secret words')
-const unknownSession = () => new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no session', { status: 404 })
+const unknownSession = (status = 404) =>
+  new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no session', { status })
+const refused = () => new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })
 
 describe('one call of an MCP tool', () => {
   it('joins the texts of an answer, and shows structured content when there is no text', async () => {
@@ -97,12 +108,17 @@ describe('one call of an MCP tool', () => {
   })
 
   it('is repeated once when the server did not get it', async () => {
-    for (const cause of [gone(SdkErrorCode.NotConnected), unknownSession()]) {
+    for (const cause of [gone(SdkErrorCode.NotConnected), unknownSession(), unknownSession(400), refused()]) {
       const { outcome, calls, closed } = await callWith([cause, text('second')])
       expect([outcome.output, calls, closed]).to.deep.equal(['second', 2, 1])
     }
     const { outcome, calls, closed } = await callWith([unknownSession(), unknownSession()])
     expect([outcome.isError, calls, closed]).to.deep.equal([true, 2, 2])
+    const without = await callWith([unknownSession(400)], { session: '' })
+    expect(without.outcome.output).to.equal(
+      'The MCP server one could not answer the call (HTTP 400). Try again later, or go on without it.',
+    )
+    expect([without.calls, without.closed]).to.deep.equal([1, 0])
   })
 
   it('is not repeated when the server may have got it', async () => {
@@ -115,8 +131,10 @@ describe('one call of an MCP tool', () => {
     const late = await callWith([gone(SdkErrorCode.RequestTimeout)])
     expect(late.outcome.output).to.equal('The MCP server one did not answer within 300 ms.')
     expect([late.calls, late.closed]).to.deep.equal([1, 0])
-    const refused = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'secret words', { status: 500 })
-    expect((await callWith([refused])).calls).to.equal(1)
+    const failed = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'secret words', { status: 500 })
+    expect((await callWith([failed])).calls).to.equal(1)
+    const broken = new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+    expect((await callWith([broken])).calls).to.equal(1)
     const other = await callWith([new TypeError('secret words')])
     expect(other.outcome.output).to.equal(
       'The MCP server one could not answer the call. Try again later, or go on without it.',

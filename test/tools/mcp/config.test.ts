@@ -12,10 +12,10 @@ describe('MCP_CONFIG', () => {
   })
   afterEach(removeFolders)
 
-  async function problemOf(content: unknown): Promise<string> {
+  async function problemOf(content: unknown, env: Record<string, string> = {}): Promise<string> {
     await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
     try {
-      await readMcpConfig(file)
+      await readMcpConfig(file, env)
     } catch (cause) {
       if (cause instanceof AppError) return cause.message
       throw cause
@@ -25,26 +25,77 @@ describe('MCP_CONFIG', () => {
 
   it('D1.3: reads stdio servers and streamable HTTP servers from {"mcpServers": {...}}', async () => {
     const mcpServers = {
-      files: { command: 'npx', args: ['-y', 'server'], env: { KEY: 'v' }, alwaysAllow: ['x'] },
+      files: { command: 'npx', args: ['-y', 'server'], cwd: '/srv', env: { KEY: 'v' }, alwaysAllow: ['x'] },
       bare: { type: 'stdio', command: 'server' },
       remote: { type: 'http', url: 'https://example.com/mcp', headers: { authorization: 'Bearer t' } },
       off: { command: 'x', disabled: true },
     }
     await writeFile(file, JSON.stringify({ mcpServers, inputs: [] }))
-    expect(await readMcpConfig(file)).to.deep.equal([
-      { name: 'files', command: 'npx', args: ['-y', 'server'], env: { KEY: 'v' } },
-      { name: 'bare', command: 'server', args: [], env: {} },
-      { name: 'remote', url: new URL('https://example.com/mcp'), headers: { authorization: 'Bearer t' } },
+    expect(await readMcpConfig(file, {})).to.deep.equal([
+      { name: 'files', command: 'npx', args: ['-y', 'server'], cwd: '/srv', env: { KEY: 'v' }, secrets: ['v'] },
+      { name: 'bare', command: 'server', args: [], cwd: undefined, env: {}, secrets: [] },
+      {
+        name: 'remote',
+        url: new URL('https://example.com/mcp'),
+        headers: { authorization: 'Bearer t' },
+        secrets: ['Bearer t'],
+      },
     ])
+  })
+
+  it('variables stand in each text as ${VAR}, ${VAR:-default} and ${env:VAR}, and their values are secrets', async () => {
+    const mcpServers = {
+      files: {
+        command: '${HOME}/bin/server',
+        cwd: '${env:HOME}/work',
+        args: ['--token=${TOKEN}', '${LEVEL:-info}', '${EMPTY:-}', '$TOKEN ${1} ${HOME%/*} ${x', '${NESTED}'],
+        env: { KEY: 'a ${TOKEN} b', '${TOKEN}': 'name' },
+        note: '${UNKNOWN}',
+      },
+      remote: { url: 'https://${HOST}/mcp', headers: { authorization: 'Bearer ${TOKEN}' } },
+    }
+    await writeFile(file, JSON.stringify({ mcpServers }))
+    const env = { HOME: '/home/me', TOKEN: 't-1', HOST: 'example.com', EMPTY: '', NESTED: '${TOKEN}' }
+    expect(await readMcpConfig(file, env)).to.deep.equal([
+      {
+        name: 'files',
+        command: '/home/me/bin/server',
+        cwd: '/home/me/work',
+        args: ['--token=t-1', 'info', '', '$TOKEN ${1} ${HOME%/*} ${x', '${TOKEN}'],
+        env: { KEY: 'a t-1 b', '${TOKEN}': 'name' },
+        secrets: ['t-1', '${TOKEN}', 't-1', 'a t-1 b', 'name'],
+      },
+      {
+        name: 'remote',
+        url: new URL('https://example.com/mcp'),
+        headers: { authorization: 'Bearer t-1' },
+        secrets: ['example.com', 't-1', 'Bearer t-1'],
+      },
+    ])
+  })
+
+  it('a variable that is not set, and one that only an editor knows, are problems that name it', async () => {
+    const mcpServers = {
+      one: { command: 'x', env: { KEY: '${GITHUB_TOKEN}' }, args: ['${input:token}'] },
+      two: { url: 'https://x/${PART}', headers: { a: '${EMPTY}' } },
+    }
+    const problem = await problemOf({ mcpServers }, { EMPTY: '' })
+    for (const part of [
+      'mcpServers.one.env.KEY needs the variable GITHUB_TOKEN, which is not set',
+      'mcpServers.one.args.0 has ${input:token}, which only an editor knows: write ${VAR} and set the variable VAR',
+      'mcpServers.two.url needs the variable PART, which is not set',
+      'mcpServers.two.headers.a needs the variable EMPTY, which is not set',
+    ])
+      expect(problem).to.include(part)
   })
 
   it('accepts an empty list of servers', async () => {
     await writeFile(file, '{"mcpServers": {}}')
-    expect(await readMcpConfig(file)).to.deep.equal([])
+    expect(await readMcpConfig(file, {})).to.deep.equal([])
   })
 
   it('the error for an absent file or invalid JSON names the file and the problem, without its content', async () => {
-    const absent = await readMcpConfig('/nonexistent/mcp.json').catch((cause: unknown) => cause)
+    const absent = await readMcpConfig('/nonexistent/mcp.json', {}).catch((cause: unknown) => cause)
     expect(absent).to.be.instanceOf(AppError)
     expect((absent as AppError).message).to.equal('MCP_CONFIG /nonexistent/mcp.json: it cannot be read (ENOENT).')
     expect(await problemOf('{"key": "sk-123"\n "x"}')).to.equal(
@@ -67,7 +118,7 @@ describe('MCP_CONFIG', () => {
         text: 'npx',
         old: { type: 'sse', url: 'http://x/' },
         kind: { type: 'http', command: 'x' },
-        types: { command: '', args: 'a b', env: { A: 1 } },
+        types: { command: '', args: 'a b', env: { A: 1 }, cwd: 7 },
         address: { url: 'ftp://x/', headers: ['a'] },
       },
     })
@@ -79,6 +130,7 @@ describe('MCP_CONFIG', () => {
       'mcpServers.kind.type must be stdio',
       'mcpServers.types.command must be a text',
       'mcpServers.types.args must be a list of texts',
+      'mcpServers.types.cwd must be the path of a folder',
       'mcpServers.types.env must be an object of texts',
       'mcpServers.address.url must be an http or https address',
       'mcpServers.address.headers must be an object of texts',

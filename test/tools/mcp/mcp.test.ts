@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -7,13 +7,12 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
-import { createEgress } from '../../../shared/net/egress.ts'
 import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
-import { openMcpServers } from '../../../shared/tools/mcp/mcp.ts'
 import type { Tool, ToolContext } from '../../../shared/tools/port.ts'
 import { createToolRegistry } from '../../../shared/tools/registry.ts'
 import { type HttpServer, startHttpServer } from '../../support/mcp-server/http.ts'
-import { type Caller, callerOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
+import { isRunning, makeFolder } from '../setup.ts'
+import { useMcp } from './setup.ts'
 
 const STDIO = {
   command: process.execPath,
@@ -28,28 +27,8 @@ const INITIALIZED = {
 }
 const answer = (id: number, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
-type Opened = Awaited<ReturnType<typeof openMcpServers>> & { call: Caller; problems: string[] }
-
 describe('MCP servers', () => {
-  const closing: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closing.splice(0).toReversed()) await close()
-    await removeFolders()
-  })
-
-  async function open(
-    mcpServers: JsonObject,
-    times: { callTimeoutMs?: number; connectTimeoutMs?: number; retryMs?: number } = {},
-  ): Promise<Opened> {
-    const configFile = join(await makeFolder(), 'mcp.json')
-    await writeFile(configFile, JSON.stringify({ mcpServers }))
-    const problems: string[] = []
-    const onProblem = (problem: string) => void problems.push(problem)
-    const { fetch, close } = createEgress({ allowPrivate: true, maxBodyBytes: 1_000_000 })
-    const opened = await openMcpServers({ configFile, fetch, onProblem, connectTimeoutMs: 10_000, ...times })
-    closing.push(close, opened.close)
-    return { ...opened, call: callerOf(opened.tools, '/nowhere'), problems }
-  }
+  const { open, listen, closing } = useMcp()
 
   async function serve(hasSessions: boolean): Promise<HttpServer> {
     const server = await startHttpServer({ hasSessions })
@@ -65,10 +44,10 @@ describe('MCP servers', () => {
       else if (method === 'server/discover') res.writeHead(404).end()
       else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method)))
     }
-    const server = createHttpServer((req, res) => void handle(req, res)).listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    closing.push(async () => server.close().closeAllConnections())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    return listen(
+      createHttpServer((req, res) => void handle(req, res)),
+      port,
+    )
   }
 
   const KINDS: [string, () => Promise<JsonObject>][] = [
@@ -185,9 +164,10 @@ describe('MCP servers', () => {
     const opened = await open({ late: { url: `http://127.0.0.1:${port}/mcp` } }, { retryMs: 5 })
     expect(opened.tools).to.deep.equal([])
     const added = Promise.withResolvers<readonly Tool[]>()
-    opened.onLate(added.resolve)
+    opened.onChange(({ tools }) => added.resolve(tools))
     await serveAnswers(() => ({ ...INITIALIZED, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }), port)
     expect((await added.promise).map(({ name }) => name)).to.deep.equal(['mcp__late__echo'])
+    expect(opened.news).to.deep.equal(['The MCP server late can be reached now and offers 1 tool.'])
   })
 
   it('a compressed answer and one that is too long are refused, whatever they would hold', async () => {
@@ -198,11 +178,9 @@ describe('MCP servers', () => {
     ] as const) {
       const server = createHttpServer((_req, res) => {
         res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body)
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      closing.push(async () => server.close().closeAllConnections())
+      })
+      const url = await listen(server)
       const before = process.memoryUsage().rss
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
       const { tools, problems } = await open({ one: { url } })
       expect([tools.length, problems.length]).to.deep.equal([0, 1])
       expect(process.memoryUsage().rss - before).to.be.lessThan(50_000_000)
@@ -215,7 +193,7 @@ describe('MCP servers', () => {
     const pidFile = join(await makeFolder(), 'pid')
     const mute = { command: '/bin/sh', args: ['-c', `echo $$ > ${pidFile}; exec sleep 1000`] }
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/mcp`
-    const { tools, problems } = await open({ mute, silent: { url } }, { connectTimeoutMs: 300 })
+    const { tools, problems } = await open({ mute, silent: { url } }, { startTimeoutMs: 300 })
     silent.close()
     expect([tools.length, problems.length]).to.deep.equal([0, 2])
     expect(isRunning(Number(await readFile(pidFile, 'utf8')))).to.equal(false)
@@ -246,7 +224,7 @@ describe('MCP servers', () => {
     await server.close()
     const { output, isError } = await call('mcp__one__echo', { text: 'a' })
     expect([output, isError]).to.deep.equal([
-      'The MCP server one could not answer the call. Try again later, or go on without it.',
+      'The MCP server one cannot be reached. Try again later, or go on without it.',
       true,
     ])
   })

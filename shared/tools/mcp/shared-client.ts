@@ -1,0 +1,48 @@
+import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+
+/** A connected client, with which several calls work at the same time. */
+export class SharedClient {
+  readonly #client: Client
+  #running = 0
+  #isRetired = false
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired
+  }
+
+  /** Whether the server keeps a session for it, which it may have lost. */
+  get hasSession(): boolean {
+    const { transport } = this.#client
+    return transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined
+  }
+
+  async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    this.#running += 1
+    try {
+      return await work(this.#client)
+    } finally {
+      this.#running -= 1
+      await this.#closeWhenUnused()
+    }
+  }
+
+  /** Closes the client as soon as nothing uses it: a call that is under way may still get its answer. */
+  async retire(): Promise<void> {
+    this.#isRetired = true
+    await this.#closeWhenUnused()
+  }
+
+  /** Closes the client now; calls that are under way fail. */
+  async close(): Promise<void> {
+    this.#isRetired = true
+    await this.#client.close()
+  }
+
+  async #closeWhenUnused(): Promise<void> {
+    if (this.#isRetired && this.#running === 0) await this.#client.close()
+  }
+}
