@@ -60,8 +60,19 @@ export function createRelay(
   }
 }
 
+/** Answers HEAD of a stream. */
+export function answerHead(runId: string, res: Response): void {
+  openStream(runId, res)
+  res.end()
+}
+
+/** Answers a client that has the last event of something that has ended: 204 tells EventSource not to reconnect (D4.5). */
+export function answerNothingLeft(runId: string, res: Response): void {
+  res.setHeader('X-Run-ID', runId).status(204).end()
+}
+
 /** Sends the headers of D4.1 and D4.2, and a first comment so that proxies pass them on immediately. */
-export function openStream(runId: string, res: Response): void {
+function openStream(runId: string, res: Response): void {
   res.setHeader('Content-Type', 'text/event-stream')
   res.setHeader('Cache-Control', 'no-cache, no-transform')
   res.setHeader('X-Accel-Buffering', 'no')

@@ -1,4 +1,3 @@
-import type { FrameStream } from '../broker/port.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import type { FlowFailure, JsonObject } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
@@ -100,13 +99,13 @@ export class DispatchLog {
    * The events of an execution from its stored record, each with its original time. One that has not ended has no terminal event.
    * Throws `invalid_request` for a speed outside 0.1 to 100.
    */
-  async replay(tenant: TenantId, traceId: string, options: ReplayOptions = {}): Promise<FrameStream> {
+  async replay(tenant: TenantId, traceId: string, options: ReplayOptions = {}): Promise<ReplayStream> {
     assertSpeed(options.speed)
     const dispatch = await this.#find(tenant, traceId)
     const output = options.isForCaller
       ? await this.#dispatches.output(tenant, dispatch)
       : await this.#keptOutput(tenant, dispatch)
-    return new ReplayStream(framesOf(dispatch, output), options)
+    return new ReplayStream(framesOf(dispatch, output), { ...options, hasEnded: dispatch.ended_at !== null })
   }
 
   async #find(tenant: TenantId, traceId: string): Promise<Dispatch> {

@@ -75,15 +75,20 @@ export const pauseOf = (gapMs: number, speed: number): number => Math.max(0, Mat
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
+type Played = ReplayOptions & { hasEnded?: boolean }
+
 /** Plays frames to one reader. A class, because `return` must end a pause. */
 export class ReplayStream implements AsyncIterableIterator<Frames> {
   readonly #frames: TimedFrame[]
   readonly #speed: number | undefined
   readonly #left = new AbortController()
   #playedMs: number | undefined
+  /** The execution has ended, and the reader has its last event. */
+  readonly isOver: boolean
 
-  constructor(frames: readonly TimedFrame[], { speed, after = 0 }: ReplayOptions) {
+  constructor(frames: readonly TimedFrame[], { speed, after = 0, hasEnded = false }: Played) {
     this.#frames = frames.filter(({ seq }) => seq > after)
+    this.isOver = hasEnded && this.#frames.length === 0
     this.#speed = speed
   }
 

@@ -71,10 +71,14 @@ export class PlanCalls {
     return this.#view(tenant, plan)
   }
 
-  /** The events after number `after`, until the plan ends. Those of a plan that has ended are made from its record. */
-  async frames(tenant: TenantId, planId: string, after: number): Promise<FrameStream> {
+  /**
+   * The events after number `after`, until the plan ends. Those of a plan that has ended are made from its record; `undefined` when
+   * none is left.
+   */
+  async frames(tenant: TenantId, planId: string, after: number): Promise<FrameStream | undefined> {
     const plan = await this.#stored(tenant, planId)
     const events = eventsOf(plan)
+    if (isEnded(plan) && after >= events.length) return undefined
     // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.
     if (isEnded(plan) && after === 0) return replay(events, after)
     return new WatchedPlan({

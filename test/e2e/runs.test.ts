@@ -26,12 +26,14 @@ inBothForms('runs', (startProduct) => {
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'abcd' })
   })
 
-  it('D4.5: an ended run is replayed from its beginning, or from behind ?last_event_id=', async () => {
+  it('D4.5: an ended run is replayed from its beginning, or from behind ?last_event_id=; after its last event the answer is 204', async () => {
     product.model.answer('hello')
     const stream = await product.run({ prompt: 'hi' })
     const frames = await stream.all()
     expect(await (await eventsFrom(stream.runId)).all()).to.deep.equal(frames)
     expect(await (await eventsFrom(stream.runId, {}, '?last_event_id=2')).all()).to.deep.equal(frames.slice(2))
+    const over = await product.call('GET', `/runs/${stream.runId}/events?last_event_id=${frames.length}`)
+    expect([over.status, over.text]).to.deep.equal([204, ''])
   })
 
   it('D4.5: an id that is no whole number is 400, an unknown run 404', async () => {

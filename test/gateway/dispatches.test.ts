@@ -159,7 +159,7 @@ describe('the history of the runs of flows', () => {
     expect(frames.at(-1)).to.deep.include({ event: 'result', data: { ...answer, at: dispatch.ended_at } })
   })
 
-  it('D4.5: a replay continues after Last-Event-ID or last_event_id, at any speed', async () => {
+  it('D4.5: a replay continues after Last-Event-ID or last_event_id, at any speed; after the last event the answer is 204', async () => {
     const { url } = await open()
     const path = `${url}/dispatches/${(await ended()).trace_id}/events`
     const whole = await (await openStream(path, { method: 'GET' })).all()
@@ -170,6 +170,11 @@ describe('the history of the runs of flows', () => {
     ] as const) {
       const stream = await openStream(path + query, { method: 'GET', headers: { ...headers } })
       expect(await stream.all()).to.deep.equal(whole.slice(-1))
+    }
+    for (const query of [`?last_event_id=${whole.length}`, '?speed=0.1&last_event_id=999']) {
+      const over = await fetch(path + query)
+      expect([over.status, over.headers.get('x-trace-id')]).to.deep.equal([204, path.split('/').at(-2)])
+      expect((await fetch(path + query, { method: 'HEAD' })).status).to.equal(204)
     }
   })
 

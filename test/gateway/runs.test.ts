@@ -1,15 +1,9 @@
 import { expect } from 'chai'
 import type { RunFilter } from '../../shared/broker/port.ts'
 import { useContract } from './described.ts'
-import { framesOf, RUN_ID, useGateways } from './setup.ts'
+import { framesOf, LIVE_RUN, RUN_ID, useGateways } from './setup.ts'
 
-const RUN = {
-  run_id: RUN_ID,
-  status: 'done',
-  started_at: '2026-11-21T09:30:00.000Z',
-  ended_at: '2026-11-21T09:30:01.000Z',
-  event_count: 5,
-} as const
+const RUN = { ...LIVE_RUN, status: 'done', ended_at: '2026-11-21T09:30:01.000Z' } as const
 
 describe('the runs', () => {
   const start = useGateways()
@@ -70,6 +64,7 @@ describe('the runs', () => {
           asked.push(after)
           return framesOf()
         },
+        getRun: async () => LIVE_RUN,
       },
     })
     await get(`/runs/${RUN_ID}/events`)
@@ -77,6 +72,21 @@ describe('the runs', () => {
     await get(`/runs/${RUN_ID}/events?last_event_id=7`, { 'last-event-id': '0012' })
     await get(`/runs/${RUN_ID}/events?last_event_id=4294967295`)
     expect(asked).to.deep.equal([0, 7, 12, 4_294_967_295])
+  })
+
+  it('D4.5: after the last event of an ended run the answer is 204 without a body, and the run is not followed', async () => {
+    const { url } = await start({ methods: { getRun: async () => RUN } })
+    for (const method of ['GET', 'HEAD']) {
+      for (const id of ['5', '6', '4294967295']) {
+        const path = `/runs/${RUN_ID}/events`
+        const response = await fetch(url + path, { method, headers: { 'last-event-id': id } })
+        expect(response.status).to.equal(204)
+        expect(response.headers.get('x-run-id')).to.equal(RUN_ID)
+        expect(await response.text()).to.equal('')
+      }
+    }
+    const head = await fetch(`${url}/runs/${RUN_ID}/events?last_event_id=4`, { method: 'HEAD' })
+    expect(head.status).to.equal(200)
   })
 
   it('D4.5: an event id that is not a whole number below 2^32 is 400', async () => {

@@ -1,7 +1,7 @@
 import { type AppDeps, createApp } from '../../services/gateway/app.ts'
 import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
 import { renderFrame } from '../../shared/broker/journal/frames.ts'
-import type { Broker, FrameStream, Frames } from '../../shared/broker/port.ts'
+import type { Broker, FrameStream, Frames, RunSummary } from '../../shared/broker/port.ts'
 import type { AgentEvent, RunEvent } from '../../shared/events.ts'
 import type { LogFields } from '../../shared/log.ts'
 import { APP_DEFAULTS } from '../support/app-defaults.ts'
@@ -102,6 +102,15 @@ export type Refusal = { error: { type: string; message: string; param?: string; 
 
 export const refusalOf = async (response: Response): Promise<Refusal['error']> =>
   ((await response.json()) as Refusal).error
+
+/** The run that a client follows. */
+export const LIVE_RUN: RunSummary = {
+  run_id: RUN_ID,
+  status: 'running',
+  started_at: '2026-11-21T09:30:00.000Z',
+  ended_at: null,
+  event_count: 5,
+}
 
 /** The frames of a run with these events, as a broker returns them. */
 export async function* framesOf(...events: RunEvent[]): AsyncGenerator<Frames, void, undefined> {

@@ -3,7 +3,7 @@ import { MetricsRegistry } from '../../services/ops/registry.ts'
 import { renderFrame } from '../../shared/broker/journal/frames.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
-import { DONE, delta, Feed, framesOf, RUN_ID, useGateways } from './setup.ts'
+import { DONE, delta, Feed, framesOf, LIVE_RUN, RUN_ID, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'
 
 const FOLLOW = request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)
@@ -18,7 +18,11 @@ describe('the relay', () => {
   const following = async (
     frames: Feed,
     relay: Partial<{ keepaliveMs: number; stallMs: number; closeGraceMs: number }> = {},
-  ) => start({ methods: { followRun: async () => frames }, relay: { keepaliveMs: 15_000, ...relay } })
+  ) =>
+    start({
+      methods: { followRun: async () => frames, getRun: async () => LIVE_RUN },
+      relay: { keepaliveMs: 15_000, ...relay },
+    })
 
   it('D4.1, D4.2: a stream sends its headers and a comment before any event', async () => {
     const feed = new Feed()

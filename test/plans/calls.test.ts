@@ -138,7 +138,10 @@ describe('the calls of the plan queue', () => {
       await executor.beginStep('a')
       await executor.failStep('a', 'broken')
       await executor.finish()
-      const read = async (after: number) => headsOf(await readAll(await process.calls.frames(TENANT, plan.id, after)))
+      const read = async (after: number) => {
+        const frames = await process.calls.frames(TENANT, plan.id, after)
+        return frames && headsOf(await readAll(frames))
+      }
       return { ...process, id: plan.id, read }
     }
     const HEADS = ['1 plan_started', '2 step_started', '3 step_ended', '4 plan_ended']
@@ -161,15 +164,15 @@ describe('the calls of the plan queue', () => {
 
     it('D4.5: a number above the last event counts as the last, before the start and after the end', async () => {
       const { read } = await ended()
-      for (const after of [4, 5, 2 ** 40]) expect(await read(after)).to.deep.equal([])
+      for (const after of [4, 5, 2 ** 40]) expect(await read(after)).to.equal(undefined)
       const { calls, streams, followed } = open()
       const { plan } = await calls.submit(TENANT, CHAIN, CALL)
       const stream = new FedStream()
       stream.push({ text: renderFrame(1, { type: 'plan_started', plan_id: plan.id, at: AT }), lastSeq: 1 })
       streams.push(stream)
-      const frames = (await calls.frames(TENANT, plan.id, 7))[Symbol.asyncIterator]()
-      expect(await frames.next()).to.have.nested.property('value.lastSeq', 1)
-      await frames.return?.()
+      const frames = (await calls.frames(TENANT, plan.id, 7))?.[Symbol.asyncIterator]()
+      expect(await frames?.next()).to.have.nested.property('value.lastSeq', 1)
+      await frames?.return?.()
       expect(followed).to.deep.equal([[planRunId(plan.id), 0]])
     })
   })

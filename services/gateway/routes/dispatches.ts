@@ -16,7 +16,7 @@ import {
   TRACE,
   type ValueForm,
 } from '../params.ts'
-import { openStream, type Relay } from '../sse.ts'
+import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 
 export type DispatchSurface = Pick<DispatchLog, 'list' | 'get' | 'replay'>
 
@@ -47,14 +47,11 @@ function replay(log: DispatchSurface, relay: Relay): RequestHandler {
     const runId = runIdOf(traceId)
     const after = lastEventId(req)
     const speed = queryNumber(req, 'speed', SPEEDS)
-    if (req.method === 'HEAD') {
-      await log.get(tenantOf(res), traceId)
-      openStream(runId, res.setHeader('X-Trace-ID', traceId))
-      res.end()
-      return
-    }
     const frames = await log.replay(tenantOf(res), traceId, { after, ...(speed !== undefined && { speed }) })
-    relay({ runId, frames, after }, res.setHeader('X-Trace-ID', traceId))
+    res.setHeader('X-Trace-ID', traceId)
+    if (frames.isOver) return answerNothingLeft(runId, res)
+    if (req.method === 'HEAD') return answerHead(runId, res)
+    relay({ runId, frames, after }, res)
   }
 }
 

@@ -7,7 +7,7 @@ import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId, PLAN, pageOf, pathId, queryValue, type ValueForm } from '../params.ts'
-import { openStream, type Relay } from '../sse.ts'
+import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 import { planScheduleRoutes } from './plan-schedules.ts'
 import { type PlanSurface, queuedWith } from './plan-surface.ts'
 
@@ -56,13 +56,10 @@ const follow =
     const planId = pathId(req, 'id', PLAN)
     const runId = planRunId(planId)
     const after = lastEventId(req)
-    if (req.method === 'HEAD') {
-      await calls.get(tenantOf(res), planId)
-      openStream(runId, res)
-      res.end()
-      return
-    }
-    relay({ runId, frames: await calls.frames(tenantOf(res), planId, after), after }, res)
+    const frames = await calls.frames(tenantOf(res), planId, after)
+    if (!frames) return answerNothingLeft(runId, res)
+    if (req.method === 'HEAD') return answerHead(runId, res)
+    relay({ runId, frames, after }, res)
   }
 
 const STATUS: ValueForm = {

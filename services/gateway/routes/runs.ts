@@ -1,8 +1,14 @@
 import type { Request, RequestHandler } from 'express'
-import { type Broker, RUN_STATUSES, type RunFilter, type RunStatus } from '../../../shared/broker/port.ts'
+import {
+  type Broker,
+  RUN_STATUSES,
+  type RunFilter,
+  type RunStatus,
+  type RunSummary,
+} from '../../../shared/broker/port.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { lastEventId, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
-import { openStream, type Relay } from '../sse.ts'
+import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
 type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
@@ -19,12 +25,10 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
     async follow(req, res) {
       const runId = pathId(req, 'run_id', RUN)
       const after = lastEventId(req)
-      if (req.method === 'HEAD') {
-        await broker.getRun(tenantOf(res), runId)
-        openStream(runId, res)
-        res.end()
-        return
-      }
+      const isHead = req.method === 'HEAD'
+      const run = isHead || after > 0 ? await broker.getRun(tenantOf(res), runId) : undefined
+      if (run && isOver(run, after)) return answerNothingLeft(runId, res)
+      if (isHead) return answerHead(runId, res)
       relay({ runId, frames: await broker.followRun(tenantOf(res), runId, after), after }, res)
     },
     async cancel(req, res) {
@@ -33,6 +37,10 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
     },
   }
 }
+
+/** A number above the last event counts as the last (D4.5). */
+const isOver = ({ ended_at, event_count }: RunSummary, after: number): boolean =>
+  ended_at !== null && after >= event_count
 
 const STATUS: ValueForm = {
   pattern: new RegExp(`^(${RUN_STATUSES.join('|')})$`),

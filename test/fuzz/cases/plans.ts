@@ -22,7 +22,7 @@ export const plans = (at: Fixtures): readonly Case[] => [
   ...wrongIds(at).map((id): Case => [`the events of ${id.slice(0, 40)}`, get(`/v1/plans/${id}/events`), 404]),
   ...wrongIds(at).map((id): Case => [`a cancel of ${id.slice(0, 40)}`, post(`/v1/plans/${id}/cancel`), 404]),
   ['a cancel of an ended plan', post(`/v1/plans/${at.plan}/cancel`), 409],
-  ['the events of an ended plan', get(`/v1/plans/${at.plan}/events`, { 'Last-Event-ID': '99999' }), 200],
+  ['the events of an ended plan', get(`/v1/plans/${at.plan}/events`, { 'Last-Event-ID': '99999' }), 204],
   ['a plan, deleted', request({ method: 'DELETE', path: `/v1/plans/${at.plan}` }), 405],
   ...wrongQueries.map((query): Case => [`plans?${query.slice(0, 40)}`, get(`/v1/plans?${query}`), 400]),
   ...wrongTimes.map(([name, times]): Case => [`a schedule with ${name}`, schedule('s', { ...times, plan: OK }), 400]),
