@@ -2,6 +2,7 @@ import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageMo
 import type { JsonObject } from '../../events.ts'
 import { endingOf } from '../endings.ts'
 import type { ModelPart, Usage } from '../port.ts'
+import { checkedUsage } from '../token-counts.ts'
 
 type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
@@ -98,11 +99,10 @@ export class PartReader {
 
 /** `undefined` when the provider has counted nothing. */
 export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
-  if (!inputTokens.total && !outputTokens.total) return undefined
-  return {
+  return checkedUsage({
     input: inputTokens.total ?? 0,
     cacheRead: inputTokens.cacheRead ?? 0,
     cacheWrite: inputTokens.cacheWrite ?? 0,
     output: outputTokens.total ?? 0,
-  }
+  })
 }

@@ -1,4 +1,5 @@
 import type { Usage } from '../port.ts'
+import { checkedUsage } from '../token-counts.ts'
 
 /** The token counts of a completion. Servers differ, so every field is checked before use. */
 export type ChatUsage = {
@@ -9,20 +10,25 @@ export type ChatUsage = {
   completion_tokens_details?: { reasoning_tokens?: unknown } | null
 }
 
-/** `undefined` when the server has counted nothing. */
+/** `undefined` when the server has counted nothing, or no whole numbers. */
 export function toUsage(usage: ChatUsage | undefined): Usage | undefined {
-  const [input, output] = [toCount(usage?.prompt_tokens), outputOf(usage)]
-  if (input === 0 && output === 0) return undefined
   const details = usage?.prompt_tokens_details
-  return { input, cacheRead: toCount(details?.cached_tokens), cacheWrite: toCount(details?.cache_write_tokens), output }
+  return checkedUsage({
+    input: toNumber(usage?.prompt_tokens),
+    cacheRead: toNumber(details?.cached_tokens),
+    cacheWrite: toNumber(details?.cache_write_tokens),
+    output: outputOf(usage),
+  })
 }
 
 /** xAI counts reasoning beside `completion_tokens`, all others within: the total tells. */
 function outputOf(usage: ChatUsage | undefined): number {
-  const completion = toCount(usage?.completion_tokens)
-  const reasoning = toCount(usage?.completion_tokens_details?.reasoning_tokens)
-  const isBeside = toCount(usage?.total_tokens) === toCount(usage?.prompt_tokens) + completion + reasoning
+  const completion = toNumber(usage?.completion_tokens)
+  const reasoning = toNumber(usage?.completion_tokens_details?.reasoning_tokens)
+  const isBeside = toNumber(usage?.total_tokens) === toNumber(usage?.prompt_tokens) + completion + reasoning
   return isBeside ? completion + reasoning : completion
 }
 
-const toCount = (tokens: unknown) => (typeof tokens === 'number' ? tokens : 0)
+/** Servers leave counts out, or send null. */
+const toNumber = (tokens: unknown): number =>
+  tokens === undefined || tokens === null ? 0 : typeof tokens === 'number' ? tokens : Number.NaN

@@ -37,6 +37,17 @@ describe('the token counts of a streamed chat completion', () => {
     const zeros = { prompt_tokens: 0, completion_tokens: 0 }
     expect(await usageOf(events(say('a'), end({}, { usage: zeros }), DONE))).to.equal(undefined)
   })
+
+  for (const wrong of [-1e9, -1, 1.5, 1e308, 2 ** 53, '12', true, {}])
+    it(`D5.8: are as good as missing when one of them is ${JSON.stringify(wrong)}, so that it cannot lower a budget`, async () => {
+      for (const field of ['prompt_tokens', 'completion_tokens']) {
+        const usage = { prompt_tokens: 10, completion_tokens: 4, [field]: wrong }
+        expect(await usageOf(events(say('a'), end({}, { usage }), DONE)), field).to.equal(undefined)
+      }
+      const usage = { prompt_tokens: 10, completion_tokens: 4, prompt_tokens_details: { cached_tokens: wrong } }
+      const counted = await usageOf(events(say('a'), end({}, { usage }), DONE))
+      expect(counted).to.deep.equal({ input: 10, output: 4, cacheRead: 0, cacheWrite: 0 })
+    })
 })
 
 describe('D4.11: a stop sequence', () => {

@@ -1,0 +1,17 @@
+import type { Usage } from './port.ts'
+
+/** More tokens than any call has. Sums of such counts stay exact. */
+const MAX_TOKENS = 10_000_000_000
+
+const isCount = (tokens: number): boolean => Number.isInteger(tokens) && tokens >= 0 && tokens <= MAX_TOKENS
+
+const countOrZero = (tokens: number): number => (isCount(tokens) ? tokens : 0)
+
+/**
+ * What a provider has counted, if that can be: whole numbers from 0. `undefined` when it has counted nothing, or input or output are
+ * no counts: the usage is then estimated, so that no server can lower its tenant's spending. Cached tokens that are no counts are 0.
+ */
+export function checkedUsage({ input, output, cacheRead, cacheWrite }: Usage): Usage | undefined {
+  if (!isCount(input) || !isCount(output) || input + output === 0) return undefined
+  return { input, cacheRead: countOrZero(cacheRead), cacheWrite: countOrZero(cacheWrite), output }
+}
