@@ -9,11 +9,13 @@ import { Stage } from './stage.ts'
 const FILE = new URL('../../shared/api/guide.md', import.meta.url)
 const guide = await readFile(FILE, 'utf8')
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+const flowsLine = guide.split('\n').indexOf('## Flows')
 
 describe('shared/api/guide.md', function () {
   this.timeout(30_000)
   let stage: Stage
   let shell: Shell
+  let hasPaused = false
   before(async () => {
     stage = await Stage.open()
     shell = await stage.shell()
@@ -24,8 +26,12 @@ describe('shared/api/guide.md', function () {
   })
 
   for (const { line, text, output } of commandsOf(guide))
-    it(`the commands in line ${line} are answered as the guide shows`, async () => {
-      const printed = await shell.run(stage.localized(text))
+    it(`the commands in line ${line}, as they are printed, are answered as the guide shows`, async () => {
+      if (line > flowsLine && !hasPaused) {
+        hasPaused = true
+        await stage.restart() // In place of the minute that the guide has a reader wait here, for the rate limit.
+      }
+      const printed = await shell.run(text)
       if (output !== undefined) expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
     })
 
@@ -45,7 +51,7 @@ function requestsOf({ text }: Commands): string[] {
     .replaceAll(/\\\n/g, '')
     .split(/(?=curl )/)
     .flatMap((command) => {
-      const path = /http:\/\/127\.0\.0\.1:8080\/v1([^\s'?|)]*)/.exec(command)?.[1]
+      const path = /\$api([^\s"?|)]*)/.exec(command)?.[1]
       if (path === undefined) return []
       const method = / -X (\w+)/.exec(command)?.[1] ?? (/ -[dF] /.test(command) ? 'POST' : 'GET')
       return [`${method} ${path}`]

@@ -10,13 +10,15 @@ const END = '@@end-of-block@@'
 export class Shell {
   readonly #bash: ChildProcessWithoutNullStreams
   readonly #ended: Promise<unknown>
+  readonly #closed: Promise<unknown>
   #stdout = ''
   #stderr = ''
   #onOutput = () => {}
 
   private constructor(bash: ChildProcessWithoutNullStreams) {
     this.#bash = bash
-    this.#ended = once(bash, 'close')
+    this.#ended = once(bash, 'exit')
+    this.#closed = once(bash, 'close') // Later, when a program in the background keeps the output open.
     bash.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text
       this.#onOutput()
@@ -28,7 +30,7 @@ export class Shell {
   /** `cwd` is also the folder of curl's settings. */
   static async start({ cwd, env }: { cwd: string; env: Readonly<Record<string, string>> }): Promise<Shell> {
     await writeFile(`${cwd}/.curlrc`, CURLRC)
-    const bash = spawn('bash', ['--noprofile', '--norc'], { cwd, env: { ...env, CURL_HOME: cwd } })
+    const bash = spawn('bash', ['--noprofile', '--norc'], { cwd, env: { ...env, CURL_HOME: cwd }, detached: true })
     bash.stdin.write('set -eu\n')
     return new Shell(bash)
   }
@@ -47,9 +49,17 @@ export class Shell {
     return this.#stdout.replace(END, '')
   }
 
+  /** Ends the shell and everything that it has left running in the background. */
   async close(): Promise<void> {
-    this.#bash.stdin.end()
-    this.#bash.kill('SIGKILL')
-    await this.#ended
+    if (this.#bash.pid !== undefined) endGroup(this.#bash.pid)
+    await this.#closed
+  }
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of them have ended.
   }
 }
