@@ -19,6 +19,8 @@ const PREFIX = 'agent_engine_'
 /** Sampling interval of the event-loop delay. A shorter one would cost an idle process most of its CPU time. */
 const LOOP_DELAY_MS = 20
 const GAUGE_MS = 1_000
+/** Gauges of prom-client whose names are those of counters. The same numbers by type are in `nodejs_active_*` without the suffix. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** Renders the answer of `/metrics`. */
 export type Exposition = () => Promise<{ contentType: string; text: string }>
@@ -41,6 +43,7 @@ async function openRegistry(numbers: MetricsRegistry): Promise<Registry> {
   const registry = new Registry()
   for (const metric of metricsOf(numbers)) registry.registerMetric(metric)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_MS })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
   await sleep(3 * LOOP_DELAY_MS) // Node's delay histogram has no valid values before its first samples.
   return registry
 }

@@ -68,6 +68,19 @@ describe('/metrics', () => {
     expect(value('nodejs_heap_size_used_bytes')).to.be.greaterThan(1e6)
   })
 
+  it('the names keep the conventions of Prometheus: only counters end with _total, and every one has a help text', async () => {
+    const text = await (await (await open()).get('/metrics')).text()
+    const helps = [...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name)
+    const { types } = parsePage(text)
+    expect([...types.keys()]).to.deep.equal(helps)
+    for (const [name, type] of types) {
+      expect(name.endsWith('_total'), name).to.equal(type === 'counter')
+      expect(name, name)
+        .to.match(/^[a-z][a-z0-9_]*$/)
+        .and.not.match(/_(count|sum|bucket|ms|milliseconds|percent)(_total)?$/)
+    }
+  })
+
   it('concurrent scrapes do not disturb each other, also the first ones', async () => {
     const ops = await open()
     const pages = await Promise.all(Array.from({ length: 5 }, () => scrape(ops)))

@@ -29,6 +29,10 @@ describe('what is shipped to observe the processes', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).to.equal(rules.length)
   })
 
+  it('no alert depends on the name of a scrape job, which Kubernetes annotations do not fix', async () => {
+    expect(await read('alerts.yaml')).not.to.match(/\bjob\s*(=|!=|=~)/)
+  })
+
   it('the dashboard shows every metric that exists, and no other, each panel in a place of its own', async () => {
     const { panels } = JSON.parse(await read('dashboard.json')) as { panels: Panel[] }
     const shown = namesIn(panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join(' '))
