@@ -134,6 +134,9 @@ export type AgentEvent =
 /** Whether a flow's output fits its schema (D6.4). */
 export type Verdict = 'ok' | 'invalid_output'
 
+/** What is wrong with an output: `path` is a JSON pointer into it, empty for the whole. */
+export type OutputProblem = { path: string; message: string }
+
 /** The answer of a flow's run: the body of the synchronous form, and the `result` event (api.md "Named flows" 7). */
 export type FlowAnswer = {
   flow_id: string
@@ -142,6 +145,8 @@ export type FlowAnswer = {
   verdict: Verdict
   /** `null` when the verdict is `invalid_output`. */
   output: unknown
+  /** Why the last try is invalid; only with the verdict `invalid_output`. */
+  problems?: readonly OutputProblem[]
   served_instance: string
 }
 
@@ -170,6 +175,8 @@ export type FlowEvent = Timed &
         input_tokens: number
         output_tokens: number
         cost_usd: number
+        /** Why the agent's try before this one is invalid; not in its first try. */
+        problems?: readonly OutputProblem[]
       }
     | (WarningEvent & { agent: string })
     | ({ type: 'result' } & FlowAnswer)

@@ -1,5 +1,5 @@
 import { invalidRequest, notFound } from '../errors.ts'
-import type { FlowFailure, JsonObject } from '../events.ts'
+import type { FlowFailure, JsonObject, OutputProblem } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 import type { Dispatch, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
 import { assertSpeed, framesOf, type ReplayOptions, ReplayStream } from './replay.ts'
@@ -32,6 +32,8 @@ export type DispatchDetail = DispatchSummary & {
   input: JsonObject | null
   raw_output: string | null
   output: unknown
+  /** Why the output of an `invalid_output` is invalid. */
+  problems?: readonly OutputProblem[]
 }
 
 export type DispatchFilter = {
@@ -92,6 +94,7 @@ export class DispatchLog {
       input: input ?? null,
       raw_output: output?.raw_output ?? null,
       output: output?.output ?? null,
+      ...(output?.problems && { problems: output.problems }),
     }
   }
 

@@ -1,4 +1,4 @@
-import type { FlowFailure, JsonObject } from '../events.ts'
+import type { FlowFailure, JsonObject, OutputProblem } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
 /** A sub-agent of a flow (api.md "Flow definition"). */
@@ -114,7 +114,13 @@ export type Dispatch = {
 export type TimelineEntry = { event: string; at: string; data: JsonObject }
 
 /** The result of an execution. */
-export type DispatchOutput = { raw_output: string; output: unknown; timeline: readonly TimelineEntry[] }
+export type DispatchOutput = {
+  raw_output: string
+  output: unknown
+  timeline: readonly TimelineEntry[]
+  /** Why the output of an `invalid_output` is invalid. */
+  problems?: readonly OutputProblem[]
+}
 
 /** Fields that change when an execution ends. */
 export type DispatchEnd = Pick<

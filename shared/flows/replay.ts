@@ -67,7 +67,7 @@ function terminalOf(dispatch: Dispatch, output: DispatchOutput | undefined): Flo
   if (ended_at === null) return undefined
   if (error) return failureEvent(error, trace_id, ended_at)
   if (status !== 'ok' && status !== 'invalid_output') return undefined
-  return resultEvent(answerOf({ ...dispatch, status, output: output?.output ?? null }), ended_at)
+  return resultEvent(answerOf(dispatch, output), ended_at)
 }
 
 /** The pause before a frame that followed the one before it after `gapMs`. */

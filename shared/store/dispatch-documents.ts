@@ -57,6 +57,6 @@ export function toDispatch(doc: JsonObject): Dispatch {
 }
 
 export function toOutput(doc: JsonObject): DispatchOutput {
-  const { raw_output, output, timeline } = doc as DispatchOutput
-  return { raw_output, output, timeline }
+  const { raw_output, output, timeline, problems } = doc as DispatchOutput
+  return { raw_output, output, timeline, ...(problems && { problems }) }
 }

@@ -93,9 +93,23 @@ const TURN = { turn_number: 'required', input_tokens: 'required', output_tokens:
 
 const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
   started: { at: 'required', trace_id: 'required', flow_id: 'required', flow_version: 'required', ...ROUTE },
-  progress: { at: 'required', agent: 'required', model: 'required', cost_usd: 'required', ...TURN },
+  progress: {
+    at: 'required',
+    agent: 'required',
+    model: 'required',
+    cost_usd: 'required',
+    problems: 'optional',
+    ...TURN,
+  },
   warning: { ...FIELDS.warning, at: 'required', agent: 'required' },
-  result: { ...RESULT, at: 'required', verdict: 'required', output: 'required', served_instance: 'required' },
+  result: {
+    ...RESULT,
+    at: 'required',
+    verdict: 'required',
+    problems: 'optional',
+    output: 'required',
+    served_instance: 'required',
+  },
   error: { ...FIELDS.error, at: 'required', status: 'required', trace_id: 'required' },
 }
 

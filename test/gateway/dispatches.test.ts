@@ -155,7 +155,7 @@ describe('the history of the runs of flows', () => {
     expect(frames.slice(0, 2).map(({ event, data: { at, ...data } }) => ({ event, at, data }))).to.deep.equal(
       OUTPUT.timeline,
     )
-    const answer: FlowAnswer = answerOf({ ...dispatch, status: 'ok', output: OUTPUT.output })
+    const answer: FlowAnswer = answerOf({ ...dispatch, status: 'ok' }, OUTPUT)
     expect(frames.at(-1)).to.deep.include({ event: 'result', data: { ...answer, at: dispatch.ended_at } })
   })
 

@@ -8,7 +8,7 @@ import { errorOf } from './failure.ts'
 /** The answer that an ended execution has stored. Throws its failure as an HTTP error. */
 export function storedAnswer(dispatch: Dispatch, output: DispatchOutput | undefined): FlowAnswer {
   if (dispatch.error) throw errorOf(dispatch.error, dispatch.trace_id)
-  return answerOf({ ...dispatch, output: output?.output ?? null })
+  return answerOf(dispatch, output)
 }
 
 const RESULT = '\nevent: result\ndata: '

@@ -6,6 +6,7 @@ import { newTraceId, runIdOf } from '../../ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Idempotency } from '../../store/idempotency.ts'
 import type { TenantId } from '../../tenant.ts'
+import { shownProblems } from '../execute/output.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
 import { answerIn, storedAnswer, terminalFrame } from './answer.ts'
@@ -171,8 +172,8 @@ export class FlowCalls {
     const { library, checker } = this.#deps
     const definition = await library.definitionOf(tenant, flow)
     if (answer.verdict === 'invalid_output' || !definition) return answer
-    const [problem] = await checker.check(definition.output_schema, answer.output)
-    return problem ? { ...answer, verdict: 'invalid_output', output: null } : answer
+    const problems = shownProblems(await checker.check(definition.output_schema, answer.output))
+    return problems.length > 0 ? { ...answer, verdict: 'invalid_output', output: null, problems } : answer
   }
 }
 

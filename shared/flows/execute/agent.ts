@@ -1,11 +1,11 @@
 import { AppError } from '../../errors.ts'
-import type { FlowFailure, JsonObject } from '../../events.ts'
+import type { FlowFailure, JsonObject, OutputProblem } from '../../events.ts'
 import type { ModelProvider } from '../../providers/port.ts'
 import type { SchemaChecker } from '../../schemas/port.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
 import { Dialogue, type DialogueDeps, type Failed, type Speaker } from './dialogue.ts'
 import { failureOf } from './outcome.ts'
-import { checkOutput, correctionPrompt } from './output.ts'
+import { checkOutput, correctionPrompt, shownProblems } from './output.ts'
 import { type CallRoutes, isProviderFailure } from './routes.ts'
 
 export type Agent = Speaker & {
@@ -25,7 +25,7 @@ export type AgentDeps = DialogueDeps & {
 /** `instance` is the one that gave the answer. */
 export type AgentResult =
   | { kind: 'ok'; output: unknown; text: string; instance: string }
-  | { kind: 'invalid'; text: string; instance: string }
+  | { kind: 'invalid'; text: string; problems: readonly OutputProblem[]; instance: string }
   | { kind: 'failed'; failure: FlowFailure }
 
 /** How often an agent may answer until its output is valid (D6.4). */
@@ -48,7 +48,8 @@ export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResu
   return runAgent(agent, deps)
 }
 
-type Ending = { kind: 'ok'; output: unknown; text: string } | { kind: 'invalid'; text: string } | Failed
+type Invalid = { kind: 'invalid'; text: string; problems: readonly OutputProblem[] }
+type Ending = { kind: 'ok'; output: unknown; text: string } | Invalid | Failed
 
 /** Has one model answer until the output is valid: each wrong answer is followed by a message that lists its problems. */
 async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Ending> {
@@ -56,13 +57,15 @@ async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<E
   if ('code' in provider) return provider
   const dialogue = new Dialogue(agent, { route, model: { provider, model: route.model } }, deps)
   let { prompt } = agent
+  let problems: readonly OutputProblem[] = []
   for (let tries = 1; ; tries++) {
-    const reply = await dialogue.ask(prompt)
+    const reply = await dialogue.ask(prompt, problems)
     if ('failure' in reply) return reply.failure
     const { text } = reply
     const checked = await checkOutput(text, agent.schema, deps.checker)
     if ('value' in checked) return { kind: 'ok', output: checked.value, text }
-    if (tries === MAX_TRIES) return { kind: 'invalid', text }
+    problems = shownProblems(checked.problems)
+    if (tries === MAX_TRIES) return { kind: 'invalid', text, problems }
     prompt = correctionPrompt(checked.problems)
   }
 }

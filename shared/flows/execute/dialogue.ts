@@ -2,7 +2,7 @@ import { Conversation } from '../../engine/conversation.ts'
 import type { Models, RunResources, Tools } from '../../engine/resources.ts'
 import { run } from '../../engine/run.ts'
 import { AppError } from '../../errors.ts'
-import type { AgentEvent, ErrorEvent } from '../../events.ts'
+import type { AgentEvent, ErrorEvent, OutputProblem } from '../../events.ts'
 import type { ModelRoute, PriceOf, StructuredOutput, WindowOf } from '../../providers/port.ts'
 import type { FlowRoute } from '../port.ts'
 import { type FlowLog, RunCost } from './flow-log.ts'
@@ -46,21 +46,21 @@ export class Dialogue {
     this.#deps = deps
   }
 
-  /** Sends a message and runs the agent to its answer. A provider that rejects the form of the answer is asked without it. */
-  async ask(prompt: string): Promise<Reply> {
+  /** Sends a message and runs the agent to its answer; `problems` are those that the message asks to correct. A provider that rejects the form of the answer is asked without it. */
+  async ask(prompt: string, problems: readonly OutputProblem[]): Promise<Reply> {
     const { structured } = this.#deps
     const { messages, messageCount } = this.#conversation
     const form = await structured.formFor(this.#route, this.#speaker.form)
-    const reply = await this.#run(prompt, form)
+    const reply = await this.#run({ prompt, output: form }, problems)
     if (!form || !mayBeOfForm(reply)) return reply
     structured.refuse(this.#route)
     this.#conversation = new Conversation({ messages, messageCount })
-    return this.#run(prompt, undefined)
+    return this.#run({ prompt, output: undefined }, problems)
   }
 
-  async #run(prompt: string, output: StructuredOutput | undefined): Promise<Reply> {
+  async #run({ prompt, output }: Question, problems: readonly OutputProblem[]): Promise<Reply> {
     const { maxTurns } = this.#deps
-    const reader = new ReplyReader(this.#speaker.name, this.#deps.log)
+    const reader = new ReplyReader({ agent: this.#speaker.name, problems }, this.#deps.log)
     const input = {
       prompt,
       conversation: this.#conversation,
@@ -83,6 +83,8 @@ export class Dialogue {
   }
 }
 
+type Question = { prompt: string; output: StructuredOutput | undefined }
+
 const refuseAsk = () => Promise.reject(new AppError('permission', 'nobody can be asked in a queued run'))
 
 /** Only a rejected first request may be due to the form: later ones have been accepted with it. */
@@ -92,9 +94,11 @@ const mayBeOfForm = (reply: Reply): boolean =>
   reply.failure.code === 'provider_rejected' &&
   reply.failure.detail.startsWith('http_4')
 
+type Try = { agent: string; problems: readonly OutputProblem[] }
+
 /** Reads the events of one run of the engine: reports its turns and warnings, and keeps the text of its last turn. */
 class ReplyReader {
-  readonly #agent: string
+  readonly #try: Try
   readonly #log: FlowLog
   readonly #cost = new RunCost()
   #texts: string[] = []
@@ -102,8 +106,8 @@ class ReplyReader {
   #turns = 0
   #failure: Failed | undefined
 
-  constructor(agent: string, log: FlowLog) {
-    this.#agent = agent
+  constructor(attempt: Try, log: FlowLog) {
+    this.#try = attempt
     this.#log = log
   }
 
@@ -120,9 +124,9 @@ class ReplyReader {
     }
     if (event.type === 'text') this.#texts.push(event.text)
     if (event.type === 'error') this.#failure = event
-    if (event.type === 'warning') await this.#log.warn(this.#agent, event)
+    if (event.type === 'warning') await this.#log.warn(this.#try.agent, event)
     if (event.type !== 'turn_end') return
     this.#turns++
-    await this.#log.turnEnded(this.#agent, this.#model, event)
+    await this.#log.turnEnded({ ...this.#try, model: this.#model }, event)
   }
 }

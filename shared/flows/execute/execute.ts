@@ -37,7 +37,7 @@ export async function* executeFlow(
   }
 }
 
-type End = Pick<FlowOutcome, 'status' | 'output' | 'raw_output' | 'served_instance' | 'error'>
+type End = Pick<FlowOutcome, 'status' | 'output' | 'raw_output' | 'problems' | 'served_instance' | 'error'>
 
 /** Never rejects. What stopped the execution from outside is its failure, whatever the agents say then. */
 async function endOf(call: FlowExecution, context: Context): Promise<End> {
@@ -48,7 +48,8 @@ async function endOf(call: FlowExecution, context: Context): Promise<End> {
   if (result.kind === 'failed') return failed(result.failure)
   const { text, instance } = result
   const answered = { raw_output: truncate(text, MAX_OUTPUT_CHARS), served_instance: instance, error: null }
-  if (result.kind === 'invalid') return { ...answered, status: 'invalid_output', output: null }
+  if (result.kind === 'invalid')
+    return { ...answered, status: 'invalid_output', output: null, problems: result.problems }
   return { ...answered, status: 'ok', output: result.output }
 }
 

@@ -1,4 +1,10 @@
-import { type AgentEvent, type FlowEvent, type TurnEndEvent, type WarningEvent } from '../../events.ts'
+import {
+  type AgentEvent,
+  type FlowEvent,
+  type OutputProblem,
+  type TurnEndEvent,
+  type WarningEvent,
+} from '../../events.ts'
 import type { Dispatch, TimelineEntry } from '../port.ts'
 
 type Totals = Pick<Dispatch, 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'>
@@ -10,6 +16,9 @@ export type FlowLogOptions = {
   /** Epoch milliseconds. */
   now(): number
 }
+
+/** `problems` are those of the try before. */
+type Turn = { agent: string; model: string; problems: readonly OutputProblem[] }
 
 /** Later events are sent, but not kept for the replay. */
 const MAX_ENTRIES = 1_000
@@ -54,15 +63,15 @@ export class FlowLog {
 
   /** The turns of an agent are numbered over all its tries. */
   async turnEnded(
-    agent: string,
-    model: string,
+    { agent, model, problems }: Turn,
     { input_tokens, output_tokens, cost_usd }: TurnEndEvent,
   ): Promise<void> {
     const turn_number = (this.#turns.get(agent) ?? 0) + 1
     this.#turns.set(agent, turn_number)
     this.#totals.turns++
     const spent = { input_tokens, output_tokens, cost_usd }
-    await this.add({ type: 'progress', agent, turn_number, model, ...spent, at: this.at })
+    const corrects = problems.length > 0 && { problems }
+    await this.add({ type: 'progress', agent, turn_number, model, ...spent, ...corrects, at: this.at })
   }
 
   spend(spent: Spent): void {

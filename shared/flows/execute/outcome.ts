@@ -9,10 +9,14 @@ import {
 } from '../../events.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
-type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'> & { output: unknown }
+type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'>
+type Payload = Pick<DispatchOutput, 'output' | 'problems'>
 
 /** The answer of an execution that has ended as `ok` or `invalid_output`. */
-export function answerOf({ trace_id, flow, status, output, served_instance }: Answered): FlowAnswer {
+export function answerOf(
+  { trace_id, flow, status, served_instance }: Answered,
+  { output, problems = [] }: Payload = { output: null },
+): FlowAnswer {
   const verdict: Verdict = status === 'ok' ? 'ok' : 'invalid_output'
   return {
     flow_id: flow.name,
@@ -20,6 +24,7 @@ export function answerOf({ trace_id, flow, status, output, served_instance }: An
     trace_id,
     verdict,
     output: verdict === 'ok' ? output : null,
+    ...(verdict === 'invalid_output' && { problems }),
     served_instance: served_instance ?? '',
   }
 }
@@ -96,9 +101,9 @@ function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
 }
 
 /** The terminal event of an execution that has ended. */
-export function terminalEvent(dispatch: Dispatch, output: Pick<DispatchOutput, 'output'> | undefined): FlowEvent {
+export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): FlowEvent {
   const { error, trace_id: traceId, ended_at: endedAt, started_at: startedAt } = dispatch
   const at = endedAt ?? startedAt
   if (error) return failureEvent(error, traceId, at)
-  return resultEvent(answerOf({ ...dispatch, output: output?.output ?? null }), at)
+  return resultEvent(answerOf(dispatch, output), at)
 }

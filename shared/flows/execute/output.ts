@@ -1,6 +1,7 @@
-import type { JsonObject } from '../../events.ts'
+import type { JsonObject, OutputProblem } from '../../events.ts'
 import { fitsDepth } from '../../json.ts'
 import type { SchemaChecker, SchemaProblem } from '../../schemas/port.ts'
+import { truncate } from '../../text.ts'
 
 /** A longer answer is no valid output. */
 export const MAX_OUTPUT_CHARS = 1_000_000
@@ -40,6 +41,17 @@ function contentOfFence(text: string): string | undefined {
 
 /** Removes the name of the language behind the opening fence. */
 const withoutLabel = (content: string): string => content.replace(/^[A-Za-z]\w*/, '')
+
+const MAX_PROBLEMS = 10
+const MAX_PATH_CHARS = 200
+const MAX_MESSAGE_CHARS = 300
+
+/** The problems as callers see them. A message may quote a long text of the model or of the schema. */
+export const shownProblems = (problems: readonly SchemaProblem[]): OutputProblem[] =>
+  problems.slice(0, MAX_PROBLEMS).map(({ path, message }) => ({
+    path: truncate(path, MAX_PATH_CHARS),
+    message: truncate(message, MAX_MESSAGE_CHARS),
+  }))
 
 export type CheckedOutput = { value: unknown } | { problems: readonly SchemaProblem[] }
 

@@ -173,7 +173,8 @@ describe('the calls of flows', () => {
       streams[0]?.push({ text: Buffer.from(frames), lastSeq: 2 })
       streams[0]?.end()
       const isWrong = 'check' in checker
-      expect(await answered).to.deep.equal(isWrong ? { ...sent, verdict: 'invalid_output', output: null } : sent)
+      const refused = { verdict: 'invalid_output', output: null, problems: [{ path: '', message: 'wrong' }] }
+      expect(await answered).to.deep.equal(isWrong ? { ...sent, ...refused } : sent)
     }
   })
 

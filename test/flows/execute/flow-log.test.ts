@@ -21,7 +21,7 @@ describe('the log of an execution', () => {
   it('sends each event with its time, and keeps it for the replay', async () => {
     const sent: FlowEvent[] = []
     const log = logWith(async (event) => void sent.push(event))
-    await log.turnEnded('critic', 'm1', turnEnd(7))
+    await log.turnEnded({ agent: 'critic', model: 'm1', problems: [] }, turnEnd(7))
     await log.warn('critic', WARNING)
     const tokens = { input_tokens: 7, output_tokens: 1, cost_usd: 0.25 }
     const progress = { agent: 'critic', turn_number: 1, model: 'm1', ...tokens }

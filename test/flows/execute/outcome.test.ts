@@ -16,9 +16,9 @@ const DISPATCH = {
   trace_id: 'trace_1',
   flow: { name: 'review', uid: 'flow_1', version: 3 },
   status: 'ok',
-  output: { answer: 'yes' },
   served_instance: 'one',
 } as const
+const OUTPUT = { output: { answer: 'yes' } }
 
 describe('the answer of an execution', () => {
   it('api.md "Named flows": has the fields of the synchronous body, and of the event', () => {
@@ -30,12 +30,14 @@ describe('the answer of an execution', () => {
       output: { answer: 'yes' },
       served_instance: 'one',
     }
-    expect(answerOf(DISPATCH)).to.deep.equal(answer)
-    expect(resultEvent(answerOf(DISPATCH), AT)).to.deep.equal({ type: 'result', ...answer, at: AT })
+    expect(answerOf(DISPATCH, OUTPUT)).to.deep.equal(answer)
+    expect(resultEvent(answerOf(DISPATCH, OUTPUT), AT)).to.deep.equal({ type: 'result', ...answer, at: AT })
   })
 
   it('D6.4: has no output when that is invalid', () => {
-    expect(answerOf({ ...DISPATCH, status: 'invalid_output' })).to.include({ verdict: 'invalid_output', output: null })
+    const problems = [{ path: '/answer', message: 'must be a string' }]
+    const answer = answerOf({ ...DISPATCH, status: 'invalid_output' }, { ...OUTPUT, problems })
+    expect(answer).to.include({ verdict: 'invalid_output', output: null, problems })
   })
 })
 
