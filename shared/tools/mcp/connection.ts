@@ -140,8 +140,10 @@ export class McpConnection {
   }
 
   #reasonOf(cause: unknown, transport: ServerTransport): string {
-    const reason = cause instanceof Error ? cause.message : 'unknown reason'
-    return `${truncate(this.#withoutSecrets(reason), MAX_REASON_CHARS)}${this.#stderrOf(transport)}`
+    const messages = [
+      ...new Set([cause, rootOf(cause)].map((each) => (each instanceof Error ? each.message : 'unknown reason'))),
+    ]
+    return `${truncate(this.#withoutSecrets(messages.join(': ')), MAX_REASON_CHARS)}${this.#stderrOf(transport)}`
   }
 
   /** Only a server over stdio has an end that its client sees. */
@@ -168,6 +170,9 @@ export class McpConnection {
     return longestFirst.reduce((rest, part) => rest.replaceAll(part, '[redacted]'), text)
   }
 }
+
+/** What caused it in the end, such as a refused connection. */
+const rootOf = (cause: unknown): unknown => (cause instanceof Error && cause.cause ? rootOf(cause.cause) : cause)
 
 /** A shorter value is no secret, and to hide it would hide ordinary text. */
 const MIN_SECRET_CHARS = 4

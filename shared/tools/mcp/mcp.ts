@@ -93,16 +93,16 @@ async function follow({ connection, offered }: Server, following: Following, isM
   if (isMissing) {
     const change = await retry(() => offered.list(), following)
     if (!change) return
-    log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
     await apply(change)
+    log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
   }
   const queue = createKeyedQueue()
   const update = async () => {
     const change = await offered.list()
     const { tools, gone } = change
     if (signal.aborted || tools.length + gone.length === 0) return
-    log.info(`The MCP server ${name} offers ${countOf(tools.length)} anew and ${countOf(gone.length)} no longer.`)
     await apply(change)
+    log.info(`The MCP server ${name} offers ${countOf(tools.length)} anew and ${countOf(gone.length)} no longer.`)
   }
   const onFailure = (cause: unknown) => {
     if (!signal.aborted) log.warn(`The changed tools of the MCP server ${name} are not known: ${reasonOf(cause)}`)

@@ -11,6 +11,7 @@ import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
 import type { Tool, ToolContext } from '../../../shared/tools/port.ts'
 import { createToolRegistry } from '../../../shared/tools/registry.ts'
 import { type HttpServer, startHttpServer } from '../../support/mcp-server/http.ts'
+import { until } from '../../support/until.ts'
 import { isRunning, makeFolder } from '../setup.ts'
 import { useMcp } from './setup.ts'
 
@@ -48,6 +49,15 @@ describe('MCP servers', () => {
       createHttpServer((req, res) => void handle(req, res)),
       port,
     )
+  }
+
+  /** The address of a port that is free. */
+  async function refusedUrl(): Promise<string> {
+    const probe = createServer().listen(0, '127.0.0.1')
+    await once(probe, 'listening')
+    const { port } = probe.address() as AddressInfo
+    probe.close()
+    return `http://127.0.0.1:${port}/mcp`
   }
 
   const KINDS: [string, () => Promise<JsonObject>][] = [
@@ -116,7 +126,7 @@ describe('MCP servers', () => {
 
   it('a server that cannot be reached is reported and left out; the others are used', async () => {
     const { tools, problems } = await open({
-      refused: { url: 'http://127.0.0.1:1/mcp' },
+      refused: { url: await refusedUrl() },
       absent: { command: '/nonexistent/server' },
       quits: { command: '/bin/sh', args: ['-c', 'echo no licence $KEY >&2; exit 3'], env: { KEY: 'top secret-1' } },
       good: STDIO,
@@ -125,7 +135,7 @@ describe('MCP servers', () => {
     expect(
       problems.map((problem) => /^The MCP server (\w+) is left out until it can be reached: /.exec(problem)?.[1]),
     ).to.have.members(['absent', 'quits', 'refused'])
-    expect(problems.join()).to.include('no licence [redacted]')
+    expect(problems.join()).to.include('no licence [redacted]').and.include('connect ECONNREFUSED 127.0.0.1')
   })
 
   it('D5.2: a malformed tool is left out by itself, with a line for the log', async () => {
@@ -157,16 +167,17 @@ describe('MCP servers', () => {
   })
 
   it('D5.2: a server that is down at start is tried again, and its tools are offered then', async () => {
-    const probe = createServer().listen(0, '127.0.0.1')
-    await once(probe, 'listening')
-    const { port } = probe.address() as AddressInfo
-    probe.close()
-    const opened = await open({ late: { url: `http://127.0.0.1:${port}/mcp` } }, { retryMs: 5 })
+    const url = await refusedUrl()
+    const opened = await open({ late: { url } }, { retryMs: 5 })
     expect(opened.tools).to.deep.equal([])
     const added = Promise.withResolvers<readonly Tool[]>()
     opened.onChange(({ tools }) => added.resolve(tools))
-    await serveAnswers(() => ({ ...INITIALIZED, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }), port)
+    await serveAnswers(
+      () => ({ ...INITIALIZED, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }),
+      Number(new URL(url).port),
+    )
     expect((await added.promise).map(({ name }) => name)).to.deep.equal(['mcp__late__echo'])
+    await until(() => opened.news.length > 0, { what: 'the line of the log' })
     expect(opened.news).to.deep.equal(['The MCP server late can be reached now and offers 1 tool.'])
   })
 

@@ -176,7 +176,7 @@ describe('an MCP server over stdio', () => {
     opened.onChange(({ tools, gone }) => void changes.push({ tools: tools.map(({ name }) => name), gone }))
     await list([tool('call', { description: 'new words' }), tool('new'), tool('same')])
     await opened.call('mcp__one__call', {})
-    await until(() => changes.length > 0, { what: 'the changed tools' })
+    await until(() => opened.news.length > 0, { what: 'the changed tools' })
     expect(changes).to.deep.equal([{ tools: ['mcp__one__call', 'mcp__one__new'], gone: ['mcp__one__old'] }])
     expect(opened.news).to.deep.equal(['The MCP server one offers 2 tools anew and 1 tool no longer.'])
   })
