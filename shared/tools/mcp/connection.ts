@@ -90,7 +90,9 @@ export class McpConnection {
       ])
     }
     await transport?.close()
-    await this.#client?.catch(() => {})
+    // A server that was just being started has no process yet that could be ended.
+    const client = await this.#client?.catch(() => undefined)
+    await client?.close()
   }
 
   #forget(client: Promise<SharedClient>): void {

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
 import { until } from '../../support/until.ts'
-import { makeFolder } from '../setup.ts'
+import { isRunning, makeFolder } from '../setup.ts'
 import { type Opened, useMcp } from './setup.ts'
 
 type Request = { id?: number; method: string }
@@ -147,7 +147,7 @@ const results = {
       process.stderr.write('x'.repeat(5000) + 'the cause: ' + process.env.KEY)
       process.exit(3)
     }
-    say({ method: 'notifications/tools/list_changed' })
+    if (name === 'change') say({ method: 'notifications/tools/list_changed' })
     return { content: [{ type: 'text', text: process.cwd() }] }
   },
 }
@@ -170,14 +170,14 @@ describe('an MCP server over stdio', () => {
   }
 
   it('D5.2: that changes its tools: new and different ones are offered, and those that are gone are not', async () => {
-    const { list, server } = await scripted([tool('call'), tool('old'), tool('same')])
+    const { list, server } = await scripted([tool('change'), tool('old'), tool('same')])
     const opened = await open({ one: server })
     const changes: { tools: string[]; gone: string[] }[] = []
     opened.onChange(({ tools, gone }) => void changes.push({ tools: tools.map(({ name }) => name), gone }))
-    await list([tool('call', { description: 'new words' }), tool('new'), tool('same')])
-    await opened.call('mcp__one__call', {})
+    await list([tool('change', { description: 'new words' }), tool('new'), tool('same')])
+    await opened.call('mcp__one__change', {})
     await until(() => opened.news.length > 0, { what: 'the changed tools' })
-    expect(changes).to.deep.equal([{ tools: ['mcp__one__call', 'mcp__one__new'], gone: ['mcp__one__old'] }])
+    expect(changes).to.deep.equal([{ tools: ['mcp__one__change', 'mcp__one__new'], gone: ['mcp__one__old'] }])
     expect(opened.news).to.deep.equal(['The MCP server one offers 2 tools anew and 1 tool no longer.'])
   })
 
@@ -196,6 +196,19 @@ describe('an MCP server over stdio', () => {
     await opened.call('mcp__one__call', {})
     await until(() => added.length > 0, { what: 'the new tool' })
     expect(added).to.deep.equal(['mcp__one__more'])
+  })
+
+  it('that is closed while it starts leaves no process', async () => {
+    const { server } = await scripted([tool('crash'), tool('call')])
+    const pidFile = join(await makeFolder(), 'pids')
+    const args = ['-e', `require('node:fs').appendFileSync(${JSON.stringify(pidFile)}, process.pid + ' ');${SCRIPT}`]
+    const opened = await open({ one: { ...server, args } })
+    await opened.call('mcp__one__crash', {})
+    const calling = opened.call('mcp__one__call', {})
+    await opened.close()
+    await calling
+    const pids = (await readFile(pidFile, 'utf8').catch(() => '')).trim().split(' ').map(Number)
+    expect(pids.filter(isRunning)).to.deep.equal([])
   })
 
   it('starts in its cwd, and one whose cwd is no folder is left out with that reason', async () => {
