@@ -41,7 +41,7 @@ import client
 from client import AuthenticatedClient
 from client.api.plans import get_plan, submit_plan
 from client.api.runs import start_run
-from client.models import Plan, PlanRequest, PlanStep, RunRequest
+from client.models import Plan, PlanRequest, PlanStep, RunRequest, SubmittedPlan
 
 for module in pkgutil.walk_packages(client.__path__, "client."):
     importlib.import_module(module.name)
@@ -49,7 +49,7 @@ for module in pkgutil.walk_packages(client.__path__, "client."):
 api = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2], raise_on_unexpected_status=True)
 steps = [PlanStep(id="one", prompt="Count to one.")]
 submitted = submit_plan.sync(client=api, body=PlanRequest(steps=steps, parallel=True))
-assert isinstance(submitted, Plan), submitted
+assert isinstance(submitted, SubmittedPlan), submitted
 plan = get_plan.sync(submitted.id, client=api)
 assert isinstance(plan, Plan), plan
 stream = start_run.sync_detailed(client=api, body=RunRequest(prompt="Hello")).content.decode()
