@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../shared/events.ts'
 import { createSchemaPaths } from '../../shared/flows/schema-paths.ts'
+import { cpuMs } from '../support/stall.ts'
 
 const has = (schema: JsonObject, path: string) => createSchemaPaths(schema).has(path === '' ? [] : path.split('.'))
 const object = (properties: JsonObject, more: JsonObject = {}) => ({ type: 'object', properties, ...more })
@@ -110,8 +111,8 @@ describe('the paths of a schema', () => {
     const branches = Array.from({ length: 900 }, (_, i) => ({ $ref: `#/anyOf/${(i * 7) % 900}/properties/a` }))
     const schema = { anyOf: branches.map(($ref) => ({ properties: { a: { anyOf: [$ref, { $ref: '#' }] } } })) }
     const paths = createSchemaPaths(schema)
-    const start = performance.now()
+    const start = cpuMs()
     for (let i = 0; i < 200; i++) paths.has(Array.from({ length: 16 }, () => 'a'))
-    expect(performance.now() - start).to.be.below(3_000)
+    expect(cpuMs() - start).to.be.below(3_000)
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { TemplateValues } from '../../shared/flows/port.ts'
 import { type ParsedTemplate, parseTemplate } from '../../shared/flows/template.ts'
+import { cpuMs } from '../support/stall.ts'
 
 const EMPTY: TemplateValues = { input: {}, sub_outputs: {}, memory: '' }
 
@@ -102,9 +103,9 @@ describe('templates of flows', () => {
 
   it('a template of 100,000 characters is parsed in linear time, whatever it holds', () => {
     for (const text of ['{'.repeat(100_000), '{{'.repeat(50_000), '{{}'.repeat(33_333), `{{${' '.repeat(99_990)}}}`]) {
-      const start = performance.now()
+      const start = cpuMs()
       parseTemplate(text)
-      expect(performance.now() - start).to.be.below(500)
+      expect(cpuMs() - start).to.be.below(500)
     }
   })
 

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { wavesOf } from '../../shared/plans/graph.ts'
 import { planProblem, proposalProblem } from '../../shared/plans/plan.ts'
 import type { Plan, PlanStep } from '../../shared/tools/port.ts'
+import { cpuMs } from '../support/stall.ts'
 
 const step = (id: string, ...after: string[]): PlanStep => ({ id, prompt: `do ${id}`, depends_on: after })
 const writing = (id: string, path: string, ...after: string[]) => ({ ...step(id, ...after), writes: [path] })
@@ -95,9 +96,9 @@ describe('plan', () => {
   it('a plan with the most dependencies is checked in a moment', () => {
     const ids = many(200).map(({ id }) => id)
     const steps = ids.map((id, i) => step(id, ...ids.slice(0, i).reverse())).reverse()
-    const start = performance.now()
+    const start = cpuMs()
     expect(planProblem({ steps, parallel: true })).to.equal(undefined)
-    expect(performance.now() - start).to.be.below(250)
+    expect(cpuMs() - start).to.be.below(250)
   })
 
   it('api.md Plan step: every step is in exactly one wave, after those it depends on', () => {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { JsonObject } from '../../shared/events.ts'
 import { compileSchema, UnusableSchema } from '../../shared/schemas/compile.ts'
 import { describeErrors, sentenceOf } from '../../shared/schemas/problems.ts'
+import { cpuMs } from '../support/stall.ts'
 
 const problemsOf = (schema: JsonObject, value: unknown) => compileSchema(schema)(value)
 const DRAFT_07 = 'http://json-schema.org/draft-07/schema#'
@@ -148,9 +149,9 @@ describe('a compiled schema', () => {
   it('references do not multiply the code', () => {
     const large = { properties: Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, { minimum: 1 }])) }
     const anyOf = Array.from({ length: 200 }, () => ({ $ref: '#/$defs/large' }))
-    const started = performance.now()
+    const started = cpuMs()
     expect(problemsOf({ anyOf, $defs: { large } }, {})).to.deep.equal([])
-    expect(performance.now() - started).to.be.below(1_000) // With copies of the definition it takes 10 s.
+    expect(cpuMs() - started).to.be.below(1_000) // With copies of the definition it takes 10 s.
   })
 
   it('a wrong pattern is reported at its place', () => {
@@ -200,8 +201,8 @@ describe('a compiled schema', () => {
 
   it('compares the items of an array in time linear in its length', () => {
     const items = Array.from({ length: 20_000 }, (_, at) => ({ id: at, tags: [] }))
-    const started = performance.now()
+    const started = cpuMs()
     expect(problemsOf({ uniqueItems: true }, items)).to.deep.equal([])
-    expect(performance.now() - started).to.be.below(2_000) // The comparison of each pair takes 40 s.
+    expect(cpuMs() - started).to.be.below(2_000) // The comparison of each pair takes 40 s.
   })
 })

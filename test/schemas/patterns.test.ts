@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { compilePattern, PatternError } from '../../shared/schemas/patterns.ts'
+import { cpuMs } from '../support/stall.ts'
 
 describe('a pattern of a schema', () => {
   const MATCHES: [string, string, boolean][] = [
@@ -33,12 +34,12 @@ describe('a pattern of a schema', () => {
   }
 
   it('takes time linear in the text, also where a backtracking engine would not end', () => {
-    const started = performance.now()
+    const started = cpuMs()
     for (const pattern of ['^(a+)+$', '^(a|a)*$', '(x+x+)+y', '^(a?){50}a{50}$']) {
       const text = `${'a'.repeat(5_000)}${'x'.repeat(1_000)}!`
       expect(compilePattern(pattern).test(text), pattern).to.equal(false)
     }
-    expect(performance.now() - started).to.be.below(2_000)
+    expect(cpuMs() - started).to.be.below(2_000)
   })
 
   for (const pattern of [

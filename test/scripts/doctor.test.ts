@@ -219,7 +219,8 @@ describe('npm run doctor', function () {
     async function startProduct(
       more: Record<string, string>,
     ): Promise<{ port: number; standalone: Record<string, string> }> {
-      const standalone = { DATA_DIR: dir, PORT: '0', OPS_PORT: '0', MASTER_KEY: key.toString('base64'), ...more }
+      const places = { DATA_DIR: await mkdtemp(join(dir, 'data-')), PORT: '0', OPS_PORT: '0' }
+      const standalone = { ...places, MASTER_KEY: key.toString('base64'), ...more }
       const child = new Child(process.execPath, [STANDALONE], standalone)
       children.push(child)
       const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
