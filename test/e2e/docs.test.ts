@@ -1,12 +1,8 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
+import { openBrowser } from '../support/browser.ts'
 import { inBothForms, type Product } from '../support/product.ts'
-
-const FLAGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-]
 
 /** Rules of the linter that do not hold here. */
 const OFF = {
@@ -24,7 +20,7 @@ inBothForms('the API explorer', (startProduct) => {
   before(async function () {
     this.timeout(60_000)
     product = await startProduct({ ...GUARDED, RATE_LIMIT_RPM: '1' })
-    browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: FLAGS })
+    browser = await openBrowser()
   })
   after(async () => {
     await browser.close()

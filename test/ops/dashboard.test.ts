@@ -1,18 +1,15 @@
 import { expect } from 'chai'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { createBullQueue } from '../../shared/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
 import type { Job } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
+import { openBrowser } from '../support/browser.ts'
 import { useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { useOps } from './setup.ts'
 
-const FLAGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-]
 const TOKEN = 'an-ops-token'
 const TENANT = 'acme' as TenantId
 const planId = (digit: number) => `plan_${'0'.repeat(8)}${String(digit).repeat(24)}`
@@ -24,7 +21,7 @@ describe('the dashboard in a browser', () => {
   let browser: Browser
   before(async function () {
     this.timeout(60_000)
-    browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: FLAGS })
+    browser = await openBrowser()
   })
   after(() => browser.close())
 
