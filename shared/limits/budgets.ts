@@ -4,7 +4,14 @@ import type { TenantId } from '../tenant.ts'
 import type { KnownLimits } from './known-limits.ts'
 import type { Limits, SpendingStore, Spent } from './port.ts'
 
-export type BudgetsDeps = { limits: KnownLimits; store: SpendingStore; log: Log; now?: () => Date }
+export type BudgetsDeps = {
+  limits: KnownLimits
+  store: SpendingStore
+  log: Log
+  now?: () => Date
+  /** How often this process's spending is written, and how old the sum of the others may be. */
+  everyMs?: number
+}
 
 /** Why no model may be called for a tenant. `retryAfterSecs`: until the next day begins, or until the store may answer again. */
 export type BudgetRefusal = {
@@ -14,9 +21,7 @@ export type BudgetRefusal = {
   retryAfterSecs: number
 }
 
-const FLUSH_MS = 1_000
-/** How old the sum of the other processes may be. */
-const STALE_MS = 1_000
+const EVERY_MS = 1_000
 const STORE_RETRY_SECS = 2
 
 /** The spending of a tenant in one day. `own` is this process's part, `others` the rest as it was read at `readAt`. */
@@ -29,6 +34,7 @@ type Day = { tenant: TenantId; day: string; own: Spent; others: Spent | undefine
 export class Budgets {
   readonly #deps: BudgetsDeps
   readonly #now: () => Date
+  readonly #everyMs: number
   readonly #process = randomUUID()
   readonly #days = new Map<string, Day>()
   readonly #timer: NodeJS.Timeout
@@ -37,7 +43,8 @@ export class Budgets {
   constructor(deps: BudgetsDeps) {
     this.#deps = deps
     this.#now = deps.now ?? (() => new Date())
-    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS).unref()
+    this.#everyMs = deps.everyMs ?? EVERY_MS
+    this.#timer = setInterval(() => void this.#flush(), this.#everyMs).unref()
   }
 
   /** `undefined` when the tenant's models may be called. */
@@ -78,7 +85,7 @@ export class Budgets {
 
   /** While the store is away the last sum counts. Throws when there is none. */
   async #spent(day: Day): Promise<Spent> {
-    if (performance.now() - day.readAt > STALE_MS) {
+    if (performance.now() - day.readAt > this.#everyMs) {
       const reading = this.#deps.store.ofOthers(day.tenant, { day: day.day, process: this.#process })
       const others = await reading.catch((cause: unknown) => {
         if (!day.others) throw cause

@@ -101,14 +101,13 @@ export class WebhookSettings {
     name: string,
     { secret, before }: { secret: string | undefined; before: StoredWebhook | undefined },
   ): StoredWebhook['sealed'] {
-    if (secret === undefined) {
-      if (before) return before.sealed
+    if (before && secret === undefined) return before.sealed
+    if (secret === undefined)
       throw invalidRequest('a new webhook needs the secret that signs its messages', { param: '/secret' })
-    }
     const old = this.#secretBefore(tenant, before)
+    if (before && old === secret) return before.sealed // With the secret that it replaced, which may still sign.
     const until = new Date(this.#now().getTime() + OVERLAP_MS).toISOString()
-    const material: WebhookMaterial =
-      old === undefined || old === secret ? { secret } : { secret, previous: { secret: old, until } }
+    const material: WebhookMaterial = old === undefined ? { secret } : { secret, previous: { secret: old, until } }
     return seal(JSON.stringify(material), contextOf(tenant, name), this.#deps.keyring)
   }
 

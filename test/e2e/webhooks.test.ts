@@ -184,8 +184,20 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(product.log.join('\n')).not.to.match(/whsec_/)
   })
 
-  it('a webhook that is disabled or deleted gets nothing, and a change without a secret keeps it', async () => {
+  it('a webhook that is disabled gets no events while another gets them, and no other repeats its deliveries', async () => {
     await put('ci', { enabled: false })
+    await put('other', { secret: secret() })
+    await knownEverywhere()
+    const stream = await product.run({ prompt: 'hi' })
+    await stream.all()
+    await about('run_id', stream.runId)
+    expect(receiver.messages.filter(({ body }) => body.data['run_id'] === stream.runId)).to.have.length(1)
+    const [ended] = await deliveries('?status=delivered')
+    expect((await call('POST', `/config/webhooks/other/deliveries/${ended?.id}/retry`)).status).to.equal(404)
+    expect((await call('DELETE', '/config/webhooks/other')).status).to.equal(200)
+  })
+
+  it('a change without a secret keeps it, and a deleted webhook is not found', async () => {
     const { body } = await call('GET', '/config/webhooks/ci')
     expect(body).to.include({ enabled: false, url: receiver.url })
     expect((await call('DELETE', '/config/webhooks/ci')).body).to.deep.equal({ status: 'deleted' })

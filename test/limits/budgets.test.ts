@@ -5,20 +5,18 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { Budgets } from '../../shared/limits/budgets.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
-import { createMeter } from '../../shared/limits/meter.ts'
 import { type Limits, NO_LIMITS, type SpendingStore } from '../../shared/limits/port.ts'
 import { createLog } from '../../shared/log.ts'
-import type { ModelPart, ModelProvider } from '../../shared/providers/port.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
 import type { Store } from '../../shared/store/port.ts'
 import { createSpendingStore } from '../../shared/store/spending/spending.ts'
 import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { EMPTY_CONFIG } from '../../shared/tenant-config/config.ts'
+import { until } from '../support/until.ts'
 
 const TENANT = 't_1' as TenantId
 const log = createLog({ level: 'error', write: () => {} })
-const USAGE = { input: 90, cacheRead: 0, cacheWrite: 0, output: 10 }
 
 describe('the budgets of tenants', () => {
   let dir: string
@@ -26,6 +24,7 @@ describe('the budgets of tenants', () => {
   let spending: SpendingStore
   let now: Date
   let isAway: boolean
+  let failedWrites: number
   const opened: Budgets[] = []
 
   before(async () => {
@@ -41,8 +40,12 @@ describe('the budgets of tenants', () => {
       if (isAway) throw new AppError('unavailable', 'the store does not answer')
       return act()
     }
+    failedWrites = 0
     spending = {
-      put: (...args) => unlessAway(() => real.put(...args)),
+      async put(...args) {
+        if (isAway) failedWrites += 1
+        await unlessAway(() => real.put(...args))
+      },
       ofOthers: (...args) => unlessAway(() => real.ofOthers(...args)),
     }
     now = new Date('2026-11-22T23:59:00.000Z')
@@ -54,10 +57,10 @@ describe('the budgets of tenants', () => {
     await store.close()
   })
 
-  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }) => {
+  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, written = spending) => {
     const config = { ...EMPTY_CONFIG, limits: { ...NO_LIMITS, ...limits } }
     const known = new KnownLimits({ peek: () => config, get: async () => config })
-    const budgets = new Budgets({ limits: known, store: spending, log, now: () => now })
+    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs: 5 })
     opened.push(budgets)
     return budgets
   }
@@ -76,6 +79,58 @@ describe('the budgets of tenants', () => {
     expect(await open().today(TENANT)).to.deep.include({ tokens: 100, costUsd: 0 })
   })
 
+  const storedAt = async (day: string) => (await spending.ofOthers(TENANT, { day, process: 'none' })).tokens
+  const stored = (tokens: number) =>
+    until(async () => (await storedAt('2026-11-22')) === tokens, { what: `${tokens} tokens to be stored` })
+
+  it('a spending whose write failed is written when the store is back, also the last one before midnight', async () => {
+    isAway = true
+    open().spend(TENANT, { tokens: 60, costUsd: 0 })
+    await until(() => failedWrites >= 1, { what: 'a write to fail' })
+    now = new Date('2026-11-23T00:00:00.000Z')
+    const before = failedWrites
+    await until(() => failedWrites >= before + 2, { what: 'the spending of the day before to be tried again' })
+    isAway = false
+    await stored(60)
+    expect(await storedAt('2026-11-23')).to.equal(0)
+  })
+
+  it('what is spent during a write is written by the next one, also when the day ended meanwhile', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const slow: SpendingStore = {
+      ...spending,
+      async put(...args) {
+        begun.resolve()
+        await held
+        await spending.put(...args)
+      },
+    }
+    const budgets = open({}, slow)
+    budgets.spend(TENANT, { tokens: 60, costUsd: 0 })
+    await begun.promise
+    budgets.spend(TENANT, { tokens: 7, costUsd: 0 })
+    now = new Date('2026-11-23T00:00:00.000Z')
+    release()
+    await stored(67)
+  })
+
+  it('a process counts what it has written itself once', async () => {
+    const budgets = open({ tokens_per_day: 140 })
+    budgets.spend(TENANT, { tokens: 60, costUsd: 0.25 })
+    await stored(60)
+    open().spend(TENANT, { tokens: 10, costUsd: 0.25 })
+    const seen = async () => {
+      const { tokens, costUsd } = await budgets.today(TENANT)
+      return tokens > 60 && { tokens, costUsd }
+    }
+    expect(await until(seen, { what: 'the spending of the other process to be seen' })).to.deep.equal({
+      tokens: 70,
+      costUsd: 0.5,
+    })
+    expect(await codeOf(budgets)).to.equal(undefined)
+  })
+
   it('begins anew at midnight UTC, and says how long that is', async () => {
     const budgets = open()
     budgets.spend(TENANT, { tokens: 100, costUsd: 0 })
@@ -92,6 +147,15 @@ describe('the budgets of tenants', () => {
     expect(await codeOf(budgets)).to.equal('budget_exhausted')
   })
 
+  it('a budget of dollars is used up when just so much is spent, over all processes', async () => {
+    const first = open()
+    first.spend(TENANT, { tokens: 0, costUsd: 0.25 })
+    await first.close()
+    const second = open({ usd_per_day: 0.5 })
+    second.spend(TENANT, { tokens: 0, costUsd: 0.25 })
+    expect((await second.refusal(TENANT))?.reason).to.equal('usd_per_day')
+  })
+
   it('nothing is refused without a budget, also while the store is away', async () => {
     isAway = true
     expect(await codeOf(open({}))).to.equal(undefined)
@@ -106,59 +170,5 @@ describe('the budgets of tenants', () => {
     isAway = true
     budgets.spend(TENANT, { tokens: 100, costUsd: 0 })
     expect(await codeOf(budgets)).to.equal('budget_exhausted')
-  })
-
-  describe('at a metered provider', () => {
-    const answering = (parts: ModelPart[]): ModelProvider => ({
-      type: 'openai',
-      async *stream() {
-        yield* parts
-      },
-    })
-
-    async function read(budgets: Budgets, parts: ModelPart[], count = Number.POSITIVE_INFINITY): Promise<ModelPart[]> {
-      const provider = createMeter(budgets, () => 0.5).provider(TENANT, answering(parts))
-      const request = {
-        model: 'm',
-        messages: [{ role: 'user' as const, text: 'x'.repeat(40) }],
-        tools: [],
-        stopSequences: [],
-      }
-      const got: ModelPart[] = []
-      for await (const part of provider.stream(request, new AbortController().signal))
-        if (got.push(part) >= count) break
-      return got
-    }
-
-    const finish: ModelPart = { type: 'finish', reason: 'end_turn', usage: USAGE }
-
-    it('a call is counted with its tokens and its price, and the next one above the budget is refused', async () => {
-      const budgets = open()
-      const parts: ModelPart[] = [{ type: 'text_delta', text: 'hi' }, finish]
-      expect(await read(budgets, parts)).to.deep.equal(parts)
-      expect(await budgets.today(TENANT)).to.deep.include({ tokens: 100, costUsd: 0.5 })
-      const [refused, ...more] = await read(budgets, parts)
-      expect(refused).to.have.nested.property('failure.code', 'budget_exhausted')
-      expect(more).to.deep.equal([])
-    })
-
-    it('a call that is cut off is counted by estimate, once', async () => {
-      const budgets = open()
-      await read(budgets, [{ type: 'text_delta', text: 'y'.repeat(80) }, finish], 1)
-      expect((await budgets.today(TENANT)).tokens).to.equal(30)
-    })
-
-    it('a call that failed before its first part costs nothing', async () => {
-      const budgets = open()
-      const failure = {
-        code: 'provider_unavailable',
-        message: '',
-        reason: '',
-        isRetryable: true,
-        isFailover: true,
-      } as const
-      await read(budgets, [{ type: 'failure', failure }])
-      expect((await budgets.today(TENANT)).tokens).to.equal(0)
-    })
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { createHeapGuard } from '../../shared/limits/heap.ts'
+import { AppError } from '../../shared/errors.ts'
+import { createHeapGuard, refuseAtHighHeap } from '../../shared/limits/heap.ts'
 
 describe('the guard of the heap', () => {
   it('a heap is high above 80 % of its limit, and is read again after 100 ms', () => {
@@ -21,5 +22,16 @@ describe('the guard of the heap', () => {
     heap.total_heap_size = 91
     now = 300
     expect(isHigh(), 'the pages of the heap').to.equal(true)
+  })
+
+  it('a process whose heap is high takes no new work, and says when to try again', () => {
+    refuseAtHighHeap(() => false)
+    expect(() => refuseAtHighHeap(() => true))
+      .to.throw(AppError)
+      .that.includes({ kind: 'unavailable', retryAfterSecs: 2 })
+  })
+
+  it('the heap of a process that has just begun is not high', () => {
+    expect(createHeapGuard()()).to.equal(false)
   })
 })

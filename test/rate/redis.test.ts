@@ -11,6 +11,7 @@ describe('the sliding window in Redis', () => {
   const redis = useRedis()
   const links: RedisLink[] = []
   const lines: string[] = []
+  const askedAt: number[] = []
   const log = createLog({ level: 'info', write: (line) => lines.push(line) })
   afterEach(async () => {
     lines.length = 0
@@ -22,7 +23,11 @@ describe('the sliding window in Redis', () => {
     const link = await openRedisLink(redis.url)
     links.push(link)
     const fallback = createMemoryRateLimiter({ perMinute })
-    return createRedisRateLimiter({ run: link.run, perMinute, fallback, log, ...(windowMs && { windowMs }) })
+    const run: RedisLink['run'] = (...args) => {
+      askedAt.push(performance.now())
+      return link.run(...args)
+    }
+    return createRedisRateLimiter({ run, perMinute, fallback, log, ...(windowMs && { windowMs }) })
   }
 
   it('api.md Limits: of many concurrent requests through two gateways exactly the limit is allowed', async () => {
@@ -85,6 +90,22 @@ describe('the sliding window in Redis', () => {
     }
     await until(isReported, { what: 'the log line about the shared count', lastSeen: () => lines })
     expect(lines[1]).to.include('counted across gateways')
+  })
+
+  it('while Redis hangs one request a second waits for it, and the others are served at once', async () => {
+    const limiter = await open(Number.MAX_SAFE_INTEGER)
+    await redis.server.kill('SIGSTOP')
+    askedAt.length = 0
+    let served = 0
+    const countUntilAsked = async () => {
+      await limiter.take('a')
+      served += 1
+      return askedAt.length >= 2
+    }
+    await until(countUntilAsked, { what: 'Redis to be asked again' })
+    const [first = 0, second = 0] = askedAt
+    expect(second - first).to.be.at.least(1_000)
+    expect(served).to.be.above(2)
   })
 
   it('while Redis is down requests are served and the limit still holds', async () => {

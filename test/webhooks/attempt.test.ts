@@ -29,16 +29,28 @@ describe('the signature of a webhook', () => {
   it('is made with secrets of 24 to 64 bytes in base64 only', () => {
     const of = (bytes: number) => `whsec_${Buffer.alloc(bytes, 1).toString('base64')}`
     expect([23, 24, 64, 65].map((bytes) => isWebhookSecret(of(bytes)))).to.deep.equal([false, true, true, false])
-    expect(isWebhookSecret(of(32).replace('whsec_', ''))).to.equal(false)
+    for (const prefix of ['', 'secret']) expect(isWebhookSecret(of(32).replace('whsec_', prefix))).to.equal(false)
     expect(isWebhookSecret(`whsec_${'A'.repeat(31)}B`)).to.equal(true)
     expect(isWebhookSecret(`whsec_${'-'.repeat(32)}`)).to.equal(false)
   })
 })
 
 describe('an attempt to deliver a webhook', () => {
-  it('succeeds with any status of 2xx', async () => {
+  it('succeeds with any status of 2xx, and says of every other one that it failed', async () => {
     for (const status of [200, 204, 299])
       expect(await attemptDelivery(MESSAGE, answering(status), NEVER)).to.deep.equal({ status })
+    for (const status of [300, 399, 400, 500]) {
+      const { error } = await attemptDelivery(MESSAGE, answering(status), NEVER)
+      const redirect = status < 400 ? '; redirects are not followed' : ''
+      expect(error).to.equal(`The receiver answered ${status}${redirect}.`)
+    }
+  })
+
+  it('does not read the answer of the receiver', async () => {
+    let discarded = 0
+    const request = async () => ({ status: 200, headers: {}, body: nothing(), discard: () => void discarded++ })
+    await attemptDelivery(MESSAGE, { request }, NEVER)
+    expect(discarded).to.equal(1)
   })
 
   it('is repeated at the receiver’s Retry-After when that is later, an hour at most', async () => {
@@ -46,6 +58,10 @@ describe('an attempt to deliver a webhook', () => {
     expect(nextAfter(result, 1)).to.deep.equal({ waitMs: 120_000 })
     const late = await attemptDelivery(MESSAGE, answering(503, { 'retry-after': '999999' }), NEVER)
     expect(nextAfter(late, 1)).to.deep.equal({ waitMs: 3_600_000 })
+    for (const early of ['1', '-120', '120 seconds', ['120', '240']]) {
+      const next = nextAfter(await attemptDelivery(MESSAGE, answering(429, { 'retry-after': early }), NEVER), 1)
+      expect(next, String(early)).to.have.property('waitMs').that.is.within(5_000, 5_500)
+    }
   })
 
   it('is final when the receiver is gone', async () => {

@@ -1,178 +1,179 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { createLog } from '../../shared/log.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
-import type { Egress } from '../../shared/net/port.ts'
-import { createKeyring } from '../../shared/secrets/keyring.ts'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import type { Store } from '../../shared/store/port.ts'
-import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
-import { createTenantConfigStore } from '../../shared/store/tenant-configs.ts'
-import { createDeliveryStore } from '../../shared/store/webhooks/deliveries.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import { type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
-import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
-import { WebhookDispatcher } from '../../shared/webhooks/dispatcher.ts'
-import { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
-import type { DeliveryStore } from '../../shared/webhooks/port.ts'
-import { isWebhookSecret } from '../../shared/webhooks/signature.ts'
 import { until } from '../support/until.ts'
-
-const TENANT = 't_1' as TenantId
-const SECRET = `whsec_${randomBytes(32).toString('base64')}`
-const log = createLog({ level: 'error', write: () => {} })
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+import { TENANT, type TestWebhooks, useWebhooks } from './setup.ts'
 
 describe('the dispatcher of webhooks', () => {
-  let dir: string
-  let store: Store
-  let deliveries: DeliveryStore
-  let configs: LiveConfigs
-  let settings: WebhookSettings
-  let outbox: WebhookOutbox
-  let sent: { url: string; id: string }[]
-  let answer: (url: string) => Promise<number>
-  const open: WebhookDispatcher[] = []
-
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-webhooks-'))
+  let webhooks: TestWebhooks
+  useWebhooks((opened) => {
+    webhooks = opened
   })
-  after(() => rm(dir, { recursive: true }))
-
-  let files = 0
-  beforeEach(async () => {
-    sent = []
-    answer = async () => 204
-    store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
-    deliveries = createDeliveryStore(store)
-    const bell = { ring: () => {}, listen: async () => async () => {} }
-    configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell, log })
-    const keyring = createKeyring(randomBytes(32))
-    settings = new WebhookSettings({ configs, keyring, checkUrl: (url) => url, isSecret: isWebhookSecret })
-    outbox = new WebhookOutbox({ configs, store: deliveries })
-  })
-
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((dispatcher) => dispatcher.close()))
-    await configs.close()
-    await store.close()
-  })
-
-  const egress: Pick<Egress, 'request'> = {
-    async request(url, { headers = {}, signal }) {
-      sent.push({ url, id: String(headers['webhook-id']) })
-      const left = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-      const status = await Promise.race([answer(url), left])
-      return { status, headers: {}, body: nothing(), discard: () => {} }
-    },
-  }
-
-  const start = (delaysMs: readonly number[] = [1, 1]) => {
-    const secretsOf = settings.secretsOf.bind(settings)
-    const deps = { configs, secretsOf, store: deliveries, egress, metrics: NO_METRICS, log, everyMs: 5, delaysMs }
-    const dispatcher = new WebhookDispatcher(deps)
-    open.push(dispatcher)
-    dispatcher.start()
-    return dispatcher
-  }
-
-  const put = (name: string) =>
-    settings.put(TENANT, name, { url: `https://${name}.example`, events: ['run.ended'], secret: SECRET })
-
-  const publish = (subject: string) =>
-    outbox.publish(TENANT, { type: 'run.ended', subject, at: new Date().toISOString(), data: { run_id: subject } })
-
-  const listed = async (name: string) =>
-    (await outbox.list(TENANT, name, { status: undefined, limit: 100 })).deliveries.map(
-      ({ status, attempts, error }) => ({
-        status,
-        attempts,
-        error,
-      }),
-    )
-
-  const sendsTo = (name: string) => sent.filter(({ url }) => url === `https://${name}.example`).length
 
   it('two processes send each message once', async () => {
-    await put('a')
-    start()
-    start()
-    await Promise.all(Array.from({ length: 30 }, (_, i) => publish(`run_${i}`)))
-    await until(async () => (await listed('a')).every(({ status }) => status === 'delivered') && sent.length >= 30, {
-      what: 'all messages to be delivered',
-      withinMs: 5_000,
-    })
-    expect(new Set(sent.map(({ id }) => id)).size).to.equal(30)
-    expect(sent).to.have.length(30)
+    await webhooks.put('a')
+    webhooks.start()
+    webhooks.start()
+    await Promise.all(Array.from({ length: 30 }, (_, i) => webhooks.publish(`run_${i}`)))
+    await until(
+      async () =>
+        (await webhooks.listed('a')).every(({ status }) => status === 'delivered') && webhooks.sent.length >= 30,
+      {
+        what: 'all messages to be delivered',
+        withinMs: 5_000,
+      },
+    )
+    expect(new Set(webhooks.sent.map(({ id }) => id)).size).to.equal(30)
+    expect(webhooks.sent).to.have.length(30)
   })
 
   it('an event that is published twice is sent once', async () => {
-    await put('a')
-    await publish('run_1')
-    await publish('run_1')
-    start()
-    await until(async () => (await listed('a'))[0]?.status === 'delivered', { what: 'the delivery', withinMs: 5_000 })
-    await publish('run_1')
-    await publish('run_2')
-    await until(async () => sendsTo('a') === 2, { what: 'the second event to be sent', withinMs: 5_000 })
-    expect(await listed('a')).to.have.length(2)
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    await webhooks.publish('run_1')
+    webhooks.start()
+    await until(async () => (await webhooks.listed('a'))[0]?.status === 'delivered', {
+      what: 'the delivery',
+      withinMs: 5_000,
+    })
+    await webhooks.publish('run_1')
+    await webhooks.publish('run_2')
+    await until(async () => webhooks.sendsTo('a') === 2, { what: 'the second event to be sent', withinMs: 5_000 })
+    expect(await webhooks.listed('a')).to.have.length(2)
   })
 
   it('a receiver that never answers delays no other, however many messages wait for it', async () => {
-    await Promise.all([put('slow'), put('quick')])
-    answer = (url) => (url.includes('slow') ? new Promise<number>(() => {}) : Promise.resolve(200))
-    await Promise.all(Array.from({ length: 300 }, (_, i) => publish(`run_${i}`)))
-    start()
-    await until(async () => sendsTo('quick') === 300, { what: 'the quick receiver to get all', withinMs: 10_000 })
-    expect(sendsTo('slow')).to.equal(4)
+    await Promise.all([webhooks.put('slow'), webhooks.put('quick')])
+    webhooks.answer = (url) => (url.includes('slow') ? new Promise<number>(() => {}) : Promise.resolve(200))
+    await Promise.all(Array.from({ length: 300 }, (_, i) => webhooks.publish(`run_${i}`)))
+    webhooks.start()
+    await until(async () => webhooks.sendsTo('quick') === 300, {
+      what: 'the quick receiver to get all',
+      withinMs: 10_000,
+    })
+    expect(webhooks.sendsTo('slow')).to.equal(4)
+  })
+
+  it('at most 64 messages are on their way at a time', async () => {
+    const answers: (() => void)[] = []
+    webhooks.answer = () => new Promise((resolve) => answers.push(() => resolve(204)))
+    for (let i = 0; i < 17; i++) await webhooks.put(`a${i}`)
+    for (let i = 0; i < 4; i++) await webhooks.publish(`run_${i}`)
+    webhooks.start()
+    await until(() => webhooks.sent.length >= 64, { what: 'the first messages to be sent' })
+    for (let i = 0; i < 20; i++) await webhooks.listed('a0') // The store would have answered further claims first.
+    expect(webhooks.sent).to.have.length(64)
+    webhooks.answer = async () => 204
+    for (const release of answers) release()
+    await until(() => webhooks.sent.length === 68, { what: 'the rest to be sent' })
+  })
+
+  it('a process sends a webhook four messages at a time, also after some were accepted, and none that another is sending', async () => {
+    const answers: (() => void)[] = []
+    webhooks.answer = () => new Promise((resolve) => answers.push(() => resolve(204)))
+    await webhooks.put('a')
+    for (let i = 0; i < 12; i++) await webhooks.publish(`run_${i}`)
+    webhooks.start()
+    await until(() => webhooks.sent.length >= 4, { what: 'the first messages to be sent' })
+    answers.shift()?.()
+    await until(() => webhooks.sent.length >= 5, { what: 'the next message to be sent' })
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(5)
+    webhooks.start()
+    await until(() => webhooks.sent.length >= 9, { what: 'the other process to send its part' })
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(9)
+    expect(new Set(webhooks.sent.map(({ id }) => id)).size).to.equal(9)
   })
 
   it('a message is given up after its last attempt, and the list says why', async () => {
-    await put('a')
-    answer = async () => 500
-    start()
-    await publish('run_1')
-    await until(async () => (await listed('a'))[0]?.status === 'dead', {
-      what: 'the message to be given up',
-      withinMs: 5_000,
-    })
-    expect(await listed('a')).to.deep.equal([{ status: 'dead', attempts: 3, error: 'The receiver answered 500.' }])
-    expect(sendsTo('a')).to.equal(3)
+    await webhooks.put('a')
+    webhooks.answer = async () => 500
+    webhooks.start()
+    await webhooks.publish('run_1')
+    await webhooks.ended('a', 'dead')
+    const [given] = await webhooks.deliveriesOf('a')
+    expect(given).to.include({ attempts: 3, error: 'The receiver answered 500.', response_status: 500 })
+    expect(given).to.have.property('next_attempt_at', null)
+    expect(webhooks.sendsTo('a')).to.equal(3)
+    expect(webhooks.counted).to.deep.equal(['failed', 'failed', 'dead'].map((each) => `webhook_attempts ${each}`))
+  })
+
+  it('a message that failed is not sent again before its wait is over, which the list shows', async () => {
+    await webhooks.put('a')
+    webhooks.answer = async () => 500
+    webhooks.start({ delaysMs: [3_600_000] })
+    await webhooks.publish('run_1')
+    await until(async () => (await webhooks.listed('a'))[0]?.attempts === 1, { what: 'the first attempt' })
+    await webhooks.afterNextPasses()
+    const [waiting] = await webhooks.deliveriesOf('a')
+    expect(Date.parse(String(waiting?.next_attempt_at)) - Date.now()).to.be.within(3_500_000, 4_000_000)
+    expect(webhooks.sendsTo('a')).to.equal(1)
+    expect(await webhooks.deliveries.due(Date.now() + 3_500_000, { limit: 10 })).to.deep.equal([])
+    expect(await webhooks.deliveries.due(Date.now() + 4_000_000, { limit: 10 })).to.have.length(1)
   })
 
   it('an attempt that a shutdown cuts off is made by the next process, and not counted', async () => {
-    await put('a')
-    const began = Promise.withResolvers<void>()
-    answer = () => {
-      began.resolve()
-      return new Promise<number>(() => {})
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    webhooks.answer = () => new Promise<number>(() => {})
+    for (let sent = 1; sent <= 2; sent++) {
+      const dispatcher = webhooks.start()
+      await until(() => webhooks.sent.length === sent, { what: 'the message to be sent' })
+      await dispatcher.close()
     }
-    const first = start()
-    await publish('run_1')
-    await began.promise
-    await first.close()
-    answer = async () => 200
-    start()
-    await until(async () => (await listed('a'))[0]?.status === 'delivered', { what: 'the delivery', withinMs: 5_000 })
-    expect((await listed('a'))[0]).to.include({ attempts: 1 })
+    webhooks.answer = async () => 500
+    webhooks.start()
+    await webhooks.ended('a', 'dead')
+    expect((await webhooks.listed('a'))[0]).to.include({ attempts: 3 })
+    expect(webhooks.sendsTo('a')).to.equal(2 + 3)
   })
 
-  it('the messages of a deleted webhook are not sent, and one of the same name begins anew', async () => {
-    await put('a')
-    await publish('run_1')
-    await settings.remove(TENANT, 'a')
-    await put('a')
-    await publish('run_2')
-    start()
-    await until(async () => (await deliveries.due(Date.now() + 100_000, { limit: 10 })).length === 0, {
-      what: 'the outbox to be empty',
-      withinMs: 5_000,
-    })
-    expect(sendsTo('a')).to.equal(1)
-    expect(await listed('a')).to.have.length(1)
+  it('the messages of a deleted webhook are given up unsent, and one of the same name begins anew', async () => {
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    const [deleted] = (await webhooks.configs.get(TENANT)).webhooks
+    await webhooks.settings.remove(TENANT, 'a')
+    await webhooks.put('a')
+    await webhooks.publish('run_2')
+    webhooks.start()
+    await webhooks.ended('a', 'delivered')
+    const page = () => webhooks.deliveries.page(TENANT, String(deleted?.id), { limit: 10 })
+    await until(async () => (await page())[0]?.status === 'dead', { what: 'the message to be given up' })
+    expect((await page())[0]).to.include({ attempts: 1, error: 'The webhook was deleted.' })
+    expect(webhooks.sendsTo('a')).to.equal(1)
+    expect(await webhooks.listed('a')).to.have.length(1)
+  })
+
+  it('a message that waits goes to the address that its webhook has now: a PUT loses none', async () => {
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    await webhooks.put('a', { url: 'https://moved.example' })
+    webhooks.start()
+    await webhooks.ended('a', 'delivered')
+    expect(webhooks.sent.map(({ url }) => url)).to.deep.equal(['https://moved.example'])
+  })
+
+  it('a delivery whose entry stayed in the outbox when it was over is not sent again', async () => {
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    const [delivery] = await webhooks.deliveries.page(TENANT, await webhooks.idOf('a'), { limit: 1 })
+    if (!delivery) throw new Error('nothing was stored')
+    await webhooks.deliveries.change(TENANT, delivery.id, (stored) => ({ ...stored, status: 'delivered' }))
+    await webhooks.deliveries.enqueue(TENANT, { ...delivery, id: 'msg_expired' })
+    webhooks.start()
+    const entries = () => webhooks.deliveries.due(Date.now() + 100_000, { limit: 10 })
+    await until(async () => (await entries()).length === 0, { what: 'the outbox to be empty' })
+    expect(webhooks.sent).to.deep.equal([])
+  })
+
+  it('a secret that cannot be decrypted fails the attempt, and the list says so', async () => {
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    webhooks.start({ settings: webhooks.settingsWith(randomBytes(32)), delaysMs: [3_600_000] })
+    await until(async () => (await webhooks.listed('a'))[0]?.attempts === 1, { what: 'the attempt to be recorded' })
+    expect((await webhooks.listed('a'))[0])
+      .to.have.property('error')
+      .that.includes('master key')
+    expect(webhooks.sent).to.deep.equal([])
   })
 })

@@ -47,8 +47,13 @@ export async function startExecution(
     await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
     throw withTrace(refusal, traceId)
   })
-  await deps.dispatches.create(tenant, dispatch, execution.request.input)
-  await enqueue(tenant, dispatch, deps)
+  try {
+    await deps.dispatches.create(tenant, dispatch, execution.request.input)
+    await enqueue(tenant, dispatch, deps)
+  } catch (cause) {
+    deps.admission.release(tenant, runIdOf(traceId))
+    throw cause
+  }
 }
 
 type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
@@ -73,17 +78,12 @@ async function admit({ flow, request }: Execution, { tenant, config, requested, 
   return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
 }
 
-async function enqueue(
-  tenant: TenantId,
-  dispatch: Dispatch,
-  { queue, dispatches, admission }: StartDeps,
-): Promise<void> {
+async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
   const { trace_id: traceId } = dispatch
   try {
     await queue.add({ kind: 'flow', tenant, id: traceId })
   } catch (cause) {
     const failure = toAppError(cause)
-    admission.release(tenant, runIdOf(traceId))
     const ended = await dispatches.end(tenant, traceId, {
       executor: null,
       result: failed(dispatch, refusalOf(failure)),

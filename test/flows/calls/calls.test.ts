@@ -91,6 +91,16 @@ describe('the calls of flows', () => {
     throw new Error('this test does not need it')
   }
 
+  /** The places of admitted runs. */
+  function createPlaces() {
+    const held = new Set<string>()
+    const admission: FlowCallsDeps['admission'] = {
+      admit: async (_tenant, runId) => void held.add(runId),
+      release: (_tenant, runId) => void held.delete(runId),
+    }
+    return { admission, held }
+  }
+
   const withoutReads = (): Dispatches => ({
     create: async () => {},
     get: refuse,
@@ -225,14 +235,28 @@ describe('the calls of flows', () => {
     expect(queued).to.deep.equal([])
   })
 
-  it('end the dispatch when it cannot be queued', async () => {
+  it('end the dispatch when it cannot be queued, and give its place among the runs of its tenant back', async () => {
+    const { admission, held } = createPlaces()
     const add = async () => {
+      expect(held.size).to.equal(1)
       throw new AppError('unavailable', 'the queue is away')
     }
-    const { calls } = createCalls({ queue: { add, remove: async () => {} } })
+    const { calls } = createCalls({ admission, queue: { add, remove: async () => {} } })
     const refusal = await errorOf(calls.start(TENANT, 'summarize', CALL))
     expect(refusal).to.include({ status: 503, message: 'the queue is away' })
     expect(await read(refusal?.traceId ?? '')).to.deep.include({ status: 'error' })
+    expect([...held]).to.deep.equal([])
+  })
+
+  it('give the place of a dispatch back that cannot be stored', async () => {
+    const { admission, held } = createPlaces()
+    const create = async () => {
+      expect(held.size).to.equal(1)
+      throw new AppError('unavailable', 'the store is away')
+    }
+    const { calls } = createCalls({ admission, dispatches: { ...withoutReads(), create } })
+    expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
+    expect([...held]).to.deep.equal([])
   })
 
   it('go on when only the answer of the queue was lost: an executor has begun the job', async () => {
@@ -241,9 +265,11 @@ describe('the calls of flows', () => {
       throw new AppError('unavailable', 'the queue is away')
     }
     const broker = { followRun: () => Promise.reject(new AppError('unavailable', 'the relay is away')) }
-    const { calls } = createCalls({ broker, queue: { add, remove: async () => {} } })
+    const { admission, held } = createPlaces()
+    const { calls } = createCalls({ admission, broker, queue: { add, remove: async () => {} } })
     const { answer } = await calls.start(TENANT, 'summarize', CALL)
     expect(await answer(NEVER)).to.deep.include({ verdict: 'ok' })
+    expect(held.size, 'the place that the executor holds').to.equal(1)
   })
 
   it('give the events of an execution whose executor does not answer for a while', async () => {

@@ -1,0 +1,55 @@
+import { expect } from 'chai'
+import { KnownLimits } from '../../shared/limits/known-limits.ts'
+import { LimitSettings } from '../../shared/limits/limit-settings.ts'
+import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
+import { NO_LIMITS } from '../../shared/limits/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
+import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenant-config/config.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+const LIMITS = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 3, usd_per_day: 4 }
+
+describe('the limits of a tenant', () => {
+  it('are those that were read last while the store is away, and none where nothing was read', async () => {
+    let isAway = false
+    const known = new KnownLimits({
+      peek: () => undefined,
+      async get(): Promise<TenantConfig> {
+        if (isAway) throw new Error('away')
+        return { ...EMPTY_CONFIG, limits: LIMITS }
+      },
+    })
+    expect(await known.of(TENANT)).to.deep.equal(LIMITS)
+    isAway = true
+    expect(await known.of(TENANT)).to.deep.equal(LIMITS)
+    expect(await known.of(OTHER)).to.deep.equal(NO_LIMITS)
+  })
+
+  it('are known at once where the configuration is kept', () => {
+    const config = { ...EMPTY_CONFIG, limits: LIMITS }
+    expect(new KnownLimits({ peek: () => config, get: async () => config }).of(TENANT)).to.deep.equal(LIMITS)
+  })
+
+  it('are shown with what is used of them, and a PUT replaces all of them but nothing else', async () => {
+    let config: TenantConfig = { ...EMPTY_CONFIG, audit: { store_payloads: false, retention_days: 7 } }
+    const { audit } = config
+    const places = createMemoryRunPlaces(() => 0)
+    await places.take(TENANT, 'run_1', 1)
+    const settings = new LimitSettings({
+      configs: {
+        stored: async () => config,
+        update: async (_tenant, change) => (config = change(config)),
+      },
+      budgets: { today: async () => ({ tokens: 5, costUsd: 0.5, resetsAt: new Date('2026-11-23T00:00:00.000Z') }) },
+      places,
+    })
+    const used = { concurrent_runs: 1, tokens: 5, cost_usd: 0.5, resets_at: '2026-11-23T00:00:00.000Z' }
+    expect(await settings.put(TENANT, LIMITS)).to.deep.equal({ ...LIMITS, used })
+    expect(await settings.get(TENANT)).to.deep.equal({ ...LIMITS, used })
+    const next = { ...NO_LIMITS, tokens_per_day: 9 }
+    const without = { ...used, concurrent_runs: 0 }
+    expect(await settings.put(TENANT, { tokens_per_day: 9 })).to.deep.equal({ ...next, used: without })
+    expect(config).to.deep.equal({ ...EMPTY_CONFIG, audit, limits: next })
+  })
+})
