@@ -73,7 +73,10 @@ type Entry = {
 function toServer({ name, secrets }: Named, entry: Entry): McpServerConfig {
   const { command, args = [], cwd, env = {}, url, headers = {} } = entry
   if (command !== undefined) return { name, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
-  return { name, secrets: [...secrets, ...Object.values(headers)], url: new URL(String(url)), headers }
+  const address = new URL(String(url))
+  // The operator needs the host and the port to find out why the server cannot be reached.
+  const hidden = secrets.filter((value) => !address.host.includes(value))
+  return { name, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
 }
 
 /** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */

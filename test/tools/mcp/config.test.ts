@@ -52,10 +52,10 @@ describe('MCP_CONFIG', () => {
         env: { KEY: 'a ${TOKEN} b', '${TOKEN}': 'name' },
         note: '${UNKNOWN}',
       },
-      remote: { url: 'https://${HOST}/mcp', headers: { authorization: 'Bearer ${TOKEN}' } },
+      remote: { url: 'https://${HOST}/mcp?key=${KEY}', headers: { authorization: 'Bearer ${TOKEN}' } },
     }
     await writeFile(file, JSON.stringify({ mcpServers }))
-    const env = { HOME: '/home/me', TOKEN: 't-1', HOST: 'example.com', EMPTY: '', NESTED: '${TOKEN}' }
+    const env = { HOME: '/home/me', TOKEN: 't-1', HOST: 'example.com', KEY: 'k-1', EMPTY: '', NESTED: '${TOKEN}' }
     expect(await readMcpConfig(file, env)).to.deep.equal([
       {
         name: 'files',
@@ -67,9 +67,9 @@ describe('MCP_CONFIG', () => {
       },
       {
         name: 'remote',
-        url: new URL('https://example.com/mcp'),
+        url: new URL('https://example.com/mcp?key=k-1'),
         headers: { authorization: 'Bearer t-1' },
-        secrets: ['example.com', 't-1', 'Bearer t-1'],
+        secrets: ['k-1', 't-1', 'Bearer t-1'],
       },
     ])
   })
