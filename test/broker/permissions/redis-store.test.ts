@@ -59,7 +59,7 @@ describe('permission store in Redis', () => {
     expect(await decision).to.deep.equal({ state: 'denied', reason: 'no' })
   })
 
-  it('api.md Permission request: a reply whose command reaches Redis twice is 200 when it decided, and 409 when it did not', async () => {
+  it('api.md Permission request: a reply whose command reaches Redis twice is 200 when it decided, 409 when it did not, and 404 after the deadline', async () => {
     const link = await openLink()
     const { run } = link
     link.run = async (...args) => {
@@ -73,6 +73,10 @@ describe('permission store in Redis', () => {
     expect(await store.decision(request)).to.deep.equal({ state: 'allowed' })
     const again = await reply(store, request, { allow: true }).catch((cause: unknown) => cause)
     expect(again).to.include({ kind: 'conflict' })
+    const overdue = newRequest({}, { waitsMs: 0 })
+    await store.open(overdue)
+    const late = await reply(store, overdue, { allow: true }).catch((cause: unknown) => cause)
+    expect(late).to.include({ kind: 'not_found' })
   })
 
   it('a request whose opening reaches Redis again after its decision stays decided', async () => {
