@@ -237,6 +237,8 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   internal: 'Send the prompt again and report the X-Request-ID if it keeps failing.',
 }
 
+export const RUN_ERROR_CODES = Object.keys(SUGGESTION) as readonly RunErrorCode[]
+
 /** Builds a run's terminal failure. `error` is the message (its name is kept for compatibility, api.md "Versioning" 3), `detail` adds to it. */
 export function errorEvent(code: RunErrorCode, error: string, detail = ''): ErrorEvent {
   return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }

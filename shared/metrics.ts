@@ -1,3 +1,8 @@
+import { RUN_ERROR_CODES, type RunErrorCode } from './events.ts'
+
+/** How a run, flow, plan or step has ended. */
+export type RunEndCode = 'ok' | 'invalid_output' | 'plan_failed' | RunErrorCode
+
 /** The counters of a process with their help texts. `/metrics` shows them as `agent_engine_<name>_total`. */
 export const COUNTERS = {
   streams_opened: 'Streams that clients opened',
@@ -11,11 +16,33 @@ export const COUNTERS = {
   stale_frames_dropped:
     'Frames, and pieces of large frames, that were dropped because their process had been removed from the cluster',
   messages_dropped: 'Messages that were dropped because they were malformed or of another version',
+  cost_usd: 'US dollars that ended runs cost, by the known prices of their models',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 
 /** Counters that are divided by one label: `/metrics` shows `agent_engine_<name>_total{<label>="<value>"}`. */
 export const DIVIDED_COUNTERS = {
+  runs_ended: {
+    help: 'Runs, messages, flows, plans and steps that ended, by their code; `ok` is a success',
+    label: 'code',
+    values: ['ok', 'invalid_output', 'plan_failed', ...RUN_ERROR_CODES] as readonly RunEndCode[],
+  },
+  provider_requests: {
+    help: 'Requests to providers in the turns of ended runs, by their outcome',
+    label: 'outcome',
+    values: ['ok', 'retried', 'failed_over', 'failed'],
+  },
+  tokens: { help: 'Tokens of ended runs, by their direction', label: 'direction', values: ['input', 'output'] },
+  http_responses: {
+    help: 'Answers of the public listener, by their status; 499 is a client that left before its answer',
+    label: 'status',
+    values: ['200', '400', '401', '404', '429', '499', '500', '503'] as readonly string[],
+  },
+  refusals: {
+    help: 'Requests that were refused, by the cause: the code or else the type of the error',
+    label: 'cause',
+    values: ['invalid_request', 'authentication', 'rate_limit', 'unavailable'] as readonly string[],
+  },
   plan_steps: {
     help: 'Steps of plans that ended, by how they ended',
     label: 'status',
@@ -30,6 +57,14 @@ export const DIVIDED_COUNTERS = {
 
 /** The histograms with the upper bounds of their buckets. Values above the last bound are counted as well. */
 export const HISTOGRAMS = {
+  run_first_token_seconds: {
+    help: 'Seconds from the start of a run to its first text, thought or tool call',
+    bounds: [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60],
+  },
+  run_duration_seconds: {
+    help: 'Seconds that a run took',
+    bounds: [0.5, 1, 2, 5, 10, 30, 60, 300, 1_800],
+  },
   relay_batch_bytes: {
     help: 'Size of a message to another process, in bytes',
     bounds: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
@@ -43,6 +78,7 @@ export const HISTOGRAMS = {
 export const GAUGES = {
   streams: 'Open streams',
   runs: 'Runs that this process has in memory, by state',
+  runs_limit: 'Runs that this process executes at a time',
   permissions_pending: 'Permission requests that are not answered yet',
   sessions: 'Sessions that this process holds',
   queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
@@ -64,7 +100,7 @@ export type GaugeValue = number | Readonly<Record<string, number>> | readonly La
 /** Receives the numbers of a process. Counting is an addition and never throws. */
 export interface Metrics {
   count(name: CounterName, by?: number): void
-  countDivided<Name extends DividedName>(name: Name, value: DividedValue<Name>): void
+  countDivided<Name extends DividedName>(name: Name, value: DividedValue<Name>, by?: number): void
   observe(name: HistogramName, value: number): void
   /** `read` is called whenever `/metrics` is requested. The gauge is left out when it rejects or takes longer than a second. */
   gauge(name: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void

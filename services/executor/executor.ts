@@ -3,6 +3,7 @@ import { withDeadline } from '../../shared/deadline.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/queue/port.ts'
+import { RunReporter } from '../runs/run-report.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 
@@ -35,9 +36,12 @@ export class Executor {
       resumeMs: limits.runResumeMs,
       maxJournalBytes: MAX_JOURNAL_BYTES,
     }
+    const reporter = new RunReporter(log, metrics)
     this.runs = new Runs(runLimits, {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
       onEvent: () => metrics.count('events'),
+      report: ({ id, tenant, sessionId, kind }) =>
+        reporter.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
       onForgotten({ id, tenant, needsNoReader }) {
         if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.
         workspaces.remove(tenant, id).catch((cause: unknown) => {

@@ -92,7 +92,7 @@ export class FlowJobs {
     preparing.catch(() => {}) // A failure is the outcome of the execution, if there is one.
     const dispatch = await dispatches.begin(tenant, queued.trace_id, epoch())
     if (!dispatch) return
-    const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, span: 'execute_flow' })
+    const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' })
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, { dispatch, preparing }, signal))
   }

@@ -37,6 +37,7 @@ await runProcess('cluster', async (config, log) => {
   const opened = await openExecutor(config, parts)
   const relay = new ExecutorRelay(link, opened.executor, { pid: process.pid, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())
+  metrics.gauge('runs_limit', () => config.runsPerWorker)
   await relay.join()
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem }), {

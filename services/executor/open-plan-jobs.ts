@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import { planRunId } from '../../shared/ids.ts'
 import type { ModelSource } from '../runs/models.ts'
+import { RunReporter } from '../runs/run-report.ts'
 import type { Executor } from './executor.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 import { PlanJobs } from './plan-jobs.ts'
@@ -15,12 +16,13 @@ export function openPlanJobs(
   membership: Membership,
 ): PlanJobs {
   const { store, models, tools, workspaces, executor, fence, metrics, log } = parts
+  const reporter = new RunReporter(log, metrics)
   return new PlanJobs({
     ...membership,
     runs: executor.runs,
     draining: executor.draining,
     plans: store.plans,
-    stepsOf: createPlanSteps({ models, tools, workspaces, maxTurns, log }),
+    stepsOf: createPlanSteps({ models, tools, workspaces, maxTurns, reporter, log }),
     async removeFolder(tenant, planId) {
       const id = planRunId(planId)
       workspaces.open(tenant, id) // An earlier executor may have made it.

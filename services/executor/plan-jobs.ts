@@ -89,7 +89,7 @@ export class PlanJobs {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
-    const run = runs.open({ ...identity, needsNoReader: true, span: 'execute_plan' })
+    const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan' })
     announce(run.id)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {

@@ -2,7 +2,7 @@ import { Conversation } from '../../shared/engine/conversation.ts'
 import type { RunResources, Tools } from '../../shared/engine/resources.ts'
 import { run } from '../../shared/engine/run.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { AgentEvent } from '../../shared/events.ts'
+import { type AgentEvent, isTerminal } from '../../shared/events.ts'
 import { planRunId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { stepPrompt } from '../../shared/plans/step-output.ts'
@@ -10,6 +10,7 @@ import type { RunStep, StepResult } from '../../shared/plans/step-runs.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { inSpan } from '../../shared/trace.ts'
 import type { ModelSource } from '../runs/models.ts'
+import type { RunReporter } from '../runs/run-report.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 
 export type PlanStepsDeps = {
@@ -18,6 +19,7 @@ export type PlanStepsDeps = {
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'open'>
   maxTurns: number
+  reporter: Pick<RunReporter, 'open'>
   log: Log
 }
 
@@ -43,7 +45,8 @@ export const createPlanSteps =
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
       async (fail) => {
-        const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })))
+        const report = deps.reporter.open({ tenant, run_id: planRunId(planId), kind: 'step', step_id: step.id })
+        const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })), report)
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -84,9 +87,13 @@ function withCode(signal: AbortSignal): AbortSignal {
 }
 
 /** The output is the text of the last turn. */
-async function resultOf(events: AsyncIterable<AgentEvent>): Promise<StepResult> {
+async function resultOf(
+  events: AsyncIterable<AgentEvent>,
+  report: ReturnType<RunReporter['open']>,
+): Promise<StepResult> {
   let texts: string[] = []
   for await (const event of events) {
+    report(event, isTerminal(event))
     if (event.type === 'turn_start') texts = []
     if (event.type === 'text') texts.push(event.text)
     if (event.type === 'error') return { error: event.error }

@@ -98,7 +98,7 @@ export function createApp(deps: AppDeps): Express {
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.set('query parser', parseQuery).set('trust proxy', deps.trustProxy)
 
-  app.use(logRequests(log))
+  app.use(logRequests(log, deps.metrics))
   app.use(traceRequests())
   app.use(constantHeaders(deps.cors))
   app.use(checkHost(deps.allowedHosts))

@@ -4,6 +4,7 @@ import { renderReaderFailure } from '../../shared/broker/journal/frames.ts'
 import type { FrameStream, Frames } from '../../shared/broker/port.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
+import { callerOf } from '../http/request-log.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import { createKeepalive, type Keepalive, type KeepaliveTarget } from './keepalive.ts'
 
@@ -53,7 +54,11 @@ export function createRelay(
     res.socket?.setTimeout(stallMs + 2 * closeGraceMs) // A stream cuts a stalled reader off by itself, with a last frame.
     metrics.count('streams_opened')
     openCount++
-    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, options })
+    const onLost = () => {
+      metrics.countDivided('runs_ended', 'worker_lost')
+      log.warn('run ended', { ...callerOf(res), run_id: runId, code: 'worker_lost' })
+    }
+    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, options, onLost })
     const onFailure = (cause: unknown) => log.error('stream failed', { run_id: runId, cause })
     void stream.run(keepalive, onFailure)
     if (res.req) releaseRequest(res.req)
@@ -96,7 +101,13 @@ type CutCode = 'slow_consumer' | 'internal'
 /** Shared by all streams of a process. */
 type StreamOptions = { stallMs: number; closeGraceMs: number; onSlow: () => void; onEnd: () => void }
 
-type StreamParts = { res: ServerResponse; frames: AsyncIterator<Frames>; lastSeq: number; options: StreamOptions }
+type StreamParts = {
+  res: ServerResponse
+  frames: AsyncIterator<Frames>
+  lastSeq: number
+  options: StreamOptions
+  onLost: () => void
+}
 
 /**
  * One open response. open -> ended (no more frames) | cut (the reader stalled, or reading frames failed) | left (the client
@@ -107,17 +118,19 @@ class Stream implements KeepaliveTarget {
   readonly #body: ChunkedBody
   readonly #frames: AsyncIterator<Frames>
   readonly #options: StreamOptions
+  readonly #onLost: () => void
   #lastSeq: number
   /** A piece of a large frame was written last, and more of them follow. */
   #isInsideFrame = false
   #cutCode: CutCode | undefined
 
-  constructor({ res, frames, lastSeq, options }: StreamParts) {
+  constructor({ res, frames, lastSeq, options, onLost }: StreamParts) {
     this.#res = res
     this.#body = new ChunkedBody(res)
     this.#frames = frames
     this.#lastSeq = lastSeq
     this.#options = options
+    this.#onLost = onLost
   }
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
@@ -145,6 +158,7 @@ class Stream implements KeepaliveTarget {
       const { done, value } = await this.#frames.next()
       if (done === true) return
       if (this.#isInsideFrame && value.failure !== undefined) return this.#breakOff()
+      if (value.failure === 'worker_lost') this.#onLost()
       this.#lastSeq = value.lastSeq
       this.#isInsideFrame = value.pieces !== undefined
       const hasRoom = this.#body.write(value.text)

@@ -20,6 +20,7 @@ export function recover(log: Log): ErrorRequestHandler {
     if (error.kind === 'internal') {
       log.error('request failed', { request_id: res.getHeader('X-Request-ID'), cause: error.cause ?? error })
     }
+    res.locals['refusal'] = error.code ?? error.kind
     if (res.headersSent || res.closed) res.destroy()
     else sendError(req, res, error)
   }

@@ -1,6 +1,8 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
+import type { Identity } from '../../shared/auth/port.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
 
 /** The form in which a client's own request id is accepted (D2.5). */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
@@ -10,8 +12,8 @@ const CLIENT_LEFT = 499
 
 const MAX_PATH = 512
 
-/** Sets `X-Request-ID` (D2.5) and logs one line when the response has ended. */
-export function logRequests(log: Log): RequestHandler {
+/** Sets `X-Request-ID` (D2.5), and logs one line and counts when the response has ended. */
+export function logRequests(log: Log, metrics: Metrics = NO_METRICS): RequestHandler {
   return (req, res, next) => {
     const given = req.headers['x-request-id']
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req')
@@ -20,11 +22,17 @@ export function logRequests(log: Log): RequestHandler {
     const path = pathOf(req.originalUrl) // Read now, so that the listener below does not keep the request of an open stream in memory.
     const start = performance.now()
     res.once('close', () => {
+      const status = res.headersSent ? res.statusCode : CLIENT_LEFT
+      const refusal = refusalOf(res)
+      metrics.countDivided('http_responses', String(status))
+      if (refusal !== undefined) metrics.countDivided('refusals', refusal)
       log.info('request', {
         request_id: requestId,
         method,
         path,
-        status: res.headersSent ? res.statusCode : CLIENT_LEFT,
+        status,
+        code: refusal,
+        ...callerOf(res),
         ms: Math.round(performance.now() - start),
         run_id: res.getHeader('X-Run-ID'),
         trace_id: res.getHeader('X-Trace-ID'),
@@ -34,6 +42,15 @@ export function logRequests(log: Log): RequestHandler {
     })
     next()
   }
+}
+
+/** The code, or else the type of the error that the request was answered with. */
+const refusalOf = (res: Response): string | undefined => res.locals['refusal'] as string | undefined
+
+/** The tenant and the subject, once the request is authenticated. */
+export function callerOf(res: Response): { tenant?: string; subject?: string } {
+  const { tenant, subject } = (res.locals['identity'] ?? {}) as Partial<Identity>
+  return { ...(tenant !== undefined && { tenant }), ...(subject !== undefined && { subject }) }
 }
 
 /** The path without the query, which may contain secrets. */

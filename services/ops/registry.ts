@@ -27,9 +27,9 @@ export class MetricsRegistry implements Metrics {
     this.#counters[name] += by
   }
 
-  countDivided(name: DividedName, value: string): void {
+  countDivided(name: DividedName, value: string, by = 1): void {
     const counts = this.#divided[name]
-    counts.set(value, (counts.get(value) ?? 0) + 1)
+    counts.set(value, (counts.get(value) ?? 0) + by)
   }
 
   observe(name: HistogramName, value: number): void {

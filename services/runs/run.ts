@@ -20,15 +20,20 @@ export type RunIdentity = {
   needsNoReader?: boolean
   /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
   isHeld?: boolean
-  /** The name of its span; `invoke_agent` by default. */
-  span?: string
+  /** What it executes, when that is not a prompt. */
+  kind?: 'flow' | 'plan'
 }
+
+export type RunKind = 'run' | 'message' | 'flow' | 'plan'
+type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId'> & { kind: RunKind }
 
 export type RunHooks = {
   /** Called when the engine has thrown, or has ended without a terminal event. */
   onBug(run: RunIdentity, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
+  /** Called when a run begins to exist. Returns what is called with each of its events. */
+  report?(run: ReportableRun): (event: RunEvent, isLast: boolean) => void
   /** Called when a run has ended, with its terminal event. */
   onEnded?(run: Run, last: RunEvent): void
 }
@@ -53,7 +58,8 @@ export class Run {
   #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
-  readonly #span: string
+  readonly #kind: RunKind
+  readonly #report: ReturnType<NonNullable<RunHooks['report']>> | undefined
   #held: PromiseWithResolvers<void> | undefined
   #errorCode: string | undefined
   #hasStarted = false
@@ -73,7 +79,8 @@ export class Run {
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
-    this.#span = identity.span ?? 'invoke_agent'
+    this.#kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
+    this.#report = hooks.report?.({ ...identity, kind: this.#kind })
     if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -134,7 +141,7 @@ export class Run {
     if (this.isEnded) return
     this.#hasStarted = true
     try {
-      await inSpan(this.#span, { attributes: this.#attributes }, async (fail) => {
+      await inSpan(SPANS[this.#kind], { attributes: this.#attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
         if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
@@ -154,7 +161,7 @@ export class Run {
   }
 
   get #attributes(): Attributes {
-    const isAgent = this.#span === 'invoke_agent'
+    const isAgent = SPANS[this.#kind] === SPANS.run
     return {
       'agent_engine.run_id': this.id,
       'agent_engine.tenant': this.tenant,
@@ -175,6 +182,7 @@ export class Run {
   #append(event: RunEvent): void {
     this.journal.append(event)
     this.#hooks.onEvent()
+    this.#report?.(event, this.journal.isEnded)
     if (!this.journal.isEnded) return
     this.#outcome = outcomeOf(event)
     this.#endedMs = Date.now()
@@ -185,6 +193,8 @@ export class Run {
     this.#hooks.onEnded?.(this, event)
   }
 }
+
+const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
 
 /**
  * The controller of every run that has ended. Such a run is kept for its readers, who need its frames only: what listens to its own

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/permissions/store.ts'
 import type { AskRequest, Decision, OpenAsk } from '../../shared/engine/permissions.ts'
 import { newId } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Run } from '../runs/run.ts'
 import type { EventReporter } from './event-reporter.ts'
@@ -13,7 +14,7 @@ import type { EventReporter } from './event-reporter.ts'
 export function createPermissionRequester(
   store: PermissionStore,
   timeoutMs: number,
-  { metrics, reporter }: { metrics: Metrics; reporter: Pick<EventReporter, 'permissionRequested'> },
+  { metrics, reporter, log }: { metrics: Metrics; reporter: Pick<EventReporter, 'permissionRequested'>; log: Log },
 ): (run: Run) => OpenAsk {
   const measure = createMeasure(metrics)
   return (run) => async (ask) => {
@@ -26,10 +27,22 @@ export function createPermissionRequester(
       throw cause
     }
     reporter.permissionRequested(request)
-    const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal }))
+    const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal })).then((made) => {
+      log.info('permission decided', { ...describe(request), allow: made.isAllowed, how: made.how })
+      return made
+    })
     return { id: request.id, expiresAt: request.details.expires_at, decision: run.waitFor(decision) }
   }
 }
+
+/** Neither the input of the tool nor the reason of the reply. */
+const describe = ({ tenant, runId, id, scopeId, details }: PendingPermission) => ({
+  tenant,
+  run_id: runId,
+  session_id: scopeId,
+  permission_id: id,
+  tool: details.tool_name,
+})
 
 /** Returns a function that counts and times the requests that wait for their decision. */
 function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promise<Decision> {

@@ -10,6 +10,7 @@ import type { TenantId } from '../../shared/tenant.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { createActing } from '../runs/acting.ts'
 import type { ModelSource } from '../runs/models.ts'
+import { RunReporter } from '../runs/run-report.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 import { type AdoptedQueueDeps, adoptQueue } from './adopted-queue.ts'
@@ -96,6 +97,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const runs = createRuns(deps)
   const sessions = createSessions(deps)
   deps.metrics.gauge('runs', () => runs.countByStatus())
+  deps.metrics.gauge('runs_limit', () => deps.limits.runsPerWorker)
   deps.metrics.gauge('sessions', () => sessions.count)
 
   const draining = new Draining(runs, sessions)
@@ -162,9 +164,12 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter }:
     resumeMs: limits.runResumeMs,
     maxJournalBytes: MAX_JOURNAL_BYTES,
   }
+  const ends = new RunReporter(log, metrics)
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
+    report: ({ id, tenant, sessionId, kind }) =>
+      ends.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
     onEnded: (run, last) => reporter.runEnded(run, last),
     onForgotten({ id, tenant, scopeId, sessionId }) {
       permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))
@@ -203,7 +208,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
   return createPrepareRun({
     models,
     tools: { toolBox, ...createActing(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
-    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter }),
+    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter, log }),
     workspaceOf: ({ tenant, workspace }) => workspaces.open(tenant, workspace),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,

@@ -100,9 +100,15 @@ class PolledConfigs implements LiveConfigs {
   }
 
   async update(tenant: TenantId, change: Change): Promise<TenantConfig> {
-    const doc = await this.#options.store.update(tenant, (before) => ({ ...change(toConfig(before)) }))
+    let changed: string[] = []
+    const doc = await this.#options.store.update(tenant, (before) => {
+      const [old, next] = [toConfig(before), change(toConfig(before))]
+      changed = partsOf(next).filter((part) => !isDeepStrictEqual(old[part], next[part]))
+      return { ...next }
+    })
     this.#drop(tenant)
     this.#options.bell.ring(tenant)
+    this.#options.log.info('configuration changed', { tenant, changed })
     return toConfig(doc)
   }
 
@@ -187,3 +193,5 @@ class PolledConfigs implements LiveConfigs {
     this.#lastSeq = seq
   }
 }
+
+const partsOf = (config: TenantConfig) => Object.keys(config) as (keyof TenantConfig)[]

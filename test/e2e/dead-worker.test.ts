@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import type { EventStream } from '../support/event-stream.ts'
@@ -35,6 +36,13 @@ describe('the permission requests of a dead worker', () => {
     await worker?.kill('SIGKILL')
     for (const stream of streams.filter(isOf)) {
       expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_lost' })
+    }
+    const lines = cluster.gateways.flatMap(({ output }) => output.split('\n')).filter((line) => line.includes('"warn"'))
+    expect(lines.filter((line) => line.includes('a worker or executor was lost'))).to.have.length.above(0)
+    for (const { runId } of streams.filter(isOf)) {
+      const [ended, ...more] = lines.filter((line) => line.includes(runId)).map((line) => JSON.parse(line) as object)
+      expect(ended).to.include({ msg: 'run ended', code: 'worker_lost', tenant: DEFAULT_TENANT })
+      expect(more).to.deep.equal([])
     }
     const left = streams.filter((stream) => !isOf(stream)).map(({ runId }) => runId)
     for (const gateway of [0, 1]) {

@@ -20,6 +20,8 @@ export type Product = {
   workerCount: number
   model: ModelServer
   dataDir: string
+  /** The ops listeners of all its processes. */
+  opsUrls: readonly string[]
   /** The log lines of all its processes so far. */
   readonly log: readonly string[]
   /** Calls the API; a body is sent as JSON. Requests go to the gateways in turn. */
@@ -39,7 +41,13 @@ export function inBothForms(title: string, define: (startProduct: StartProduct, 
   }
 }
 
-type Opened = { urls: readonly string[]; workerCount: number; log: () => readonly string[]; close(): Promise<void> }
+type Opened = {
+  opsUrls: readonly string[]
+  urls: readonly string[]
+  workerCount: number
+  log: () => readonly string[]
+  close(): Promise<void>
+}
 
 const FORMS: Record<Form, (env: Record<string, string>) => Promise<Opened>> = {
   standalone: openInProcess,
@@ -79,6 +87,7 @@ async function startProduct(
   return {
     url: opened.urls[0] ?? '',
     workerCount: opened.workerCount,
+    opsUrls: opened.opsUrls,
     model,
     dataDir,
     get log() {
@@ -100,15 +109,16 @@ async function openInProcess(env: Record<string, string>): Promise<Opened> {
   const config = loadConfig(env, 'standalone')
   const lines: string[] = []
   const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
-  const { url, closers } = await openStandalone(config, log)
+  const { url, opsUrl, closers } = await openStandalone(config, log)
   const close = async () => {
     for (const closer of closers) await closer.close()
   }
-  return { urls: [url], workerCount: 1, log: () => lines, close }
+  return { urls: [url], opsUrls: [opsUrl], workerCount: 1, log: () => lines, close }
 }
 
 async function openCluster(env: Record<string, string>): Promise<Opened> {
   const { urls, gateways, workers, executors, close } = await startCluster({ API_EXPLORER: 'true', ...env })
   const log = () => [...gateways, ...workers, ...executors].flatMap(({ output }) => output.split('\n'))
-  return { urls, workerCount: workers.length, log, close }
+  const opsUrls = log().flatMap((line) => /"ops_url":"([^"]+)"/.exec(line)?.[1] ?? [])
+  return { urls, opsUrls, workerCount: workers.length, log, close }
 }

@@ -7,6 +7,7 @@ import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PermissionStore } from '../../shared/broker/permissions/store.ts'
 import { AppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { createLog } from '../../shared/log.ts'
 import { NO_METRICS } from '../../shared/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
@@ -22,7 +23,7 @@ function setUp(timeoutMs: number) {
   return { run, store, open: createPermissionRequester(store, timeoutMs, QUIET)(run) }
 }
 
-const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER }
+const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER, log: createLog({ level: 'error', write: () => {} }) }
 
 describe('a permission request', () => {
   it('api.md Permission request: is decided by the client’s reply', async () => {

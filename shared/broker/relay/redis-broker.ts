@@ -111,9 +111,10 @@ export class RedisBroker {
     this.executors.update(members)
   }
 
-  onMemberLost(epoch: number): void {
+  /** Returns the number of streams that end with it. */
+  onMemberLost(epoch: number): number {
     this.#calls.failAll(epoch)
-    this.streams.fail('worker_lost', epoch)
+    return this.streams.fail('worker_lost', epoch)
   }
 
   /** No process listens to this worker's channel: it has crashed, has left, or is reconnecting to Redis. */

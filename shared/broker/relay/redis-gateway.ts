@@ -125,7 +125,10 @@ export class GatewayRelay {
           void this.#broker.workers.prepare()
           if (members.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
         },
-        onMemberLost: (epoch) => this.#broker.onMemberLost(epoch),
+        onMemberLost: (epoch) => {
+          const streams = this.#broker.onMemberLost(epoch)
+          if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
+        },
         // The workers have closed the streams to the old epoch.
         onEvicted: () => this.#broker.streams.fail('relay_unavailable'),
         // A gateway has no other keys in Redis than its membership, which is restored already.

@@ -102,9 +102,11 @@ export class RelayedStreams {
     if (isAccepted) this.#deps.metrics.count('frames_relayed', to.seq - start.seq)
   }
 
-  /** Ends the streams of this worker, or with `epoch` left out all streams, after the frames accepted so far. */
-  fail(code: ReaderFailure, epoch?: number): void {
-    for (const open of this.#open.values()) if (epoch === undefined || open.epoch === epoch) open.stream.fail(code)
+  /** Ends the streams of this worker, or with `epoch` left out all streams, after the frames accepted so far. Returns how many. */
+  fail(code: ReaderFailure, epoch?: number): number {
+    const failing = [...this.#open.values()].filter((open) => epoch === undefined || open.epoch === epoch)
+    for (const { stream } of failing) stream.fail(code)
+    return failing.length
   }
 
   #remove(number: number, epoch: number): void {
