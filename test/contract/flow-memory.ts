@@ -79,7 +79,7 @@ export function flowMemoryContract(store: () => Store): void {
     await memory().removeScope(TENANT, uid, 'corrections')
     await fill(uid, 1)
     expect(await contents(uid)).to.deep.equal(['1'])
-  }).timeout(30_000)
+  })
 
   it('api.md "Limits": 60 precedents of several processes are kept once each, and the newest 20 stay', async () => {
     const uid = newId('flow')
@@ -99,7 +99,7 @@ export function flowMemoryContract(store: () => Store): void {
     expect(await contents(uid, 'evolve')).to.deep.equal(Array.from({ length: 20 }, (_, n) => `${121 - n}`))
     await rotate(memory(), 115)
     expect(await contents(uid, 'evolve')).to.have.length(20)
-  }).timeout(20_000)
+  })
 
   it('precedents that push out older ones leave the corrections of people alone', async () => {
     const uid = newId('flow')

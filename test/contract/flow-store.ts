@@ -62,7 +62,7 @@ export function flowContract(open: OpenStore): void {
     for (let n = 0; n < 25; n++) await save(name, 'x'.repeat(900_000))
     const head = await save(name, 'short')
     expect(await versionsOf(head ?? expect.fail())).to.deep.equal(countDown(26).slice(0, 10))
-  }).timeout(20_000)
+  })
 
   it('50 concurrent writers of several processes make the versions 1 to 50, each with its own definition', async () => {
     const name = newName()
@@ -80,7 +80,7 @@ export function flowContract(open: OpenStore): void {
       const revision = await flows.revision(TENANT, { uid: head.uid, version: result?.version ?? 0 })
       expect(revision?.definition).to.deep.equal(definition(`writer ${n}`))
     }
-  }).timeout(20_000)
+  })
 
   it('processes that create the same flow at once leave the revisions of one flow only', async () => {
     const name = newName()
@@ -158,7 +158,7 @@ export function flowContract(open: OpenStore): void {
     expect(refusal).to.be.instanceOf(AppError).and.include({ kind: 'conflict' })
     expect(await flows.head(tenant, 'one-more')).to.equal(undefined)
     expect(await many('flow-0')).to.include({ version: 2 })
-  }).timeout(30_000)
+  })
 
   it('versions that are saved while the flow is being deleted are deleted too', async () => {
     const name = newName()

@@ -169,8 +169,7 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     expect(next.taken).to.deep.equal([left])
   })
 
-  it('the job of a process that died is handled by another one', async function () {
-    this.timeout(30_000)
+  it('the job of a process that died is handled by another one', async () => {
     const job = newJob(OTHER)
     await (await start()).queue.add(job)
     await setup.crashWithJob()
@@ -179,8 +178,7 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     expect([taken, givenUp]).to.deep.equal([[job], []])
   })
 
-  it('a job whose process died twice is given up, and then it is over', async function () {
-    this.timeout(60_000)
+  it('a job whose process died twice is given up, and then it is over', async () => {
     const [poison, marker] = [newJob(OTHER), newJob()]
     await (await start()).queue.add(poison)
     for (let i = 0; i < 2; i++) await setup.crashWithJob()
@@ -226,8 +224,7 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     return jobs
   }
 
-  it('the first plan of a tenant is handled in the next free slot, however many plans of another tenant wait', async function () {
-    this.timeout(30_000)
+  it('the first plan of a tenant is handled in the next free slot, however many plans of another tenant wait', async () => {
     const { queue, consume } = await start()
     const { next, releaseAll } = await startBusy(queue, consume, 2)
     const many = await addPlans(queue, DEFAULT_TENANT, 1_000)
@@ -290,8 +287,7 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     expect(taken).to.deep.equal([job, job, marker])
   })
 
-  it('a job whose handler gives it back is handled after the next start, and does not count as one whose process died', async function () {
-    this.timeout(30_000)
+  it('a job whose handler gives it back is handled after the next start, and does not count as one whose process died', async () => {
     const job = newJob(OTHER, 'plan')
     await (await start()).queue.add(job)
     for (let i = 0; i < 4; i++) {

@@ -39,8 +39,7 @@ export function schedulesContract(openTwo: () => Promise<readonly [SchedulesProc
   const waitFor = (taken: readonly Job[], count: number) =>
     until(() => taken.length >= count, { what: `${count} ticks`, withinMs: 10_000, lastSeen: () => taken })
 
-  it('each tick is handed out once, at its time, whichever processes put the schedule', async function () {
-    this.timeout(20_000)
+  it('each tick is handed out once, at its time, whichever processes put the schedule', async () => {
     const [one, other] = processes
     const ticks = await recordTicks(...new Set([one, other]))
     const since = Date.now()
@@ -57,8 +56,7 @@ export function schedulesContract(openTwo: () => Promise<readonly [SchedulesProc
     expect(read.every(({ id }) => /^[A-Za-z0-9._-]+$/.test(id))).to.equal(true)
   })
 
-  it('two tenants may use the same name, and the removal of one leaves the other', async function () {
-    this.timeout(20_000)
+  it('two tenants may use the same name, and the removal of one leaves the other', async () => {
     const [one, other] = processes
     const ticks = await recordTicks(one)
     await one.schedules.put(DEFAULT_TENANT, 'same', EVERY_SECOND)
@@ -73,8 +71,7 @@ export function schedulesContract(openTwo: () => Promise<readonly [SchedulesProc
     expect(ticks.slice(from + 1).map(({ tenant }) => tenant)).to.not.include(DEFAULT_TENANT)
   })
 
-  it('a schedule follows a cron pattern in its time zone, and its newest timing', async function () {
-    this.timeout(20_000)
+  it('a schedule follows a cron pattern in its time zone, and its newest timing', async () => {
     const [one, other] = processes
     const ticks = await recordTicks(other)
     await one.schedules.put(OTHER, 'changed', { every_secs: 86_400 })
@@ -83,8 +80,7 @@ export function schedulesContract(openTwo: () => Promise<readonly [SchedulesProc
     expectDistinct(ticks.map(readTick), 2_000)
   })
 
-  it('a schedule follows a new time zone when its pattern stays the same', async function () {
-    this.timeout(20_000)
+  it('a schedule follows a new time zone when its pattern stays the same', async () => {
     const [one, other] = processes
     const ticks = await recordTicks(other)
     // Each second of this hour and the next by the clocks of Tokyo, which are nine hours ahead of UTC.

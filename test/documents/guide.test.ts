@@ -11,8 +11,7 @@ const guide = await readFile(FILE, 'utf8')
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 const flowsLine = guide.split('\n').indexOf('## Flows')
 
-describe('shared/api/guide.md', function () {
-  this.timeout(30_000)
+describe('shared/api/guide.md', () => {
   let stage: Stage
   let shell: Shell
   let hasPaused = false

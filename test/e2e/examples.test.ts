@@ -217,8 +217,7 @@ describe('the examples of the API description, sent to the standalone form', () 
   for (const operation of operationsOf(document)) {
     const { method, path, operation: node } = operation
     const body = bodyOf(node)
-    it(`${method} ${path} has an example for each body, and is answered well`, async function () {
-      this.timeout(20_000)
+    it(`${method} ${path} has an example for each body, and is answered well`, async () => {
       if (body) expect(body.examples).not.to.be.empty
       for (const value of body ? body.examples : [undefined]) {
         const ready = await (prepare[String(node['operationId'])]?.() ?? path)

@@ -50,8 +50,7 @@ describe('schedules on Redis', () => {
     expect(await stored()).to.deep.equal([])
   })
 
-  it('of the ticks that were missed while no consumer ran, one is handed out, and then those to come', async function () {
-    this.timeout(20_000)
+  it('of the ticks that were missed while no consumer ran, one is handed out, and then those to come', async () => {
     const schedules = openSchedules()
     await schedules.put(DEFAULT_TENANT, 'often', { every_secs: 1 })
     const first = tickTimeOf((await stored())[0] ?? '')

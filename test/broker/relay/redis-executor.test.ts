@@ -58,8 +58,7 @@ describe('executors of the relay', () => {
     expect(await reading).to.include('"code":"worker_draining"')
   })
 
-  it('no client waits longer than 10 s for an executor that died: worker_lost, and then 404', async function () {
-    this.timeout(30_000)
+  it('no client waits longer than 10 s for an executor that died: worker_lost, and then 404', async () => {
     const setup = await open()
     const { brokers, table, member } = setup
     const [running, queued] = [table.queue(TENANT), table.queue(TENANT)]

@@ -127,8 +127,7 @@ inBothForms('failures of flows', (startProduct, form) => {
     const replies = new Map<string, Reply>()
     let received: Received[]
 
-    before(async function () {
-      this.timeout(30_000)
+    before(async () => {
       bench.main.otherwise((request) => WAYS[wayOf(request)]?.answer ?? GOOD)
       bench.spare.otherwise(() => GOOD)
       const runs = Object.entries(WAYS).flatMap(([text, way]) => [
