@@ -40,7 +40,7 @@ export class McpConnection {
   #client: Promise<SharedClient> | undefined
   /** The newest client that was connected. */
   #connected: SharedClient | undefined
-  /** That of the newest client, connected or not. */
+  /** The transport of the newest client, connected or not. */
   #transport: ServerTransport | undefined
   #isClosed = false
   #onToolsChanged = () => {}
