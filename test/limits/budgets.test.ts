@@ -57,10 +57,10 @@ describe('the budgets of tenants', () => {
     await store.close()
   })
 
-  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, written = spending) => {
+  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, { store: written = spending, everyMs = 5 } = {}) => {
     const config = { ...EMPTY_CONFIG, limits: { ...NO_LIMITS, ...limits } }
     const known = new KnownLimits({ peek: () => config, get: async () => config })
-    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs: 5 })
+    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs })
     opened.push(budgets)
     return budgets
   }
@@ -106,7 +106,7 @@ describe('the budgets of tenants', () => {
         await spending.put(...args)
       },
     }
-    const budgets = open({}, slow)
+    const budgets = open({}, { store: slow })
     budgets.spend(TENANT, { tokens: 60, costUsd: 0 })
     await begun.promise
     budgets.spend(TENANT, { tokens: 7, costUsd: 0 })
@@ -156,6 +156,22 @@ describe('the budgets of tenants', () => {
     expect((await second.refusal(TENANT))?.reason).to.equal('usd_per_day')
   })
 
+  it('the store is read once and written once for many calls that come within a second', async () => {
+    const calls: string[] = []
+    const counting: SpendingStore = {
+      put: (...args) => (calls.push('put'), spending.put(...args)),
+      ofOthers: (...args) => (calls.push('ofOthers'), spending.ofOthers(...args)),
+    }
+    const budgets = open({ tokens_per_day: 100 }, { store: counting, everyMs: 60_000 })
+    for (let i = 0; i < 5; i++) {
+      expect(await codeOf(budgets)).to.equal(undefined)
+      budgets.spend(TENANT, { tokens: 1, costUsd: 0 })
+    }
+    await budgets.close()
+    await budgets.close()
+    expect(calls).to.deep.equal(['ofOthers', 'put'])
+  })
+
   it('nothing is refused without a budget, also while the store is away', async () => {
     isAway = true
     expect(await codeOf(open({}))).to.equal(undefined)
@@ -169,6 +185,7 @@ describe('the budgets of tenants', () => {
     expect(await codeOf(budgets)).to.equal(undefined)
     isAway = true
     budgets.spend(TENANT, { tokens: 100, costUsd: 0 })
+    await until(() => failedWrites > 0, { what: 'what is known to be old' })
     expect(await codeOf(budgets)).to.equal('budget_exhausted')
   })
 })

@@ -142,6 +142,7 @@ describe("changes of a tenant's configuration", () => {
   it('a secret is replaced, listed once in order of names, and deleted once', () => {
     const three = secret('b')(secret('a')(secret('b')(EMPTY_CONFIG)))
     expect(three.secrets.map(({ name }) => name)).to.deep.equal(['a', 'b'])
+    expect(deleteSecret('a')(three).secrets.map(({ name }) => name)).to.deep.equal(['b'])
     expect(refusalOf(() => deleteSecret('a')(deleteSecret('a')(three)))?.kind).to.equal('not_found')
   })
 

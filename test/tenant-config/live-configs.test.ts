@@ -26,6 +26,8 @@ describe("tenants' configurations as a process sees them", () => {
   let counted: TenantConfigStore
   let isListAway = false
   let isStoreAway = false
+  /** A read that has its document waits for this before it answers. */
+  let answered: Promise<void>
   const opened: LiveConfigs[] = []
 
   beforeEach(async () => {
@@ -34,12 +36,17 @@ describe("tenants' configurations as a process sees them", () => {
     const configs = createTenantConfigStore(store)
     reads = []
     isStoreAway = false
+    answered = Promise.resolve()
     polled = new EventEmitter()
     counted = {
       ...configs,
-      read(tenant) {
+      async read(tenant) {
         reads.push(tenant)
-        return isStoreAway ? Promise.reject(new Error('away')) : configs.read(tenant)
+        if (isStoreAway) throw new Error('away')
+        const held = answered
+        const doc = await configs.read(tenant)
+        await held
+        return doc
       },
       changes: (limit) =>
         (isListAway ? Promise.reject(new Error('away')) : configs.changes(limit)).finally(() =>
@@ -137,6 +144,38 @@ describe("tenants' configurations as a process sees them", () => {
     await until(() => configs.peek(ACME) !== first, { what: 'the change to be found' })
     expect(configs.peek(ACME)?.audit.retention_days).to.equal(7)
   })
+
+  /** Each makes the process know of the change. `reader` is reading meanwhile. */
+  const WAYS: [how: string, change: (reader: LiveConfigs) => Promise<unknown>, pollMs?: number][] = [
+    ['by its own process', (reader) => reader.update(ACME, days(7)), 3_600_000],
+    ['by another one', async () => (await open(DEAF, 3_600_000)).update(ACME, days(7))],
+    [
+      'so often that the list does not hold all changes',
+      async () => {
+        const writer = await open(DEAF, 3_600_000)
+        isListAway = true
+        await writer.update(ACME, days(7))
+        for (let i = 0; i < 200; i++) await writer.update(OTHER, days(7))
+        isListAway = false
+      },
+    ],
+  ]
+  for (const [how, change, pollMs = 20] of WAYS)
+    for (const isKept of [false, true])
+      it(`a configuration that is changed ${how} while it is ${isKept ? 'checked' : 'read'} is not kept as it was`, async () => {
+        const reader = await open(DEAF, pollMs, isKept ? 0 : 60_000)
+        const heard = new Promise<void>((resolve) => reader.onChange((tenant) => tenant === ACME && resolve()))
+        if (isKept) await reader.get(ACME)
+        const { promise, resolve: answer } = Promise.withResolvers<void>()
+        answered = promise
+        const reading = reader.get(ACME)
+        await change(reader)
+        await heard
+        answer()
+        answered = Promise.resolve()
+        await reading
+        expect((await reader.get(ACME)).audit.retention_days).to.equal(7)
+      })
 
   it('50 writers at once lose no change', async () => {
     const configs = await open()
