@@ -1,4 +1,5 @@
 import type { RunErrorCode } from './events.ts'
+import { truncate } from './text.ts'
 
 /**
  * The class of a failed request. It decides the HTTP status and the `type` on the wire (api.md "Errors", D2.3). Code decides by
@@ -56,6 +57,10 @@ export type ErrorFields = {
   cause?: unknown
 }
 
+/** A message quotes at most 200 characters of what it refuses (`quoted`); this is the limit of one that quotes many things. */
+const MAX_MESSAGE_CHARS = 1_000
+const MAX_PARAM_CHARS = 200
+
 /**
  * An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the
  * text of another error.
@@ -69,11 +74,11 @@ export class AppError extends Error {
   readonly retryAfterSecs: number | undefined
 
   constructor(kind: ErrorKind, message: string, fields: ErrorFields = {}) {
-    super(message, { cause: fields.cause })
+    super(truncate(message, MAX_MESSAGE_CHARS), { cause: fields.cause })
     this.name = 'AppError'
     this.kind = kind
     this.status = fields.status ?? STATUS[kind]
-    this.param = fields.param
+    this.param = fields.param === undefined ? undefined : truncate(fields.param, MAX_PARAM_CHARS)
     this.code = fields.code
     this.traceId = fields.traceId
     this.retryAfterSecs = fields.retryAfterSecs

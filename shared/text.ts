@@ -4,6 +4,11 @@ export function truncate(text: string, maxChars: number, mark = '…'): string {
   return end === text.length ? text : text.slice(0, end) + mark
 }
 
+const MAX_QUOTED_CHARS = 200
+
+/** A value of somebody else, as a message about it shows it. */
+export const quoted = (text: string): string => truncate(text, MAX_QUOTED_CHARS - 1)
+
 /** The last `maxChars` code points of `text`. */
 export function truncateStart(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text

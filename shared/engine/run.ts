@@ -9,6 +9,7 @@ import type {
   ToolResultBlock,
   Usage,
 } from '../providers/port.ts'
+import { quoted } from '../text.ts'
 import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -169,7 +170,7 @@ async function* account(
 const priceUnknown = (model: string): AgentEvent => ({
   type: 'warning',
   code: 'price_unknown',
-  message: `the price of ${model} is not known: its cost is reported as 0`,
+  message: `the price of ${quoted(model)} is not known: its cost is reported as 0`,
   detail: { model, suggestion: 'Set MODEL_PRICES.' },
 })
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../events.ts'
 import type { SchemaChecker } from '../schemas/port.ts'
+import { quoted } from '../text.ts'
 import { MAX_SUB_AGENTS } from './definition.ts'
 import type { FlowDefinition, FlowTemplates, SubAgentDefinition } from './port.ts'
 import { createSchemaPaths, type SchemaPaths } from './schema-paths.ts'
@@ -48,7 +49,8 @@ function findToolProblem({ tools, sub_agents: agents }: FlowDefinition, known: r
   const lists = [{ tools, at: '/tools' }, ...agents.map((agent, i) => ({ ...agent, at: `/sub_agents/${i}/tools` }))]
   for (const { tools: names, at } of lists) {
     const i = names.findIndex((name) => !known.includes(name))
-    if (i >= 0) return problemAt(`${at}/${i}`, `there is no tool ${names[i]}; GET /flows/tools lists the tools`)
+    if (i >= 0)
+      return problemAt(`${at}/${i}`, `there is no tool ${quoted(names[i] ?? '')}; GET /flows/tools lists the tools`)
   }
   return undefined
 }
@@ -132,7 +134,7 @@ type Source = { path: string; text: string | undefined; scope: Scope }
 const promptPath = (i: number) => `/sub_agents/${i}/prompt`
 
 function referenceProblem({ root, path }: Reference, { input, outputs }: Scope): string | undefined {
-  const shown = `{{.${[root, ...path].join('.')}}}`
+  const shown = `{{.${quoted([root, ...path].join('.'))}}}`
   if (root === 'memory') return undefined
   if (root === 'input')
     return input.has(path) ? undefined : `${shown} is not in input_schema; declare the property or correct the path`

@@ -65,11 +65,21 @@ function circleProblem(steps: readonly PlanStep[]): PlanProblem | undefined {
   const { stuck } = wavesOf(steps)
   const [first, ...others] = circleIn(stuck)
   if (!first) return undefined
-  const circle = [first, ...others, first].map(({ id }) => nameOf(id)).join(' -> ')
+  const circle = shownCircle([first, ...others, first]).join(' -> ')
   return {
     path: `/steps/${steps.indexOf(first)}/depends_on`,
     message: `These steps wait for each other in a circle: ${circle}. Remove one of these dependencies.`,
   }
+}
+
+const MAX_SHOWN_STEPS = 6
+
+/** The ids of the steps; of many the first ones and the last. */
+function shownCircle(steps: readonly PlanStep[]): string[] {
+  const names = steps.map(({ id }) => nameOf(id))
+  if (names.length <= MAX_SHOWN_STEPS) return names
+  const left = names.length - MAX_SHOWN_STEPS
+  return [...names.slice(0, MAX_SHOWN_STEPS - 1), `${left} more`, ...names.slice(-1)]
 }
 
 /** Finds a path outside the workspace, and two steps of one wave that write the same file (api.md "Plan step"). */

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
+import { quoted } from '../text.ts'
 
 /** The size of a pattern's program; `.{1,1000}` has 2,000. */
 const MAX_PROGRAM = 2_500
@@ -31,7 +32,7 @@ export function compilePattern(pattern: string): TextPattern {
   return {
     test(text) {
       if (text.length <= maxChars) return regex.test(text)
-      const fact = `a text of ${text.length} characters is too long to be tested with the pattern ${pattern}`
+      const fact = `a text of ${text.length} characters is too long to be tested with the pattern ${quoted(pattern)}`
       throw new PatternError(pattern, `${fact}: at most ${maxChars} characters can be tested`)
     },
     toString: () => pattern,

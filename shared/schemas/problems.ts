@@ -4,7 +4,7 @@ import { truncate } from '../text.ts'
 import type { SchemaProblem } from './port.ts'
 
 const MAX_PROBLEMS = 10
-const MAX_CHARS = 500
+const MAX_CHARS = 200
 const MAX_LISTED = 20
 
 /** Puts the errors of a wrong value into words that a model can act on: the first ten, without repetitions, and at least one. */

@@ -2,6 +2,7 @@ import { AppError, invalidRequest } from '../errors.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { unseal } from '../secrets/seal.ts'
 import type { TenantId } from '../tenant.ts'
+import { quoted } from '../text.ts'
 import type { InstanceMaterial, StoredInstance, StoredSecret, TenantConfig } from './config.ts'
 import { openMaterial } from './settings.ts'
 
@@ -61,8 +62,10 @@ export function resolveInstance({ instances }: TenantConfig, nameOrType: string,
   if (named) return named
   const [first, second] = instances.filter(({ type }) => type === nameOrType)
   if (first && second) {
-    throw invalidRequest(`several instances are of type ${nameOrType}: give the name of one`, { param })
+    throw invalidRequest(`several instances are of type ${quoted(nameOrType)}: give the name of one`, { param })
   }
   if (first) return first
-  throw invalidRequest(`no instance is named ${nameOrType}: create it with PUT /config/instances/{name}`, { param })
+  throw invalidRequest(`no instance is named ${quoted(nameOrType)}: create it with PUT /config/instances/{name}`, {
+    param,
+  })
 }

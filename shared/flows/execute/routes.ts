@@ -1,4 +1,5 @@
 import { type ErrorEvent, type RunErrorCode, type WarningEvent } from '../../events.ts'
+import { quoted } from '../../text.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
 
 /** The route of an agent's requests. `canSwitch`: a failure of the provider moves the agent to the fallback. */
@@ -44,7 +45,7 @@ export class CallRoutes {
     return {
       type: 'warning',
       code: 'provider_failover',
-      message: `${error}; ${model} of ${instance} takes the call`,
+      message: `${error}; ${quoted(model)} of ${instance} takes the call`,
       detail: { from: route, to: this.#fallback, reason: detail },
     }
   }

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { truncate } from '../../text.ts'
+import { quoted, truncate } from '../../text.ts'
 import type { Failure } from '../port.ts'
 import { type ErrorDetails, readErrorDetails } from './error-details.ts'
 import { excerpt } from './excerpt.ts'
@@ -134,7 +134,7 @@ function advice(status: number, url: URL | null, call: FailedCall): string {
   if (status < 400) return `${type} redirected the request${http(status)}, which is not followed: check ${address}`
   if (status === 404) {
     const setting = instance === undefined ? 'MODEL' : 'the model of the route'
-    return `${type} does not know the model ${model}${placeOf(url, call)}${http(status)}: check ${setting} and ${address}`
+    return `${type} does not know the model ${quoted(model)}${placeOf(url, call)}${http(status)}: check ${setting} and ${address}`
   }
   return `${type} rejected the request${http(status)}`
 }

@@ -1,4 +1,5 @@
 import { invalidRequest } from '../../errors.ts'
+import { quoted } from '../../text.ts'
 import { FILE_MAX_BYTES } from './file.ts'
 import { occurrences } from './occurrences.ts'
 
@@ -14,17 +15,18 @@ export function applyEdit(before: string, edit: Edit): { text: string; count: nu
   if (oldText === newText) throw invalidRequest('old_string and new_string are the same: nothing would change.')
   const starts = occurrences(before, oldText, MAX_REPLACEMENTS + 1)
   if (starts.length === 0) {
-    throw invalidRequest(`old_string was not found in ${path}. Read the file again and copy the text exactly.`)
+    throw invalidRequest(`old_string was not found in ${quoted(path)}. Read the file again and copy the text exactly.`)
   }
   if (starts.length > 1 && !replace_all) {
     throw invalidRequest(
-      `old_string was found ${starts.length} times in ${path}. Give more of the text around it, or set replace_all to true.`,
+      `old_string was found ${starts.length} times in ${quoted(path)}. Give more of the text around it, or set replace_all to true.`,
     )
   }
   if (starts.length > MAX_REPLACEMENTS)
     throw invalidRequest(`old_string was found more than ${MAX_REPLACEMENTS} times. Give more of the text around it.`)
   const newLength = before.length + starts.length * (newText.length - oldText.length)
-  if (newLength > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
+  if (newLength > FILE_MAX_BYTES)
+    throw invalidRequest(`${quoted(path)}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
   const ends = [0, ...starts.map((start) => start + oldText.length)]
   const text = ends.map((end, index) => before.slice(end, starts[index])).join(newText)
   return { text, count: starts.length }

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../attachment.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../keyed-queue.ts'
-import { truncate } from '../../text.ts'
+import { quoted, truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
@@ -75,7 +75,9 @@ async function readAttachment(handle: FileHandle, path: string): Promise<ToolOut
   if (mediaType === undefined) return undefined
   const bytes = await readUpTo(handle, MAX_ATTACHMENT_BYTES + 1)
   if (bytes.length > MAX_ATTACHMENT_BYTES) {
-    return fail(`${path}: an image or PDF of more than ${MAX_ATTACHMENT_BYTES / 1024 / 1024} MiB cannot be shown.`)
+    return fail(
+      `${quoted(path)}: an image or PDF of more than ${MAX_ATTACHMENT_BYTES / 1024 / 1024} MiB cannot be shown.`,
+    )
   }
   const attachment = { name: path, mediaType, base64: bytes.toString('base64') }
   return { ...succeed(attachmentLine(attachment)), attachments: [attachment] }
@@ -111,7 +113,7 @@ function writeTool(changes: Changes): Tool {
       const { path, content } = input as { path: string; content: string }
       return changeFile(changes, { tool: 'Write', path, context }, async () => {
         await write(changes, { path, context }, content)
-        return `Wrote ${Buffer.byteLength(content)} bytes to ${path}.`
+        return `Wrote ${Buffer.byteLength(content)} bytes to ${quoted(path)}.`
       })
     },
   }

@@ -4,6 +4,7 @@ import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath, ren
 import { dirname, join } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { invalidRequest, notFound } from '../../errors.ts'
+import { quoted } from '../../text.ts'
 import type { ToolContext } from '../port.ts'
 import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
 
@@ -19,7 +20,7 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constant
 /** Opens a regular file of the workspace for reading. The caller closes it. */
 export async function openFile(workspace: string, path: string): Promise<FileHandle> {
   const place = await locate(workspace, path)
-  if (!place.exists) throw notFound(`${path}: no such file.`)
+  if (!place.exists) throw notFound(`${quoted(path)}: no such file.`)
   assertFile(await lstat(place.path), path)
   // O_NONBLOCK: if a FIFO has replaced the file since the check above, open must not wait for a writer.
   const handle = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -38,7 +39,8 @@ export async function readText(workspace: string, path: string): Promise<string>
   const handle = await openFile(workspace, path)
   try {
     const bytes = await readUpTo(handle, FILE_MAX_BYTES + 1)
-    if (bytes.length > FILE_MAX_BYTES) throw invalidRequest(`${path}: the file is larger than ${FILE_MAX_BYTES} bytes.`)
+    if (bytes.length > FILE_MAX_BYTES)
+      throw invalidRequest(`${quoted(path)}: the file is larger than ${FILE_MAX_BYTES} bytes.`)
     return decodeText(bytes, path)
   } finally {
     await handle.close()
@@ -68,7 +70,7 @@ export async function writeText(
 ): Promise<void> {
   const bytes = Buffer.from(content)
   if (bytes.length > FILE_MAX_BYTES)
-    throw invalidRequest(`${path}: more than ${FILE_MAX_BYTES} bytes cannot be written.`)
+    throw invalidRequest(`${quoted(path)}: more than ${FILE_MAX_BYTES} bytes cannot be written.`)
   await makeWorkspace(workspace)
   const place = await locate(workspace, path)
   const before = place.exists ? await lstat(place.path) : undefined
@@ -118,8 +120,8 @@ async function openedPath(handle: FileHandle, path: string): Promise<string> {
 
 function assertFile(stats: Stats, path: string): void {
   if (stats.isFile()) return
-  if (stats.isDirectory()) throw invalidRequest(`${path}: this is a folder, not a file.`)
-  throw invalidRequest(`${path}: this is a device, pipe or socket, not a regular file.`)
+  if (stats.isDirectory()) throw invalidRequest(`${quoted(path)}: this is a folder, not a file.`)
+  throw invalidRequest(`${quoted(path)}: this is a device, pipe or socket, not a regular file.`)
 }
 
 function decodeText(bytes: Uint8Array, path: string): string {
@@ -137,4 +139,4 @@ export function textDecoder(head: Uint8Array, path: string): TextDecoder {
 }
 
 export const binaryFile = (path: string) =>
-  invalidRequest(`${path}: this is a binary file or not UTF-8 text; it cannot be shown or edited as text.`)
+  invalidRequest(`${quoted(path)}: this is a binary file or not UTF-8 text; it cannot be shown or edited as text.`)

@@ -1,5 +1,6 @@
 import type { RE2JS } from 're2js'
 import { invalidRequest } from '../../errors.ts'
+import { quoted } from '../../text.ts'
 
 const GLOB_CHARS = 256
 const REGEX_CHARS = 500
@@ -25,7 +26,7 @@ export async function compileGlob(glob: string): Promise<(path: string) => boole
   if (glob.length > GLOB_CHARS) throw invalidRequest(`The glob is longer than ${GLOB_CHARS} characters.`)
   const names = glob.split('/')
   if (glob.startsWith('/') || names.includes('..')) {
-    throw invalidRequest(`${glob}: give a glob relative to the workspace, without "..".`)
+    throw invalidRequest(`${quoted(glob)}: give a glob relative to the workspace, without "..".`)
   }
   // Loaded at first use, because most processes never search.
   const { default: picomatch } = await import('picomatch')

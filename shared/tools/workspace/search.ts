@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { AppError, notFound } from '../../errors.ts'
 import { eventLoop } from '../../loop-budget.ts'
-import { truncate } from '../../text.ts'
+import { quoted, truncate } from '../../text.ts'
 import { succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'
 import type { LinePattern } from './pattern.ts'
@@ -75,7 +75,7 @@ async function locateIfExists(workspace: string, path: string) {
     throw cause
   }
   const place = await locate(workspace, path)
-  if (!place.exists) throw notFound(`${path}: no such file or folder.`)
+  if (!place.exists) throw notFound(`${quoted(path)}: no such file or folder.`)
   return place
 }
 

@@ -3,6 +3,7 @@ import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join, posix, sep, win32 } from 'node:path'
 import { invalidRequest, notFound } from '../../errors.ts'
 import type { TenantId } from '../../tenant.ts'
+import { quoted } from '../../text.ts'
 
 const PATH_CHARS = 1_024
 const PLAIN_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
@@ -51,11 +52,11 @@ export function relativePath(path: string): string {
   if (path.includes('\0') || !path.isWellFormed())
     throw invalidRequest('The path contains characters that a file name cannot have.')
   if (posix.isAbsolute(path) || win32.isAbsolute(path)) {
-    throw invalidRequest(`${path}: absolute paths are not allowed. Give a path relative to the workspace.`)
+    throw invalidRequest(`${quoted(path)}: absolute paths are not allowed. Give a path relative to the workspace.`)
   }
   const names = path.split('/').filter((name) => name !== '' && name !== '.')
   if (names.some((name) => name.split('\\').includes('..'))) {
-    throw invalidRequest(`${path}: ".." is not allowed. Give a path inside the workspace.`)
+    throw invalidRequest(`${quoted(path)}: ".." is not allowed. Give a path inside the workspace.`)
   }
   return names.join('/') || '.'
 }
@@ -67,7 +68,7 @@ export function relativePath(path: string): string {
 export async function locate(workspace: string, path: string): Promise<Place> {
   const relative = relativePath(path)
   const root = await resolveIfExists(workspace)
-  if (root === undefined) throw notFound(`${path}: no such file or folder.`)
+  if (root === undefined) throw notFound(`${quoted(path)}: no such file or folder.`)
   return locateInside(root, join(root, relative))
 }
 
@@ -75,11 +76,11 @@ async function locateInside(root: string, candidate: string): Promise<Place> {
   const real = await resolveIfExists(candidate)
   if (real !== undefined) {
     if (!isInside(root, real))
-      throw invalidRequest(`${basename(candidate)} is a symbolic link that leaves the workspace.`)
+      throw invalidRequest(`${quoted(basename(candidate))} is a symbolic link that leaves the workspace.`)
     return { root, path: real, exists: true }
   }
   if (await isDangling(candidate)) {
-    throw invalidRequest(`${basename(candidate)} is a symbolic link to something that does not exist.`)
+    throw invalidRequest(`${quoted(basename(candidate))} is a symbolic link to something that does not exist.`)
   }
   const parent = await locateInside(root, dirname(candidate))
   return { root, path: join(parent.path, basename(candidate)), exists: false }
