@@ -10,21 +10,26 @@ export type OpenedTranscription = { deps: TranscriptionDeps | undefined; close()
 
 /** Opens the transcription proxy with its folder for uploads, DATA_DIR/spool. It needs tenants' instances, so it is off without them. */
 export async function openTranscription(
-  { dataDir, tenantShare }: Pick<Config, 'dataDir' | 'tenantShare'>,
+  { dataDir, ...config }: Pick<Config, 'dataDir' | UploadSettings>,
   tenantConfig: OpenedTenantConfig | undefined,
 ): Promise<OpenedTranscription> {
   if (!tenantConfig) return { deps: undefined, close: async () => {} }
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
   const { configs, credentials, egress } = tenantConfig
-  const receive = createLazyReceiver(spool.dir, tenantShare)
+  const receive = createLazyReceiver(spool.dir, config)
   return { deps: { configs, credentials, egress, receive }, close: spool.close }
 }
 
+type UploadSettings = 'tenantShare' | 'uploadsPerGateway' | 'uploadSpoolBytes'
+
 /** Loads the reader of forms at the first upload: it takes 25 ms and 9 MiB. */
-function createLazyReceiver(dir: string, tenantShare: number): ReceiveUpload {
+function createLazyReceiver(dir: string, config: Pick<Config, UploadSettings>): ReceiveUpload {
+  const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = config
   let loading: Promise<ReceiveUpload> | undefined
   return async (req, res) => {
-    loading ??= import('./upload.ts').then(({ createReceiveUpload }) => createReceiveUpload(dir, { tenantShare }))
+    loading ??= import('./upload.ts').then(({ createReceiveUpload }) =>
+      createReceiveUpload(dir, { tenantShare, maxUploads, maxSpoolBytes }),
+    )
     return (await loading)(req, res)
   }
 }

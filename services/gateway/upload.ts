@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { Request, Response } from 'express'
 import multer, { diskStorage, MulterError, type Options } from 'multer'
-import { AppError, invalidRequest, tooMany } from '../../shared/errors.ts'
-import { TenantShares } from '../../shared/limits/tenant-shares.ts'
+import { AppError, invalidRequest } from '../../shared/errors.ts'
+import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../shared/limits/upload-line.ts'
 import type { Upload } from '../../shared/transcription/transcribe.ts'
 import { liftBodyDeadline } from '../http/server.ts'
+import { leaving } from './leaving.ts'
 import { tenantOf } from './middleware/auth.ts'
 import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 
@@ -16,10 +17,15 @@ export type UploadLimits = RateLimits & {
   maxFields: number
   /** The limit for all fields together, without the file. */
   maxFieldBytes: number
-  /** Uploads at one time in this process. */
+  /** Uploads at one time in this process, those that wait for their backend included. */
   maxUploads: number
-  /** The share of them that one tenant may take. */
+  /** Bytes of their files together. */
+  maxSpoolBytes: number
+  /** The share of both that one tenant may take while others wait. */
   tenantShare: number
+  /** How long an upload waits for its turn, and how many do. */
+  waitMs: number
+  maxWaiting: number
 }
 
 /** 320 MB (api.md "Transcription proxy"), and at least 10 KB a second. */
@@ -27,24 +33,27 @@ const LIMITS: UploadLimits = {
   maxFileBytes: 320 * 1024 * 1024,
   maxFields: 100,
   maxFieldBytes: 1024 * 1024,
-  maxUploads: 8,
+  maxUploads: 64,
+  maxSpoolBytes: 8 * 1024 * 1024 * 1024,
   windowMs: 15_000,
   minWindowBytes: leastBytes(15_000),
   tenantShare: 1,
+  waitMs: 30_000,
+  maxWaiting: 1_000,
 }
 
 const MAX_NAME_BYTES = 200
 const BUSY_RETRY_SECS = 10
 
 export type ReceivedUpload = Upload & {
-  /** Deletes the file. */
+  /** Deletes the file, and leaves the upload's place to another one. */
   discard(): Promise<void>
 }
 
 /**
  * Receives a multipart form with one file, in the field `file`, into a folder; other fields keep their names, values and order.
- * Throws `invalid_request` (400, 408, 413, 415), `rate_limit` when the tenant has its share of uploads under way, or `unavailable` when all
- * places are taken or the disk is full, and then leaves no file behind.
+ * An upload that finds no place waits for its turn, unread (D9.3). Throws `invalid_request` (400, 408, 413, 415), `unavailable` when its
+ * turn does not come or the disk is full, or `rate_limit` when the turn of a tenant with its share does not come, and then leaves no file behind.
  */
 export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
 
@@ -60,14 +69,13 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
   const limits = { ...LIMITS, ...given }
   const uploads = new Map<Request, Receiving>()
   const receiveForm = formReceiver(dir, uploads, limits)
-  const places = new TenantShares({ max: limits.maxUploads, maxPerTenant: limits.maxUploads * limits.tenantShare })
+  const line = new UploadLine(lineLimits(limits))
   return async (req, res) => {
     checkHeaders(req, limits)
-    liftBodyDeadline(req) // `watchRate` limits it instead.
-    const tenant = tenantOf(res)
-    const full = places.exceeded(tenant, 1)
-    if (full) throw full === 'tenant' ? tooManyOfTenant() : tooManyUploads()
-    places.add(tenant, 1)
+    liftBodyDeadline(req) // `watchRate` limits it instead, when its turn has come.
+    const place = await line
+      .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
+      .catch(closing(req, res))
     const early = Promise.withResolvers<never>()
     const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
     uploads.set(req, receiving)
@@ -76,18 +84,34 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
     try {
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
       await Promise.race([received, early.promise])
-      return toUpload(req, receiving)
+      return toUpload(req, receiving, place)
     } catch (cause) {
-      if (!req.complete) res.shouldKeepAlive = false // The rest of the body is not worth reading.
+      place.leave() // At once, though multer may still read what a refused client sends.
       const discard = () => rm(join(dir, receiving.fileName), { force: true })
       received.then(discard, discard) // Not before the form's receiver is done: it may be about to create the file.
-      throw toRefusal(cause, limits)
+      return closing(req, res)(toRefusal(cause, limits))
     } finally {
-      places.add(tenant, -1) // At once, though multer may still read what a refused client sends.
       clearInterval(watch)
     }
   }
 }
+
+/** Throws the error; the rest of the body is not worth reading. */
+const closing =
+  (req: Request, res: Response) =>
+  (cause: unknown): never => {
+    if (!req.complete) res.shouldKeepAlive = false
+    throw cause
+  }
+
+function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting }: UploadLimits): UploadLineLimits {
+  const shared = (max: number) => ({ max, maxPerTenant: max * tenantShare })
+  return { uploads: shared(maxUploads), bytes: shared(maxSpoolBytes), waitMs, maxWaiting }
+}
+
+/** What the file may have at most: a chunked body does not say its length. */
+const mostBytes = (req: Request, { maxFileBytes }: UploadLimits): number =>
+  Math.min(Number(req.headers['content-length'] ?? maxFileBytes), maxFileBytes)
 
 /** With the hook that multer's types do not know yet. */
 type FormOptions = Options & { streamHandler(req: Request, parser: Writable): void }
@@ -146,12 +170,16 @@ function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: 
   if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
 }
 
-function toUpload({ file }: Request, { fields }: Receiving): ReceivedUpload {
+function toUpload({ file }: Request, { fields }: Receiving, place: UploadPlace): ReceivedUpload {
   if (!file) throw invalidRequest('the form has no file: send one in the field file', { param: '/file' })
+  place.shrinkTo(file.size)
   return {
     fields,
     file: { path: file.path, name: file.originalname, contentType: file.mimetype, bytes: file.size },
-    discard: () => rm(file.path, { force: true }),
+    async discard() {
+      await rm(file.path, { force: true })
+      place.leave()
+    },
   }
 }
 
@@ -185,14 +213,6 @@ const tooLarge = ({ maxFileBytes }: Pick<UploadLimits, 'maxFileBytes'>) =>
 
 const fieldsTooLarge = ({ maxFieldBytes }: UploadLimits) =>
   invalidRequest(`the fields beside the file are larger than ${maxFieldBytes} bytes together`, { status: 413 })
-
-const tooManyUploads = () =>
-  new AppError('unavailable', 'this server receives as many uploads as it can; try again', {
-    retryAfterSecs: BUSY_RETRY_SECS,
-  })
-
-const tooManyOfTenant = () =>
-  tooMany('this tenant has its share of the uploads here; try again when one has ended', BUSY_RETRY_SECS)
 
 const noRoom = (cause: unknown) =>
   new AppError('unavailable', 'this server cannot store the upload at the moment; try again', {

@@ -1,3 +1,4 @@
+import { CAPACITY_FIELDS } from './capacity-fields.ts'
 import { type Field, type Form, field, optional, or, secret, urlPassword, type ValuesOf } from './field.ts'
 import { modelPrices, toolPolicies } from './json-values.ts'
 import {
@@ -167,50 +168,13 @@ export const FIELDS = {
     or(seconds(1), '30'),
     'Seconds that an MCP server may take to start and list its tools; a slower one is left out and tried again.',
   ),
-  sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
-  sessionsPerTenant: field(
-    'SESSIONS_PER_TENANT',
-    or(integer(0, COUNT), '0'),
-    'Sessions that one tenant holds on one worker; 0 for half of SESSIONS_PER_WORKER with OIDC_ISSUER, else for all of them.',
-  ),
-  sessionMemoryBytes: field(
-    'SESSION_MEMORY_MB',
-    or(megabytes(1, COUNT), '256'),
-    'MB that the conversations of one worker hold; one tenant may hold half of it with OIDC_ISSUER, else all.',
-  ),
-  sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
-  runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
-  runsPerTenant: field(
-    'RUNS_PER_TENANT',
-    or(integer(0, COUNT), '0'),
-    'Runs of one tenant that one worker executes; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
-  ),
   runResumeMs: field(
     'RUN_RESUME_SECS',
     or(seconds(0), '30'),
     'Seconds that a run continues, and its events are kept, after its client has left.',
   ),
 
-  customerEngines: field(
-    'CUSTOMER_ENGINES',
-    or(integer(1, COUNT), '256'),
-    'Customers that one worker keeps in memory.',
-  ),
-  customerIdleMs: field(
-    'CUSTOMER_IDLE_SECS',
-    or(seconds(-COUNT), '1800'),
-    'Seconds after which an idle customer leaves memory; negative for never.',
-  ),
-  customerHistoryEntries: field(
-    'CUSTOMER_HISTORY_ENTRIES',
-    or(integer(0, 10_000), '10'),
-    "Earlier runs of a customer that are put before its next run's prompt.",
-  ),
-  customerHistoryChars: field(
-    'CUSTOMER_HISTORY_CHARS',
-    or(integer(0, COUNT), '4000'),
-    'Characters of these earlier runs that are put there at most.',
-  ),
+  ...CAPACITY_FIELDS,
   hasDispatchStore: field(
     'DISPATCH_STORE',
     or(flag, 'true'),

@@ -28,10 +28,20 @@ export class TenantShares {
     return this.#used.get(tenant) ?? 0
   }
 
-  /** Which limit `amount` more would exceed: the tenant's own is checked first, where it is the smaller one. */
-  exceeded(tenant: TenantId, amount: number): 'tenant' | 'all' | undefined {
+  /** Whether `amount` more would exceed the tenant's own limit, where that is the smaller one. */
+  exceedsShare(tenant: TenantId, amount: number): boolean {
     const { max, maxPerTenant } = this.#limits
-    if (maxPerTenant < max && this.usedBy(tenant) + amount > maxPerTenant) return 'tenant'
-    return this.#total + amount > max ? 'all' : undefined
+    return maxPerTenant < max && this.usedBy(tenant) + amount > maxPerTenant
+  }
+
+  /** Whether `amount` more would exceed the limit for all. */
+  exceedsAll(amount: number): boolean {
+    return this.#total + amount > this.#limits.max
+  }
+
+  /** Which limit `amount` more would exceed: the tenant's own is checked first. */
+  exceeded(tenant: TenantId, amount: number): 'tenant' | 'all' | undefined {
+    if (this.exceedsShare(tenant, amount)) return 'tenant'
+    return this.exceedsAll(amount) ? 'all' : undefined
   }
 }

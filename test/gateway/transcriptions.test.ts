@@ -474,19 +474,19 @@ describe('the transcription proxy', () => {
     })
   })
 
-  it('D2.9: uploads of a tenant beyond its limit are 429 while the others wait for their backend', async () => {
-    const full = await startGateway({ transcription: { ...depsOf(configOf()), maxOfTenant: 1 } })
+  it('D9.3: an upload keeps its place until its backend has answered', async () => {
+    const receive = createReceiveUpload(dir, { maxUploads: 1, waitMs: 1 })
+    const full = await startGateway({ transcription: { ...depsOf(configOf()), receive } })
     const send = () => fetch(full.url + PATH, { method: 'POST', body: formOf(whisper) })
     const asked = Promise.withResolvers<() => void>()
-    answer = (_req, res) => asked.resolve(() => res.end('{}'))
+    answer = (_req, res) => asked.resolve(() => res.end('first'))
     const first = send()
     const finish = await asked.promise
     const refused = await send()
-    expect(refused.status).to.equal(429)
-    expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1)
+    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '10'])
     await refused.text()
     finish()
-    expect(await (await first).text()).to.equal('{}')
+    expect(await (await first).text()).to.equal('first')
     answer = (_req, res) => res.end('again')
     await until(async () => (await (await send()).text()) === 'again', { what: 'the place to be free again' })
     await nothingLeft()

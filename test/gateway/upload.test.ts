@@ -36,14 +36,20 @@ describe('uploads', () => {
   let server: HttpServer
   let port: number
   let received: ReceivedUpload[]
+  /** Uploads that are being received, or wait for it. */
+  let arrived: number
   const sockets: Socket[] = []
 
   const open = async (more: Partial<UploadLimits> = {}) => {
     received = []
+    arrived = 0
     const receive = createReceiveUpload(dir, { ...LIMITS, ...more })
     const app = express()
     const answer: RequestHandler = async (req, res) => {
-      const upload = await receive(req, res)
+      arrived++ // Before anything is awaited: an upload that has to wait is in the line when the next request arrives.
+      const upload = await receive(req, res).finally(() => {
+        arrived--
+      })
       received.push(upload)
       res.json({ fields: upload.fields, file: { ...upload.file, path: undefined } })
     }
@@ -71,7 +77,11 @@ describe('uploads', () => {
       headers: { 'content-type': `multipart/form-data; boundary=${B}`, ...headers },
       body,
     })
-    return { status: response.status, body: (await response.json()) as { error?: { param?: string; message: string } } }
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      body: (await response.json()) as { error?: { param?: string; message: string } },
+    }
   }
 
   const isEmpty = async () => {
@@ -200,22 +210,112 @@ describe('uploads', () => {
     expect(String(answer)).to.contain('200 OK')
   })
 
-  it('more uploads at one time than are taken are 503; when one ends, another is taken', async () => {
-    const begun = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
-    while ((await readdir(dir)).length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
-    expect((await post(file(1) + END)).status).to.equal(503)
-    for (const socket of begun) socket.destroy()
+  it('the file of a form that is refused when the file is whole already is deleted', async () => {
+    const { status } = await post([file(9), part('a', 'x'.repeat(300)), part('b', 'x'.repeat(300)), END].join(''))
+    expect(status).to.equal(413)
     expect(await isEmpty()).to.equal(true)
-    expect((await post(file(1) + END)).status).to.equal(200)
   })
 
-  it('D2.9: a tenant with its share of the uploads gets 429, and another tenant is received', async () => {
+  const reopen = async (more: Partial<UploadLimits>) => {
     await server.close(0)
-    await open({ tenantShare: 0.5 })
-    await begin(file(600).slice(0, 500))
-    await until(async () => (await readdir(dir)).length > 0, { what: 'the first upload to have a file' })
+    await open(more)
+  }
+
+  /** Begins as many uploads as there are places. */
+  const takeAll = async () => {
+    const begun = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
+    await until(async () => (await readdir(dir)).length === 2, { what: 'both uploads to have a file' })
+    return begun
+  }
+
+  const arrive = (count: number) =>
+    until(() => arrived === count, { what: `${count} uploads to be there`, lastSeen: () => arrived })
+
+  it('D9.3: an upload beyond the places waits for its turn, and nothing of it is on the disk until then', async () => {
+    await reopen({ windowMs: 10_000 })
+    const [first] = await takeAll()
+    const waiting = post(file(900) + END)
+    await arrive(3)
+    expect(await readdir(dir)).to.have.length(2)
+    first?.destroy()
+    expect((await waiting).status).to.equal(200)
+    await received[0]?.discard()
+  })
+
+  it('D9.3: thirty at once are all taken, though there are two places', async () => {
+    await reopen({})
+    const discarding = setInterval(() => received.splice(0).map((upload) => upload.discard()), 1)
+    const all = await Promise.all(Array.from({ length: 30 }, () => post(file(9) + END)))
+    clearInterval(discarding)
+    expect(all.map(({ status }) => status)).to.deep.equal(all.map(() => 200))
+  })
+
+  it('D9.3: an upload whose turn does not come in time is 503 with Retry-After', async () => {
+    await reopen({ waitMs: 50, windowMs: 10_000 })
+    await takeAll()
+    const { status, retryAfter } = await post(file(1) + END)
+    expect([status, retryAfter]).to.deep.equal([503, '10'])
+  })
+
+  it('a client that leaves while its upload waits frees its place in the line', async () => {
+    await reopen({ maxWaiting: 1, windowMs: 10_000 })
+    const [first] = await takeAll()
+    const leaver = await begin('')
+    await arrive(3)
+    expect((await post(file(1) + END)).status).to.equal(503)
+    leaver.destroy()
+    await arrive(2)
+    const next = post(file(1) + END)
+    await arrive(3)
+    first?.destroy()
+    expect((await next).status).to.equal(200)
+    await received[0]?.discard()
+  })
+
+  it('D9.3: a tenant may take all places; while another one waits, its own uploads wait behind', async () => {
+    await reopen({ tenantShare: 0.5, windowMs: 10_000 })
+    const [first, second] = await takeAll()
+    const order: string[] = []
+    const send = async (tenant: string) => {
+      const { status } = await post(file(1) + END, { authorization: tenant })
+      order.push(tenant)
+      await received.at(-1)?.discard()
+      return status
+    }
+    const own = send('t1')
+    await arrive(3)
+    const other = send('t2')
+    await arrive(4)
+    first?.destroy()
+    expect(await other).to.equal(200)
+    second?.destroy()
+    expect(await own).to.equal(200)
+    expect(order).to.deep.equal(['t2', 't1'])
+  })
+
+  it('D2.9: a tenant with its share whose turn does not come in time gets 429', async () => {
+    await reopen({ tenantShare: 0.5, waitMs: 50, windowMs: 10_000 })
+    await takeAll()
     expect((await post(file(1) + END)).status).to.equal(429)
-    expect((await post(file(1) + END, { authorization: 't2' })).status).to.equal(200)
+    expect((await post(file(1) + END, { authorization: 't2' })).status).to.equal(503)
+  })
+
+  it('D9.3: files take no more of the disk than they may together, however their lengths are declared', async () => {
+    await reopen({ maxSpoolBytes: 1_500, waitMs: 100 })
+    const form = file(900) + END // Declares about 1,000 bytes with the rest of the form.
+    expect((await post(form)).status).to.equal(200)
+    expect((await post(form)).status).to.equal(503)
+    await received[0]?.discard()
+    const stream = new Blob([file(100) + END]).stream()
+    const chunked = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: { 'content-type': `multipart/form-data; boundary=${B}` },
+      body: stream,
+      duplex: 'half',
+    })
+    expect(chunked.status).to.equal(200)
+    expect((await post(form)).status, 'beside the 100 bytes that a chunked one turned out to have').to.equal(200)
+    for (const upload of received) await upload.discard()
   })
 
   it('an upload that is refused leaves its place at once, though its client goes on sending', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Request, RequestHandler, Response } from 'express'
-import { invalidRequest, tooMany } from '../../../shared/errors.ts'
+import { invalidRequest } from '../../../shared/errors.ts'
 import type { Egress, EgressResponse } from '../../../shared/net/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
 import type { StoredInstance } from '../../../shared/tenant-config/config.ts'
@@ -16,42 +16,15 @@ export type TranscriptionDeps = {
   credentials: CredentialReader
   receive: ReceiveUpload
   egress: Pick<Egress, 'request'>
-  maxOfTenant?: number
 }
 
 /** A long recording is transcribed for minutes before the first byte of the answer. */
 const TIMEOUT_MS = 1_800_000
-/** Uploads of one tenant in this process, also those that wait for their backend: each takes up to 320 MB of the disk. */
-const MAX_OF_TENANT = 16
-const BUSY_RETRY_SECS = 10
 
 /** `POST /audio/transcriptions` (D9): the upload goes to disk, from there to the backend of the named instance, and its answer to the client. */
 export function transcribeUpload(deps: TranscriptionDeps | undefined): RequestHandler {
   if (!deps) return refuseDisabled
-  const takePlace = createPlaces(deps.maxOfTenant ?? MAX_OF_TENANT)
-  return async (req, res) => {
-    const leavePlace = takePlace(tenantOf(res))
-    try {
-      await proxy(req, res, deps)
-    } finally {
-      leavePlace()
-    }
-  }
-}
-
-/** Counts the uploads of each tenant. Takes a place, or throws `rate_limit`; the caller leaves it once. */
-function createPlaces(max: number): (tenant: TenantId) => () => void {
-  const taken = new Map<TenantId, number>()
-  return (tenant) => {
-    const count = taken.get(tenant) ?? 0
-    if (count >= max) throw tooMany(`your tenant has ${max} uploads under way; try again`, BUSY_RETRY_SECS)
-    taken.set(tenant, count + 1)
-    return () => {
-      const left = (taken.get(tenant) ?? 1) - 1
-      if (left > 0) taken.set(tenant, left)
-      else taken.delete(tenant)
-    }
-  }
+  return (req, res) => proxy(req, res, deps)
 }
 
 async function proxy(req: Request, res: Response, deps: TranscriptionDeps): Promise<void> {

@@ -1,0 +1,58 @@
+import { field, or } from './field.ts'
+import { integer, megabytes, seconds } from './values.ts'
+
+const COUNT = 1_000_000
+/** An upload has at most 320 MB. */
+const LEAST_SPOOL_MB = 321
+
+/** How much one process takes at a time, and keeps in memory and on its disk. */
+export const CAPACITY_FIELDS = {
+  sessionsPerWorker: field('SESSIONS_PER_WORKER', or(integer(1, COUNT), '10000'), 'Sessions that one worker holds.'),
+  sessionsPerTenant: field(
+    'SESSIONS_PER_TENANT',
+    or(integer(0, COUNT), '0'),
+    'Sessions that one tenant holds on one worker; 0 for half of SESSIONS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+  ),
+  sessionMemoryBytes: field(
+    'SESSION_MEMORY_MB',
+    or(megabytes(1, COUNT), '256'),
+    'MB that the conversations of one worker hold; one tenant may hold half of it with OIDC_ISSUER, else all.',
+  ),
+  sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
+  runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
+  runsPerTenant: field(
+    'RUNS_PER_TENANT',
+    or(integer(0, COUNT), '0'),
+    'Runs of one tenant that one worker executes; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+  ),
+  customerEngines: field(
+    'CUSTOMER_ENGINES',
+    or(integer(1, COUNT), '256'),
+    'Customers that one worker keeps in memory.',
+  ),
+  customerIdleMs: field(
+    'CUSTOMER_IDLE_SECS',
+    or(seconds(-COUNT), '1800'),
+    'Seconds after which an idle customer leaves memory; negative for never.',
+  ),
+  customerHistoryEntries: field(
+    'CUSTOMER_HISTORY_ENTRIES',
+    or(integer(0, 10_000), '10'),
+    "Earlier runs of a customer that are put before its next run's prompt.",
+  ),
+  customerHistoryChars: field(
+    'CUSTOMER_HISTORY_CHARS',
+    or(integer(0, COUNT), '4000'),
+    'Characters of these earlier runs that are put there at most.',
+  ),
+  uploadsPerGateway: field(
+    'UPLOADS_PER_GATEWAY',
+    or(integer(1, COUNT), '64'),
+    'Uploads that one gateway handles at a time; others wait up to 30 s for their turn.',
+  ),
+  uploadSpoolBytes: field(
+    'UPLOAD_SPOOL_MB',
+    or(megabytes(LEAST_SPOOL_MB, COUNT), '8192'),
+    'MB that the files of these uploads may take of the disk below DATA_DIR.',
+  ),
+}
