@@ -101,7 +101,9 @@ type Redaction = { apply: (text: string) => string; longest: number }
 
 function createRedaction(secrets: readonly string[]): Redaction {
   const spellings = [...new Set(secrets.flatMap(spellingsOf))].toSorted((a, b) => b.length - a.length)
-  const apply = (text: string) => spellings.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text)
+  const shortest = spellings.at(-1)?.length ?? Infinity // Most names and numbers of a line are shorter than every secret.
+  const apply = (text: string) =>
+    text.length < shortest ? text : spellings.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text)
   return { apply, longest: spellings[0]?.length ?? 0 }
 }
 
