@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -121,6 +121,15 @@ describe('the standalone process', () => {
     for (const name of ['agent-engine.db', 'agent-engine.db-wal', 'spool', 'workspaces']) expect(names).to.include(name)
     expect(names.filter((name) => name.endsWith('notes/a.txt'))).to.have.length(1)
     expect(await openToOthers(place)).to.deep.equal([])
+  })
+
+  it('a DATA_DIR whose files cannot be opened is named in one line that says what to do', async () => {
+    const place = join(dataDir, 'unusable')
+    await mkdir(join(place, 'in-use.lock'), { recursive: true })
+    const child = start({ DATA_DIR: place })
+    expect(await child.exited).to.equal(1)
+    expect(child.lines.filter((line) => line.includes(`${place}/in-use.lock cannot be locked`))).to.have.length(1)
+    expect(child.lines.join('\n')).to.include('let this user create and change files there')
   })
 
   it('a port in use is reported in one line without a stack', async () => {

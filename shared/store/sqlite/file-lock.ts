@@ -15,14 +15,18 @@ const MODE = 0o600
  * the file: the kernel drops all locks of a process on a file when it closes any descriptor of it.
  */
 export function lockFile(path: string): FileLock | undefined {
-  const db = new DatabaseSync(path)
+  let db: DatabaseSync | undefined
   try {
-    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE') // A journal on the disk would outlive a killed process.
+    const opened = (db = new DatabaseSync(path))
+    opened.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE') // A journal on the disk would outlive a killed process.
     chmodSync(path, MODE)
-    return { release: () => db.close() }
+    return { release: () => opened.close() }
   } catch (cause) {
-    db.close()
-    if (cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY) return undefined
-    throw cause
+    db?.close()
+    if (!(cause instanceof Error)) throw cause
+    if ('errcode' in cause && cause.errcode === SQLITE_BUSY) return undefined
+    throw new Error(`${path} cannot be locked (${cause.message}): let this user create and change files there`, {
+      cause,
+    })
   }
 }
