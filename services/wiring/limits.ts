@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Config } from '../../shared/config/config.ts'
 import { type Admission, RunAdmission } from '../../shared/limits/admission.ts'
 import { Budgets } from '../../shared/limits/budgets.ts'
@@ -7,6 +8,7 @@ import { createMeter, type Meter } from '../../shared/limits/meter.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
 import type { Log } from '../../shared/log.ts'
 import { createPrices } from '../../shared/providers/prices.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import type { LiveConfigs } from '../../shared/tenant-config/live-configs.ts'
 import type { OpenedStore } from './store.ts'
 
@@ -22,20 +24,39 @@ export type OpenedLimits = {
 type Parts = { configs: LiveConfigs; store: Pick<OpenedStore, 'spending'>; places: RunPlaces; log: Log }
 
 export function openLimits(
-  { modelPrices }: Pick<Config, 'modelPrices'>,
+  { modelPrices, model, fallback }: Pick<Config, 'modelPrices' | 'model' | 'fallback'>,
   { configs, store, places, log }: Parts,
 ): OpenedLimits {
   const known = new KnownLimits(configs)
   const budgets = new Budgets({ limits: known, store: store.spending, log })
+  const priceOf = createPrices(modelPrices)
+  const serverModels = [model, fallback].flatMap((each) => (each ? [{ type: each.provider, model: each.model }] : []))
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
     known,
     admission,
-    meter: createMeter(budgets, createPrices(modelPrices)),
-    settings: new LimitSettings({ configs, budgets, places }),
+    meter: createMeter(budgets, priceOf, createUnpricedLog(log)),
+    settings: new LimitSettings({ configs, budgets, places, priceOf, serverModels }),
     async close() {
       admission.close()
       await budgets.close()
     },
+  }
+}
+
+/** Models whose price a tenant was told to be unknown. Runs may name any model. */
+const MAX_UNPRICED = 1_000
+
+/** Logs a model without a price once for each tenant: its runs carry the warning each time (D4.10). */
+function createUnpricedLog(log: Log): (tenant: TenantId, model: string) => void {
+  const known = new LRUCache<string, true>({ max: MAX_UNPRICED })
+  return (tenant, model) => {
+    const key = JSON.stringify([tenant, model])
+    if (known.get(key)) return
+    known.set(key, true)
+    log.warn(
+      'the price of a model is not known, so no budget in dollars counts it: set MODEL_PRICES, or prices of the instance',
+      { tenant, model },
+    )
   }
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
+import { pricesOf } from '../../shared/limits/unpriced.ts'
 import type { Log } from '../../shared/log.ts'
 import { createConnectionGuard } from '../../shared/net/address-policy.ts'
 import type { Egress } from '../../shared/net/port.ts'
@@ -93,8 +94,11 @@ type Common = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch' | 'onLef
 
 const createInstanceOpener =
   (common: Common) =>
-  ({ name, type, url, options }: StoredInstance, { key, headers }: Credentials): Promise<ModelProvider> =>
-    openProvider({
+  async (
+    { name, type, url, options, prices }: StoredInstance,
+    { key, headers }: Credentials,
+  ): Promise<ModelProvider> => {
+    const provider = await openProvider({
       type,
       baseUrl: url,
       apiKey: key,
@@ -102,6 +106,8 @@ const createInstanceOpener =
       options: { ...options, headers: { ...headers } },
       ...common,
     })
+    return prices ? { ...provider, prices: pricesOf({ prices }) } : provider
+  }
 
 /** The egress is opened at the first request: its library is large, and most processes never send one. */
 function openEgressLazily(allowPrivate: boolean): Egress {

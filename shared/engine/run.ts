@@ -102,7 +102,7 @@ async function* askModel(
 function contextOf(input: RunInput, { models, tools, signal }: RunResources, tree: AgentTree): Context {
   const { conversation, systemPrompt, background } = input
   const onSpent = (usage: Usage, { provider, model }: ModelRoute) => {
-    tree.spent = addSpent(tree.spent, usage, models.priceOf(provider.type, model, usage) ?? 0)
+    tree.spent = addSpent(tree.spent, usage, models.priceOf(provider, model, usage) ?? 0)
   }
   const fixed = { systemPrompt, background, tools: tools.toolBox.tools }
   return createContext({ conversation, fixed, models, signal, onSpent })
@@ -155,23 +155,24 @@ function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[])
   return messages
 }
 
-/** Yields the turn's `turn_end` and adds its cost up. The first turn whose price is unknown carries the run's one warning (D4.10). */
+/** Yields the turn's `turn_end` and adds its cost up. The first turn of a model without a price carries its warning (D4.10). */
 async function* account(
   turn: number,
   { usage, route }: { usage: Usage; route: ModelRoute },
   { totals, priceOf }: { totals: Totals; priceOf: PriceOf },
 ): AsyncGenerator<AgentEvent, Totals, undefined> {
-  const price = priceOf(route.provider.type, route.model, usage)
-  if (price === undefined && !totals.isPriceUnknown) yield priceUnknown(route.model)
+  const { provider, model } = route
+  const price = priceOf(provider, model, usage)
+  if (price === undefined && !totals.unpriced.has(model)) yield priceUnknown(model)
   yield turnEnd(turn, usage, price ?? 0)
-  return addTurn(totals, usage, price)
+  return addTurn(totals, usage, { model, price })
 }
 
 const priceUnknown = (model: string): AgentEvent => ({
   type: 'warning',
   code: 'price_unknown',
   message: `the price of ${quoted(model)} is not known: its cost is reported as 0`,
-  detail: { model, suggestion: 'Set MODEL_PRICES.' },
+  detail: { model, suggestion: 'Set MODEL_PRICES, or `prices` of the instance.' },
 })
 
 const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {

@@ -2,20 +2,24 @@ import type { DoneEvent, ErrorEvent, RunTotals, TurnEndEvent } from '../events.t
 import type { Usage } from '../providers/port.ts'
 import { tokensOf } from './context/size.ts'
 
-/** The tokens, cost and turns of a run so far. */
-export type Totals = { usage: Usage; costUsd: number; turns: number; isPriceUnknown: boolean }
+/** The tokens, cost and turns of a run so far, and the models whose price is unknown. */
+export type Totals = { usage: Usage; costUsd: number; turns: number; unpriced: ReadonlySet<string> }
 
 const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
-export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, isPriceUnknown: false })
+export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, unpriced: new Set() })
 
 /** Adds one turn. `price` is in US dollars, `undefined` when it is unknown. */
-export function addTurn(totals: Totals, turn: Usage, price: number | undefined): Totals {
-  const { turns, isPriceUnknown } = totals
+export function addTurn(
+  totals: Totals,
+  turn: Usage,
+  { model, price }: { model: string; price: number | undefined },
+): Totals {
+  const { turns, unpriced } = totals
   return {
     ...addSpent(totals, turn, price ?? 0),
     turns: turns + 1,
-    isPriceUnknown: isPriceUnknown || price === undefined,
+    unpriced: price === undefined ? new Set([...unpriced, model]) : unpriced,
   }
 }
 

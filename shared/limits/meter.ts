@@ -18,12 +18,12 @@ export const NO_METER: Meter = { provider: (_tenant, provider) => provider, mode
 const MAX_TENANTS = 10_000
 
 /** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
-export function createMeter(budgets: Pick<Budgets, 'refusal' | 'spend'>, priceOf: PriceOf): Meter {
+export function createMeter(budgets: Account['budgets'], priceOf: PriceOf, onUnpriced: OnUnpriced = () => {}): Meter {
   const known = new LRUCache<TenantId, WeakMap<ModelProvider, ModelProvider>>({ max: MAX_TENANTS })
   const provider: Meter['provider'] = (tenant, plain) => {
     const ofTenant = known.get(tenant) ?? new WeakMap<ModelProvider, ModelProvider>()
     known.set(tenant, ofTenant)
-    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, budgets, priceOf })
+    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, budgets, priceOf, onUnpriced })
     ofTenant.set(plain, metered)
     return metered
   }
@@ -47,11 +47,25 @@ const meterRoute = (tenant: TenantId, route: ModelRoute, meter: Meter['provider'
   provider: meter(tenant, route.provider),
 })
 
-type Account = { tenant: TenantId; budgets: Pick<Budgets, 'refusal' | 'spend'>; priceOf: PriceOf }
+/** Called for each call of a model whose price is unknown. */
+type OnUnpriced = (tenant: TenantId, model: string) => void
 
-function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf }: Account): ModelProvider {
+type Account = {
+  tenant: TenantId
+  budgets: Pick<Budgets, 'refusal' | 'spend'>
+  priceOf: PriceOf
+  onUnpriced: OnUnpriced
+}
+
+function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpriced }: Account): ModelProvider {
+  const priced = (model: string, usage: Usage) => {
+    const costUsd = priceOf(plain, model, usage)
+    if (costUsd === undefined) onUnpriced(tenant, model)
+    return costUsd ?? 0
+  }
   return {
     type: plain.type,
+    prices: plain.prices,
     get contextWindow() {
       return plain.contextWindow
     },
@@ -60,7 +74,7 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf }: Accou
         refusal: () => budgets.refusal(tenant),
         open: () => plain.stream(request, signal)[Symbol.asyncIterator](),
         spend(usage) {
-          const costUsd = priceOf(plain.type, request.model, usage) ?? 0
+          const costUsd = priced(request.model, usage)
           budgets.spend(tenant, { tokens: usage.input + usage.output, costUsd })
         },
         estimate: (outputChars) => estimateOf(request, outputChars),

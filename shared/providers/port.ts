@@ -1,4 +1,5 @@
 import type { Attachment } from '../attachment.ts'
+import type { ModelPrice } from '../config/json-values.ts'
 import type { JsonObject, RunErrorCode } from '../events.ts'
 
 /** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
@@ -95,6 +96,8 @@ export interface ModelProvider {
   readonly type: string
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
+  /** Configured prices by model, which replace every other. */
+  readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
   /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
   askWindow?(model: string, signal: AbortSignal): Promise<number | undefined>
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
@@ -106,8 +109,11 @@ export type HttpsProxy = { url: string; except?: string | undefined }
 /** A model and the provider that serves it. */
 export type ModelRoute = { provider: ModelProvider; model: string }
 
-/** The cost of one turn in US dollars, by provider type and model; `undefined` when the price is unknown (D4.10). */
-export type PriceOf = (type: string, model: string, usage: Usage) => number | undefined
+/** What selects the price of a model, besides its name. */
+export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>
+
+/** The cost of one turn in US dollars; `undefined` when the price is unknown (D4.10). */
+export type PriceOf = (provider: PricedProvider, model: string, usage: Usage) => number | undefined
 
 /** The context window in tokens, by provider type and model; `undefined` when it is unknown. */
 export type WindowOf = (type: string, model: string) => number | undefined

@@ -1,17 +1,15 @@
 import { createRequire } from 'node:module'
 import type { Provider } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
+import type { ModelPrice } from '../config/json-values.ts'
 import { findProviderType } from '../provider-types.ts'
 import type { PriceOf, Usage, WindowOf } from './port.ts'
 
-/** US dollars per million tokens (D1.3). Cached tokens without a price of their own cost as much as other input. */
-export type Price = { input: number; output: number; cache_read?: number; cache_write?: number }
-
-/** Prices from MODEL_PRICES, then from the catalogue, which works offline. Local providers cost nothing. */
-export function createPrices(configured: ReadonlyMap<string, Price>): PriceOf {
+/** Prices of the provider itself, then from MODEL_PRICES, then from the catalogue, which works offline. Local providers cost nothing. */
+export function createPrices(configured: ReadonlyMap<string, ModelPrice>): PriceOf {
   const find = createFinder(priceIn)
-  return (type, model, usage) => {
-    const price = configured.get(model)
+  return ({ type, prices }, model, usage) => {
+    const price = prices?.get(model) ?? configured.get(model)
     if (price) return costOf(price, usage)
     return isLocal(type) ? 0 : find(type, model)?.(usage)
   }
@@ -90,8 +88,8 @@ const isLocal = (type: string): boolean => findProviderType(type)?.isLocal === t
 
 const MILLION = 1_000_000
 
-/** `input` includes the cached tokens, which have prices of their own. */
-function costOf(price: Price, { input, cacheRead, cacheWrite, output }: Usage): number {
+/** `input` includes the cached tokens. Those without a price of their own cost as much as other input. */
+function costOf(price: ModelPrice, { input, cacheRead, cacheWrite, output }: Usage): number {
   const uncached = Math.max(0, input - cacheRead - cacheWrite)
   const read = cacheRead * (price.cache_read ?? price.input)
   const write = cacheWrite * (price.cache_write ?? price.input)

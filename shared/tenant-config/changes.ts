@@ -4,6 +4,7 @@ import type { Sealed } from '../secrets/seal.ts'
 import {
   type Audit,
   type InstanceMaterial,
+  type InstancePrices,
   type InstanceType,
   maskKey,
   type Role,
@@ -76,6 +77,7 @@ export type InstanceBody = {
   secret?: string
   key?: string
   options?: ModelOptions
+  prices?: InstancePrices
 }
 
 export type InstanceChange = {
@@ -113,6 +115,7 @@ export const putInstance =
       ...(credential.secret !== undefined && { secret: credential.secret }),
       ...(credential.key !== undefined && { key: maskKey(credential.key) }),
       ...(options && { options }),
+      ...(body.prices && { prices: body.prices }),
       ...(Object.keys(material).length > 0 && { sealed: seal(material) }),
       revision,
       created_at: before?.created_at ?? now,

@@ -1,3 +1,4 @@
+import type { ModelPrice } from '../config/json-values.ts'
 import type { JsonObject } from '../events.ts'
 import { type Limits, NO_LIMITS } from '../limits/port.ts'
 import type { ModelOptions } from '../model-options.ts'
@@ -20,6 +21,9 @@ export type Audit = { store_payloads: boolean; retention_days: number }
 /** The types of D8.2, and in the standalone form `demo`, which calls nobody. */
 export type InstanceType = ProviderType
 
+/** US dollars per million tokens of each model. */
+export type InstancePrices = Readonly<Record<string, ModelPrice>>
+
 /** A named key. `key` is the masked form; the key itself is in `sealed` alone. */
 export type StoredSecret = { name: string; key: string; sealed: Sealed; updated_at: string }
 
@@ -38,6 +42,8 @@ export type StoredInstance = {
   key?: string
   /** Header values are masked here and whole in `sealed`. */
   options?: ModelOptions
+  /** By model: they replace MODEL_PRICES and the catalogue. */
+  prices?: InstancePrices
   /** `InstanceMaterial` as JSON; absent when there is none. */
   sealed?: Sealed
   /** Changes with each PUT: results of discovery and probes belong to one revision. */

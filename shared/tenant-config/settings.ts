@@ -18,6 +18,7 @@ import {
 import {
   type Audit,
   type InstanceMaterial,
+  type InstancePrices,
   type InstanceType,
   maskKey,
   type Routing,
@@ -35,6 +36,7 @@ export type InstanceView = {
   key: string | null
   secret?: string
   options?: ModelOptions
+  prices?: InstancePrices
   created_at: string
   updated_at: string
 }
@@ -172,6 +174,7 @@ function toInstanceView({
   secret,
   key,
   options,
+  prices,
   created_at,
   updated_at,
 }: StoredInstance): InstanceView {
@@ -182,6 +185,7 @@ function toInstanceView({
     key: key ?? null,
     ...(secret !== undefined && { secret }),
     ...(options && { options }),
+    ...(prices && { prices }),
     created_at,
     updated_at,
   }

@@ -81,6 +81,39 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await until(areAccepted, { what: 'every run to be accepted', withinMs: 5_000 })
   }
 
+  it('a model without a price is named when a budget in dollars is set; with a price of its instance it is counted', async () => {
+    const warningsOf = (shown: unknown) => (shown as { warnings?: { message: string }[] }).warnings ?? []
+    const putInstance = (body: object) =>
+      call('PUT', '/config/instances/own', { type: 'openai-compatible', url: product.model.url, ...body })
+    const price = { input: 1_000, output: 1_000 }
+    await putInstance({})
+    await call('PUT', '/config/engine', { routing: { main: { instance: 'own', model: 'gpt-4.1.nobody' } } })
+    const [warning, ...more] = warningsOf(await put({ usd_per_day: 1_000 }))
+    expect(more).to.deep.equal([])
+    expect(warning).to.include({ code: 'price_unknown', param: '/usd_per_day' })
+    expect(warning?.message).to.include('gpt-4.1.nobody').and.include('PUT /config/instances/own')
+    for (const _run of [1, 2]) await (await product.run({ prompt: 'hi' })).all()
+    const logged = product.log.filter((line) => line.includes('price of a model') && line.includes('gpt-4.1.nobody'))
+    expect(logged).to.have.length.within(form === 'standalone' ? 1 : 0, product.workerCount)
+    for (const wrong of [{ input: -1, output: 1 }, { input: 1 }, { input: '1', output: 1 }, { ...price, cached: 1 }])
+      expect((await putInstance({ prices: { m: wrong } })).status, JSON.stringify(wrong)).to.equal(400)
+    const { body } = await putInstance({ prices: { 'gpt-4.1.nobody': price } })
+    expect(body).to.have.deep.property('prices', { 'gpt-4.1.nobody': price })
+    expect(warningsOf(await put({ usd_per_day: 1_000 }))).to.deep.equal([])
+    const before = (await shown()).used.cost_usd
+    const costOfRun = async () => {
+      const frames = await (await product.run({ prompt: 'hi' })).all()
+      return Number(frames.at(-1)?.data['cost_usd'])
+    }
+    await until(async () => (await costOfRun()) > 0, { what: 'a run to cost what the instance says', withinMs: 4_000 })
+    await until(async () => (await shown()).used.cost_usd > before, {
+      what: 'the dollars to be counted',
+      withinMs: 10_000,
+    })
+    expect(warningsOf(await put({}))).to.deep.equal([])
+    await call('PUT', '/config/engine', { routing: {} })
+  })
+
   it('a run is refused with budget_exhausted when the tokens of the day are used up, and until when is said', async () => {
     await refusalOf({ prompt: 'hi' })
     await until(async () => (await shown()).used.tokens > 0, { what: 'the tokens to be counted', withinMs: 5_000 })

@@ -6,27 +6,29 @@ import type { Usage } from '../../shared/providers/port.ts'
 const USAGE: Usage = { input: 100, cacheRead: 40, cacheWrite: 30, output: 10 }
 const NO_CACHE: Usage = { ...USAGE, cacheRead: 0, cacheWrite: 0 }
 
+const m = (price: number | undefined) => ({ model: 'm', price })
+
 describe('the totals of a run', () => {
   it('D5.7: add up the tokens, costs and turns of its turns', () => {
-    const totals = addTurn(addTurn(startTotals(), USAGE, 0.5), USAGE, 0.25)
+    const totals = addTurn(addTurn(startTotals(), USAGE, m(0.5)), USAGE, m(0.25))
     expect(totals).to.deep.equal({
       usage: { input: 200, cacheRead: 80, cacheWrite: 60, output: 20 },
       costUsd: 0.75,
       turns: 2,
-      isPriceUnknown: false,
+      unpriced: new Set(),
     })
   })
 
-  it('D4.10: an unknown price counts as 0 and is remembered', () => {
-    const totals = addTurn(addTurn(startTotals(), USAGE, undefined), USAGE, 0.25)
-    expect(totals).to.include({ costUsd: 0.25, turns: 2, isPriceUnknown: true })
-    expect(addTurn(startTotals(), USAGE, 0)).to.include({ isPriceUnknown: false })
+  it('D4.10: an unknown price counts as 0, and its model is remembered', () => {
+    const totals = addTurn(addTurn(startTotals(), USAGE, m(undefined)), USAGE, m(0.25))
+    expect(totals).to.deep.include({ costUsd: 0.25, turns: 2, unpriced: new Set(['m']) })
+    expect(addTurn(startTotals(), USAGE, m(0))).to.deep.include({ unpriced: new Set() })
   })
 
   it('D5.7: tokens of sub-agents are added without a turn', () => {
-    const totals = addSpent(addTurn(startTotals(), USAGE, 0.5), USAGE, 1)
+    const totals = addSpent(addTurn(startTotals(), USAGE, m(0.5)), USAGE, 1)
     expect(totals).to.deep.include({ usage: { input: 200, cacheRead: 80, cacheWrite: 60, output: 20 } })
-    expect(totals).to.include({ costUsd: 1.5, turns: 1, isPriceUnknown: false })
+    expect(totals).to.include({ costUsd: 1.5, turns: 1 })
   })
 })
 
@@ -44,7 +46,7 @@ describe('the events that carry usage', () => {
   })
 
   it('D4.3: done holds the totals', () => {
-    expect(done(addTurn(startTotals(), USAGE, 0.5), 'stop_sequence')).to.deep.equal({
+    expect(done(addTurn(startTotals(), USAGE, m(0.5)), 'stop_sequence')).to.deep.equal({
       type: 'done',
       total_input_tokens: 100,
       total_output_tokens: 10,
@@ -59,7 +61,7 @@ describe('the events that carry usage', () => {
 
   it('the error of a failed run holds the totals of its complete turns', () => {
     const error = errorEvent('timeout', 'too slow')
-    expect(withTotals(error, addTurn(startTotals(), NO_CACHE, 0.5))).to.deep.equal({
+    expect(withTotals(error, addTurn(startTotals(), NO_CACHE, m(0.5)))).to.deep.equal({
       ...error,
       total_input_tokens: 100,
       total_output_tokens: 10,

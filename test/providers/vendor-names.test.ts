@@ -16,15 +16,15 @@ describe('a model with the name of its vendor', () => {
     ['openai-compatible', 'anthropic/claude-opus-4.5:beta', 5, 200_000],
   ] as const) {
     it(`D4.10: ${model} at ${type} has a price and a window`, () => {
-      expect(priceOf(type, model, MILLION)).to.be.closeTo(price, price)
+      expect(priceOf({ type }, model, MILLION)).to.be.closeTo(price, price)
       expect(windowOf(type, model)).to.be.within(Math.min(window, 128_000), 2_000_000)
     })
   }
 
   it('D4.10: the price of an unknown vendor or model is unknown, and MODEL_PRICES go first', () => {
-    expect(priceOf('openai-compatible', 'nobody/knows-me', MILLION)).to.equal(undefined)
+    expect(priceOf({ type: 'openai-compatible' }, 'nobody/knows-me', MILLION)).to.equal(undefined)
     expect(windowOf('openai-compatible', 'nobody/knows-me')).to.equal(undefined)
     const own = createPrices(new Map([['openai/gpt-4o', { input: 7, output: 7 }]]))
-    expect(own('openai-compatible', 'openai/gpt-4o', MILLION)).to.equal(7)
+    expect(own({ type: 'openai-compatible' }, 'openai/gpt-4o', MILLION)).to.equal(7)
   })
 })
