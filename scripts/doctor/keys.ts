@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type OpenedStore, openClusterStore, openStandaloneStore, SQLITE_FILE } from '../../services/wiring/store.ts'
 import { createLog } from '../../shared/log.ts'
+import { readKeptKey } from '../../shared/secrets/kept-key.ts'
 import { createKeyring } from '../../shared/secrets/keyring.ts'
 import type { Sealed } from '../../shared/secrets/seal.ts'
 import type { TenantConfig } from '../../shared/tenant-config/config.ts'
@@ -9,9 +10,12 @@ import type { Check, Finding, Patient } from './finding.ts'
 
 /** Whether every stored key of a tenant can be decrypted. Keys are not decrypted: each record names its master key. */
 export const checkMasterKey: Check = async (patient) => {
-  const { masterKey, masterKeysPrevious } = patient.config
+  const { masterKeysPrevious } = patient.config
   const stored = await countSealed(patient)
-  if (!masterKey) return stored.size > 0 ? [lost([...stored.values()].reduce((sum, count) => sum + count))] : [UNSET]
+  const needsKey = patient.isCluster || canBeRead(patient.config)
+  const masterKey = patient.config.masterKey ?? (needsKey ? undefined : await readKeptKey(patient.config.dataDir))
+  if (!masterKey && stored.size > 0) return [lost([...stored.values()].reduce((sum, count) => sum + count))]
+  if (!masterKey) return needsKey ? [UNSET] : [] // The next start of the standalone form makes one.
   const keyring = createKeyring(masterKey, masterKeysPrevious)
   const count = (isSo: (id: string) => boolean) =>
     [...stored].reduce((sum, [id, records]) => sum + (isSo(id) ? records : 0), 0)
@@ -24,6 +28,9 @@ export const checkMasterKey: Check = async (patient) => {
       : []),
   ]
 }
+
+/** The programs that tools start could read a kept key, so none is kept. */
+const canBeRead = ({ isBashEnabled, mcpConfig }: Patient['config']) => isBashEnabled || mcpConfig !== undefined
 
 const UNSET: Finding = {
   problem: 'MASTER_KEY is not set, so tenants cannot configure providers, and no flow can run',

@@ -4,6 +4,7 @@ import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'
 import { checkMasterKey } from './keys.ts'
 import { checkFolders, checkOpenFiles } from './machine.ts'
+import { checkModels } from './models.ts'
 import { checkMongo } from './mongo.ts'
 import { checkStreaming, checkTrustedHops } from './public-url.ts'
 import { checkClock, checkRedis } from './redis.ts'
@@ -12,7 +13,7 @@ const USAGE = `usage: npm run doctor -- [--url URL] [--help]
 
 Looks for faults in the configuration and in what the processes use, and prints one line for each, with its cure. It reads the
 environment of the processes (scripts/cluster --help), so run it where they run, as the same user. It is safe while they run: it writes
-one document and one file, and deletes both.
+one document and one file, and deletes both. It sends one short request to the model of MODEL and one to that of FALLBACK_MODEL.
 
   --url URL      the address that clients use, with the base path: https://agents.example.com/api/v1. It gets ten requests, one of
                  which starts a short run. Without it, proxies and buffering are not checked.
@@ -29,6 +30,7 @@ const CHECKS: Record<string, Check> = {
   mongodb: checkMongo,
   clock: checkClock,
   'master key': checkMasterKey,
+  models: checkModels,
   issuer: checkIssuer,
   token: checkToken,
   'open files': checkOpenFiles,
@@ -87,6 +89,7 @@ function applies(name: string, { isCluster, publicUrl, token, config }: Patient)
   if (['redis', 'mongodb', 'clock'].includes(name)) return isCluster
   if (['proxies', 'streaming'].includes(name)) return publicUrl !== undefined
   if (name === 'issuer') return config.oidcIssuer !== undefined
+  if (name === 'models') return config.model !== undefined
   return name !== 'token' || token !== undefined
 }
 

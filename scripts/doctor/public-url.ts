@@ -1,3 +1,4 @@
+import { isJsonObject, parseJson } from '../../shared/json.ts'
 import { type Check, type Finding, type Patient, unreachable } from './finding.ts'
 
 const WITHIN_MS = 30_000
@@ -22,7 +23,7 @@ export const checkTrustedHops: Check = async (patient) => {
     answers.push(answer)
   }
   const left = answers.map(({ headers }) => Number(headers.get('ratelimit-remaining') ?? Number.NaN))
-  if (left.some(Number.isNaN)) return NO_LIMIT
+  if (left.some(Number.isNaN)) return (await isOurs(publicUrl)) ? NO_LIMIT : OTHER_PRODUCT
   const isForgeable = new Set(left).size === 1
   const isBehindProxy = answers.some(
     ({ headers }) => headers.has('via') || /nginx|envoy|cloud|haproxy/i.test(headers.get('server') ?? ''),
@@ -33,7 +34,13 @@ export const checkTrustedHops: Check = async (patient) => {
 
 const NO_LIMIT: Finding[] = [
   {
-    problem: 'the public URL answers without RateLimit headers: it is not this product, or not its base path',
+    problem: "the server's rate limit is off, so the counting of clients cannot be checked",
+    cure: 'set RATE_LIMIT_RPM at the server, or run the doctor with RATE_LIMIT_RPM=0 as the server has it',
+  },
+]
+const OTHER_PRODUCT: Finding[] = [
+  {
+    problem: 'what answers at the public URL is not this product, or not its base path',
     cure: 'give the URL up to /api/v1 or /v1',
   },
 ]
@@ -44,6 +51,13 @@ const FORGEABLE: Finding = {
 const ALL_AS_ONE: Finding = {
   problem: 'a proxy is in front and TRUST_PROXY is false, so all clients are counted as one',
   cure: 'set TRUST_PROXY to the number of proxies in front, or to their CIDR ranges',
+}
+
+/** Whether the health answer is this product's. */
+async function isOurs(publicUrl: string): Promise<boolean> {
+  const answer = await fetch(`${publicUrl}/health`).catch(() => undefined)
+  const body = answer && parseJson(await answer.text())
+  return isJsonObject(body) && body['status'] === 'ok' && answer?.headers.has('x-request-id') === true
 }
 
 /** Starts a short run through the public URL and times its frames. It costs a few tokens when the model is a real one. */

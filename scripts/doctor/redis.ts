@@ -62,12 +62,15 @@ async function withRedis(
     retryStrategy: () => null,
     disconnectTimeout: 0,
   })
-  redis.on('error', () => {}) // `connect` rejects with it.
+  let failure: unknown // `connect` rejects with less.
+  redis.on('error', (cause) => {
+    failure = cause
+  })
   try {
     await redis.connect()
     return await look(redis)
   } catch (cause) {
-    return unreachable('the Redis of REDIS_URL', cause)
+    return unreachable(`the Redis of REDIS_URL (${new URL(url).host})`, failure ?? cause)
   } finally {
     redis.disconnect()
   }

@@ -17,6 +17,7 @@ import type { TenantId } from '../../shared/tenant.ts'
 import { putSecret } from '../../shared/tenant-config/changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenant-config/config.ts'
 import { Child } from '../support/child.ts'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -94,7 +95,7 @@ describe('npm run doctor', function () {
     const ended = await doctor(env)
     expect(problems(ended)).to.deep.equal([])
     expect(ended.code).to.equal(0)
-    const checks = ['redis', 'mongodb', 'clock', 'master key', 'open files', 'folders']
+    const checks = ['redis', 'mongodb', 'clock', 'master key', 'models', 'open files', 'folders']
     expect(ended.lines).to.deep.equal([...checks.map((name) => `ok       ${name}`), 'No fault was found.'])
   })
 
@@ -114,6 +115,67 @@ describe('npm run doctor', function () {
     expect(evicts).to.match(/^PROBLEM {2}redis: .*allkeys-lru.* Cure: set maxmemory-policy noeviction\.$/)
     expect(forgets).to.match(/^PROBLEM {2}redis: .*append-only.* Cure: set appendonly yes/)
     expect(ended.lines.at(-1)).to.equal('2 faults were found.')
+  })
+
+  it('names the address of a Redis that does not answer, without its password', async () => {
+    const ended = await doctor({ ...env, REDIS_URL: 'redis://user:sk-hidden@127.0.0.1:1' })
+    expect(problems(ended).join('\n'))
+      .to.match(/redis: the Redis of REDIS_URL \(127\.0\.0\.1:1\) does not answer: .*ECONNREFUSED/)
+      .and.not.include('sk-hidden')
+  })
+
+  it('finds nothing wrong with the key and the folder that a standalone start without MASTER_KEY has made', async () => {
+    const dataDir = join(dir, 'made')
+    const own = { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0' }
+    const child = new Child(process.execPath, [STANDALONE], own)
+    const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
+    const body = JSON.stringify({ value: CANARY })
+    const headers = { 'content-type': 'application/json' }
+    expect((await fetch(`${url}/config/secrets/team`, { method: 'PUT', headers, body })).status).to.equal(200)
+    await child.end()
+    const ended = await doctor(own)
+    expect(problems(ended)).to.deep.equal([])
+    const lost = await doctor({ ...own, MASTER_KEY: otherKey.toString('base64') })
+    expect(problems(lost).join()).to.match(/master key: 1 stored keys .* MASTER_KEY_PREVIOUS/)
+  })
+
+  describe('the models', () => {
+    let model: ModelServer
+    before(async () => {
+      model = await startModelServer()
+    })
+    after(() => model.close())
+
+    const check = async (more: Record<string, string> = {}) => {
+      const [url, spareUrl] = [model.url, model.url]
+      const main = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm-1', MODEL_BASE_URL: url, MODEL_API_KEY: CANARY }
+      const spare = { FALLBACK_MODEL_PROVIDER: 'anthropic', FALLBACK_MODEL: 'm-2', FALLBACK_MODEL_BASE_URL: spareUrl }
+      const ended = await doctor({ DATA_DIR: dir, ...main, ...spare, FALLBACK_MODEL_API_KEY: CANARY, ...more })
+      expect(ended.lines.join()).not.to.include(CANARY)
+      return problems(ended)
+    }
+
+    it('are asked one short question each, and a healthy one is no finding', async () => {
+      expect(await check()).to.deep.equal([])
+      expect(model.requests.map((request) => request.model).toSorted()).to.deep.equal(['m-1', 'm-2'])
+    })
+
+    it('a refused key, an unknown model and an address where nobody answers are findings with their cures', async () => {
+      const { host } = new URL(model.url)
+      model.otherwise((request) => ({ status: request.model === 'm-1' ? 401 : 404 }))
+      const [key1, unknown] = await check()
+      expect(key1).to.match(/models: MODEL=m-1 .* refused the API key.* Cure: set MODEL_API_KEY /)
+      expect(unknown).to.match(
+        /FALLBACK_MODEL=m-2 .* does not know the model m-2.* Cure: set FALLBACK_MODEL to a model/,
+      )
+      expect(unknown).to.include(`http://${host}/v1`)
+      model.otherwise(() => 'ok')
+      const [gone, ...more] = await check({ MODEL_BASE_URL: 'http://127.0.0.1:1' })
+      expect(gone).to.match(
+        /MODEL=m-1 at http:\/\/127\.0\.0\.1:1\/v1 .* refuses connections.* Cure: correct MODEL_BASE_URL/,
+      )
+      expect(more).to.deep.equal([])
+    })
   })
 
   it('finds fault 3: a missing index', async () => {
@@ -248,10 +310,20 @@ describe('npm run doctor', function () {
       expect(ended.lines).to.include.members(['ok       proxies', 'ok       streaming', 'No fault was found.'])
     })
 
+    it('tells a server whose rate limit is off from one that is not this product', async () => {
+      const { port, standalone } = await startProduct({ RATE_LIMIT_RPM: '0' })
+      const counting = { ...standalone, RATE_LIMIT_RPM: '60' }
+      const off = await doctor(counting, `--url http://127.0.0.1:${port}/v1`)
+      expect(problems(off).join()).to.match(/proxies: the server's rate limit is off.* Cure: .*RATE_LIMIT_RPM/)
+      const other = await serve((_req, res) => res.end('{}'))
+      expect(problems(await doctor(counting, `--url ${other}/v1`)).join()).to.match(/proxies: .* is not this product/)
+    })
+
     it('finds fault 11: more trusted hops than there are, or none behind a proxy', async () => {
       const many = await startProduct({ TRUST_PROXY: '2' })
       const first = await doctor(many.standalone, `--url ${await serve(proxyTo(many.port, { holdsBack: false }))}/v1`)
       expect(problems(first).join()).to.match(/proxies: clients choose .* Cure: set TRUST_PROXY/)
+      await children.pop()?.end() // It holds DATA_DIR.
       const none = await startProduct({ TRUST_PROXY: 'false' })
       const second = await doctor(none.standalone, `--url ${await serve(proxyTo(none.port, { holdsBack: false }))}/v1`)
       expect(problems(second).join()).to.match(/proxies: a proxy is in front .* Cure: set TRUST_PROXY/)
