@@ -88,6 +88,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     const price = { input: 1_000, output: 1_000 }
     await putInstance({})
     await call('PUT', '/config/engine', { routing: { main: { instance: 'own', model: 'gpt-4.1.nobody' } } })
+    expect(warningsOf(await put({}))).to.deep.equal([])
     const [warning, ...more] = warningsOf(await put({ usd_per_day: 1_000 }))
     expect(more).to.deep.equal([])
     expect(warning).to.include({ code: 'price_unknown', param: '/usd_per_day' })

@@ -43,6 +43,8 @@ describe('the limits of a tenant', () => {
       },
       budgets: { today: async () => ({ tokens: 5, costUsd: 0.5, resetsAt: new Date('2026-11-23T00:00:00.000Z') }) },
       places,
+      priceOf: () => 0,
+      serverModels: [],
     })
     const used = { concurrent_runs: 1, tokens: 5, cost_usd: 0.5, resets_at: '2026-11-23T00:00:00.000Z' }
     expect(await settings.put(TENANT, LIMITS)).to.deep.equal({ ...LIMITS, used })

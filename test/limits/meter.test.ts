@@ -43,7 +43,7 @@ describe('a metered provider', () => {
       refusal: async () => refusal,
       spend: (tenant: TenantId, { tokens, costUsd }: Spent) => void spent.push({ tenant, tokens, costUsd }),
     }
-    meter = createMeter(budgets, (type) => (type === 'openai' ? 0.5 : undefined))
+    meter = createMeter(budgets, ({ type }) => (type === 'openai' ? 0.5 : undefined))
   })
 
   const answering = (parts: ModelPart[], type = 'openai'): ModelProvider => ({
