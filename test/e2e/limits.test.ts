@@ -82,7 +82,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   }
 
   it('a model without a price is named when a budget in dollars is set; with a price of its instance it is counted', async () => {
-    const warningsOf = (shown: unknown) => (shown as { warnings?: { message: string }[] }).warnings ?? []
+    const warningsOf = (answer: unknown) => (answer as { warnings?: { message: string }[] }).warnings ?? []
     const putInstance = (body: object) =>
       call('PUT', '/config/instances/own', { type: 'openai-compatible', url: product.model.url, ...body })
     const price = { input: 1_000, output: 1_000 }
@@ -93,7 +93,8 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(more).to.deep.equal([])
     expect(warning).to.include({ code: 'price_unknown', param: '/usd_per_day' })
     expect(warning?.message).to.include('gpt-4.1.nobody').and.include('PUT /config/instances/own')
-    for (const _run of [1, 2]) await (await product.run({ prompt: 'hi' })).all()
+    const runs = [1, 2].map(async () => (await product.run({ prompt: 'hi' })).all())
+    await Promise.all(runs)
     const logged = product.log.filter((line) => line.includes('price of a model') && line.includes('gpt-4.1.nobody'))
     expect(logged).to.have.length.within(form === 'standalone' ? 1 : 0, product.workerCount)
     for (const wrong of [{ input: -1, output: 1 }, { input: 1 }, { input: '1', output: 1 }, { ...price, cached: 1 }])

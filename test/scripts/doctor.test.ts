@@ -157,12 +157,12 @@ describe('npm run doctor', function () {
 
     it('are asked one short question each, and a healthy one is no finding', async () => {
       expect(await check()).to.deep.equal([])
-      expect(model.requests.map((request) => request.model).toSorted()).to.deep.equal(['m-1', 'm-2'])
+      expect(model.requests.map(({ model: name }) => name).toSorted()).to.deep.equal(['m-1', 'm-2'])
     })
 
     it('a refused key, an unknown model and an address where nobody answers are findings with their cures', async () => {
       const { host } = new URL(model.url)
-      model.otherwise((request) => ({ status: request.model === 'm-1' ? 401 : 404 }))
+      model.otherwise(({ model: name }) => ({ status: name === 'm-1' ? 401 : 404 }))
       const [key1, unknown] = await check()
       expect(key1).to.match(/models: MODEL=m-1 .* refused the API key.* Cure: set MODEL_API_KEY /)
       expect(unknown).to.match(
