@@ -16,6 +16,7 @@ describe('the request log', () => {
       method: 'GET',
       path: '/v1/health',
       status: 200,
+      code: undefined,
       run_id: undefined,
       trace_id: undefined,
     })
