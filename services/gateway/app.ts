@@ -12,6 +12,7 @@ import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { notFound, recover } from '../http/errors.ts'
 import { checkHost, refuseForeignPages } from '../http/host.ts'
+import { nearestPath } from '../http/nearest-path.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { type BodyLimits, createReadBody } from './body.ts'
@@ -116,11 +117,23 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitTenantRate(deps.tenantLimiter))
   app.use(limitTenant(deps.tenantLimit, `${basePath}/config/limits`))
 
-  app.use(basePath, createRoutes(guardedRoutes(deps), EVERYWHERE))
+  const routes = guardedRoutes(deps)
+  app.use(basePath, createRoutes(routes, EVERYWHERE))
 
-  app.use(notFound(`the paths of this API begin with ${basePath}`))
+  app.use(notFound(hintWith(basePath, { ...publicRoutes, ...routes })))
   app.use(recover(log)) // Express passes every error that was thrown above to this handler.
   return app
+}
+
+/** Names the path that the client meant, perhaps, as the API description writes it. */
+function hintWith(basePath: string, table: RouteTable): (path: string) => string {
+  const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  return (path) => {
+    const nearest = nearestPath(path.replace(/^(\/api)?\/v1(?=\/)/, ''), templates)
+    return nearest === undefined
+      ? `the paths of this API begin with ${basePath}`
+      : `did you mean ${basePath}${nearest}?`
+  }
 }
 
 /** The routes that require a token and count against the rate limit. */

@@ -9,6 +9,7 @@ import { providerSpecs } from '../../shared/providers/catalogue.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
 import type { Ledger } from '../../shared/store/ledger.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
+import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
@@ -71,7 +72,7 @@ export async function openHttp(
     body: { tenantShare: config.tenantShare },
   })
   const server = createServer(app)
-  const address = await server.listen(config.port, config.host)
+  const address = await listenOn(server, { host: config.host, port: config.port, setting: 'PORT' })
   return {
     url: `${urlOf(address)}${basePath}`,
     drain: () => server.drain(),

@@ -2,11 +2,11 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import { AppError, invalidRequest, notFound as noSuch, toAppError, toErrorBody } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 
-/** Answers requests that no route matched with 404. `hint` names the paths that exist. */
-export function notFound(hint: string): RequestHandler {
+/** Answers requests that no route matched with 404. `hintFor` names paths that exist. */
+export function notFound(hintFor: (path: string) => string): RequestHandler {
   return (req) => {
-    decodeURIComponent(req.path) // Throws a URIError for a malformed path, which `recover` answers with 400.
-    throw noSuch(`no such path; ${hint}`)
+    const path = decodeURIComponent(req.path) // Throws a URIError for a malformed path, which `recover` answers with 400.
+    throw noSuch(`no such path; ${hintFor(path)}`)
   }
 }
 

@@ -36,7 +36,7 @@ export function createOpsApp({ requestLog, hostCheck, readiness, exposition, que
   app.use(createRoutes({ '/metrics': { get: metrics(exposition) } }))
   app.use('/queues', queues)
 
-  app.use(notFound('the paths of this listener are /livez, /readyz, /metrics and /queues'))
+  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics and /queues'))
   app.use(recover(log))
   return app
 }

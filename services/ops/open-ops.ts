@@ -8,6 +8,7 @@ import type { Metrics } from '../../shared/metrics.ts'
 import type { QueueMonitor } from '../../shared/queue/port.ts'
 import type { Closer } from '../../shared/shutdown.ts'
 import { checkHost, hostNames } from '../http/host.ts'
+import { listenOn } from '../http/listen.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
 import { createQueues, type Queues } from './open-queues.ts'
@@ -64,11 +65,7 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
     })
   }
   const server = createServer(createLazyListener(openApp, log), LIMITS)
-  const address = await server.listen(opsPort, host).catch((cause: unknown) => {
-    throw isTaken(cause)
-      ? new Error(`${host}:${opsPort} is in use: set OPS_PORT to a free port, or to 0 for any`)
-      : cause
-  })
+  const address = await listenOn(server, { host, port: opsPort, setting: 'OPS_PORT' })
   return {
     url: urlOf(address),
     metrics,
@@ -103,5 +100,3 @@ function createLazyListener(open: () => Promise<RequestListener>, log: Log): Req
     )
   }
 }
-
-const isTaken = (cause: unknown) => cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'

@@ -43,7 +43,30 @@ inBothForms('the API explorer', (startProduct) => {
     expect(operations).to.equal(documented.length)
     expect(new Set(asked)).to.deep.equal(new Set([new URL(product.url).origin]))
     expect(problems).to.deep.equal([])
+    const links = await page.locator('a[href^="http"]').evaluateAll((all) => all.map((link) => String(link)))
+    expect(links.filter((link) => !link.startsWith(product.url))).to.deep.equal([])
     expect((await product.call('GET', '/tools')).status).to.equal(401)
+  })
+
+  it('Try it out shows the events of a stream while they arrive', async () => {
+    const open = await startProduct()
+    const answer = Promise.withResolvers<void>()
+    open.model.answer([{ text: ['the beginning'] }, { hold: answer.promise }, { text: ' and the end' }])
+    try {
+      const page = await browser.newPage()
+      await page.goto(`${open.url}/docs#/Runs/startRun`)
+      const run = page.locator('#operations-Runs-startRun')
+      await run.getByRole('button', { name: 'Try it out' }).click()
+      await run.getByRole('button', { name: 'Execute' }).click()
+      const live = run.locator('.live-stream')
+      await live.getByText('the beginning').waitFor()
+      expect(await live.textContent()).not.to.include('event: done')
+      answer.resolve()
+      await live.getByText('event: done').waitFor()
+    } finally {
+      answer.resolve()
+      await open.close()
+    }
   })
 
   it("the served description breaks none of redocly's recommended rules, be it by an error or a warning", async () => {

@@ -132,12 +132,19 @@ describe('the standalone process', () => {
     expect(child.lines.join('\n')).to.include('let this user create and change files there')
   })
 
-  it('a port in use is reported in one line without a stack', async () => {
+  it('a port in use is reported in one line that names the setting, without a stack', async () => {
     const { port } = new URL(await urlOf(start()))
-    const second = start({ PORT: port, DATA_DIR: join(dataDir, 'other') })
-    expect(await second.exited).to.equal(1)
-    expect(second.lines.join('\n')).to.match(/EADDRINUSE|in use/)
-    expect(second.lines.filter((line) => /^\s+at /.test(line))).to.deep.equal([])
+    for (const [setting, other] of [
+      ['PORT', 'OPS_PORT'],
+      ['OPS_PORT', 'PORT'],
+    ] as const) {
+      const second = start({ [setting]: port, [other]: '0', DATA_DIR: join(dataDir, 'other') })
+      expect(await second.exited, setting).to.equal(1)
+      const about = second.lines.filter((line) => line.includes('in use'))
+      expect(about, setting).to.have.length(1)
+      expect(about[0]).to.include(`127.0.0.1:${port} is in use: set ${setting} to a free port`)
+      expect(second.lines.filter((line) => /^\s+at |EADDRINUSE/.test(line))).to.deep.equal([])
+    }
   })
 
   it('SIGTERM lets a run end, refuses new ones, and exits with 0', async () => {

@@ -34,7 +34,25 @@ describe('the explorer', () => {
     expect(policy).to.include("default-src 'none'").and.include("script-src 'self';")
     expect(policy).to.not.match(/https?:/)
     expect(await page.text()).to.not.match(/<script>|https?:/)
-    expect(await (await get('/docs/start.js')).text()).to.include('"validatorUrl":null')
+    expect(await (await get('/docs/start.js')).text()).to.include('validatorUrl: null')
+  })
+
+  it('its files and the description are compressed for clients that accept it', async () => {
+    const { get } = await start({ cors: { origins: ['https://app.example'], allowHeaders: [], exposeHeaders: [] } })
+    let bytes = 0
+    for (const path of ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/start.js', '/openapi.json']) {
+      const zipped = await get(path, { 'accept-encoding': 'gzip' })
+      expect(zipped.headers.get('content-encoding'), path).to.equal('gzip')
+      expect(zipped.headers.get('vary'), path).to.equal('Origin, Accept-Encoding')
+      bytes += Number(zipped.headers.get('content-length'))
+      const plain = await get(path, { 'accept-encoding': 'identity' })
+      expect([plain.headers.get('content-encoding'), plain.headers.get('vary')]).to.deep.equal([
+        null,
+        'Origin, Accept-Encoding',
+      ])
+      expect(await zipped.text(), path).to.equal(await plain.text())
+    }
+    expect(bytes).to.be.below(700_000)
   })
 
   it('the description is OpenAPI 3.1 with this base path as its server', async () => {

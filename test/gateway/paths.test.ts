@@ -56,6 +56,20 @@ describe('paths and methods', () => {
     }
   })
 
+  it('a 404 names the path that was meant, perhaps, and repeats nothing of the one that was sent', async () => {
+    const { url, port, get } = await start()
+    const hintFor = async (path: string) => (await refusalOf(await fetch(`http://127.0.0.1:${port}${path}`))).message
+    expect(await hintFor('/v1/session')).to.equal('no such path; did you mean /v1/sessions?')
+    expect(await hintFor('/v1/Tools/')).to.equal('no such path; did you mean /v1/tools?')
+    expect(await hintFor('/api/v1/agent/run')).to.equal('no such path; did you mean /v1/agent/run?')
+    expect(await hintFor('/v1/flow/my-flow/revision')).to.equal(
+      'no such path; did you mean /v1/flows/{name}/revisions?',
+    )
+    for (const path of ['/v1/nowhere-at-all', `/v1/${'sessions'.repeat(1_000)}`, '/', '/v1/tools/a/b/c/d'])
+      expect(await hintFor(path)).to.equal('no such path; the paths of this API begin with /v1')
+    expect([url, (await get('/session')).status]).to.deep.equal([`http://127.0.0.1:${port}/v1`, 404])
+  })
+
   it('api.md: the base path is configured, /v1 or /api/v1', async () => {
     const { get, port } = await start({ basePath: '/api/v1' })
     expect((await get('/health')).status).to.equal(200)

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { RequestHandler } from 'express'
 import { type DocumentOptions, readDocument } from '../../../shared/api/document.ts'
 import { notFound } from '../../../shared/errors.ts'
+import { Compressible } from '../../http/compressed.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
 /** Allows the explorer's own files and this API only. swagger-ui sets inline styles. */
@@ -16,8 +19,20 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The only files of the package that are served: it also contains a page of its own, which loads a foreign API from the network. */
-const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
+type Asset = { path: string; compressed: Compressible }
+
+const assetAt = (path: string): Asset => ({ path, compressed: new Compressible(() => readFile(path)) })
+const packaged = (name: string) =>
+  [name, assetAt(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))] as const
+
+/** Only these files of the package are served: it also contains a page of its own, which loads a foreign API from the network. */
+const readAssets = () =>
+  new Map([
+    packaged('swagger-ui.css'),
+    packaged('swagger-ui-bundle.js'),
+    packaged('favicon-32x32.png'),
+    ['start.js', assetAt(fileURLToPath(new URL('explorer/start.js', import.meta.url)))],
+  ])
 
 /** The API explorer and the OpenAPI document that it shows (D1.3 API_EXPLORER). */
 export function explorerRoutes(options: DocumentOptions): RouteTable {
@@ -25,16 +40,18 @@ export function explorerRoutes(options: DocumentOptions): RouteTable {
   return {
     '/openapi.json': { get: description(options) },
     '/docs': { get: page(basePath) },
-    '/docs/:file': { get: file(basePath) },
+    '/docs/:file': { get: file(readAssets()) },
   }
 }
 
 /** Renders the document at the first request and keeps it. */
 function description(options: DocumentOptions): RequestHandler {
-  let text: string | undefined
-  return async (_req, res) => {
-    text ??= JSON.stringify(await readDocument(options))
-    res.type('application/json').send(text)
+  let text: Promise<string> | undefined
+  const read = () => (text ??= readDocument(options).then((document) => JSON.stringify(document)))
+  const compressed = new Compressible(async () => Buffer.from(await read()))
+  return async (req, res) => {
+    res.type('application/json')
+    if (!(await compressed.send(req, res))) res.send(await read())
   }
 }
 
@@ -51,7 +68,7 @@ function page(basePath: string): RequestHandler {
 <body>
 <div id="explorer"></div>
 <script src="${basePath}/docs/swagger-ui-bundle.js"></script>
-<script src="${basePath}/docs/start.js"></script>
+<script src="${basePath}/docs/start.js" data-url="${basePath}/openapi.json"></script>
 </body>
 </html>
 `
@@ -61,17 +78,13 @@ function page(basePath: string): RequestHandler {
 }
 
 /** A file of the package, or `start.js`, which starts the explorer with this API. */
-function file(basePath: string): RequestHandler {
-  const options = { url: `${basePath}/openapi.json`, dom_id: '#explorer', deepLinking: true, validatorUrl: null }
-  const startScript = `SwaggerUIBundle(${JSON.stringify(options)})\n`
-  return (req, res) => {
-    const name = req.params['file']
-    if (name === 'start.js') {
-      res.type('text/javascript').send(startScript)
-      return
-    }
-    if (typeof name !== 'string' || !ASSETS.has(name)) throw notFound('the explorer has no such file')
-    const path = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
-    res.sendFile(path, { cacheControl: false, headers: { 'Cache-Control': 'public, max-age=3600' } })
+const file =
+  (assets: ReadonlyMap<string, Asset>): RequestHandler =>
+  async (req, res) => {
+    const asset = assets.get(String(req.params['file']))
+    if (!asset) throw notFound('the explorer has no such file')
+    const { path, compressed } = asset
+    const headers = { 'Cache-Control': 'public, max-age=3600' }
+    res.type(extname(path)).set(headers)
+    if (!(await compressed.send(req, res))) res.sendFile(path, { cacheControl: false, headers })
   }
-}
