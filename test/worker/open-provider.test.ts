@@ -69,9 +69,9 @@ describe('the opening of providers', () => {
     [{ type: 'openai', baseUrl: 'https://eu.api.openai.com/v1' }, 'https://eu.api.openai.com/v1/responses'],
     [{ type: 'openai', baseUrl: 'https://openai.com/v1' }, 'https://openai.com/v1/responses'],
     [{ type: 'openai', baseUrl: 'https://notopenai.com/v1' }, 'https://notopenai.com/v1/chat/completions'],
-    [{ type: 'openai', baseUrl: 'https://openai.com.gw.test' }, 'https://openai.com.gw.test/chat/completions'],
+    [{ type: 'openai', baseUrl: 'https://openai.com.gw.test' }, 'https://openai.com.gw.test/v1/chat/completions'],
     [{ type: 'anthropic' }, 'https://api.anthropic.com/v1/messages'],
-    [{ type: 'anthropic', baseUrl: 'https://gw.test/a' }, 'https://gw.test/a/messages'],
+    [{ type: 'anthropic', baseUrl: 'https://gw.test/a' }, 'https://gw.test/a/v1/messages'],
     [
       { type: 'google' },
       'https://generativelanguage.googleapis.com/v1beta/models/test-model:streamGenerateContent?alt=sse',
@@ -81,7 +81,7 @@ describe('the opening of providers', () => {
     [{ type: 'ollama', baseUrl: 'http://gpu:11434/api/' }, 'http://gpu:11434/api/chat'],
     [{ type: 'ollama', baseUrl: 'http://gpu:11434/v1' }, 'http://gpu:11434/v1/chat/completions'],
     [{ type: 'ollama', baseUrl: 'http://gpu:11434/v2/' }, 'http://gpu:11434/v2/chat/completions'],
-    [{ type: 'openai-compatible', baseUrl: 'http://gpu:8000' }, 'http://gpu:8000/chat/completions'],
+    [{ type: 'openai-compatible', baseUrl: 'http://gpu:8000' }, 'http://gpu:8000/v1/chat/completions'],
   ]
   for (const [settings, address] of ADDRESSES) {
     it(`${settings.type} with ${settings.baseUrl ?? 'no base URL'} calls ${address}`, async () => {
