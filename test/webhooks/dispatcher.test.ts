@@ -95,7 +95,9 @@ describe('the dispatcher of webhooks', () => {
     expect(given).to.include({ attempts: 3, error: 'The receiver answered 500.', response_status: 500 })
     expect(given).to.have.property('next_attempt_at', null)
     expect(webhooks.sendsTo('a')).to.equal(3)
-    expect(webhooks.counted).to.deep.equal(['failed', 'failed', 'dead'].map((each) => `webhook_attempts ${each}`))
+    const counted = ['failed', 'failed', 'dead'].map((each) => `webhook_attempts ${each}`)
+    await until(() => webhooks.counted.length === 3, { what: 'the attempts to be counted' })
+    expect(webhooks.counted).to.deep.equal(counted)
   })
 
   it('a message that failed is not sent again before its wait is over, which the list shows', async () => {
@@ -151,6 +153,17 @@ describe('the dispatcher of webhooks', () => {
     webhooks.start()
     await webhooks.ended('a', 'delivered')
     expect(webhooks.sent.map(({ url }) => url)).to.deep.equal(['https://moved.example'])
+  })
+
+  it('a message is signed with each secret that is valid', async () => {
+    await webhooks.put('a')
+    await webhooks.put('a')
+    await webhooks.publish('run_1')
+    webhooks.start()
+    await webhooks.ended('a', 'delivered')
+    const [message] = webhooks.sent
+    expect(new Set(message?.signatures)).to.have.lengthOf(2)
+    for (const signature of message?.signatures ?? []) expect(signature).to.match(/^v1,.{44}$/)
   })
 
   it('a delivery whose entry stayed in the outbox when it was over is not sent again', async () => {
