@@ -102,8 +102,8 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
   const others: unknown = schema['additionalProperties']
   if (fields.length === 0 && others === true) return anyObject
   if (typeof others !== 'object' || others === null) return whole
-  const { pattern, not } = schema['propertyNames'] as { pattern: string; not: { const: string } }
-  const names = fc.stringMatching(new RegExp(pattern, 'u')).filter((name) => name !== not.const)
+  const { not, ...shape } = schema['propertyNames'] as AnySchemaObject & { not: { const: string } }
+  const names = (inner({ type: 'string', ...shape }) as fc.Arbitrary<string>).filter((name) => name !== not.const)
   const table = fc.dictionary(names, inner(others as AnySchemaObject), {
     maxKeys: (schema['maxProperties'] ?? 5) as number,
   })

@@ -150,7 +150,7 @@ describe('request bodies', () => {
       'that begins with a letter',
     ],
     ['FlowMemoryRequest', { content: 5 }, '/content', 'content must be a text or a JSON object of at most 8192 bytes'],
-    ['InstanceRequest', { type: 'demo' }, '/type', 'type must be one of openai, anthropic, google,'],
+    ['InstanceRequest', { type: 'nobody' }, '/type', 'type must be one of openai, anthropic, google,'],
     ['InstanceRequest', { type: 'openai', key: 'a b' }, '/key', 'printable ASCII characters without blanks'],
     ['InstanceRequest', { type: 'openai', key: 'a', secret: 'b' }, '/secret', 'give key or secret, not both'],
     [

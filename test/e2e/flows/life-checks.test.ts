@@ -80,7 +80,8 @@ inBothForms('checks of flows', (startProduct, form) => {
   it('D6.2: a definition of the wrong shape is 400 with its place, and stores nothing', async () => {
     const name = newName()
     for (const [definition, param] of [
-      [undefined, '/input_schema'],
+      [undefined, undefined],
+      [{}, '/input_schema'],
       [{ output_schema: {} }, '/input_schema'],
       [{ ...DEFINITION, output_schema: 'text' }, '/output_schema'],
       [{ ...DEFINITION, tools: ['Read', 5] }, '/tools/1'],

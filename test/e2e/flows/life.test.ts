@@ -3,7 +3,8 @@ import { parse } from 'yaml'
 import { DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
 import { inBothForms } from '../../support/product.ts'
 
-type Flow = { name: string; version: number; state: string; definition: object; built_in: boolean }
+type Warned = { warnings?: { param: string }[] }
+type Flow = Warned & { name: string; version: number; state: string; definition: object; built_in: boolean }
 type Revision = { version: number; definition: object }
 
 inBothForms('the life of a flow', (startProduct, form) => {
@@ -32,7 +33,8 @@ inBothForms('the life of a flow', (startProduct, form) => {
 
   it('api.md Flow: a PUT stores a draft, publish makes it run, and an edit makes it a draft again', async () => {
     const name = newName()
-    const stored = await put(name, { ...DEFINITION, unknown: 1 })
+    const { warnings, ...stored } = await put(name, { ...DEFINITION, unknown: 1 })
+    expect(warnings?.map(({ param }) => param)).to.deep.equal(['/unknown'])
     expect(stored).to.deep.include({ name, version: 1, state: 'draft', published_version: null, built_in: false })
     expect(stored.definition).to.deep.equal({ ...DEFINITION, tools: [], sub_agents: [], evolve: false })
     expect(await get(name)).to.deep.equal(stored)
@@ -167,12 +169,12 @@ inBothForms('the life of a flow', (startProduct, form) => {
     }
   })
 
-  it('D6.1: the name tools is reserved, and names of another form are not found', async () => {
+  it('D6.1: the name tools is reserved, and names of another form are refused', async () => {
     expect(await refusal('PUT', '/flows/tools', DEFINITION)).to.include({ status: 400, param: '/name' })
     const { body } = await call('GET', '/flows/tools')
     expect(body).to.have.property('tools').that.includes('Read')
     for (const name of ['Upper', '-a', '_a', 'a.b', 'a'.repeat(65)])
-      expect(await refusal('PUT', `/flows/${name}`, DEFINITION), name).to.include({ status: 404 })
+      expect(await refusal('PUT', `/flows/${name}`, DEFINITION), name).to.include({ status: 400 })
     expect(await put('a'.repeat(64))).to.include({ version: 1 })
   })
 
