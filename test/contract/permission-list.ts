@@ -102,6 +102,7 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
       encodeCursor([]),
       encodeCursor(['1']),
       encodeCursor([-1]),
+      encodeCursor([0]),
       encodeCursor([1.5]),
       encodeCursor([2 ** 53]),
       encodeCursor([1, 2]),
@@ -134,5 +135,13 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
     expect([first, second].flatMap(({ permissions }) => permissions.map(({ id }) => id))).to.deep.equal(
       requests.map(({ id }) => id),
     )
+  })
+
+  it('a request that is larger than a page is a page of its own', async () => {
+    const { id } = await opened({}, { input: { content: 'x'.repeat(5_000_000) } })
+    const other = await opened()
+    const first = await store.list(DEFAULT_TENANT, ALL)
+    expect(first.permissions.map((permission) => permission.id)).to.deep.equal([id])
+    expect(await idsOf({ ...ALL, cursor: first.next_cursor ?? '' })).to.deep.equal([other.id])
   })
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/broker/permissions/reply.ts'
 import type { PendingPermission, PermissionStore } from '../../shared/broker/permissions/store.ts'
+import { toAppError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { statusOf } from '../support/broker-answers.ts'
@@ -30,6 +31,15 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     const pending = await opened()
     expect(await statusOf(reply(store, pending, { allow: false, reason: 'no' }))).to.equal(200)
     expect(await store.decision(pending)).to.deep.equal({ state: 'denied', reason: 'no' })
+  })
+
+  it('an allowed tool can be remembered for the session, and a denied one is 400 and decides nothing', async () => {
+    const pending = await opened()
+    const denial = reply(store, pending, { allow: false, remember: 'session' })
+    const refusal = await denial.then(() => undefined, toAppError)
+    expect(refusal).to.include({ status: 400, param: '/remember' })
+    await reply(store, pending, { allow: true, remember: 'session' })
+    expect(await store.decision(pending)).to.deep.equal({ state: 'allowed', remember: 'session' })
   })
 
   it('api.md Permission request: a second reply is 409 and changes nothing', async () => {
@@ -87,7 +97,10 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     const pending = await opened()
     await store.forget(DEFAULT_TENANT, pending.scopeId)
     expect(await store.decision(pending)).to.deep.equal({ state: 'withdrawn' })
-    expect(await store.decision(newRequest())).to.deep.equal({ state: 'withdrawn' })
+    const unknown = newRequest()
+    await store.forget(DEFAULT_TENANT, unknown.scopeId)
+    expect(await store.decide(unknown, { state: 'allowed' })).to.include({ isWon: false })
+    expect(await store.decision(unknown)).to.deep.equal({ state: 'withdrawn' })
   })
 
   it('a request that is forgotten while its worker waits for the decision is withdrawn', async () => {

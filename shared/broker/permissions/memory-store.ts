@@ -32,7 +32,8 @@ export function createMemoryPermissionStore(): PermissionStore {
     },
     async decide(key, decision) {
       const entry = entryOf(key)
-      if (!entry || entry.decided) return { isWon: false, state: entry?.decided?.state }
+      if (!entry) return { isWon: false, state: undefined }
+      if (entry.decided) return { isWon: false, state: entry.decided.state }
       pending.delete(key.tenant, key.id)
       return settle(entry, decision)
     },
@@ -42,13 +43,14 @@ export function createMemoryPermissionStore(): PermissionStore {
     list: (tenant, page, isLive) => pending.page(tenant, page, isLive),
     async forget(tenant, scopeId, runId) {
       const scope = scopeOf(tenant, scopeId)
-      for (const [id, entry] of scope ?? []) {
+      if (!scope) return
+      for (const [id, entry] of scope) {
         if (runId !== undefined && entry.runId !== runId) continue
-        scope?.delete(id)
+        scope.delete(id)
         entry.resolve({ state: 'withdrawn' })
         pending.delete(tenant, id)
       }
-      if (scope?.size === 0) scopes.delete(`${tenant} ${scopeId}`)
+      if (scope.size === 0) scopes.delete(`${tenant} ${scopeId}`)
     },
   }
 }
