@@ -6,10 +6,18 @@ import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import type { WebhookEvent } from '../../shared/webhooks/port.ts'
 
 const JOB = { kind: 'plan', tenant: DEFAULT_TENANT, id: 'plan_1' } as const
+const FLOW_JOB = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_1' } as const
+const RUN = {
+  trace_id: 'trace_1',
+  kind: 'run',
+  flow: { name: 'judge', version: 2 },
+  status: 'ok',
+  ended_at: '2026-11-22T10:00:00.000Z',
+}
 const ENDED = { plan_id: 'plan_1', status: 'failed', ended_at: '2026-11-22T10:00:00.000Z' }
 
 describe('the end of a job', () => {
-  function setUp({ plan = ENDED, failures = 0, wants = true } = {}) {
+  function setUp({ plan = ENDED, dispatch = RUN, failures = 0, wants = true } = {}) {
     const published: WebhookEvent[] = []
     const draining = new AbortController()
     let left = failures
@@ -22,7 +30,7 @@ describe('the end of a job', () => {
         },
       },
       plans: { get: async () => plan },
-      dispatches: { get: async () => undefined },
+      dispatches: { get: async () => dispatch },
       draining: draining.signal,
       log: createLog({ level: 'error', write: () => {} }),
     } as unknown as AnnounceDeps
@@ -47,6 +55,21 @@ describe('the end of a job', () => {
     const { handle, draining } = setUp({ failures: 1_000 })
     draining.abort()
     expect(await handle(JOB)).to.deep.equal({ again: true })
+  })
+
+  it('comes with the event of a flow that was run, and without one for an evaluation or a run that goes on', async () => {
+    const ended = setUp()
+    await ended.handle(FLOW_JOB)
+    const data = { trace_id: 'trace_1', flow: 'judge', flow_version: 2, status: 'ok' }
+    expect(ended.published).to.deep.equal([{ type: 'flow.ended', subject: 'trace_1', at: RUN.ended_at, data }])
+    for (const dispatch of [
+      { ...RUN, kind: 'evaluation' },
+      { ...RUN, status: 'running' },
+    ]) {
+      const { handle, published } = setUp({ dispatch })
+      await handle(FLOW_JOB)
+      expect(published).to.deep.equal([])
+    }
   })
 
   it('stores nothing for a plan that goes on, or when no webhook wants it', async () => {

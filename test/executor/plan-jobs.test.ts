@@ -165,15 +165,20 @@ describe('the jobs that execute plans', () => {
   it('leave the plan of a living executor to it, and wait for its end', async () => {
     const gate = Promise.withResolvers<StepResult>()
     const slow = createExecutor({ stepsOf: () => () => gate.promise })
-    const other = createExecutor({ epoch: () => 8 })
+    const asked: number[] = []
+    const isAlive = async (epoch: number) => asked.push(epoch) > 0
+    const other = createExecutor({ epoch: () => 8, executors: { isAlive } })
     const plan = await submit([step('a')])
     const first = slow.handle(plan)
     await until(async () => (await read(plan)).executor === EPOCH, { what: 'the plan to be claimed' })
     const second = other.handle(plan).then(() => 'over')
+    await until(() => asked.length > 0, { what: 'the other executor to look at the plan' })
     gate.resolve({ output: 'x' })
     await first
     expect(await second).to.equal('over')
+    expect(asked).to.include(EPOCH)
     expect(other.ran).to.deep.equal([])
+    expect(await read(plan)).to.include({ status: 'done', executor: EPOCH, starts: 1 })
   })
 
   it('cancel the plan when its run is cancelled', async () => {

@@ -41,6 +41,16 @@ describe('the submission of plans', () => {
       expect(plan.steps).to.deep.equal([stepOf('a')])
     })
 
+    it('D2.4: keeps the known fields of a plan and its steps, and adds none', async () => {
+      const { calls, plans } = open()
+      const full = { ...stepOf('b', 'a'), title: 'Second', writes: ['b.txt'], idempotent: true }
+      const steps = [stepOf('a'), full]
+      const { plan } = await calls.submit(TENANT, { steps, parallel: true }, CALL)
+      const stored = await plans.get(TENANT, plan.id)
+      expect(stored?.steps).to.deep.equal(steps)
+      expect(stored).to.include({ parallel: true, title: null, timeout_secs: null })
+    })
+
     it('accepts a plan that the queue cannot take at the moment: it is stored', async () => {
       const process = open()
       process.isQueueAway = true

@@ -197,6 +197,14 @@ describe('the transitions of a plan', () => {
     expect(last).to.include({ status: 'failed', ended_at: at(3) })
   })
 
+  it('the end of a step counts once, and only while the step runs', () => {
+    const open = after(running([step('a'), step('b', 'a')]), beginNextSteps(by(7)))
+    const ended = after(open, done('a'))
+    for (const late of [done('a', 3), failed('a')]) expect(late(ended)).to.equal(undefined)
+    for (const early of [done('b'), failed('b')]) expect(early(ended)).to.equal(undefined)
+    expect(done('unknown')(open)).to.equal(undefined)
+  })
+
   it('no transition of an executor applies to a plan that another one runs, or that is queued or over', () => {
     const open = after(running([step('a')]), beginNextSteps(by(7)))
     const over = after(open, done('a'), finish(by(7)))
