@@ -44,9 +44,14 @@ export type ErrorCode =
   | 'worker_draining'
   | 'worker_silent'
 
+/** One of several problems. `param` is a JSON pointer. */
+export type Problem = { param: string; message: string }
+
 export type ErrorFields = {
   /** JSON pointer of the offending field (D2.3). */
   param?: string | undefined
+  /** All problems of the request, where it can have several; `param` and the message are those of the first. At most 20 are sent. */
+  problems?: readonly Problem[]
   /** A code of an event where a flow's run has failed. */
   code?: ErrorCode | RunErrorCode
   /** The execution of a flow that failed or was refused; it is sent as `X-Trace-ID` (D6.5). */
@@ -60,6 +65,7 @@ export type ErrorFields = {
 /** A message quotes at most 200 characters of what it refuses (`quoted`); this is the limit of one that quotes many things. */
 const MAX_MESSAGE_CHARS = 1_000
 const MAX_PARAM_CHARS = 200
+const MAX_PROBLEMS = 20
 
 /**
  * An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the
@@ -70,6 +76,7 @@ export class AppError extends Error {
   readonly status: number
   readonly param: string | undefined
   readonly code: ErrorCode | RunErrorCode | undefined
+  readonly problems: readonly Problem[] | undefined
   readonly traceId: string | undefined
   readonly retryAfterSecs: number | undefined
 
@@ -80,10 +87,16 @@ export class AppError extends Error {
     this.status = fields.status ?? STATUS[kind]
     this.param = fields.param === undefined ? undefined : truncate(fields.param, MAX_PARAM_CHARS)
     this.code = fields.code
+    this.problems = fields.problems?.slice(0, MAX_PROBLEMS).map(bounded)
     this.traceId = fields.traceId
     this.retryAfterSecs = fields.retryAfterSecs
   }
 }
+
+const bounded = ({ param, message }: Problem): Problem => ({
+  param: truncate(param, MAX_PARAM_CHARS),
+  message: truncate(message, MAX_MESSAGE_CHARS),
+})
 
 export const invalidRequest = (message: string, fields?: ErrorFields) =>
   new AppError('invalid_request', message, fields)
@@ -92,16 +105,19 @@ export const conflict = (message: string) => new AppError('conflict', message)
 export const tooMany = (message: string, retryAfterSecs: number) =>
   new AppError('rate_limit', message, { retryAfterSecs })
 
-export type ErrorBody = { error: { type: string; message: string; param?: string; code?: string } }
+export type ErrorBody = {
+  error: { type: string; message: string; param?: string; code?: string; problems?: readonly Problem[] }
+}
 
 /** The JSON envelope (api.md "Errors"). */
-export function toErrorBody({ kind, message, param, code }: AppError): ErrorBody {
+export function toErrorBody({ kind, message, param, code, problems }: AppError): ErrorBody {
   return {
     error: {
       type: `${kind}_error`,
       message,
       ...(param !== undefined && { param }),
       ...(code !== undefined && { code }),
+      ...(problems && { problems }),
     },
   }
 }

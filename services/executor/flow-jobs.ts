@@ -140,7 +140,8 @@ export class FlowJobs {
     const definition = await library.definitionOf(tenant, ref)
     if (!definition) throw gone(ref.name)
     const compiled = await compile(definition, { wasPublished: true })
-    if ('problem' in compiled) throw new AppError('upstream', `the flow cannot be run: ${compiled.problem.message}`)
+    if ('problems' in compiled)
+      throw new AppError('upstream', `the flow cannot be run: ${compiled.problems[0].message}`)
     const { templates, usesMemory } = compiled
     const flow = { ...ref, definition }
     return { flow, templates, memory: usesMemory ? await memory.promptText(tenant, ref.uid) : '' }

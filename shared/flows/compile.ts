@@ -12,14 +12,17 @@ export type FlowProblem = { path: string; message: string }
 /** `usesMemory`: at least one prompt holds the flow's memory. */
 export type CompiledFlow = { templates: FlowTemplates; usesMemory: boolean }
 
+/** At least one. */
+export type FlowProblems = readonly [FlowProblem, ...FlowProblem[]]
+
 /**
- * Checks a definition, for publishing and for execution alike (D6.3). Returns the first problem. A definition that was published has a
- * little more time. Throws `unavailable` when the schemas cannot be checked at the moment.
+ * Checks a definition, for publishing and for execution alike (D6.3). Returns all problems, in the order of tools, sub-agents, schemas and
+ * templates. A definition that was published has a little more time. Throws `unavailable` when the schemas cannot be checked at the moment.
  */
 export type CompileFlow = (
   definition: FlowDefinition,
   options?: { wasPublished?: boolean },
-) => Promise<CompiledFlow | { problem: FlowProblem }>
+) => Promise<CompiledFlow | { problems: FlowProblems }>
 
 type CompilerDeps = {
   checker: Pick<SchemaChecker, 'findUnusable'>
@@ -31,49 +34,53 @@ type CompilerDeps = {
 export function createFlowCompiler({ checker, tools }: CompilerDeps): CompileFlow {
   const compiled = new WeakMap<FlowDefinition, CompiledFlow>()
   return async (definition, { wasPublished } = {}) => {
-    const toolProblem = findToolProblem(definition, tools())
-    if (toolProblem) return { problem: toolProblem }
+    const toolProblems = findToolProblems(definition, tools())
     const earlier = compiled.get(definition)
-    if (earlier) return earlier
-    const problem =
-      findSubAgentProblem(definition.sub_agents) ??
-      (await findSchemaProblem(definition, { checker, wereAccepted: wasPublished })) ??
-      findInputProblem(definition)
-    const result = problem ? { problem } : compileTemplates(definition)
-    if (!('problem' in result)) compiled.set(definition, result)
-    return result
+    if (earlier && toolProblems.length === 0) return earlier
+    const schemaProblems = await findSchemaProblems(definition, { checker, wereAccepted: wasPublished })
+    const areSchemasUsable = schemaProblems.length === 0
+    const { problems: templateProblems, ...flow } = compileTemplates(definition, areSchemasUsable)
+    const [first, ...others] = [
+      ...toolProblems,
+      ...findSubAgentProblems(definition.sub_agents),
+      ...schemaProblems,
+      ...templateProblems,
+    ]
+    if (first) return { problems: [first, ...others] }
+    compiled.set(definition, flow)
+    return flow
   }
 }
 
-function findToolProblem({ tools, sub_agents: agents }: FlowDefinition, known: readonly string[]) {
+function findToolProblems({ tools, sub_agents: agents }: FlowDefinition, known: readonly string[]): FlowProblem[] {
   const lists = [{ tools, at: '/tools' }, ...agents.map((agent, i) => ({ ...agent, at: `/sub_agents/${i}/tools` }))]
-  for (const { tools: names, at } of lists) {
-    const i = names.findIndex((name) => !known.includes(name))
-    if (i >= 0)
-      return problemAt(`${at}/${i}`, `there is no tool ${quoted(names[i] ?? '')}; GET /flows/tools lists the tools`)
-  }
-  return undefined
+  return lists.flatMap(({ tools: names, at }) =>
+    [...names.entries()]
+      .filter(([, name]) => !known.includes(name))
+      .map(([i, name]) =>
+        problemAt(`${at}/${i}`, `there is no tool ${quoted(name)}; GET /flows/tools lists the tools`),
+      ),
+  )
 }
 
 /** `main` is the name of the main agent in events and messages. */
 const RESERVED: ReadonlySet<string> = new Set(['memory', 'main'])
 
-function findSubAgentProblem(agents: readonly SubAgentDefinition[]): FlowProblem | undefined {
+function findSubAgentProblems(agents: readonly SubAgentDefinition[]): FlowProblem[] {
   if (agents.length > MAX_SUB_AGENTS)
-    return problemAt('/sub_agents', `at most ${MAX_SUB_AGENTS} sub-agents are allowed`)
-  const names = new Set<string>()
-  for (const [i, { name }] of agents.entries()) {
-    if (RESERVED.has(name)) return problemAt(`/sub_agents/${i}/name`, `the name ${name} is reserved; use another one`)
-    if (names.has(name)) return problemAt(`/sub_agents/${i}/name`, `two sub-agents are named ${name}; rename one`)
-    names.add(name)
-  }
-  return undefined
+    return [problemAt('/sub_agents', `at most ${MAX_SUB_AGENTS} sub-agents are allowed`)]
+  return agents.flatMap(({ name }, i) => {
+    const at = `/sub_agents/${i}/name`
+    if (RESERVED.has(name)) return [problemAt(at, `the name ${name} is reserved; use another one`)]
+    const isTwin = agents.findIndex((other) => other.name === name) < i
+    return isTwin ? [problemAt(at, `two sub-agents are named ${name}; rename one`)] : []
+  })
 }
 
-async function findSchemaProblem(
+async function findSchemaProblems(
   { input_schema: input, output_schema: output, sub_agents: agents }: FlowDefinition,
   { checker, wereAccepted }: Pick<CompilerDeps, 'checker'> & { wereAccepted: boolean | undefined },
-): Promise<FlowProblem | undefined> {
+): Promise<FlowProblem[]> {
   const schemas: (readonly [string, JsonObject])[] = [
     ['/input_schema', input],
     ['/output_schema', output],
@@ -83,21 +90,25 @@ async function findSchemaProblem(
     schemas.map(([, schema]) => schema),
     { wereAccepted },
   )
-  if (!unusable) return undefined
-  const { at, problem } = unusable
-  return problemAt(`${schemas[at]?.[0]}${problem.path}`, problem.message)
+  if (unusable.length > 0)
+    return unusable.map(({ at, problem }) => problemAt(`${schemas[at]?.[0]}${problem.path}`, problem.message))
+  if (createSchemaPaths(input).describesObject) return []
+  return [problemAt('/input_schema', 'the input is always an object: add "type": "object" to input_schema')]
 }
 
-const findInputProblem = ({ input_schema: schema }: FlowDefinition): FlowProblem | undefined =>
-  createSchemaPaths(schema).describesObject
-    ? undefined
-    : problemAt('/input_schema', 'the input is always an object: add "type": "object" to input_schema')
+/** While a schema cannot be used, every reference into the schemas is taken for right: some may not have been checked. */
+const ANY_PATH: SchemaPaths = { describesObject: true, has: () => true }
 
-function compileTemplates(definition: FlowDefinition): CompiledFlow | { problem: FlowProblem } {
+function compileTemplates(
+  definition: FlowDefinition,
+  areSchemasUsable: boolean,
+): CompiledFlow & { problems: FlowProblem[] } {
   const { system_prompt_template: system, user_prompt_template: user, sub_agents: agents } = definition
-  const input = createSchemaPaths(definition.input_schema)
-  const outputs = new Map(agents.map(({ name, output_schema: schema }) => [name, createSchemaPaths(schema)]))
+  const pathsOf = (schema: JsonObject) => (areSchemasUsable ? createSchemaPaths(schema) : ANY_PATH)
+  const input = pathsOf(definition.input_schema)
+  const outputs = new Map(agents.map(({ name, output_schema: schema }) => [name, pathsOf(schema)]))
   const parsed = new Map<string, ParsedTemplate>()
+  const problems: FlowProblem[] = []
   const texts: Source[] = [
     { path: '/system_prompt_template', text: system, scope: { input, outputs } },
     { path: '/user_prompt_template', text: user, scope: { input, outputs } },
@@ -106,11 +117,14 @@ function compileTemplates(definition: FlowDefinition): CompiledFlow | { problem:
   for (const { path, text, scope } of texts) {
     if (text === undefined) continue
     const template = parseTemplate(text)
-    if ('problem' in template) return { problem: problemAt(path, template.problem) }
-    const message = firstOf(template.references, (reference) => referenceProblem(reference, scope))
-    if (message !== undefined) return { problem: problemAt(path, message) }
-    parsed.set(path, template)
+    const messages = 'problem' in template ? [template.problem] : referenceProblems(template.references, scope)
+    problems.push(...messages.map((message) => problemAt(path, message)))
+    if (!('problem' in template)) parsed.set(path, template)
   }
+  return { ...toCompiled(parsed, agents), problems }
+}
+
+function toCompiled(parsed: ReadonlyMap<string, ParsedTemplate>, agents: readonly SubAgentDefinition[]): CompiledFlow {
   const [systemTemplate, userTemplate] = [parsed.get('/system_prompt_template'), parsed.get('/user_prompt_template')]
   const prompts = agents.flatMap(({ name }, i) => {
     const prompt = parsed.get(promptPath(i))
@@ -145,12 +159,9 @@ function referenceProblem({ root, path }: Reference, { input, outputs }: Scope):
   return output.has(rest) ? undefined : `${shown} is not in the output_schema of ${name}; correct the path`
 }
 
-function firstOf<T>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
-  for (const item of items) {
-    const found = find(item)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
+/** Each problem once, however often a template repeats the reference. */
+const referenceProblems = (references: readonly Reference[], scope: Scope): string[] => [
+  ...new Set(references.flatMap((reference) => referenceProblem(reference, scope) ?? [])),
+]
 
 const problemAt = (path: string, message: string): FlowProblem => ({ path, message })

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
-import { conflict, invalidRequest, notFound } from '../errors.ts'
+import { type AppError, conflict, invalidRequest, notFound } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
 import type { FlowEvaluation, FlowHead, FlowRevision, FlowVersion } from '../store/flow-head.ts'
 import type { FlowMemoryStore } from '../store/flow-memory.ts'
 import type { FlowSave, FlowStore } from '../store/flows.ts'
 import type { TenantId } from '../tenant.ts'
 import { BUILT_IN_FLOWS, findBuiltIn } from './built-in.ts'
-import type { CompileFlow } from './compile.ts'
+import type { CompileFlow, FlowProblems } from './compile.ts'
 import { readDefinition } from './definition.ts'
 import { checkStorable, isFlowName, noFlow, noPublishedFlow, refuseBuiltIn } from './names.ts'
 import type { Flow, FlowDefinition, FlowRef } from './port.ts'
@@ -100,10 +100,7 @@ export class FlowLibrary {
     const flow = await this.get(tenant, name)
     if (flow.state === 'published') return flow
     const compiled = await this.#deps.compile(flow.definition)
-    if ('problem' in compiled) {
-      const { path, message } = compiled.problem
-      throw invalidRequest(`${name} cannot be published: ${message}`, { param: path })
-    }
+    if ('problems' in compiled) throw notPublished(name, compiled.problems)
     if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
     const head = await this.#store.publish(tenant, flow)
     if (!head) throw conflict(`${name} was changed while it was published; read it and publish it again`)
@@ -199,4 +196,13 @@ const withoutDefinition = ({ definition: _definition, ...flow }: Flow): FlowSumm
 
 function raise(error: Error): never {
   throw error
+}
+
+function notPublished(name: string, problems: FlowProblems): AppError {
+  const [{ path, message }, ...others] = problems
+  const more = others.length === 0 ? '' : `; ${others.length} more in problems`
+  return invalidRequest(`${name} cannot be published: ${message}${more}`, {
+    param: path,
+    problems: problems.map((problem) => ({ param: problem.path, message: problem.message })),
+  })
 }

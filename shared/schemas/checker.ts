@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError, invalidRequest } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
 import { budgetProblem } from './budget.ts'
-import type { SchemaChecker, SchemaProblem } from './port.ts'
+import type { SchemaChecker, SchemaProblem, UnusableSchema } from './port.ts'
 import { sentenceOf } from './problems.ts'
 import { type QueuedTask, type QueueLimits, SchemaQueue, type TaskResult } from './schema-queue.ts'
 import { type Excess, findExcess, type SizeLimits } from './size.ts'
@@ -26,16 +26,18 @@ export function createSchemaChecker(given: Partial<Limits> = {}): SchemaChecker 
   return {
     async findUnusable(schemas, { wereAccepted = false } = {}) {
       const limitMs = wereAccepted ? limits.taskMs : limits.newSchemasMs
+      const found: UnusableSchema[] = []
       let leftMs = limitMs
       for (const [at, schema] of schemas.entries()) {
         const result = await run(schema, { compileMs: { limit: limitMs, left: leftMs } })
         if ('unusable' in result) {
           if (wereAccepted && result.isSlow) throw unusableError(result)
-          return { at, problem: result.unusable }
+          found.push({ at, problem: result.unusable })
+          if (result.isSlow) break
         }
         leftMs = Math.max(0, leftMs - result.tookMs)
       }
-      return undefined
+      return found
     },
     async check(schema, value) {
       const excess = findExcess(value, VALUE_LIMITS)

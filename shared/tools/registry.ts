@@ -112,7 +112,7 @@ async function selectUsable(
   for (const tool of ownFirst) {
     const isNew = !taken.has(tool.name)
     if (usable.has(tool.name) || !(isNew || isForeign(tool))) throw new Error(`two tools are named ${tool.name}`)
-    const unusable = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : undefined
+    const [unusable] = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : []
     if (unusable)
       leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
     else if (isNew && newCount >= room) leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)

@@ -25,7 +25,7 @@ describe('the built-in flows', () => {
     it(`${name} compiles without any tool, uses its memory and marks the text as material`, async () => {
       expect(readDefinition({ ...definition })).to.deep.equal(definition)
       const compiled = await createFlowCompiler({ checker, tools: () => [] })(definition)
-      if ('problem' in compiled) throw new Error(compiled.problem.message)
+      if ('problems' in compiled) throw new Error(compiled.problems[0].message)
       const values = { input: { text: 'x' }, sub_outputs: {}, memory: 'REMEMBERED' }
       const prompt = compiled.templates.system?.render(values)
       expect(prompt).to.include('REMEMBERED').and.include('do not follow instructions')

@@ -31,13 +31,13 @@ const agents = (...more: JsonObject[]) => ({ sub_agents: more.map((fields) => ({
 
 async function problemOf(definition: FlowDefinition): Promise<FlowProblem> {
   const compiled = await compile(definition)
-  return 'problem' in compiled ? compiled.problem : expect.fail('it compiles')
+  return 'problems' in compiled ? compiled.problems[0] : expect.fail('it compiles')
 }
 
 describe('compiling a flow', () => {
   it('D6.3: a good definition compiles into its templates', async () => {
     const compiled = await compile(definitionOf({}))
-    if ('problem' in compiled) throw new Error(compiled.problem.message)
+    if ('problems' in compiled) throw new Error(compiled.problems[0].message)
     const { system, user, subAgents } = compiled.templates
     const values = {
       input: { text: 'a chair', address: { city: 'Rome' } },
@@ -57,7 +57,7 @@ describe('compiling a flow', () => {
   it('says whether a prompt holds the memory, as the default system prompt does', async () => {
     const usesMemory = async (fields: JsonObject) => {
       const compiled = await compile(readDefinition({ ...BODY, ...fields }))
-      return 'problem' in compiled ? compiled.problem.message : compiled.usesMemory
+      return 'problems' in compiled ? compiled.problems[0].message : compiled.usesMemory
     }
     const [system_prompt_template, memory] = ['Say yes.', 'It says: {{.memory}}']
     const agent = (prompt: string) => [{ name: 'prices', prompt, output_schema: {} }]
@@ -137,6 +137,35 @@ describe('compiling a flow', () => {
     expect(await compile({ ...definition, sub_agents: nine.slice(1) })).to.have.property('templates')
   })
 
+  it('D6.3: all problems are told at once: tools, sub-agents, schemas and templates', async () => {
+    const pathsOf = async (fields: JsonObject) => {
+      const compiled = await compile(definitionOf(fields))
+      return 'problems' in compiled ? compiled.problems.map(({ path }) => path) : []
+    }
+    const wrong = {
+      name: 'memory',
+      tools: ['Nothing', 'Read', 'Gone'],
+      prompt: 'Of {{.input.nothing}} and {{.input.gone}}',
+    }
+    const broken = { output_schema: { broken: '/a' }, input_schema: { broken: '/b' } }
+    expect(
+      await pathsOf({ ...broken, tools: ['No'], user_prompt_template: '{{', ...agents(wrong, {}, {}) }),
+    ).to.deep.equal([
+      '/tools/0',
+      '/sub_agents/0/tools/0',
+      '/sub_agents/0/tools/2',
+      '/sub_agents/0/name',
+      '/sub_agents/2/name',
+      '/input_schema/b',
+      '/output_schema/a',
+      '/user_prompt_template',
+    ])
+    expect(await pathsOf({ user_prompt_template: '{{.input.a}} {{.input.b}} {{.input.a}}' })).to.deep.equal([
+      '/user_prompt_template',
+      '/user_prompt_template',
+    ])
+  })
+
   it('a definition is checked once, all its schemas together, while its tools are checked each time', async () => {
     const checked: (readonly JsonObject[])[] = []
     let tools = ['Read', 'Grep']
@@ -144,7 +173,7 @@ describe('compiling a flow', () => {
       checker: {
         async findUnusable(schemas) {
           checked.push(schemas)
-          return undefined
+          return []
         },
       },
       tools: () => tools,
@@ -154,7 +183,7 @@ describe('compiling a flow', () => {
     expect(await counting(definition)).to.equal(first)
     expect(checked).to.deep.equal([[INPUT, { type: 'object' }, PRICES.output_schema]])
     tools = ['Read']
-    expect(await counting(definition)).to.have.nested.property('problem.path', '/sub_agents/0/tools/0')
+    expect(await counting(definition)).to.have.nested.property('problems[0].path', '/sub_agents/0/tools/0')
     tools = ['Read', 'Grep']
     expect(await counting(definition)).to.equal(first)
   })
@@ -165,7 +194,7 @@ describe('compiling a flow', () => {
       checker: {
         async findUnusable() {
           if (isAway) throw new Error('no thread')
-          return undefined
+          return []
         },
       },
       tools: () => ['Read', 'Grep'],

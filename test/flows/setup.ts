@@ -22,8 +22,9 @@ export const BODY = { input_schema: { type: 'object' }, output_schema: { type: '
 /** Refuses the schemas that have the property `broken`; its value is the path. */
 export const CHECKER: Pick<SchemaChecker, 'findUnusable'> = {
   async findUnusable(schemas) {
-    const at = schemas.findIndex(({ broken }) => typeof broken === 'string')
-    return at < 0 ? undefined : { at, problem: { path: String(schemas[at]?.['broken']), message: 'is broken' } }
+    return schemas.flatMap(({ broken: path }, at) =>
+      typeof path === 'string' ? [{ at, problem: { path, message: 'is broken' } }] : [],
+    )
   },
 }
 

@@ -24,8 +24,9 @@ describe('hostile schemas', function () {
     const timings: Timing[] = []
     for (const { name, schema, value } of cases) {
       const ask = await timed(() => checker.findUnusable([schema]))
-      const check = ask.result ? undefined : await timed(() => problemsOf(checker, schema, value))
-      const outcome = ask.result ? 'refused' : check?.result === 0 ? 'valid' : 'wrong'
+      const isRefused = ask.result.length > 0
+      const check = isRefused ? undefined : await timed(() => problemsOf(checker, schema, value))
+      const outcome = isRefused ? 'refused' : check?.result === 0 ? 'valid' : 'wrong'
       timings.push({ name, ms: Math.max(ask.ms, check?.ms ?? 0), outcome })
     }
     delay.disable()

@@ -65,8 +65,8 @@ type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps
 async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
   const { compile, checker, executors } = deps
   const compiled = await compile(flow.definition, { wasPublished: true })
-  if ('problem' in compiled) {
-    const { path, message } = compiled.problem
+  if ('problems' in compiled) {
+    const [{ path, message }] = compiled.problems
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
   }
   await checkInput(flow.definition, request, checker)

@@ -45,7 +45,7 @@ export class FlowEvaluator {
     const { library, compile } = this.#deps
     const flow = await library.get(tenant, name)
     const compiled = await compile(flow.definition)
-    if ('problem' in compiled) throw invalidRequest(compiled.problem.message, { param: compiled.problem.path })
+    if ('problems' in compiled) throw invalidRequest(compiled.problems[0].message, { param: compiled.problems[0].path })
     const recorded = await this.#recorded(tenant, flow, request.limit ?? DEFAULT_LIMIT)
     const runs = await inTurn(recorded, (dispatch) => this.#rerun(tenant, { flow, dispatch, request, ...caller }))
     const report = summarize(flow, runs)

@@ -77,6 +77,24 @@ inBothForms('checks of flows', (startProduct, form) => {
       })
   })
 
+  it('D6.3: publish tells all problems at once', async () => {
+    const name = newName()
+    const wrong = { tools: ['Nothing'], input_schema: { type: 'string' }, output_schema: { type: 'nope' } }
+    await call('PUT', `/flows/${name}`, { ...DEFINITION, ...wrong, user_prompt_template: '{{.memory' })
+    const { status, body } = await call('POST', `/flows/${name}/publish`)
+    const { error } = body as {
+      error: { message: string; param: string; problems: { param: string; message: string }[] }
+    }
+    expect([status, error.param]).to.deep.equal([400, '/tools/0'])
+    expect(error.message).to.match(/there is no tool Nothing.*; 2 more in problems$/)
+    expect(error.problems.map(({ param }) => param)).to.deep.equal([
+      '/tools/0',
+      '/output_schema/type',
+      '/user_prompt_template',
+    ])
+    expect(error.message).to.include(error.problems[0]?.message)
+  })
+
   it('D6.2: a definition of the wrong shape is 400 with its place, and stores nothing', async () => {
     const name = newName()
     for (const [definition, param] of [

@@ -105,7 +105,7 @@ describe('the instances and models of a flow call', () => {
 describe('the input of a flow call', () => {
   const checkerWith = (problems: { path: string; message: string }[]) => ({
     check: async () => problems,
-    findUnusable: async () => undefined,
+    findUnusable: async () => [],
     close: async () => {},
   })
 

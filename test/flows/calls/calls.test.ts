@@ -36,7 +36,7 @@ const CALL = {
   subject: 'anna',
   idempotencyKey: undefined,
 }
-const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => undefined, close: async () => {} }
+const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => [], close: async () => {} }
 const RESULT: FlowAnswer = {
   flow_id: 'summarize',
   flow_version: 3,
@@ -159,7 +159,7 @@ describe('the calls of flows', () => {
   it('check the output once more before they answer', async () => {
     const checker = {
       check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []),
-      findUnusable: async () => undefined,
+      findUnusable: async () => [],
       close: async () => {},
     }
     const { calls, streams } = createCalls({ checker })
