@@ -21,11 +21,13 @@ export interface SpanRecorder {
   start(name: string, options: SpanOptions & { parent: SpanContext | undefined }): RecordedSpan
 }
 
-/** The part of a trace that goes to another process with a call or a job. */
-export type TraceLink = { traceparent?: string; request_id?: string }
+/** The part of a trace that goes to another process with a call or a job. `subject` is the caller's (D3.5). */
+export type TraceLink = { traceparent?: string; request_id?: string; subject?: string }
 
-/** The request and the span that the running code works for. */
-type Ambient = { requestId: string | undefined; span: SpanContext | undefined }
+/** The request, its caller and the span that the running code works for. */
+type Ambient = { requestId: string | undefined; subject: string | undefined; span: SpanContext | undefined }
+
+const NOTHING: Ambient = { requestId: undefined, subject: undefined, span: undefined }
 
 const ambient = new AsyncLocalStorage<Ambient>()
 let recorder: SpanRecorder | undefined
@@ -35,27 +37,35 @@ export function recordSpansWith(next: SpanRecorder | undefined): void {
   recorder = next
 }
 
-/** Runs `work`, and everything that it starts, for the request and span of the link. A span of an invalid form is ignored. */
+/** Runs `work`, and everything that it starts, for the request, caller and span of the link. A span of an invalid form is ignored. */
 export function linked<T>(link: TraceLink | undefined, work: () => T): T {
   if (!link) return work()
-  return ambient.run({ requestId: link.request_id, span: readTraceparent(link.traceparent) }, work)
+  const { request_id: requestId, subject, traceparent } = link
+  return ambient.run({ requestId, subject, span: readTraceparent(traceparent) }, work)
 }
 
 /** The link of the running code; `undefined` outside of requests. */
 export function currentLink(): TraceLink | undefined {
-  const { requestId, span } = ambient.getStore() ?? {}
-  if (requestId === undefined && !span) return undefined
+  const { requestId, subject, span } = ambient.getStore() ?? NOTHING
+  if (requestId === undefined && subject === undefined && !span) return undefined
   return {
     ...(span && { traceparent: `00-${span.traceId}-${span.spanId}-0${Number(span.isSampled)}` }),
     ...(requestId !== undefined && { request_id: requestId }),
+    ...(subject !== undefined && { subject }),
   }
 }
 
-/** The fields by which log lines of one request are found, in all processes. */
-export function traceFields(): { request_id?: string; otel_trace_id?: string; otel_span_id?: string } {
-  const { requestId, span } = ambient.getStore() ?? {}
+/** The fields by which log lines of one request are found, in all processes, and its caller. */
+export function traceFields(): {
+  request_id?: string
+  subject?: string
+  otel_trace_id?: string
+  otel_span_id?: string
+} {
+  const { requestId, subject, span } = ambient.getStore() ?? NOTHING
   return {
     ...(requestId !== undefined && { request_id: requestId }),
+    ...(subject !== undefined && { subject }),
     ...(span && { otel_trace_id: span.traceId, otel_span_id: span.spanId }),
   }
 }
@@ -64,9 +74,13 @@ export function traceFields(): { request_id?: string; otel_trace_id?: string; ot
 export const startSpan = (name: string, options: SpanOptions = {}): RecordedSpan | undefined =>
   recorder?.start(name, { ...options, parent: ambient.getStore()?.span })
 
+/** Runs `work`, and everything that it starts, for the caller who was identified. */
+export const forSubject = <T>(subject: string, work: () => T): T =>
+  ambient.run({ ...(ambient.getStore() ?? NOTHING), subject }, work)
+
 /** Runs `work` below the span. */
 export function withinSpan<T>(span: RecordedSpan | undefined, work: () => T): T {
-  return span ? ambient.run({ requestId: ambient.getStore()?.requestId, span: span.context }, work) : work()
+  return span ? ambient.run({ ...(ambient.getStore() ?? NOTHING), span: span.context }, work) : work()
 }
 
 /** Runs `work` in a span of its own, which ends with it. `fail` marks the span as failed. */

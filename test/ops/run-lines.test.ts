@@ -50,6 +50,7 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
     expect(found).to.include({
       level: 'info',
       request_id: 'req-of-run',
+      subject: 'anonymous',
       tenant: DEFAULT_TENANT,
       kind: 'run',
       code: 'ok',

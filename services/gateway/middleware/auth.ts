@@ -1,12 +1,14 @@
 import type { RequestHandler, Response } from 'express'
 import type { Identify, Identity } from '../../../shared/auth/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
+import { forSubject } from '../../../shared/trace.ts'
 
-/** Identifies the caller and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
+/** Identifies the caller, for whom everything behind it works, and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {
   return async (req, res, next) => {
-    res.locals['identity'] = await identify(req.headers.authorization)
-    next()
+    const identity = await identify(req.headers.authorization)
+    res.locals['identity'] = identity
+    forSubject(identity.subject, next)
   }
 }
 
