@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { runScript } from '../harness/run-script.ts'
 
 const MAIN = new URL('main.ts', import.meta.url)
-/** It takes two minutes on a machine without other work. */
-const WITHIN_MS = 240_000
+/** It takes two minutes on a machine without other work, and four beside other tests. */
+const WITHIN_MS = 540_000
 
 describe('the security script in its short form', function () {
   this.timeout(WITHIN_MS + 5_000)
