@@ -8,7 +8,6 @@ const HEAVY = 'test/{chaos/chaos,abuse/abuse,fuzz/fuzz,deploy/rolling}.test.ts'
 
 /** The longest files and folders in the order in which they start: a long one that starts last delays the end of the run. */
 const FIRST = [
-  'test/security/**',
   'test/e2e/customers-outage.test.ts',
   'test/broker/processes.test.ts',
   'test/store/mongo-*.test.ts',
@@ -17,6 +16,7 @@ const FIRST = [
   'test/e2e/{run,runs,sub-agents*,oidc}.test.ts',
   'test/e2e/**',
   'test/broker/**',
+  'test/security/**',
   'test/deploy/**',
   'test/documents/**',
   'test/gateway/**',
