@@ -143,7 +143,8 @@ describe('gateways and workers as separate processes', () => {
     expect((await stream.all()).at(-1)?.data).to.include({ code: 'worker_lost', retryable: true })
     expect(performance.now() - since).to.be.lessThan(8_000) // `npm run chaos` checks the promised 5 s on an otherwise idle machine.
     for (const worker of workers) await worker.kill('SIGCONT')
-    await Promise.all(workers.map((worker) => worker.line(/evicted/, 30_000)))
+    // The other one may have continued just in time.
+    await Promise.any(workers.map((worker) => worker.line(/evicted/, 10_000)))
     const writes = '/tool Write {"path":"alive.txt","content":"hello"}'
     const acceptance = async () => {
       const answer = await post(at(urls, 0), writes)
