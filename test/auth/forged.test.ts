@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { assert, asyncProperty, constantFrom, nat, pre } from 'fast-check'
 import { json } from '../support/issuer/misbehaviour.ts'
+import { cpuMs } from '../support/stall.ts'
 import { type ForgedClass, forgedClasses } from './forged-classes.ts'
 import { createForger, type Forger } from './forger.ts'
 import { outcomeOf, type Setup, setUp } from './setup.ts'
@@ -68,9 +69,9 @@ describe('forged tokens', () => {
   it('a verified token is not verified again', async () => {
     const token = forger.token({ by: forger.signers.ec512 }) // Its signature takes longest to verify.
     const timed = async () => {
-      const begun = performance.now()
+      const begun = cpuMs()
       await auth.identify(`Bearer ${token}`)
-      return performance.now() - begun
+      return cpuMs() - begun
     }
     const first = await timed()
     const others = []

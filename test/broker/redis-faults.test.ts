@@ -7,6 +7,7 @@ import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { idsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
+import { elapsedMs } from '../support/elapsed.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay, type Gateway } from '../support/relay.ts'
 import { until } from '../support/until.ts'
@@ -33,10 +34,10 @@ describe('broker over Redis when a part of the cluster fails', () => {
     for (const id of ids) await first.createSession(TENANT, id)
     await redis.connect().flushall()
 
-    const since = performance.now()
+    const since = elapsedMs()
     const seen = new Set<string>()
     const isBack = new Set<string>()
-    while (isBack.size < ids.length * brokers.length && performance.now() - since < 10_000) {
+    while (isBack.size < ids.length * brokers.length && elapsedMs() - since < 10_000) {
       for (const [i, broker] of brokers.entries()) {
         for (const id of ids) {
           const read = await statusOf(broker.getSession(TENANT, id))
@@ -48,7 +49,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
       }
     }
     expect([...seen].sort()).to.deep.equal(['create 409', 'create 503', 'read 200', 'read 503'])
-    expect(performance.now() - since, 'P3: service is normal again').to.be.lessThan(4_000)
+    expect(elapsedMs() - since, 'P3: service is normal again').to.be.lessThan(4_000)
   })
 
   it('a gateway that was evicted rejoins and relays runs of any length as before', async () => {
@@ -69,9 +70,9 @@ describe('broker over Redis when a part of the cluster fails', () => {
     const dead = await relay.gateway()
     await createRedisMembers(dead.link).join({ role: 'worker', state: 'active', load: -1, pid: 0 })
     const { broker } = await relay.gateway()
-    const since = performance.now()
+    const since = elapsedMs()
     const runs = await Promise.all(Array.from({ length: 10 }, () => broker.startRun(TENANT, { prompt: '/say hi' })))
-    expect(performance.now() - since).to.be.lessThan(900)
+    expect(elapsedMs() - since).to.be.lessThan(900)
     for (const { frames } of runs) expect(await textOf(frames)).to.include('event: done')
     const created = Array.from({ length: 10 }, async () => {
       const { session_id: id } = await broker.createSession(TENANT)
@@ -89,7 +90,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
     mute.link.publish = () => Promise.reject(new Error('mute'))
     const since = performance.now()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/sleep 60000' }))).to.equal(503)
-    expect(performance.now() - since).to.be.within(900, 2_500)
+    expect(performance.now() - since).to.be.within(900, 5_000)
     await until(() => mute.worker.liveRuns() === 0, { what: 'the run to be cancelled' })
     mute.link.publish = channel
   })
@@ -101,10 +102,10 @@ describe('broker over Redis when a part of the cluster fails', () => {
     await Promise.all(made.map(({ frames }) => textOf(frames)))
     await sleep(4_000) // A gateway removes no member before it has had answers from Redis for this long.
     await leaving.leave()
-    const since = performance.now()
+    const since = elapsedMs()
     const { runs } = await broker.listRuns(TENANT, { limit: 50 })
     const statuses = await Promise.all(made.map(({ runId }) => statusOf(broker.getRun(TENANT, runId))))
-    expect(performance.now() - since).to.be.lessThan(900)
+    expect(elapsedMs() - since).to.be.lessThan(900)
     expect(new Set(runs.map(({ run_id }) => run_id))).to.deep.equal(
       new Set(made.filter((_, i) => statuses[i] === 200).map(({ runId }) => runId)),
     )
@@ -121,7 +122,7 @@ describe('broker over Redis when a part of the cluster fails', () => {
     await textOf(frames)
     await redis.server.kill('SIGSTOP')
     for (let round = 0; round < 2; round++) {
-      const since = performance.now()
+      const since = elapsedMs()
       const acts = [
         broker.startRun(TENANT, { prompt: 'x' }),
         broker.createSession(TENANT),
@@ -133,13 +134,13 @@ describe('broker over Redis when a part of the cluster fails', () => {
         broker.replyPermission(TENANT, id, newId('perm'), { allow: true }),
       ]
       expect(new Set(await Promise.all(acts.map(statusOf)))).to.deep.equal(new Set([503]))
-      expect(performance.now() - since).to.be.lessThan(2_000)
+      expect(elapsedMs() - since).to.be.lessThan(2_000)
     }
     await redis.server.kill('SIGCONT')
-    const since = performance.now()
+    const since = elapsedMs()
     const isServed = async () => (await statusOf(broker.getSession(TENANT, id))) === 200
     await until(isServed, { what: 'the session to be served again', withinMs: 10_000, everyMs: 20 })
-    expect(performance.now() - since).to.be.lessThan(5_000)
+    expect(elapsedMs() - since).to.be.lessThan(5_000)
   })
 
   it('the idle sessions of a draining worker continue on another worker, and its runs stay in the list until they end', async () => {

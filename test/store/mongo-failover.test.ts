@@ -40,7 +40,7 @@ describe('a replica set of three MongoDB members', () => {
       expect(found).to.deep.equal(acknowledged.filter((each) => each.customer === customer))
     }
     await store.close()
-  }).timeout(60_000)
+  }).timeout(180_000)
 })
 
 /** Appends until it is acknowledged, as a client sends its prompt again. */

@@ -13,10 +13,11 @@ import { createLedger, LEDGER } from '../../shared/store/ledger.ts'
 import { openMongoStore } from '../../shared/store/mongo/mongo.ts'
 import type { Store } from '../../shared/store/port.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+import { elapsedMs } from '../support/elapsed.ts'
 import { useMongo } from '../support/mongo.ts'
 
 /** The promised 3 s, and some tolerance for a slow machine. */
-const PROMISED_MS = 3_000 + 300
+const PROMISED_MS = 3_000 + 1_000
 const WITHIN_MS = 10_000
 
 describe('a MongoDB that does not answer', () => {
@@ -40,17 +41,17 @@ describe('a MongoDB that does not answer', () => {
   const entry = (seq: number) => ({ customer_id: 'anna', seq, run_id: `run_${seq}` })
   /** Polls, because a store emits no event for an outage. */
   const until = async (what: string, isSo: () => boolean) => {
-    for (const end = performance.now() + WITHIN_MS; !isSo(); await sleep(20))
-      if (performance.now() > end) expect.fail(`waited ${WITHIN_MS} ms until ${what}`)
+    for (const end = elapsedMs() + WITHIN_MS; !isSo(); await sleep(20))
+      if (elapsedMs() > end) expect.fail(`waited ${WITHIN_MS} ms until ${what}`)
   }
 
   async function refusal(call: Promise<unknown>) {
-    const start = performance.now()
+    const start = elapsedMs()
     const failure = await call.then(
       () => expect.fail('the call was not refused'),
       (cause: unknown) => cause,
     )
-    return { failure: failure as AppError, ms: performance.now() - start }
+    return { failure: failure as AppError, ms: elapsedMs() - start }
   }
 
   it('makes every operation fail with 503 within 3 s, without the driver’s message, until it answers again', async () => {
@@ -125,9 +126,9 @@ describe('a MongoDB that does not answer', () => {
 
   it('does not keep the process from starting; once it answers, the unique indexes exist', async () => {
     await member().kill('SIGKILL')
-    const start = performance.now()
+    const start = elapsedMs()
     const store = await open()
-    expect(performance.now() - start).to.be.below(PROMISED_MS)
+    expect(elapsedMs() - start).to.be.below(PROMISED_MS)
     const entries = store.collection(LEDGER)
     expect((await refusal(entries.insert(TENANT, entry(1)))).ms).to.be.below(PROMISED_MS)
     await member().restart()

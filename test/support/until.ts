@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { elapsedMs } from './elapsed.ts'
 
 export type Waiting = {
   /** Names the awaited condition in the error message: `the worker to be a member again`. */
@@ -21,11 +22,11 @@ const MAX_SEEN_CHARS = 500
  */
 export async function until<T>(condition: () => T | Promise<T>, waiting: Waiting): Promise<Truthy<T>> {
   const { withinMs = WITHIN_MS, everyMs = EVERY_MS } = waiting
-  const deadline = performance.now() + withinMs
+  const deadline = elapsedMs() + withinMs
   for (;;) {
     const value = await condition()
     if (value) return value as Truthy<T>
-    if (performance.now() >= deadline) throw new Error(messageFor(waiting, withinMs, value))
+    if (elapsedMs() >= deadline) throw new Error(messageFor(waiting, withinMs, value))
     await sleep(everyMs)
   }
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { elapsedMs } from '../../support/elapsed.ts'
 import { heads, planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
 
@@ -48,11 +49,11 @@ inBothForms('the end of plans', (startProduct, form) => {
       const id = await holding('b', { steps })
       const stream = await bench.product.stream(`/plans/${id}/events`)
       if (gateway === 1) await read(id) // The other gateway gets the next request.
-      const askedAt = performance.now()
+      const askedAt = elapsedMs()
       expect(['running', 'cancelled']).to.include(planOf(await cancel(id)).status)
       const frames = await stream.all()
       await requestOf('b').closedByClient
-      expect(performance.now() - askedAt).to.be.below(CANCEL_MS)
+      expect(elapsedMs() - askedAt).to.be.below(CANCEL_MS)
       expect(heads(frames).slice(-4)).to.have.members([
         'step_ended b failed',
         'step_ended c skipped',

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createFileTools } from '../../../shared/tools/workspace/file-tools.ts'
-import { longestStall } from '../../support/stall.ts'
+import { cpuMs, longestStall } from '../../support/stall.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 
 const numbered = (from: number, to: number) =>
@@ -239,9 +239,9 @@ describe('Read, Write and Edit', () => {
     it('takes linear time for texts that are slow to search with indexOf', async () => {
       await put('a.txt', 'ab'.repeat(2_000_000))
       const needle = `${'ba'.repeat(20_000)}c${'ab'.repeat(20_000)}`
-      const start = performance.now()
+      const start = cpuMs()
       expect((await edit(needle, 'x')).output).to.include('not found')
-      expect(performance.now() - start).to.be.below(1_000)
+      expect(cpuMs() - start).to.be.below(1_000)
     })
   })
 })
