@@ -15,9 +15,9 @@ export async function openTranscription(
 ): Promise<OpenedTranscription> {
   if (!tenantConfig) return { deps: undefined, close: async () => {} }
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
-  const { configs, credentials, egress } = tenantConfig
+  const { configs, credentials, egress, limits } = tenantConfig
   const receive = createLazyReceiver(spool.dir, config)
-  return { deps: { configs, credentials, egress, receive }, close: spool.close }
+  return { deps: { configs, credentials, egress, assertBudget: limits.assertBudget, receive }, close: spool.close }
 }
 
 type UploadSettings = 'tenantShare' | 'uploadsPerGateway' | 'uploadSpoolBytes'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../../shared/config/config.ts'
 import { type Admission, RunAdmission } from '../../shared/limits/admission.ts'
-import { Budgets } from '../../shared/limits/budgets.ts'
+import { assertBudget, Budgets } from '../../shared/limits/budgets.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/limits/limit-settings.ts'
 import { createMeter, type Meter } from '../../shared/limits/meter.ts'
@@ -17,6 +17,8 @@ export type OpenedLimits = {
   known: KnownLimits
   admission: Admission
   meter: Meter
+  /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
+  assertBudget(tenant: TenantId): Promise<void>
   settings: LimitSettings
   close(): Promise<void>
 }
@@ -36,6 +38,7 @@ export function openLimits(
     known,
     admission,
     meter: createMeter(budgets, priceOf, createUnpricedLog(log)),
+    assertBudget: (tenant) => assertBudget(budgets, tenant),
     settings: new LimitSettings({ configs, budgets, places, priceOf, serverModels }),
     async close() {
       admission.close()

@@ -10,7 +10,7 @@ import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
 import type { ModelProvider } from '../../shared/providers/port.ts'
 import type { StoredInstance } from '../../shared/tenant-config/config.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenant-config/credentials.ts'
-import { InstanceInspector } from '../../shared/tenant-config/inspector.ts'
+import { type InspectorDeps, InstanceInspector } from '../../shared/tenant-config/inspector.ts'
 import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../shared/tenant-config/settings.ts'
 import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
@@ -70,7 +70,7 @@ export async function openTenantConfig(
       credentials,
       capabilities: store.capabilities,
       egress,
-      openProviders: openBoth(openInstance),
+      ...probesOf(openInstance, limits),
     }),
     openInstance,
     egress,
@@ -84,10 +84,19 @@ export async function openTenantConfig(
 
 type OpenInstance = OpenedTenantConfig['openInstance']
 
-/** Opens an instance as it is, and as one whose models think. */
-const openBoth = (open: OpenInstance) => async (instance: StoredInstance, keys: Credentials) => {
-  const reasoning = { ...instance, options: { ...instance.options, reasoning_effort: 'low' as const } }
-  return { plain: await open(instance, keys), reasoning: await open(reasoning, keys) }
+/** Opens an instance as it is, and as one whose models think; the tenant's budget counts and limits the calls of both. */
+function probesOf(
+  open: OpenInstance,
+  { assertBudget, meter }: OpenedLimits,
+): Pick<InspectorDeps, 'assertBudget' | 'openProviders'> {
+  return {
+    assertBudget,
+    async openProviders(tenant, instance, keys) {
+      const reasoning = { ...instance, options: { ...instance.options, reasoning_effort: 'low' as const } }
+      const opened = async (each: StoredInstance) => meter.provider(tenant, await open(each, keys))
+      return { plain: await opened(instance), reasoning: await opened(reasoning) }
+    },
+  }
 }
 
 type Common = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch' | 'onLeftOut'>

@@ -7,7 +7,7 @@ export type ModelPrice = { input: number; output: number; cache_read?: number; c
 
 export const modelPrices = jsonMap(
   isPrice,
-  'a JSON object: model -> {"input", "output", "cache_read"?, "cache_write"?}, all >= 0',
+  'a JSON object: model -> {"input", "output", "cache_read"?, "cache_write"?}, all from 0 to 1000000',
 )
 
 export const toolPolicies = jsonMap(isPolicy, 'a JSON object: tool -> "allow", "ask" or "deny"')
@@ -42,7 +42,9 @@ function isPrice(value: unknown): value is ModelPrice {
   return Object.entries(value).every(([name, dollars]) => PRICE_NAMES.includes(name) && isAmount(dollars))
 }
 
-const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && Number.isFinite(value)
+/** As a tenant's own prices: no cost is so large that a sum of costs is no number any more. */
+const MAX_PRICE = 1_000_000
+const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= MAX_PRICE
 
 function isPolicy(value: unknown): value is 'allow' | 'ask' | 'deny' {
   return value === 'allow' || value === 'ask' || value === 'deny'

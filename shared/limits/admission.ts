@@ -1,13 +1,16 @@
-import { AppError, tooMany } from '../errors.ts'
+import { tooMany } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { TenantId } from '../tenant.ts'
-import type { Budgets } from './budgets.ts'
+import { assertBudget, type Budgets } from './budgets.ts'
 import type { KnownLimits } from './known-limits.ts'
 import { type Limits, PLACE_MS, type RunPlaces } from './port.ts'
 
 /** Decides whether a tenant may start a run, and holds the places of those that go on. */
 export interface Admission {
-  /** `undefined` when the tenant has no limit that could refuse it. Rejects with `rate_limit` when the run may not start. */
+  /**
+   * `undefined` when the tenant has no limit that could refuse it. Rejects with `rate_limit` when the run may not start, and with
+   * `unavailable` when that is not known.
+   */
   admit(tenant: TenantId, runId: string): Promise<void> | undefined
   /** Holds the run's place until `ended` resolves. */
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void
@@ -21,7 +24,7 @@ export interface Admission {
 export const NO_ADMISSION: Admission = { admit: () => undefined, hold: () => {}, release: () => {}, handOver: () => {} }
 
 export type AdmissionDeps = {
-  limits: KnownLimits
+  limits: Pick<KnownLimits, 'of' | 'peek'>
   budgets: Pick<Budgets, 'refusal'>
   places: RunPlaces
   log: Log
@@ -44,12 +47,11 @@ export class RunAdmission implements Admission {
   admit(tenant: TenantId, runId: string): Promise<void> | undefined {
     const limits = this.#deps.limits.of(tenant)
     if (!(limits instanceof Promise) && !limitsRuns(limits)) return undefined
-    return this.#admit(tenant, runId)
+    return this.#admit(tenant, runId, limits)
   }
 
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void {
-    const limits = this.#deps.limits.of(tenant)
-    if (!(limits instanceof Promise) && limits.concurrent_runs === null) return
+    if (this.#deps.limits.peek(tenant)?.concurrent_runs === null) return
     const ofTenant = this.#held.get(tenant) ?? new Set()
     this.#held.set(tenant, ofTenant.add(runId))
     this.#try(this.#deps.places.renew(tenant, [runId]))
@@ -73,14 +75,10 @@ export class RunAdmission implements Admission {
     clearInterval(this.#timer)
   }
 
-  async #admit(tenant: TenantId, runId: string): Promise<void> {
-    const { limits, budgets, places } = this.#deps
-    const { concurrent_runs: limit } = await limits.of(tenant)
-    const refusal = await budgets.refusal(tenant)
-    if (refusal) {
-      const { code, message, retryAfterSecs } = refusal
-      throw new AppError(code === 'budget_exhausted' ? 'rate_limit' : 'unavailable', message, { code, retryAfterSecs })
-    }
+  async #admit(tenant: TenantId, runId: string, limits: Limits | Promise<Limits>): Promise<void> {
+    const { budgets, places } = this.#deps
+    const { concurrent_runs: limit } = await limits
+    await assertBudget(budgets, tenant)
     if (limit === null || (await places.take(tenant, runId, limit))) return
     throw tooMany(`this tenant has ${limit} runs at work, its limit; try again when one has ended`, BUSY_RETRY_SECS)
   }

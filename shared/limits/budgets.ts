@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { TenantId } from '../tenant.ts'
 import type { KnownLimits } from './known-limits.ts'
-import type { Limits, SpendingStore, Spent } from './port.ts'
+import { addSpent, type Limits, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
 
 export type BudgetsDeps = {
-  limits: KnownLimits
+  limits: Pick<KnownLimits, 'of'>
   store: SpendingStore
   log: Log
   now?: () => Date
@@ -19,6 +20,14 @@ export type BudgetRefusal = {
   message: string
   reason: keyof Limits | 'budget_unknown'
   retryAfterSecs: number
+}
+
+/** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` while what is left of it cannot be read. */
+export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: TenantId): Promise<void> {
+  const refusal = await budgets.refusal(tenant)
+  if (!refusal) return
+  const { code, message, retryAfterSecs } = refusal
+  throw new AppError(code === 'budget_exhausted' ? 'rate_limit' : 'unavailable', message, { code, retryAfterSecs })
 }
 
 const EVERY_MS = 1_000
@@ -49,15 +58,16 @@ export class Budgets {
 
   /** `undefined` when the tenant's models may be called. */
   async refusal(tenant: TenantId): Promise<BudgetRefusal | undefined> {
-    const limits = await this.#deps.limits.of(tenant)
+    const limits = await readable(this.#deps.limits.of(tenant))
+    if (!limits) return UNKNOWN
     if (limits.tokens_per_day === null && limits.usd_per_day === null) return undefined
-    const spent = await this.#spent(this.#dayOf(tenant)).catch(() => undefined)
+    const spent = await readable(this.#spent(this.#dayOf(tenant)))
     return spent ? exhausted(limits, spent, this.#now()) : UNKNOWN
   }
 
-  spend(tenant: TenantId, { tokens, costUsd }: Spent): void {
+  spend(tenant: TenantId, spent: Spent): void {
     const day = this.#dayOf(tenant)
-    day.own = { tokens: day.own.tokens + tokens, costUsd: day.own.costUsd + costUsd }
+    day.own = addSpent(day.own, spent)
     day.isDirty = true
   }
 
@@ -77,8 +87,14 @@ export class Budgets {
     const key = `${day} ${tenant}`
     const known = this.#days.get(key)
     if (known) return known
-    const own = { tokens: 0, costUsd: 0 }
-    const fresh: Day = { tenant, day, own, others: undefined, readAt: Number.NEGATIVE_INFINITY, isDirty: false }
+    const fresh: Day = {
+      tenant,
+      day,
+      own: NOTHING_SPENT,
+      others: undefined,
+      readAt: Number.NEGATIVE_INFINITY,
+      isDirty: false,
+    }
     this.#days.set(key, fresh)
     return fresh
   }
@@ -94,8 +110,7 @@ export class Budgets {
       day.others = others
       day.readAt = performance.now()
     }
-    const { own, others = { tokens: 0, costUsd: 0 } } = day
-    return { tokens: own.tokens + others.tokens, costUsd: own.costUsd + others.costUsd }
+    return addSpent(day.own, day.others ?? NOTHING_SPENT)
   }
 
   async #flush(): Promise<void> {
@@ -122,6 +137,15 @@ export class Budgets {
       entry.isDirty = true
       this.#deps.log.debug("a tenant's spending could not be stored; it is tried again", { cause })
     }
+  }
+}
+
+/** `undefined` while the store does not answer. */
+async function readable<T>(reading: T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading
+  } catch {
+    return undefined
   }
 }
 

@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache'
+import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
-import { type Limits, NO_LIMITS } from './port.ts'
+import type { Limits } from './port.ts'
 
 const MAX_TENANTS = 10_000
+const STORE_RETRY_SECS = 2
 
-/** The limits of tenants as this process knows them. While the store is away they are those that were read last, or none. */
+/** The limits of tenants as this process knows them. While the store is away they are those that were read last. */
 export class KnownLimits {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
   readonly #last = new LRUCache<TenantId, Limits>({ max: MAX_TENANTS })
@@ -14,16 +16,24 @@ export class KnownLimits {
     this.#configs = configs
   }
 
+  /** Rejects with `unavailable` when the limits must be read and the store does not answer: a limit that is not known is not none. */
   of(tenant: TenantId): Limits | Promise<Limits> {
+    return this.peek(tenant) ?? this.#read(tenant)
+  }
+
+  /** The limits, where the tenant's configuration is kept. */
+  peek(tenant: TenantId): Limits | undefined {
     const config = this.#configs.peek(tenant)
-    return config ? this.#remember(tenant, config.limits) : this.#read(tenant)
+    return config && this.#remember(tenant, config.limits)
   }
 
   async #read(tenant: TenantId): Promise<Limits> {
     try {
       return this.#remember(tenant, (await this.#configs.get(tenant)).limits)
-    } catch {
-      return this.#last.get(tenant) ?? NO_LIMITS
+    } catch (cause) {
+      const last = this.#last.get(tenant)
+      if (last) return last
+      throw unreadable(cause)
     }
   }
 
@@ -32,3 +42,10 @@ export class KnownLimits {
     return limits
   }
 }
+
+const unreadable = (cause: unknown) =>
+  new AppError('unavailable', 'the limits of this tenant cannot be read at the moment; try again', {
+    code: 'storage_unavailable',
+    retryAfterSecs: STORE_RETRY_SECS,
+    cause,
+  })

@@ -17,6 +17,16 @@ export const NO_LIMITS: Limits = {
 
 export type Spent = { tokens: number; costUsd: number }
 
+export const NOTHING_SPENT: Spent = { tokens: 0, costUsd: 0 }
+
+/** Adds up what was spent. A sum stays a number that JSON and every store keep, so that no amount makes a budget forget it. */
+export const addSpent = (one: Spent, other: Spent): Spent => ({
+  tokens: capped(one.tokens + other.tokens),
+  costUsd: capped(one.costUsd + other.costUsd),
+})
+
+const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)
+
 /** The cost of a tenant's model calls in a day, by process. Every method throws `unavailable` when the store does not answer. */
 export interface SpendingStore {
   /** Replaces what this process has spent. `day` is such as `2026-11-22`. */

@@ -14,8 +14,10 @@ export type InspectorDeps = {
   credentials: CredentialReader
   capabilities: CapabilityStore
   egress: Pick<Egress, 'request'>
-  /** Opens the providers that a probe calls. */
-  openProviders(instance: StoredInstance, credentials: Credentials): Promise<ProbedProviders>
+  /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
+  assertBudget(tenant: TenantId): Promise<void>
+  /** Opens the providers that a probe calls. Their calls count as the tenant's. */
+  openProviders(tenant: TenantId, instance: StoredInstance, credentials: Credentials): Promise<ProbedProviders>
   now?: () => Date
   probeTimeoutMs?: number
   discoverTimeoutMs?: number
@@ -27,7 +29,8 @@ const DISCOVER_MS = 15_000
 
 /**
  * Asks a tenant's instances what they can do, and keeps the answers (D8.4). Every method throws `not_found` for an unknown instance;
- * `discover` and `probe` throw `upstream` when the provider fails, within their time limits.
+ * `discover` and `probe` throw `upstream` when the provider fails, within their time limits. A probe calls the model, so it throws
+ * `rate_limit` when the tenant's budget is used up, also during the probe.
  */
 export class InstanceInspector {
   readonly #deps: InspectorDeps
@@ -55,12 +58,16 @@ export class InstanceInspector {
     name: string,
     { model, signal }: { model: string; signal: AbortSignal },
   ): Promise<Probe> {
-    const { openProviders, capabilities, probeTimeoutMs = PROBE_MS } = this.#deps
+    const { openProviders, capabilities, assertBudget, probeTimeoutMs = PROBE_MS } = this.#deps
     const { instance, credentials } = await this.#open(tenant, name)
-    const providers = await openProviders(instance, credentials)
+    await assertBudget(tenant)
+    const providers = await openProviders(tenant, instance, credentials)
     const deadline = AbortSignal.timeout(probeTimeoutMs)
-    const result = await probeModel(providers, model, AbortSignal.any([signal, deadline])).catch((cause: unknown) => {
-      throw deadline.aborted ? tooSlow(instance, probeTimeoutMs) : cause
+    const probing = probeModel(providers, model, AbortSignal.any([signal, deadline]))
+    const result = await probing.catch(async (cause: unknown) => {
+      if (deadline.aborted) throw tooSlow(instance, probeTimeoutMs)
+      await assertBudget(tenant)
+      throw cause
     })
     const probe: Probe = {
       model,

@@ -167,6 +167,37 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await until(isCounted, { what: 'the dollars to be counted', withinMs: 5_000 })
   })
 
+  it('a probe is counted and refused, too, and a transcription is refused', async () => {
+    const { used } = await shown()
+    await raiseBudget(used.tokens + 100_000)
+    await call('PUT', '/config/instances/main', { type: 'openai-compatible', url: product.model.url })
+    const probe = () => call('POST', '/config/instances/main/probe', { model: 'm' })
+    /** Requests go to the gateways in turn, so that two reach each of them. */
+    const answeredBoth = (wanted: number) =>
+      until(async () => (await Promise.all([probe(), probe()])).every(({ status }) => status === wanted), {
+        what: `both gateways to answer a probe with ${wanted}`,
+        withinMs: 10_000,
+      })
+    await answeredBoth(200)
+    await until(async () => (await shown()).used.tokens > used.tokens, { what: 'the probe to be counted' })
+    await put({ tokens_per_day: 1 })
+    await answeredBoth(429)
+    const before = product.model.requests.length
+    const transcribe = () => call('POST', '/audio/transcriptions', new FormData())
+    for (const { status, headers, body } of [await probe(), await transcribe()]) {
+      expect([status, Number(headers.get('retry-after')) > 0]).to.deep.equal([429, true])
+      expect(body).to.have.nested.property('error.code', 'budget_exhausted')
+    }
+    expect(product.model.requests.length).to.equal(before)
+    await put({ tokens_per_day: (await shown()).used.tokens + 100_000 })
+    await answeredBoth(200)
+    const asked = product.model.requests.length
+    product.model.answer({ steps: [{ text: 'ok' }], usage: { input: 200_000, output: 1 } })
+    const refused = await probe()
+    expect(refused.body, 'the first call uses the budget up').to.have.nested.property('error.code', 'budget_exhausted')
+    expect(product.model.requests.length).to.equal(asked + 1)
+  })
+
   it('flows and plans are counted and refused, too', async () => {
     const url = product.model.url
     await call('PUT', '/config/instances/main', { type: 'openai-compatible', url, key: 'sk-0123456789' })

@@ -233,6 +233,7 @@ describe('values that are generated from the API description', () => {
       configs,
       credentials,
       egress: { request },
+      assertBudget: async () => {},
       receive: createReceiveUpload(dir),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { clientKey } from '../../services/gateway/client-key.ts'
+import { AppError } from '../../shared/errors.ts'
 import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
@@ -67,6 +68,21 @@ describe('rate limiting', () => {
     expect(third.headers.get('ratelimit-limit')).to.equal('2')
     expect(Number(third.headers.get('retry-after'))).to.be.within(1, 60)
     expect((await from('other', 3)).status).to.equal(200)
+  })
+
+  it('while the limits of a tenant cannot be read, no request begins work, and what runs can be followed, ended and limited', async () => {
+    const away = new AppError('unavailable', 'the store does not answer', { retryAfterSecs: 2 })
+    const tenantLimit = {
+      known: { of: () => Promise.reject(away) },
+      limiter: createMemoryRateLimiter({ perMinute: 1 }),
+    }
+    const { get, url } = await start({ tenantLimit })
+    const send = (method: string, path: string) => fetch(url + path, { method })
+    const refused = await send('POST', '/agent/run')
+    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '2'])
+    expect((await get('/tools')).status).to.equal(200)
+    expect((await send('DELETE', '/runs/none')).status).to.equal(404)
+    expect(await refusalOf(await send('PUT', '/config/limits'))).to.include({ code: 'config_disabled' })
   })
 
   it('D2.9: requests without a token are counted for their addresses only', async () => {

@@ -105,6 +105,7 @@ describe('the transcription proxy', () => {
   const depsOf = (config: TenantConfig): TranscriptionDeps => ({
     configs: { get: async () => config } as unknown as LiveConfigs,
     credentials: new CredentialReader(ring),
+    assertBudget: async () => {},
     receive: createReceiveUpload(dir),
     egress,
   })

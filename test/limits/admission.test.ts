@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { RunAdmission } from '../../shared/limits/admission.ts'
 import type { BudgetRefusal } from '../../shared/limits/budgets.ts'
-import type { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
 import { type Limits, NO_LIMITS, type RunPlaces } from '../../shared/limits/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -40,7 +39,7 @@ describe('the admission of runs', () => {
       release: (tenant, runId) => unlessAway(() => memory.release(tenant, runId)),
     }
     admission = new RunAdmission({
-      limits: { of: () => limits } as unknown as KnownLimits,
+      limits: { of: () => limits, peek: () => (limits instanceof Promise ? undefined : limits) },
       budgets: { refusal: async () => refusal },
       places,
       log: createLog({ level: 'debug', write: (line) => lines.push(line) }),
@@ -96,6 +95,13 @@ describe('the admission of runs', () => {
     expect([await errorOf('a'), (await errorOf('b'))?.kind]).to.deep.equal([undefined, 'rate_limit'])
     admission.hold(TENANT, 'b', NEVER)
     expect(renewed).to.deep.equal([['b']])
+  })
+
+  it('a run of a tenant whose limits cannot be read is refused, and one that goes on holds its place', async () => {
+    limits = Promise.reject(new AppError('unavailable', 'the store does not answer'))
+    expect(await errorOf('a')).to.include({ kind: 'unavailable' })
+    admission.hold(TENANT, 'moved here', NEVER)
+    expect(await places.count(TENANT)).to.equal(1)
   })
 
   for (const budget of ['tokens_per_day', 'usd_per_day'] as const)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
-import { Budgets } from '../../shared/limits/budgets.ts'
+import { assertBudget, Budgets } from '../../shared/limits/budgets.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { type Limits, NO_LIMITS, type SpendingStore } from '../../shared/limits/port.ts'
 import { createLog } from '../../shared/log.ts'
@@ -175,6 +175,28 @@ describe('the budgets of tenants', () => {
   it('nothing is refused without a budget, also while the store is away', async () => {
     isAway = true
     expect(await codeOf(open({}))).to.equal(undefined)
+  })
+
+  it('a tenant whose limits cannot be read calls no model', async () => {
+    const limits = { of: () => Promise.reject(new AppError('unavailable', 'the store does not answer')) }
+    const budgets = new Budgets({ limits, store: spending, log, now: () => now })
+    opened.push(budgets)
+    expect(await budgets.refusal(TENANT)).to.include({ code: 'storage_unavailable', retryAfterSecs: 2 })
+    const refused = await assertBudget(budgets, TENANT).catch((cause: unknown) => cause)
+    expect(refused).to.include({ kind: 'unavailable', code: 'storage_unavailable' })
+  })
+
+  it('a sum that is no number any more stays the largest one, also after a restart', async () => {
+    const most = { tokens: Number.MAX_SAFE_INTEGER, costUsd: Number.MAX_SAFE_INTEGER }
+    const first = open()
+    for (let i = 0; i < 2; i++) first.spend(TENANT, { tokens: 1e308, costUsd: 1e308 })
+    expect(await first.today(TENANT)).to.include(most)
+    await first.close()
+    const second = open()
+    second.spend(TENANT, { tokens: 7, costUsd: 7 })
+    expect(await codeOf(second)).to.equal('budget_exhausted')
+    await second.close()
+    expect(await open().today(TENANT)).to.include(most)
   })
 
   it('a budget of which nothing is known refuses, and the last known sum counts while the store is away', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/limits/limit-settings.ts'
 import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
@@ -11,7 +12,7 @@ const OTHER = 't_2' as TenantId
 const LIMITS = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 3, usd_per_day: 4 }
 
 describe('the limits of a tenant', () => {
-  it('are those that were read last while the store is away, and none where nothing was read', async () => {
+  it('are those that were read last while the store is away, and unavailable where nothing was read', async () => {
     let isAway = false
     const known = new KnownLimits({
       peek: () => undefined,
@@ -23,7 +24,9 @@ describe('the limits of a tenant', () => {
     expect(await known.of(TENANT)).to.deep.equal(LIMITS)
     isAway = true
     expect(await known.of(TENANT)).to.deep.equal(LIMITS)
-    expect(await known.of(OTHER)).to.deep.equal(NO_LIMITS)
+    const refusal = await Promise.resolve(known.of(OTHER)).catch((cause: unknown) => cause)
+    expect(refusal).to.be.instanceOf(AppError).with.property('kind', 'unavailable')
+    expect(refusal).to.include({ code: 'storage_unavailable', retryAfterSecs: 2 })
   })
 
   it('are known at once where the configuration is kept', () => {

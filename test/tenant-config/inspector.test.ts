@@ -59,6 +59,7 @@ describe('the inspection of instances', () => {
       credentials: new CredentialReader(keyring),
       capabilities,
       egress,
+      assertBudget: async () => {},
       openProviders: async () => ({ plain: createDemoProvider(), reasoning: createDemoProvider() }),
       ...deps,
     })

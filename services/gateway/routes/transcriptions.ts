@@ -14,6 +14,8 @@ import { refuseDisabled } from './config/enabled.ts'
 export type TranscriptionDeps = {
   configs: LiveConfigs
   credentials: CredentialReader
+  /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
+  assertBudget(tenant: TenantId): Promise<void>
   receive: ReceiveUpload
   egress: Pick<Egress, 'request'>
 }
@@ -30,6 +32,7 @@ export function transcribeUpload(deps: TranscriptionDeps | undefined): RequestHa
 async function proxy(req: Request, res: Response, deps: TranscriptionDeps): Promise<void> {
   const left = new AbortController()
   res.once('close', () => left.abort())
+  await deps.assertBudget(tenantOf(res))
   const upload = await deps.receive(req, res)
   try {
     const backend = await backendOf(tenantOf(res), upload, deps)

@@ -1,4 +1,4 @@
-import type { SpendingStore } from '../../limits/port.ts'
+import { addSpent, NOTHING_SPENT, type SpendingStore } from '../../limits/port.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { replaceDoc } from '../replace.ts'
 
@@ -20,14 +20,13 @@ export function createSpendingStore(store: Store): SpendingStore {
       await replaceDoc(spending, tenant, { key: { day, process }, change: () => ({ tokens, cost_usd }) })
     },
     async ofOthers(tenant, { day, process }) {
-      const sum = { tokens: 0, costUsd: 0 }
+      let sum = NOTHING_SPENT
       let after: string[] | undefined
       do {
         const page = await spending.page(tenant, { where: { day }, after, limit: PAGE })
         for (const { doc } of page) {
           if (doc['process'] === process) continue
-          sum.tokens += Number(doc['tokens'])
-          sum.costUsd += Number(doc['cost_usd'])
+          sum = addSpent(sum, { tokens: Number(doc['tokens']), costUsd: Number(doc['cost_usd']) })
         }
         after = page.length === PAGE ? [String(page.at(-1)?.doc['process'])] : undefined
       } while (after)
