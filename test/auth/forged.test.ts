@@ -14,7 +14,7 @@ describe('forged tokens', () => {
   let classes: ForgedClass[]
   before(async () => {
     auth = await setUp([])
-    forger = await createForger(auth.issuer.url)
+    forger = await createForger(auth.issuer.url, auth.clock.epochMs())
     auth.issuer.misbehave(json({ keys: forger.published }), '/jwks')
     classes = forgedClasses(forger)
   })

@@ -25,7 +25,8 @@ export type Parts = {
   sign?: Sign
 }
 
-export async function createForger(issuer: string): Promise<Forger> {
+/** The tokens are valid for an hour from `nowMs`, a time in ms since 1970. */
+export async function createForger(issuer: string, nowMs = Date.now()): Promise<Forger> {
   const signers = {
     rsa: await newSigner('RS256', 'r1'),
     ec: await newSigner('ES256', 'e1'),
@@ -38,7 +39,7 @@ export async function createForger(issuer: string): Promise<Forger> {
     short: await newSigner('RS256', 'short', 1_024),
     foreign: await newSigner('RS256', 'foreign'),
   }
-  const seconds = Math.floor(Date.now() / 1000)
+  const seconds = Math.floor(nowMs / 1000)
   const claims = { iss: issuer, aud: AUDIENCE, sub: 'u1', iat: seconds, exp: seconds + 3_600, tenant_id: 'acme' }
   return {
     claims,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../harness/seed.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 import { call, prepare } from '../api.ts'
@@ -6,12 +7,13 @@ import { random as hex } from '../tenants/ids.ts'
 /** A tenant whose runs go through an instance of its own. `keys` are all values that its secret ever had. */
 export type Tenant = { name: string; headers: Record<string, string>; keys: string[] }
 
-type Options = { model: ModelServer; tenants: readonly Tenant[]; random: Random; url: string }
+/** Each runner pauses for `pauseMs` after a run. */
+type Options = { model: ModelServer; tenants: readonly Tenant[]; random: Random; url: string; pauseMs: number }
 
 const RUNNERS_PER_TENANT = 3
 const NEW_KEY_AT = 0.05
 
-/** Runs of all tenants without a pause, and new values for their secrets in between. */
+/** Runs of all tenants, and new values for their secrets in between. */
 export class Load {
   /** Where requests go from now on. */
   url: string
@@ -82,6 +84,7 @@ export class Load {
       } catch (cause) {
         this.failures.push(String(cause instanceof Error ? (cause.cause ?? cause) : cause))
       }
+      await sleep(this.#options.pauseMs)
     }
   }
 }

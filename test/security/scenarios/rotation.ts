@@ -17,6 +17,10 @@ import { Load, type Tenant } from '../rotation/load.ts'
 import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/evidence.ts'
 
 const REWRAP = fileURLToPath(new URL('../../../scripts/rewrap-keys.ts', import.meta.url))
+/** A worker uses up `drainSecs`, because clients may still resume its runs. */
+const FULL = { phaseMs: 10_000, pauseMs: 0, drainSecs: '10' }
+const SHORT = { phaseMs: 400, pauseMs: 150, drainSecs: '3' }
+
 const base64 = (key: Buffer) => key.toString('base64')
 
 /** Rotates the master key of a cluster under load, and of a standalone form, as `scripts/rewrap-keys --help` says. */
@@ -30,7 +34,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   const issuer = await Issuer.start([await newSigner('RS256', 'r1')])
   const model = await startModelServer()
   try {
-    const inCluster = await rotateCluster({ issuer, model, random, say, phaseMs: isFull ? 10_000 : 400 })
+    const inCluster = await rotateCluster({ issuer, model, random, say, ...(isFull ? FULL : SHORT) })
     return [...inCluster, ...(await rotateStandalone(model))]
   } finally {
     await model.close()
@@ -38,9 +42,9 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   }
 }
 
-type Scene = { issuer: Issuer; model: ModelServer; random: Random; say(line: string): void; phaseMs: number }
+type Scene = { issuer: Issuer; model: ModelServer; random: Random; say(line: string): void } & typeof FULL
 
-async function rotateCluster({ issuer, model, random, say, phaseMs }: Scene): Promise<Guarantee[]> {
+async function rotateCluster({ issuer, model, random, say, phaseMs, pauseMs, drainSecs }: Scene): Promise<Guarantee[]> {
   await using redis = await startRedis()
   await using mongo = await startMongoSet()
   await using recorder = await RedisRecorder.open(redis.url)
@@ -52,12 +56,12 @@ async function rotateCluster({ issuer, model, random, say, phaseMs }: Scene): Pr
     OIDC_ISSUER: issuer.url,
     OIDC_AUDIENCE: AUDIENCE,
     LOG_LEVEL: 'debug',
-    DRAIN_SECS: '10',
+    DRAIN_SECS: drainSecs,
   })
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const tenants = await Promise.all(['acme', 'globex'].map((name) => tenantOf(name, issuer)))
   let running = await startGeneration(processes, { MASTER_KEY: base64(old) })
-  const load = await Load.start({ model, tenants, random, url: running.gateway.url })
+  const load = await Load.start({ model, tenants, random, url: running.gateway.url, pauseMs })
   const replace = async (env: Record<string, string>) => {
     await sleep(phaseMs)
     const next = await startGeneration(processes, env)

@@ -15,8 +15,8 @@ import { attackTemplates } from '../schemas/injection.ts'
 import { loopDelays } from '../schemas/loop-delay.ts'
 
 const SCHEMAS = 200
-/** The share of the schemas that several tenants send at the same time in the short form. */
-const SHORT_SHARE = 0.1
+/** How many of the schemas one tenant sends in the short form, and then several tenants at the same time. */
+const SHORT = { alone: 60, together: 15 }
 /** The first one runs an ordinary flow, the others attack. */
 const TENANTS = ['umbrella', 'acme', 'globex', 'initech']
 const ORDINARY = { input_schema: ANYTHING, output_schema: ANYTHING }
@@ -58,7 +58,8 @@ type Parts = { issuer: Issuer; model: ModelServer; product: Product }
 
 async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): Promise<Guarantee[]> {
   const { model, product } = parts
-  const cases = hostileSchemas(random.seed, SCHEMAS).filter(isSendable)
+  const all = hostileSchemas(random.seed, SCHEMAS).filter(isSendable)
+  const cases = isFull ? all : random.shuffle(all).slice(0, SHORT.alone)
   model.otherwise(answerHostile(cases))
   const [victim, alone, ...others] = await Promise.all(TENANTS.map((tenant) => openClient(tenant, parts)))
   if (!victim || !alone) throw new Error('there are at least two tenants')
@@ -67,7 +68,7 @@ async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): P
   await attackWith(cases, alone, 'hostile')
   const single = alone.answers.splice(0)
   say(`one tenant: ${tally(single)}`)
-  const some = isFull ? cases : random.shuffle(cases).slice(0, cases.length * SHORT_SHARE)
+  const some = isFull ? cases : cases.slice(0, SHORT.together)
   const crowd = [alone, ...others]
   const ordinary = await besideRuns(victim, async () => {
     await Promise.all(crowd.map((client, n) => attackWith(random.fork(`${n}`).shuffle(some), client, 'hostile')))
@@ -79,7 +80,7 @@ async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): P
   const { kept, fresh } = await health.stop()
   const templates = await attackTemplates(alone, model)
   return [
-    ...answerGuarantees({ single, together, templates: alone.answers }),
+    ...answerGuarantees({ single, together, templates: alone.answers }, cases.length),
     ...timeGuarantees({ single, together, count: crowd.length }),
     allOf('ordinary runs of another tenant meanwhile that are ok', ordinary.filter(isOk).length, ordinary.length),
     slowest('longest event-loop stall, own work only', [0, ...stalls.map(({ busyMs }) => busyMs)], STALL_MS),
@@ -121,15 +122,18 @@ const isOk = ({ status, text }: Timed): boolean => status === 200 && text.includ
 type Answers = { single: readonly Timed[]; together: readonly Timed[] }
 
 /** A hostile value as the model's answer is no failure of the request: its verdict is `invalid_output`. */
-function answerGuarantees({ single, together, templates }: Answers & { templates: readonly Timed[] }): Guarantee[] {
+function answerGuarantees(
+  { single, together, templates }: Answers & { templates: readonly Timed[] },
+  cases: number,
+): Guarantee[] {
   const all = [...single, ...together, ...templates]
   const late = all.filter(isLate)
   const wrong = all.filter((each) => each.status !== 200 && Math.floor(each.status / 100) !== 4 && !isLate(each))
   const refused = single.filter(({ status }) => status !== 200).length
   const share = (100 * late.length) / all.length
   return [
-    { title: 'answers to schemas and values', value: all.length, unit: '', goal: { atLeast: 4 * SCHEMAS } },
-    { title: 'schemas and values refused', value: refused, unit: '', goal: { atLeast: SCHEMAS / 2 } },
+    { title: 'answers to schemas and values', value: all.length, unit: '', goal: { atLeast: 4 * cases } },
+    { title: 'schemas and values refused', value: refused, unit: '', goal: { atLeast: cases / 2 } },
     noneOf('answers other than 200 and 4xx', wrong.map(shown)),
     {
       title: 'further answers, refused for lack of time',
