@@ -24,6 +24,7 @@ import type { DeliveryStore } from '../../shared/webhooks/port.ts'
 
 export const SQLITE_FILE = 'agent-engine.db'
 
+type PlanRoom = Pick<Config, 'plansPerTenant' | 'planBytesPerTenant'>
 type StoreConfig = Pick<Config, 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = {
@@ -44,16 +45,16 @@ export type OpenedStore = {
 }
 
 /** Opens the store of the standalone form: a SQLite file in DATA_DIR. */
-export const openStandaloneStore = async (config: Pick<Config, 'dataDir'>): Promise<OpenedStore> =>
-  createStores(await openFile(config))
+export const openStandaloneStore = async (config: PlanRoom & Pick<Config, 'dataDir'>): Promise<OpenedStore> =>
+  createStores(config, await openFile(config))
 
 /** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
-export async function openClusterStore(config: StoreConfig, log: Log): Promise<OpenedStore | undefined> {
+export async function openClusterStore(config: PlanRoom & StoreConfig, log: Log): Promise<OpenedStore | undefined> {
   const store = await openMongo(config, log)
-  return store && createStores(store)
+  return store && createStores(config, store)
 }
 
-const createStores = (store: Store): OpenedStore => ({
+const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
   ledger: createLedger(store),
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),
@@ -63,7 +64,7 @@ const createStores = (store: Store): OpenedStore => ({
   dispatches: createDispatches(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),
-  plans: createPlans(store),
+  plans: createPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
   planSchedules: createPlanScheduleStore(store),
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),

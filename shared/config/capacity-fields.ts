@@ -4,6 +4,8 @@ import { integer, megabytes, seconds } from './values.ts'
 const COUNT = 1_000_000
 /** An upload has at most 320 MB. */
 const LEAST_SPOOL_MB = 321
+/** The steps of a plan have at most 8 MB. */
+const LEAST_PLAN_MB = 8
 
 /** How much one process takes at a time, and keeps in memory and on its disk. */
 export const CAPACITY_FIELDS = {
@@ -24,6 +26,16 @@ export const CAPACITY_FIELDS = {
     'RUNS_PER_TENANT',
     or(integer(0, COUNT), '0'),
     'Runs of one tenant that one worker executes; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+  ),
+  plansPerTenant: field(
+    'PLANS_PER_TENANT',
+    or(integer(1, COUNT), '5000'),
+    'Plans of one tenant that wait or run; further ones are refused.',
+  ),
+  planBytesPerTenant: field(
+    'PLAN_MB_PER_TENANT',
+    or(megabytes(LEAST_PLAN_MB, COUNT), '256'),
+    'MB that the steps of these plans may have together.',
   ),
   customerEngines: field(
     'CUSTOMER_ENGINES',

@@ -61,9 +61,15 @@ export type PlanQuery = {
 export type PlanHead = Omit<PlanRecord, 'steps'>
 export type PlanPage = { plans: PlanHead[]; next_cursor: string | null }
 
+/** The plans of one tenant that have not ended: how many there may be, and how many bytes the JSON of their steps may have. */
+export type PlanLimits = { maxPlans: number; maxBytes: number }
+
 /** Stores plans. Every method throws `unavailable` when the store does not answer. */
 export interface Plans {
-  /** Returns `false` when a plan with this id is stored already. */
+  /**
+   * Returns `false` when a plan with this id is stored already. Throws `rate_limit` when the plans of the tenant that have not ended are as
+   * many, or as long, as its limits allow (`PlanLimits`), and then stores nothing.
+   */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
   /** Newest first. Throws `invalid_request` for an invalid cursor. */

@@ -37,7 +37,7 @@ const OPERATION = 'plan_submit'
 
 /**
  * Stores a plan and queues it. Throws `invalid_request` for a plan that cannot be carried out (D7.2), and `conflict` for a key that
- * another request has used (D6.6). A queue that cannot be reached does not matter: the plan is stored, and is queued later.
+ * another request has used (D6.6), and `rate_limit` when too many plans of the tenant have not ended. A queue that cannot be reached does not matter: the plan is stored, and is queued later.
  */
 export async function submitPlan(
   tenant: TenantId,
@@ -109,8 +109,14 @@ export const queuePlanWith =
   (tenant: TenantId): QueuePlan =>
   async (plan) => {
     if (plan.steps.length === 0) return { note: 'the plan has no steps' }
-    const { plan: queued } = await submitPlan(tenant, { request: plan, subject: NOBODY }, deps)
-    return { plan_id: queued.plan_id }
+    try {
+      const { plan: queued } = await submitPlan(tenant, { request: plan, subject: NOBODY }, deps)
+      return { plan_id: queued.plan_id }
+    } catch (cause) {
+      // To propose it again at once, as the model would, is of no use.
+      if (cause instanceof AppError && cause.kind === 'rate_limit') return { note: cause.message }
+      throw cause
+    }
   }
 
 /** The same where the queue is off (PLAN_QUEUE), or there is no store. */

@@ -10,19 +10,20 @@ const NAME = /^[a-z][a-z0-9_]{0,62}$/
 const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid'])
 
 /** Every field that a collection looks up, filters or orders by. */
-export function indexedFields({ key, unique = [], order, filters }: CollectionSpec): string[] {
+export function indexedFields({ key, unique = [], order, filters, total }: CollectionSpec): string[] {
   const ordered = [...(order?.within ?? []), ...(order?.by ?? []), ...(filters ?? [])]
-  return [...new Set([...key, ...unique.flat(), ...ordered])]
+  return [...new Set([...key, ...unique.flat(), ...ordered, ...(total ? totalFields(total) : [])])]
 }
 
 export type Index = { name: string; fields: readonly string[]; isUnique: boolean }
 
 /**
- * The indexes that a collection needs: for the key, for each unique group, and for its pages under each selection of filters. The
- * adapters put the tenant in front of the fields.
+ * The indexes that a collection needs: for the key, for each unique group, for its total, and for its pages under each selection of
+ * filters. The adapters put the tenant in front of the fields.
  */
-export function indexesOf({ key, unique = [], order, filters }: CollectionSpec): Index[] {
+export function indexesOf({ key, unique = [], order, filters, total }: CollectionSpec): Index[] {
   const indexes = [key, ...unique].map((fields) => ({ name: indexName(fields), fields, isUnique: true }))
+  if (total) indexes.push({ name: indexName(totalFields(total)), fields: totalFields(total), isUnique: false })
   if (!order) return indexes
   for (const selection of selectionsOf(filters ?? [])) {
     const fields = [...order.within, ...selection, ...order.by]
@@ -31,6 +32,9 @@ export function indexesOf({ key, unique = [], order, filters }: CollectionSpec):
   }
   return indexes
 }
+
+/** The number comes last: the index alone answers the query. */
+const totalFields = ({ within, of }: NonNullable<CollectionSpec['total']>): string[] => [...within, of]
 
 const indexName = (fields: readonly string[]): string => `by_${fields.join('_')}`
 
@@ -44,6 +48,7 @@ export function assertValidSpec(spec: CollectionSpec): void {
     if (!NAME.test(name) || RESERVED.has(name)) throw new Error(`${spec.name}: ${name} is not allowed as a name`)
   if (spec.ttlSecs !== undefined && spec.expiresBy !== undefined)
     throw new Error(`${spec.name}: give either ttlSecs or expiresBy`)
+  if (spec.total && canExpire(spec)) throw new Error(`${spec.name}: documents that expire have no total`)
 }
 
 export const canExpire = ({ ttlSecs, expiresBy }: CollectionSpec): boolean =>
@@ -130,6 +135,16 @@ export function checkQuery(spec: CollectionSpec, { where = {}, after, until, lim
     isDescending,
     limit,
   }
+}
+
+export type CheckedTotal = { index: string; where: readonly (readonly [string, Scalar])[]; of: string }
+
+/** Checks the query of a total against the collection's declaration. A query that does not fit is a bug and throws. */
+export function checkTotal(spec: CollectionSpec, where: Fields): CheckedTotal {
+  if (!spec.total) throw new Error(`${spec.name} has no total`)
+  const { within, of } = spec.total
+  const values = pickValues(spec, within, where)
+  return { index: indexName(totalFields(spec.total)), where: within.map((name, i) => [name, values[i] ?? '']), of }
 }
 
 /** Databases treat unpaired surrogates and NUL differently; two ids could become one. Both are refused. */

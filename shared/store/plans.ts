@@ -4,20 +4,25 @@ import { decodeCursor, encodeCursor } from '../cursor.ts'
 import { AppError } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
 import type { PlanStep } from '../plan.ts'
-import type { PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../plans/port.ts'
-import { SYSTEM_TENANT, type TenantId } from '../tenant.ts'
+import type { PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../plans/port.ts'
+import type { TenantId } from '../tenant.ts'
 import { MAX_DOCUMENT_BYTES } from './document.ts'
-import { ACTIVE_PLANS, outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './plans/documents.ts'
-import type { Collection, Scalar, Store } from './port.ts'
+import { ActivePlans } from './plans/active-plans.ts'
+import { outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './plans/documents.ts'
+import type { Collection, Store } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
-export const createPlans = (store: Store, { now = () => new Date() } = {}): Plans => new StoredPlans(store, now)
+export type PlansOptions = { now?: () => Date; limits?: PlanLimits }
+
+const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
+
+export const createPlans = (store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}): Plans =>
+  new StoredPlans(store, limits, now)
 
 type Found = { plan: PlanRecord; version: number; stepsId: string }
 
 /** Losing the race this often means that something else than a race is wrong. */
 const MAX_TRIES = 20
-const ACTIVE_PAGE = 500
 /** A creation that has not been completed for so long never will be. */
 const CREATION_MS = 600_000
 /** Characters of remembered plans, about. */
@@ -30,21 +35,19 @@ class StoredPlans implements Plans {
   readonly #plans: Collection
   readonly #steps: Collection
   readonly #outputs: Collection
-  readonly #active: Collection
+  readonly #active: ActivePlans
   readonly #now: () => Date
   /** Plans that have not ended, as this process read or wrote them last. A write finds out if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({
     maxSize: MAX_REMEMBERED_CHARS,
     sizeCalculation: ({ plan }) => sizeOf(plan.steps),
   })
-  /** The positions of the last plans of the pages that `active` has returned. */
-  readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
 
-  constructor(store: Store, now: () => Date) {
+  constructor(store: Store, limits: PlanLimits, now: () => Date) {
     this.#plans = store.collection(PLANS)
     this.#steps = store.collection(PLAN_STEPS)
     this.#outputs = store.collection(PLAN_OUTPUTS)
-    this.#active = store.collection(ACTIVE_PLANS)
+    this.#active = new ActivePlans(store, limits)
     this.#now = now
   }
 
@@ -54,13 +57,18 @@ class StoredPlans implements Plans {
     const { plan_id } = plan
     const steps_id = randomUUID()
     const created_ms = Date.parse(plan.created_at)
-    await Promise.all([
-      this.#insertSteps(tenant, stepsDoc(steps_id, steps, created_ms)),
-      // Before the plan, so that a sweep finds every plan.
-      this.#active.insert(SYSTEM_TENANT, { plan_id, owner: tenant, created_ms }, { durability: 'ordered' }),
-    ])
+    const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(JSON.stringify(steps)) }
+    const isEntered = await this.#active.enter(entry) // Before the plan is stored, so that a sweep finds every plan.
+    try {
+      await this.#insertSteps(tenant, stepsDoc(steps_id, steps, created_ms))
+    } catch (cause) {
+      if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
+      throw cause
+    }
     const isNew = await this.#plans.insert(tenant, toDoc(head, steps_id))
     if (!isNew) await this.#steps.delete(tenant, { steps_id })
+    // Its entry was that of another creation of this plan, which may have been refused since.
+    else if (!isEntered) await this.#active.restore(entry)
     return isNew
   }
 
@@ -120,26 +128,18 @@ class StoredPlans implements Plans {
     return outputs
   }
 
-  /** Continues after a plan that this process has returned before, also when that has been removed since; otherwise from the start. */
   async active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]> {
-    const position = after === undefined ? undefined : await this.#positionOf(after)
-    const found = await this.#active.page(SYSTEM_TENANT, { after: position, limit: ACTIVE_PAGE })
-    const entries = found.map(({ doc }) => doc as Entry)
-    const last = entries.at(-1)
-    if (last) this.#positions.set(last.plan_id, [last.created_ms, last.plan_id])
+    const entries = await this.#active.page(after)
     return entries.map(({ plan_id, owner }) => ({ tenant: owner, planId: plan_id }))
   }
 
   async retire(tenant: TenantId, planId: string): Promise<void> {
-    const [plan, entry] = await Promise.all([
-      this.#plans.get(tenant, { plan_id: planId }),
-      this.#active.get(SYSTEM_TENANT, { plan_id: planId }),
-    ])
+    const [plan, entry] = await Promise.all([this.#plans.get(tenant, { plan_id: planId }), this.#active.get(planId)])
     if (!entry) return
-    const { owner, created_ms } = entry.doc as Entry
+    const { owner, created_ms } = entry
     const isOld = created_ms < this.#now().getTime() - CREATION_MS
     const isOver = plan ? toHead(plan.doc).head.ended_at !== null : isOld
-    if (owner === tenant && isOver) await this.#removeActive(planId)
+    if (owner === tenant && isOver) await this.#active.remove(planId)
   }
 
   async #find(tenant: TenantId, planId: string): Promise<Found | undefined> {
@@ -173,7 +173,7 @@ class StoredPlans implements Plans {
     if (!isReplaced) return 'overtaken'
     this.#remember(tenant, { plan: next, version: version + 1, stepsId })
     // Nobody waits for it: a sweep retires what is left.
-    if (next.ended_at !== null) this.#removeActive(next.plan_id).catch(() => {})
+    if (next.ended_at !== null) this.#active.remove(next.plan_id).catch(() => {})
     return next
   }
 
@@ -187,17 +187,6 @@ class StoredPlans implements Plans {
     }
   }
 
-  async #removeActive(planId: string): Promise<void> {
-    await this.#active.delete(SYSTEM_TENANT, { plan_id: planId })
-  }
-
-  async #positionOf(planId: string): Promise<Scalar[] | undefined> {
-    const known = this.#positions.get(planId)
-    if (known) return known
-    const entry = await this.#active.get(SYSTEM_TENANT, { plan_id: planId })
-    return entry && [(entry.doc as Entry).created_ms, planId]
-  }
-
   #remember(tenant: TenantId, found: Found): void {
     const key = keyOf(tenant, found.plan.plan_id)
     if (found.plan.ended_at === null) this.#remembered.set(key, found)
@@ -205,8 +194,6 @@ class StoredPlans implements Plans {
   }
 }
 
-/** A document of the active plans. */
-type Entry = { plan_id: string; owner: TenantId; created_ms: number }
 type Change = { transition: PlanTransition; mayWrite: () => boolean }
 
 const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`

@@ -24,6 +24,8 @@ export type CollectionSpec = {
   }
   /** At most two further fields that a page can be filtered by, one or both. Each way to filter has an index of its own. */
   readonly filters?: readonly [string] | readonly [string, string]
+  /** `total` adds up the number in `of`, over the documents that agree in `within`. Not in a collection whose documents expire. */
+  readonly total?: { readonly within: readonly string[]; readonly of: string }
   /** Documents expire this long after they were inserted. */
   readonly ttlSecs?: number
   /**
@@ -46,6 +48,8 @@ export type PageQuery = {
   /** 1 to 1,000. */
   limit: number
 }
+
+export type Total = { count: number; sum: number }
 
 export type WriteOptions = {
   /** Refuses the write (`unavailable`) when it has not left this process this long after the call. Never extends the store's own deadline. */
@@ -85,6 +89,11 @@ export interface Collection {
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
+  /**
+   * How many documents agree in `where`, which holds the fields of the total's `within`, and the sum of their numbers. It includes every
+   * insert that has been acknowledged to any process, and no document that has been deleted.
+   */
+  total(tenant: TenantId, where: Fields): Promise<Total>
 }
 
 /** The database. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */

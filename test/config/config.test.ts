@@ -55,6 +55,8 @@ describe('config: defaults', () => {
       mongodbDb: 'agent_engine',
       masterKey: undefined,
       hasPlanQueue: true,
+      plansPerTenant: 5_000,
+      planBytesPerTenant: 268_435_456,
     })
   })
 

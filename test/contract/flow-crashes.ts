@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { FlowHead } from '../../shared/store/flow-head.ts'
 import { FlowStore } from '../../shared/store/flows.ts'
 import type { Store } from '../../shared/store/port.ts'
-import { aroundStore } from '../support/around-store.ts'
+import { aroundStore, isRead } from '../support/around-store.ts'
 import { countDown, createFlowWriter, definition, TENANT } from './flow-writer.ts'
 
 /** The tests of flows whose writer stops before or after any of its writes. */
@@ -98,7 +98,7 @@ const nameOf = ({ write, isDone }: Crash) => `${isDone ? 'after' : 'before'} its
 function crashingStore(store: Store, { write, isDone }: Crash): Store {
   let writes = 0
   return aroundStore(store, async (method, act) => {
-    if (method === 'get' || method === 'page' || ++writes < write) return act()
+    if (isRead(method) || ++writes < write) return act()
     if (isDone && writes === write) await act()
     throw new Error('the process has died')
   })

@@ -196,6 +196,7 @@ function withHook(store: Store, afterPage: () => void): Store {
         afterPage()
         return page
       },
+      total: (...args) => entries.total(...args),
     }
   }
   return { collection, awayMs: () => store.awayMs(), close: () => store.close() }

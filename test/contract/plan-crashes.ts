@@ -6,7 +6,7 @@ import { createPlans } from '../../shared/store/plans.ts'
 import type { Store } from '../../shared/store/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { after, by, DIAMOND, record, step } from '../plans/plan-setup.ts'
-import { aroundStore } from '../support/around-store.ts'
+import { aroundStore, isRead } from '../support/around-store.ts'
 
 const TENANT = 't_1' as TenantId
 const CRASHES = [1, 2, 3].flatMap((write) => [false, true].map((isDone) => ({ write, isDone })))
@@ -62,7 +62,7 @@ export function planCrashContract(opened: () => Store): void {
 function failingStore(store: Store, { write, isDone }: { write: number; isDone: boolean }): Store {
   let writes = 0
   return aroundStore(store, async (method, act) => {
-    if (method === 'get' || method === 'page' || ++writes < write) return act()
+    if (isRead(method) || ++writes < write) return act()
     if (isDone && writes === write) await act()
     throw new AppError('unavailable', 'the process has died')
   })

@@ -10,6 +10,7 @@ import { SYSTEM_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { at, by, DIAMOND, record, START, step } from '../plans/plan-setup.ts'
 import { until } from '../support/until.ts'
 import { planCrashContract } from './plan-crashes.ts'
+import { planLimitsContract } from './plan-limits.ts'
 import { planListContract } from './plan-list.ts'
 import type { OpenStore } from './store.ts'
 import { watchStore } from './watched-store.ts'
@@ -123,7 +124,12 @@ export function planContract(open: OpenStore): void {
     const plan = record([step('a')])
     const { plan_id } = plan
     await counted.create(TENANT, plan)
-    expect(operations.splice(0)).to.deep.equal(['insert plan_steps', 'insert active_plans', 'insert plans'])
+    expect(operations.splice(0)).to.deep.equal([
+      'insert active_plans',
+      'total active_plans',
+      'insert plan_steps',
+      'insert plans',
+    ])
     await counted.get(TENANT, plan_id)
     expect(operations.splice(0)).to.deep.equal(['get plans', 'get plan_steps'])
     await counted.change(TENANT, plan_id, claim(by(7)))
@@ -210,5 +216,6 @@ export function planContract(open: OpenStore): void {
   })
 
   planListContract(() => plans)
+  planLimitsContract(() => store)
   planCrashContract(() => store)
 }

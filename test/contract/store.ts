@@ -4,6 +4,7 @@ import type { Collection, CollectionSpec, Store } from '../../shared/store/port.
 import type { TenantId } from '../../shared/tenant.ts'
 import { EXPIRING, expiryContract } from './store-expiry.ts'
 import { PAGED, pagingContract } from './store-paging.ts'
+import { TOTALLED, totalsContract } from './store-totals.ts'
 
 /** Opens a store with these collections, on the data that earlier tests have left. */
 export type OpenStore = (collections: readonly CollectionSpec[], now?: () => number) => Promise<Store>
@@ -12,7 +13,7 @@ const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId
 
 const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']] }
-const ALL = [FLOWS, ...EXPIRING, ...PAGED]
+const ALL = [FLOWS, ...EXPIRING, ...PAGED, ...TOTALLED]
 
 /** Data that a user may send and that a database could interpret: operators, paths, type tags, SQL. */
 const HOSTILE = {
@@ -200,6 +201,11 @@ export function storeContract(open: OpenStore): void {
   })
 
   pagingContract(() => store)
+
+  totalsContract(
+    () => store,
+    () => open(TOTALLED),
+  )
 
   expiryContract(() => store, { now: () => clock, advance: (ms) => void (clock += ms) })
 

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { AppError } from '../../shared/errors.ts'
 import type { Plans } from '../../shared/plans/port.ts'
 import { queueNothing, queuePlanWith } from '../../shared/plans/submit.ts'
 import { createIdempotency } from '../../shared/store/idempotency.ts'
+import { createPlans } from '../../shared/store/plans.ts'
 import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
 import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
 
@@ -138,6 +140,26 @@ describe('the submission of plans', () => {
       expect(await plans.get(TENANT, job?.id ?? '')).to.include({ title: 'Two', subject: 'anonymous' })
       expect(await queuePlan({ steps: [] })).to.have.property('note')
       expect(await queueNothing()(CHAIN)).to.have.property('note')
+    })
+
+    it('a plan that finds no room is not queued, and the note says what to do', async () => {
+      const limits = { maxPlans: 0, maxBytes: Infinity }
+      const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
+      const queuePlan = queuePlanWith({
+        ...deps,
+        plans: createPlans(opened.store, { limits }),
+        now: () => new Date(AT),
+      })
+      const { note } = (await queuePlan(TENANT)(CHAIN)) as { note: string }
+      expect(note).to.include('0 plans that wait or run').and.include('POST /plans/{id}/cancel')
+    })
+
+    it('another failure is passed on: the model may try again', async () => {
+      const { plans } = open()
+      const away = { ...methodsOf(plans), create: () => Promise.reject(new AppError('unavailable', 'away')) }
+      const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
+      const queuePlan = queuePlanWith({ ...deps, plans: away, now: () => new Date(AT) })
+      expect(await refusalOf(queuePlan(TENANT)(CHAIN))).to.include({ status: 503 })
     })
   })
 })

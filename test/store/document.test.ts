@@ -45,6 +45,17 @@ describe('the declaration of a collection', () => {
     expect(indexesOf(STEPS)).to.deep.equal([{ name: 'by_plan_step', fields: ['plan', 'step'], isUnique: true }])
   })
 
+  it('gives a total an index that ends in the number, which is a field like the others', () => {
+    const spec: CollectionSpec = { name: 'parcels', key: ['id'], total: { within: ['owner'], of: 'grams' } }
+    expect(indexesOf(spec).at(-1)).to.deep.equal({
+      name: 'by_owner_grams',
+      fields: ['owner', 'grams'],
+      isUnique: false,
+    })
+    expect(indexedFields(spec)).to.deep.equal(['id', 'owner', 'grams'])
+    expect(() => assertValidSpec({ ...spec, ttlSecs: 1 })).to.throw('have no total')
+  })
+
   it('accepts names of lower-case letters, digits and underscores up to 63 characters, but no reserved one', () => {
     const named =
       (name: string, field = 'id') =>

@@ -1,6 +1,8 @@
 import type { Collection, Store } from '../../shared/store/port.ts'
 
-type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page'
+type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'total'
+
+export const isRead = (method: Method): boolean => method === 'get' || method === 'page' || method === 'total'
 
 /** Called in place of an operation of a store; `act` is the operation. */
 export type Around = <T>(method: Method, act: () => Promise<T>, args: readonly unknown[]) => Promise<T>
@@ -13,6 +15,7 @@ export function aroundStore(store: Store, around: Around): Store {
     replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
     delete: (...args) => around('delete', () => collection.delete(...args), args),
     page: (...args) => around('page', () => collection.page(...args), args),
+    total: (...args) => around('total', () => collection.total(...args), args),
   })
   return {
     collection: (spec) => wrap(store.collection(spec)),

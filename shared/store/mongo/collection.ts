@@ -5,6 +5,7 @@ import {
   type Bound,
   canExpire,
   checkQuery,
+  checkTotal,
   expiryOf,
   indexedFields,
   keyValues,
@@ -13,7 +14,7 @@ import {
   serializeDocument,
   uniqueGroupOf,
 } from '../document.ts'
-import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, WriteOptions } from '../port.ts'
+import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, Total, WriteOptions } from '../port.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
@@ -110,6 +111,22 @@ export class MongoCollection implements Collection {
       this.#rows.find(filter, { signal, sort, limit, hint: index, maxTimeMS: READ_MS, projection: STORED }).toArray(),
     )
     return rows.map(toStored)
+  }
+
+  async total(tenant: TenantId, fields: Fields): Promise<Total> {
+    const { index, where, of } = checkTotal(this.#spec, fields)
+    const matching = this.#unexpired(
+      tenant,
+      where.map(([field]) => field),
+      where.map(([, value]) => value),
+    )
+    const group = { _id: null, count: { $sum: 1 }, sum: { $sum: `$${of}` } }
+    const [total] = await this.#guard((signal) =>
+      this.#rows
+        .aggregate<Total>([{ $match: matching }, { $group: group }], { signal, hint: index, maxTimeMS: READ_MS })
+        .toArray(),
+    )
+    return { count: total?.count ?? 0, sum: total?.sum ?? 0 }
   }
 
   #indexedValues(doc: JsonObject): JsonObject {

@@ -27,11 +27,15 @@ export const PLAN_OUTPUTS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** The plans of all tenants that may not have ended. Its documents belong to no tenant, so that a sweep finds those of all. */
+/**
+ * The plans of all tenants that may not have ended, and the length of each. Its documents belong to no tenant, so that a sweep finds
+ * those of all; the total is that of one owner.
+ */
 export const ACTIVE_PLANS: CollectionSpec = {
   name: 'active_plans',
   key: ['plan_id'],
   order: { within: [], by: ['created_ms', 'plan_id'], direction: 'ascending' },
+  total: { within: ['owner'], of: 'bytes' },
 }
 
 /** The fields of the document of a plan beside those of the record. */

@@ -5,6 +5,7 @@ import {
   type Bound,
   canExpire,
   checkQuery,
+  checkTotal,
   expiryOf,
   keyValues,
   ownExpiryOf,
@@ -12,7 +13,7 @@ import {
   serializeDocument,
   uniqueGroupOf,
 } from '../document.ts'
-import type { Collection, CollectionSpec, Fields, PageQuery, Stored, WriteOptions } from '../port.ts'
+import type { Collection, CollectionSpec, Fields, PageQuery, Stored, Total, WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 
@@ -92,6 +93,15 @@ export class SqliteCollection implements Collection {
     return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
   }
 
+  async total(tenant: TenantId, fields: Fields): Promise<Total> {
+    const { index, where, of } = checkTotal(this.#spec, fields)
+    const { name } = this.#spec
+    const condition = this.#where(where.map(([field]) => field))
+    const sql = `SELECT count(*) AS count, total(${of}) AS sum FROM ${name} INDEXED BY ${name}_${index} WHERE ${condition}`
+    const [total] = this.#all<Total>(sql, [tenant, ...where.map(([, value]) => value)])
+    return { count: total?.count ?? 0, sum: total?.sum ?? 0 }
+  }
+
   #unexpired(fields: readonly string[]): string {
     return `${this.#spec.name} WHERE ${this.#where(fields)}`
   }
@@ -134,8 +144,8 @@ export class SqliteCollection implements Collection {
     return this.#parts.guard(() => Number(this.#prepare(sql).run(...parameters).changes))
   }
 
-  #all(sql: string, parameters: SQLInputValue[]): Row[] {
-    return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as Row[]
+  #all<T = Row>(sql: string, parameters: SQLInputValue[]): T[] {
+    return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as T[]
   }
 
   #prepare(sql: string): StatementSync {

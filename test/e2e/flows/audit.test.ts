@@ -100,9 +100,10 @@ inBothForms('audit of flows', (startProduct, form) => {
   describe('D8.1 retention_days', () => {
     /** Stores a record that is some days old, as it was stored then. */
     const store = async (days: number): Promise<string> => {
-      const config = { mongodbUrl: bench.mongoUrl, mongodbDb: loadConfig({}, 'standalone').mongodbDb }
+      const { dataDir } = bench.product
+      const config = { ...loadConfig({}, 'standalone'), dataDir, mongodbUrl: bench.mongoUrl }
       const log = createLog({ level: 'error' })
-      const stores = form === 'cluster' ? await openClusterStore(config, log) : await openStandaloneStore(bench.product)
+      const stores = form === 'cluster' ? await openClusterStore(config, log) : await openStandaloneStore(config)
       const flow = {
         name,
         uid: 'flow_old',

@@ -4,9 +4,12 @@ import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
 
 const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`
 const TWO = { steps: [step('a'), step('b', 'a')] }
+
+const MAX_PLANS = 12
 
 const writing = (id: string, path: string) => ({ ...step(id), writes: [path] })
 
@@ -41,7 +44,7 @@ inBothForms('requests for plans', (startProduct, form) => {
   })
   const start: typeof startProduct = (env) =>
     startProduct({ ...env, OIDC_ISSUER: issuer.current.url, OIDC_AUDIENCE: AUDIENCE })
-  const bench = usePlans(start, form)
+  const bench = usePlans(start, form, { PLANS_PER_TENANT: `${MAX_PLANS}` })
   after(() => issuer.current.close())
 
   const as = async (client: string) => ({ authorization: `Bearer ${await issuer.current.token(client)}` })
@@ -107,6 +110,33 @@ inBothForms('requests for plans', (startProduct, form) => {
     expect(other.status).to.equal(409)
     expect(other.body).to.nested.include({ 'error.code': 'idempotency_mismatch' })
     expect(planOf(await submit(TWO, key, 'umbrella'), 202).id).not.to.equal(id)
+  })
+
+  it('a tenant has at most PLANS_PER_TENANT plans that wait or run, through whatever gateway; another one still submits', async () => {
+    bench.product.model.otherwise(() => [{ hang: true }])
+    const submitOne = (key: number) => submit(TWO, { 'idempotency-key': `full ${key}` }, 'initech')
+    const first = await Promise.all(Array.from({ length: MAX_PLANS - 2 }, (_, key) => submitOne(key)))
+    for (const reply of first) planOf(reply, 202)
+    const race = await Promise.all(Array.from({ length: 20 }, (_, i) => submitOne(MAX_PLANS + i)))
+    const refused = race.filter(({ status }) => status !== 202)
+    expect(refused).to.have.length.within(18, 20)
+    for (const reply of refused) {
+      expect(reply.status).to.equal(429)
+      expect(reply.headers.get('retry-after')).to.equal('10')
+      expect(errorOf(reply)).to.include({ type: 'rate_limit_error' })
+      expect(errorOf(reply).message).to.include(`${MAX_PLANS} plans that wait or run`)
+    }
+    expect(planOf(await submit(TWO, {}, 'umbrella'), 202)).to.include({ status: 'queued' })
+    for (const id of await idsOf('initech')) await call('POST', `/plans/${id}/cancel`, undefined, {}, 'initech')
+    const again = () => submitOne(MAX_PLANS + race.findIndex(({ status }) => status !== 202))
+    const accepted = await until(
+      async () => {
+        const reply = await again()
+        return reply.status === 202 && reply
+      },
+      { what: 'room after the cancellations', withinMs: 5_000 },
+    )
+    expect(accepted.headers.get('idempotency-replayed')).to.equal(null)
   })
 
   it('a plan of another tenant is 404 with the words of an unknown one, and stays as it is', async () => {
