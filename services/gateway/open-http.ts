@@ -17,6 +17,7 @@ import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters, openTenantLimiter } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
+import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
@@ -57,7 +58,7 @@ export async function openHttp(
   const app = createApp({
     ...parts,
     basePath,
-    config: tenantConfig && { ...tenantConfig, providers: () => providerSpecs({ hasDemo: form === 'standalone' }) },
+    config: tenantConfig && surfaceOf(tenantConfig, config, form),
     transcription: transcription.deps,
     identify,
     authentication,
@@ -82,6 +83,16 @@ export async function openHttp(
     },
   }
 }
+
+const surfaceOf = (
+  tenantConfig: OpenedTenantConfig,
+  { adminScope }: Pick<Config, 'adminScope'>,
+  form: Form,
+): ConfigSurface => ({
+  ...tenantConfig,
+  adminScope,
+  providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
+})
 
 const corsOf = (config: Config): CorsRules => ({
   origins: config.corsOrigins,

@@ -2,6 +2,8 @@ import { LRUCache } from 'lru-cache'
 import type { Config } from '../../shared/config/config.ts'
 import { type Admission, RunAdmission } from '../../shared/limits/admission.ts'
 import { assertBudget, Budgets } from '../../shared/limits/budgets.ts'
+import { openCeilingFile } from '../../shared/limits/ceiling-file.ts'
+import { NO_CEILINGS } from '../../shared/limits/ceilings.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/limits/limit-settings.ts'
 import { createMeter, type Meter } from '../../shared/limits/meter.ts'
@@ -25,11 +27,13 @@ export type OpenedLimits = {
 
 type Parts = { configs: LiveConfigs; store: Pick<OpenedStore, 'spending'>; places: RunPlaces; log: Log }
 
-export function openLimits(
-  { modelPrices, model, fallback }: Pick<Config, 'modelPrices' | 'model' | 'fallback'>,
+/** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
+export async function openLimits(
+  { modelPrices, model, fallback, tenantLimits }: Pick<Config, 'modelPrices' | 'model' | 'fallback' | 'tenantLimits'>,
   { configs, store, places, log }: Parts,
-): OpenedLimits {
-  const known = new KnownLimits(configs)
+): Promise<OpenedLimits> {
+  const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
+  const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, log })
   const priceOf = createPrices(modelPrices)
   const serverModels = [model, fallback].flatMap((each) => (each ? [{ type: each.provider, model: each.model }] : []))
@@ -39,8 +43,9 @@ export function openLimits(
     admission,
     meter: createMeter(budgets, priceOf, createUnpricedLog(log)),
     assertBudget: (tenant) => assertBudget(budgets, tenant),
-    settings: new LimitSettings({ configs, budgets, places, priceOf, serverModels }),
+    settings: new LimitSettings({ configs, budgets, places, ceilings: ceilings ?? NO_CEILINGS, priceOf, serverModels }),
     async close() {
+      ceilings?.close()
       admission.close()
       await budgets.close()
     },

@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/config/config.ts'
+import { type Config, ConfigError } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
 import { pricesOf } from '../../shared/limits/unpriced.ts'
@@ -40,16 +40,19 @@ type Parts = { form: Form; store: OpenedStore | undefined; bell: ConfigBell; pla
 /** A provider or backend may think for an hour before its first byte (`timeout_secs`); each call has a limit of its own. */
 const IDLE_MS = 3_600_000
 
-/** Opens the runtime configuration. `undefined` where it is disabled: without a store, or without a master key (api.md). */
+/**
+ * Opens the runtime configuration. `undefined` where it is disabled: without a store, or without a master key (api.md). Throws
+ * `ConfigError` when the operator's limits cannot be enforced.
+ */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, ...config }: Config,
   { form, store, bell, places, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await openKeyring(config, form, log))
-  if (!keyring) return undefined
+  if (!keyring) return disabled(config)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
   const credentials = new CredentialReader(keyring)
-  const limits = openLimits(config, { configs, store, places, log })
+  const limits = await openLimits(config, { configs, store, places, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
@@ -80,6 +83,14 @@ export async function openTenantConfig(
       await egress.close()
     },
   }
+}
+
+/** The ceilings of tenants' limits would be without effect. */
+function disabled({ tenantLimits }: Pick<Config, 'tenantLimits'>): undefined {
+  if (tenantLimits === undefined) return
+  throw new ConfigError([
+    'TENANT_LIMITS needs MASTER_KEY, and in the cluster MONGODB_URL too: nothing limits tenants without',
+  ])
 }
 
 type OpenInstance = OpenedTenantConfig['openInstance']

@@ -29,7 +29,9 @@ export function readClaims(
   if (isTime(nbf) && nowMs < (nbf - SKEW_SECS) * 1000) throw refused('not_yet')
   const tenant = parseTenant(claims[tenantClaim])
   if (tenant === undefined) throw refused('tenant')
-  return { identity: { tenant, subject: subjectOf(claims['sub']) }, expiresMs: exp * 1000 }
+  const scopes = [...scopesIn(claims['scope']), ...scopesIn(claims['scp'])]
+  const identity = { tenant, subject: subjectOf(claims['sub']), ...(scopes.length > 0 && { scopes }) }
+  return { identity, expiresMs: exp * 1000 }
 }
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
@@ -41,4 +43,10 @@ const MAX_SUBJECT = 1_024
 function subjectOf(sub: unknown): string {
   const isUsable = typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT && sub.isWellFormed()
   return isUsable ? sub : 'anonymous'
+}
+
+/** Scopes separated by blanks, as OAuth 2 has them, or a list, as some issuers send `scp`. */
+function scopesIn(claim: unknown): string[] {
+  if (typeof claim === 'string') return claim.split(' ').filter((scope) => scope !== '')
+  return Array.isArray(claim) ? claim.filter((scope) => typeof scope === 'string') : []
 }

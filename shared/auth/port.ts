@@ -1,7 +1,12 @@
 import type { TenantId } from '../tenant.ts'
 
 /** The authenticated caller. It is the only source of the tenant (api.md "Authentication" 8). */
-export type Identity = { tenant: TenantId; subject: string }
+export type Identity = {
+  tenant: TenantId
+  subject: string
+  /** The scopes of the token, where it names some. */
+  scopes?: readonly string[]
+}
 
 /**
  * Authenticates a request by its `Authorization` header. Throws `authentication` (401), `permission` (403, a wrong API_TOKEN), or

@@ -1,5 +1,5 @@
-import { field, or } from './field.ts'
-import { integer, megabytes, seconds } from './values.ts'
+import { field, optional, or } from './field.ts'
+import { integer, megabytes, path, seconds } from './values.ts'
 
 const COUNT = 1_000_000
 /** An upload has at most 320 MB. */
@@ -56,6 +56,11 @@ export const CAPACITY_FIELDS = {
     'CUSTOMER_HISTORY_CHARS',
     or(integer(0, COUNT), '4000'),
     'Characters of these earlier runs that are put there at most.',
+  ),
+  tenantLimits: field(
+    'TENANT_LIMITS',
+    optional(path),
+    'JSON file of the most that PUT /config/limits may set: {"*": {"usd_per_day": 25}, "<tenant>": {...}}; read again when it changes.',
   ),
   uploadsPerGateway: field(
     'UPLOADS_PER_GATEWAY',

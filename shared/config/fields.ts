@@ -31,6 +31,7 @@ const COUNT = 1_000_000
 const headerNames = listOf(matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name'))
 const audience = matching(/^[^\s\p{Cc}]{1,512}$/u, 'the audience of tokens for this service, without blanks')
 const claimName = matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')
+const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/, 'a scope without blanks, such as admin')
 const proxyUrl = matching(/^https?:\/\/[^\s/]+\/?$/, 'an address such as http://proxy:3128')
 const hostList = matching(/^[\x20-\x7e]{1,4096}$/, 'host names, comma-separated')
 const redisUrl = matching(/^rediss?:\/\/\S+$/, 'an address such as redis://127.0.0.1:6379')
@@ -84,6 +85,12 @@ export const FIELDS = {
   oidcAudience: field('OIDC_AUDIENCE', optional(audience), 'Audience that access tokens must name.'),
   oidcJwksUri: field('OIDC_JWKS_URI', optional(httpUrl), "Address of the issuer's keys; by default from discovery."),
   tenantClaim: field('TENANT_CLAIM', or(claimName, 'tenant_id'), 'Claim of the access token that names the tenant.'),
+
+  adminScope: field(
+    'ADMIN_SCOPE',
+    optional(scope),
+    'Scope that an access token needs to change the limits of its tenant; without it every token may, up to TENANT_LIMITS.',
+  ),
 
   dataDir: field('DATA_DIR', or(path, './data'), 'Folder of the database and of everything else that is kept.'),
   workspaceDir: field(

@@ -2,18 +2,25 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
+import { type Ceilings, effectiveLimits, NO_CEILINGS } from './ceilings.ts'
 import type { Limits } from './port.ts'
 
 const MAX_TENANTS = 10_000
 const STORE_RETRY_SECS = 2
 
-/** The limits of tenants as this process knows them. While the store is away they are those that were read last. */
+/**
+ * The limits that apply to tenants, as this process knows them. While the store is away they are those that were read last. The
+ * operator's ceilings apply at once, whatever a tenant has stored.
+ */
 export class KnownLimits {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
+  readonly #ceilings: Ceilings
+  /** As the tenants have stored them. */
   readonly #last = new LRUCache<TenantId, Limits>({ max: MAX_TENANTS })
 
-  constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>) {
+  constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Ceilings = NO_CEILINGS) {
     this.#configs = configs
+    this.#ceilings = ceilings
   }
 
   /** Rejects with `unavailable` when the limits must be read and the store does not answer: a limit that is not known is not none. */
@@ -32,14 +39,18 @@ export class KnownLimits {
       return this.#remember(tenant, (await this.#configs.get(tenant)).limits)
     } catch (cause) {
       const last = this.#last.get(tenant)
-      if (last) return last
+      if (last) return this.#effective(tenant, last)
       throw unreadable(cause)
     }
   }
 
   #remember(tenant: TenantId, limits: Limits): Limits {
     this.#last.set(tenant, limits)
-    return limits
+    return this.#effective(tenant, limits)
+  }
+
+  #effective(tenant: TenantId, limits: Limits): Limits {
+    return effectiveLimits(limits, this.#ceilings.of(tenant))
   }
 }
 

@@ -57,6 +57,14 @@ describe('claims', () => {
     expect(refusalOf({ exp: NOW_SECS + 60, tenant_id: '' }).cause).to.equal('tenant')
   })
 
+  it('the scopes of a token are those of scope and scp, and no others', () => {
+    const scopesOf = (claims: object) => read({ ...claims }).identity.scopes
+    expect(scopesOf({ scope: 'openid  admin', scp: ['a b', 7, 'c'] })).to.deep.equal(['openid', 'admin', 'a b', 'c'])
+    expect(scopesOf({ scp: 'a b' })).to.deep.equal(['a', 'b'])
+    for (const scope of [undefined, null, '', ' ', 7, { admin: true }, [['admin']]])
+      expect(read({ scope }).identity, JSON.stringify(scope)).to.deep.equal({ tenant: 'acme', subject: 'u1' })
+  })
+
   it('TENANT_CLAIM is the literal name of one claim, whatever dots and slashes it holds', () => {
     for (const name of ['org.tenant', 'https://acme.example/tenant', 'constructor', '__proto__'])
       expect(read(JSON.parse(`{"${name}":"globex"}`), name).identity.tenant).to.equal('globex')

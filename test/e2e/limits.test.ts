@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
@@ -11,8 +14,15 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
   let product: Product
 
+  let dir: string
+  /** What the operator allows: read again by every process within seconds. */
+  const setCeilings = (ceilings: object) => writeFile(join(dir, 'limits.json'), JSON.stringify(ceilings))
+
   before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-limits-'))
+    await setCeilings({})
     product = await startProduct({
+      TENANT_LIMITS: join(dir, 'limits.json'),
       MONGODB_URL: mongo?.url ?? '',
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
@@ -22,6 +32,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   })
 
   afterEach(async () => {
+    await setCeilings({})
     await put({})
     await until(async () => (await refusalOf({ prompt: 'hi' })) === undefined, {
       what: 'the limits to be lifted',
@@ -29,7 +40,10 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     })
   })
 
-  after(() => product.close())
+  after(async () => {
+    await product.close()
+    await rm(dir, { recursive: true })
+  })
 
   const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
   const put = async (limits: object) => {
@@ -247,6 +261,32 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       what: 'the places to be free',
       withinMs: 5_000,
     })
+  })
+
+  it("the operator's ceiling holds whatever the tenant sets, for one that is stored already too, and may be read and not passed", async () => {
+    const ceiling = { requests_per_minute: null, concurrent_runs: null, tokens_per_day: 1, usd_per_day: null }
+    await put({ tokens_per_day: 1_000_000_000 })
+    expect(await refusalOf({ prompt: 'hi' })).to.equal(undefined)
+    await setCeilings({ '*': { tokens_per_day: 5 }, t_default: { tokens_per_day: 1 } })
+    await refusedEverywhere('every run to be refused by the ceiling')
+    /** Requests go to the gateways in turn, so that two reach each of them. */
+    const shownByBoth = async (tokens: number | null) => {
+      const areShown = async () => {
+        const answers = await Promise.all([call('GET', '/config/limits'), call('GET', '/config/limits')])
+        return answers.every(({ body }) => (body as Shown).tokens_per_day === tokens) && answers
+      }
+      return until(areShown, { what: `both gateways to show ${tokens} tokens`, withinMs: 10_000 })
+    }
+    const [seen] = await shownByBoth(1)
+    expect(seen?.body).to.deep.include({ ceiling })
+    const { status, body } = await call('PUT', '/config/limits', { tokens_per_day: 2 })
+    expect(status).to.equal(400)
+    expect(body).to.have.nested.property('error.param', '/tokens_per_day')
+    expect(body).to.have.nested.property('error.message').that.includes('at most 1')
+    expect(await put({})).to.include({ tokens_per_day: 1 })
+    await refusedEverywhere('every run to be refused without a limit of its own')
+    await setCeilings({})
+    await shownByBoth(null)
   })
 
   it('requests above the limit of the tenant are refused, but for those that change the limit', async () => {

@@ -14,7 +14,7 @@ function useOidc(startProduct: StartProduct, mode: string) {
   before(async () => {
     world.signer = await newSigner('RS256', 'r1')
     world.issuer = await Issuer.start([world.signer])
-    const env = { OIDC_ISSUER: world.issuer.url, OIDC_AUDIENCE: AUDIENCE, AUTH_MODE: mode }
+    const env = { OIDC_ISSUER: world.issuer.url, OIDC_AUDIENCE: AUDIENCE, AUTH_MODE: mode, ADMIN_SCOPE: 'admin' }
     world.product = await startProduct(env)
   })
   after(async () => {
@@ -25,9 +25,19 @@ function useOidc(startProduct: StartProduct, mode: string) {
   return { world, as }
 }
 
-inBothForms('OIDC, legacy mode', (startProduct) => {
+inBothForms('OIDC, legacy mode', (startProduct, form) => {
   const { world, as } = useOidc(startProduct, '')
   const call = (...args: Parameters<Product['call']>) => world.product.call(...args)
+
+  function forge(changes: object, { privateKey }: Signer): string {
+    const now = Math.floor(Date.now() / 1000)
+    const claims = { iss: world.issuer.url, aud: AUDIENCE, exp: now + 600, tenant_id: 'acme', sub: 'acme' }
+    return compact(
+      { alg: 'RS256', kid: 'r1', typ: 'at+jwt' },
+      { ...claims, ...changes },
+      signatureOf('RS256', privateKey),
+    )
+  }
 
   it('api.md Authentication 6: with an issuer a request without a token is 401, and asks for a bearer token', async () => {
     for (const [method, path] of [
@@ -45,9 +55,6 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
   it('api.md Authentication 3: a token of another key, audience, or past its time is 401 invalid_token', async () => {
     const other = await newSigner('RS256', 'r1')
     const now = Math.floor(Date.now() / 1000)
-    const claims = { iss: world.issuer.url, aud: AUDIENCE, exp: now + 600, tenant_id: 'acme', sub: 'acme' }
-    const forge = (changes: object, { privateKey }: Signer) =>
-      compact({ alg: 'RS256', kid: 'r1', typ: 'at+jwt' }, { ...claims, ...changes }, signatureOf('RS256', privateKey))
     const good = { authorization: `Bearer ${forge({}, world.signer)}` }
     expect((await call('GET', '/tools', undefined, good)).status).to.equal(200)
     for (const token of [
@@ -62,6 +69,20 @@ inBothForms('OIDC, legacy mode', (startProduct) => {
       expect(reply.headers.get('www-authenticate')).to.equal('Bearer error="invalid_token"')
     }
   })
+
+  // The cluster of this file has no store, so no limits.
+  if (form === 'standalone')
+    it('with ADMIN_SCOPE only a token of this scope changes the limits of its tenant; each token may read them', async () => {
+      const bearing = (claims: object) => ({ authorization: `Bearer ${forge(claims, world.signer)}` })
+      const put = async (claims: object) => (await call('PUT', '/config/limits', {}, bearing(claims))).status
+      for (const claims of [{}, { scope: 'administrator openid' }, { scope: { admin: true } }, { scp: ['other', 7] }]) {
+        const reply = await call('PUT', '/config/limits', { usd_per_day: 1 }, bearing(claims))
+        expect(reply.status, JSON.stringify(claims)).to.equal(403)
+        expect(reply.body).to.have.nested.property('error.message').that.includes('the scope admin')
+        expect((await call('GET', '/config/limits', undefined, bearing(claims))).body).to.include({ usd_per_day: null })
+      }
+      expect([await put({ scope: 'openid admin' }), await put({ scp: ['admin'] })]).to.deep.equal([200, 200])
+    })
 
   it('api.md Authentication 4: /health, OPTIONS and the explorer need no token', async () => {
     expect((await call('GET', '/health')).status).to.equal(200)

@@ -226,6 +226,7 @@ describe('values that are generated from the API description', () => {
       outbox,
       limits,
       inspector: INSPECTOR,
+      adminScope: undefined,
       providers: () => providerSpecs({ hasDemo: true }),
     }
     const request = async () => ({ ...HEARD, body: transcript() })

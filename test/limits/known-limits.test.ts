@@ -3,7 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/limits/limit-settings.ts'
 import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
-import { NO_LIMITS } from '../../shared/limits/port.ts'
+import { type Limits, NO_LIMITS } from '../../shared/limits/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenant-config/config.ts'
 
@@ -29,6 +29,23 @@ describe('the limits of a tenant', () => {
     expect(refusal).to.include({ code: 'storage_unavailable', retryAfterSecs: 2 })
   })
 
+  it('are the ceiling where the tenant has none or a higher one of its own, also while the store is away', async () => {
+    let config: TenantConfig | undefined = { ...EMPTY_CONFIG, limits: { ...LIMITS, usd_per_day: null } }
+    let ceiling: Limits = { requests_per_minute: 5, concurrent_runs: null, tokens_per_day: 2, usd_per_day: 0.5 }
+    const get = () => Promise.reject(new Error('away'))
+    const known = new KnownLimits(
+      { peek: () => config, get },
+      { of: (tenant) => (tenant === TENANT ? ceiling : NO_LIMITS) },
+    )
+    const lowest = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 2, usd_per_day: 0.5 }
+    expect(await known.of(TENANT)).to.deep.equal(lowest)
+    expect(await known.of(OTHER)).to.deep.equal(config.limits)
+    config = undefined
+    expect(await known.of(TENANT)).to.deep.equal(lowest)
+    ceiling = NO_LIMITS
+    expect(await known.of(TENANT)).to.deep.equal({ ...LIMITS, usd_per_day: null })
+  })
+
   it('are known at once where the configuration is kept', () => {
     const config = { ...EMPTY_CONFIG, limits: LIMITS }
     expect(new KnownLimits({ peek: () => config, get: async () => config }).of(TENANT)).to.deep.equal(LIMITS)
@@ -39,6 +56,8 @@ describe('the limits of a tenant', () => {
     const { audit } = config
     const places = createMemoryRunPlaces(() => 0)
     await places.take(TENANT, 'run_1', 1)
+    let ceiling = NO_LIMITS
+    const ceilings = { of: () => ceiling }
     const settings = new LimitSettings({
       configs: {
         stored: async () => config,
@@ -46,15 +65,26 @@ describe('the limits of a tenant', () => {
       },
       budgets: { today: async () => ({ tokens: 5, costUsd: 0.5, resetsAt: new Date('2026-11-23T00:00:00.000Z') }) },
       places,
+      ceilings,
       priceOf: () => 0,
       serverModels: [],
     })
     const used = { concurrent_runs: 1, tokens: 5, cost_usd: 0.5, resets_at: '2026-11-23T00:00:00.000Z' }
-    expect(await settings.put(TENANT, LIMITS)).to.deep.equal({ ...LIMITS, used })
-    expect(await settings.get(TENANT)).to.deep.equal({ ...LIMITS, used })
+    expect(await settings.put(TENANT, LIMITS)).to.deep.equal({ ...LIMITS, ceiling, used })
+    expect(await settings.get(TENANT)).to.deep.equal({ ...LIMITS, ceiling, used })
     const next = { ...NO_LIMITS, tokens_per_day: 9 }
     const without = { ...used, concurrent_runs: 0 }
-    expect(await settings.put(TENANT, { tokens_per_day: 9 })).to.deep.equal({ ...next, used: without })
+    expect(await settings.put(TENANT, { tokens_per_day: 9 })).to.deep.equal({ ...next, ceiling, used: without })
     expect(config).to.deep.equal({ ...EMPTY_CONFIG, audit, limits: next })
+    ceiling = { ...NO_LIMITS, concurrent_runs: 3, tokens_per_day: 5 }
+    const lowered = { ...ceiling, ceiling, used }
+    expect(await settings.get(TENANT), 'a stored limit above a later ceiling').to.deep.equal(lowered)
+    const refusal = await settings
+      .put(TENANT, { tokens_per_day: 6, concurrent_runs: 4 })
+      .catch((cause: unknown) => cause)
+    expect(refusal).to.include({ kind: 'invalid_request', param: '/concurrent_runs' })
+    expect(refusal).to.have.property('problems').with.length(2)
+    expect(config.limits, 'a refused change').to.deep.equal(next)
+    expect(await settings.put(TENANT, { tokens_per_day: 5 })).to.deep.equal(lowered)
   })
 })

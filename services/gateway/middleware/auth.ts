@@ -1,5 +1,6 @@
 import type { RequestHandler, Response } from 'express'
 import type { Identify, Identity } from '../../../shared/auth/port.ts'
+import { AppError } from '../../../shared/errors.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
 import { forSubject } from '../../../shared/trace.ts'
 
@@ -17,6 +18,12 @@ export const tenantOf = (res: Response): TenantId => identityOf(res).tenant
 
 /** The caller within the tenant: the `sub` of the token, or `anonymous` (D3.5). */
 export const subjectOf = (res: Response): string => identityOf(res).subject
+
+/** Throws `permission` when the caller's token does not hold the scope. Without a required one every caller passes. */
+export function assertScope(res: Response, required: string | undefined, act: string): void {
+  if (required === undefined || identityOf(res).scopes?.includes(required)) return
+  throw new AppError('permission', `${act} needs a token with the scope ${required}: ask for one at the issuer`)
+}
 
 function identityOf(res: Response): Identity {
   const identity = res.locals['identity'] as Identity | undefined

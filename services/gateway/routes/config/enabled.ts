@@ -16,6 +16,8 @@ export type ConfigSurface = {
   webhooks: WebhookSettings
   outbox: WebhookOutbox
   limits: { settings: LimitSettings }
+  /** The scope that changing limits needs (ADMIN_SCOPE). */
+  adminScope: string | undefined
   /** The provider types, each with the models that it is known to have. */
   providers: () => readonly ProviderSpec[]
 }

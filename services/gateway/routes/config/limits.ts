@@ -1,7 +1,7 @@
 import type { Limits } from '../../../../shared/limits/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
-import { tenantOf } from '../../middleware/auth.ts'
+import { assertScope, tenantOf } from '../../middleware/auth.ts'
 import type { Enabled } from './enabled.ts'
 
 /** The tenant's own limits. */
@@ -12,7 +12,8 @@ export const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable =>
         (_req, res) =>
           limits.settings.get(tenantOf(res)),
     ),
-    put: enabled(({ limits }) => async (req, res) => {
+    put: enabled(({ limits, adminScope }) => async (req, res) => {
+      assertScope(res, adminScope, "changing the tenant's limits")
       const body = await readBody<Partial<Limits>>(req, res, 'LimitsRequest')
       return limits.settings.put(tenantOf(res), body)
     }),
