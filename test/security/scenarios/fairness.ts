@@ -1,73 +1,105 @@
-import { rssMiB } from '../../../scripts/bench/proc.ts'
 import { quantile } from '../../../scripts/bench/statistics.ts'
 import { type Guarantee, noneOf } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
-import { ATTACKS, type Attack, LIMITS } from '../fairness/attacks.ts'
-import { type Measured, type Tenant, useService } from '../fairness/neighbour.ts'
-import { Processes, type Server } from '../processes.ts'
+import { startModelServer } from '../../support/model-server/model-server.ts'
+import type { Attack, AttackPlan, Form, Surroundings } from '../fairness/attack.ts'
+import { ATTACKS, LIMITS } from '../fairness/attacks.ts'
+import { answerPatiently, type Measured, prepareTenant, type Tenant, useService } from '../fairness/neighbour.ts'
+import { AttackedServer } from '../fairness/server.ts'
 
 const MAX_SLOWDOWN = 1.5
 const MAX_GROWTH_MIB = 400
+const MAX_DISK_MIB = 1_024
+const FORMS: readonly Form[] = ['standalone', 'cluster']
 
 /** Two tenants of one server. One takes as much as it can get, in one way after the other; the other one works on. */
 export const fairness: Scenario = {
   id: 'P20',
-  promise:
-    'one tenant cannot take the house: the runs of another one are not refused and hardly slower, whatever it does',
+  promise: 'one tenant cannot take the house: what another one does is not refused and hardly slower, whatever it does',
   run,
 }
 
 async function run({ isFull, say }: ScenarioOptions): Promise<Guarantee[]> {
+  if (!isFull) {
+    const half = (form: number) => ATTACKS.filter((_, i) => i % FORMS.length === form)
+    const all = FORMS.map((form, i) => attackForm(form, { attacks: half(i), rounds: 4, say }))
+    return (await Promise.all(all)).flat()
+  }
+  const guarantees: Guarantee[] = []
+  for (const form of FORMS) guarantees.push(...(await attackForm(form, { attacks: ATTACKS, rounds: 40, say })))
+  return guarantees
+}
+
+type Work = { attacks: readonly AttackPlan[]; rounds: number; say(line: string): void }
+
+async function attackForm(form: Form, work: Work): Promise<Guarantee[]> {
   const issuer = await Issuer.start([await newSigner('RS256', 'r1')])
-  await using processes = new Processes({ ...LIMITS, OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE })
+  const model = await startModelServer()
+  model.otherwise(answerPatiently)
   try {
-    const server = await processes.start('standalone')
-    const as = async (name: string): Promise<Tenant> => ({
-      url: server.url,
-      headers: { authorization: `Bearer ${await issuer.token(name)}` },
+    await using server = await AttackedServer.start(form, {
+      ...LIMITS,
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: AUDIENCE,
     })
-    return await attackInTurn({
-      server,
-      hostile: await as('globex'),
-      other: await as('acme'),
-      rounds: isFull ? 40 : 4,
-      say,
-    })
+    const as = async (name: string): Promise<Tenant> => {
+      const headers = { authorization: `Bearer ${await issuer.token(name)}` }
+      return prepareTenant({ url: server.url, headers }, model)
+    }
+    const scene = { server, hostile: await as('globex'), other: await as('acme'), form, model }
+    return await attackInTurn(scene, work)
   } finally {
+    await model.close()
     await issuer.close()
   }
 }
 
-type Scene = { server: Server; hostile: Tenant; other: Tenant; rounds: number; say(line: string): void }
+type Scene = Surroundings & { server: AttackedServer; hostile: Tenant; other: Tenant }
 
-async function attackInTurn({ server, hostile, other, rounds, say }: Scene): Promise<Guarantee[]> {
+async function attackInTurn(scene: Scene, { attacks, rounds, say }: Work): Promise<Guarantee[]> {
+  const { server, hostile, other, form } = scene
   await useService(other, 3) // Loads the code.
-  const before = rssMiB(server.pid)
+  const before = { memory: server.memoryMiB, disk: await server.diskMiB() }
+  const peak = { ...before }
   const guarantees: Guarantee[] = []
-  let peak = before
-  for (const [name, begin] of Object.entries(ATTACKS)) {
+  for (const plan of attacks) {
+    const name = `${form}, ${plan.title}`
     say(name)
-    const undisturbed = await useService(other, rounds)
-    const attack = await begin(hostile)
-    const measured = await useService(other, rounds)
-    peak = Math.max(peak, rssMiB(server.pid))
-    attack.end()
-    guarantees.push(...judge(name, attack, { measured, undisturbed }))
+    const use = plan.use ?? useService
+    await use(other, 1) // Prepares what it uses.
+    const undisturbed = await use(other, rounds)
+    const attack = await plan.begin(hostile, scene)
+    const measured = await use(other, rounds)
+    peak.memory = Math.max(peak.memory, server.memoryMiB)
+    peak.disk = Math.max(peak.disk, await server.diskMiB())
+    if (plan.isShared !== true) guarantees.push(limitsMet(name, attack))
+    await attack.end()
+    guarantees.push(...judge(name, { measured, undisturbed }))
   }
-  const growth = { title: 'memory of the server', value: peak - before, unit: ' MiB', goal: { atMost: MAX_GROWTH_MIB } }
-  return [...guarantees, growth]
+  const growth = (title: string, value: number, atMost: number) => ({ title, value, unit: ' MiB', goal: { atMost } })
+  return [
+    ...guarantees,
+    growth(`${form}, memory of a process`, peak.memory - before.memory, MAX_GROWTH_MIB),
+    growth(`${form}, disk`, peak.disk - before.disk, MAX_DISK_MIB),
+  ]
 }
 
-type Runs = { measured: Measured; undisturbed: Measured }
+const limitsMet = (name: string, { refused }: Attack): Guarantee => ({
+  title: `${name}: limits that the attack met`,
+  value: refused(),
+  unit: '',
+  goal: { atLeast: 1 },
+})
 
-function judge(name: string, { refused }: Attack, { measured, undisturbed }: Runs): Guarantee[] {
+type Uses = { measured: Measured; undisturbed: Measured }
+
+function judge(name: string, { measured, undisturbed }: Uses): Guarantee[] {
   const [p99, usual] = [quantile(measured.runMs, 0.99), quantile(undisturbed.runMs, 0.99)]
   const detail = `${p99.toFixed(0)} ms instead of ${usual.toFixed(0)} ms`
   return [
-    { title: `${name}: limits that the attack met`, value: refused(), unit: '', goal: { atLeast: 1 } },
     noneOf(`${name}: refusals of the other tenant`, [...undisturbed.refusals, ...measured.refusals]),
-    { title: `${name}: p99 of its runs`, value: p99 / usual, unit: ' x', goal: { atMost: MAX_SLOWDOWN }, detail },
+    { title: `${name}: p99 of its work`, value: p99 / usual, unit: ' x', goal: { atMost: MAX_SLOWDOWN }, detail },
   ]
 }
