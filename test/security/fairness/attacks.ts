@@ -1,8 +1,9 @@
 import type { AttackPlan } from './attack.ts'
+import { LARGE_ANSWERS } from './attacks/large-answers.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
 
 /** Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the standalone form. */
-export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS]
+export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS]
 
 /** Settings under which an attack is small. One tenant has half of each. */
 export const LIMITS = {

@@ -1,23 +1,18 @@
+import { answerDirectives } from '../../support/model-server/directives.ts'
 import type { Fallback, ModelServer } from '../../support/model-server/model-server.ts'
 import { call, prepare } from '../api.ts'
-
-export type Tenant = { url: string; headers: Record<string, string> }
-
-/** How long the runs of a tenant took, and what was not answered as it should. */
-export type Measured = { runMs: number[]; refusals: string[] }
+import type { Measured, Tenant, Use } from './attack.ts'
 
 /** Larger than what passes without taking room for bodies. */
 const SYSTEM_PROMPT = 'x'.repeat(40_000)
 
 /** A model that thinks for a while, as every real one does. */
-const PROMPT = '/sleep 250\n/say ok'
+const PROMPT = '/wait 250\n/say ok'
 const AT_ONCE = 4
 
-const THINKS_MS = 250
-
-/** Answers every prompt after a while with an object, as a flow wants it. A prompt with HANG in it is never answered. */
-export const answerPatiently: Fallback = ({ prompt }) =>
-  prompt.includes('HANG') ? [{ hang: true }] : [{ wait: THINKS_MS }, { text: '{"text":"ok"}' }]
+/** Follows the directives of a prompt. One without directives is answered after a while with an object, as a flow wants it. */
+export const answerPatiently: Fallback = (asked) =>
+  /^\/\w/m.test(asked.prompt) ? answerDirectives(asked) : [{ wait: 250 }, { text: '{"text":"ok"}' }]
 
 const ANYTHING = { type: 'object' }
 
@@ -32,30 +27,34 @@ export async function prepareTenant(tenant: Tenant, { url: modelUrl }: ModelServ
   return tenant
 }
 
-/** Calls a flow, with a few clients. */
-export const useFlows = (tenant: Tenant, rounds: number): Promise<Measured> =>
-  useAtOnce(async (measured) => {
-    for (let round = 0; round < rounds; round++) {
-      const body = { provider_instance: 'main', input: { text: 'hello' } }
-      const text = await timed(tenant, { path: '/flows/ordinary/run', body }, measured)
-      if (!text.includes('"verdict":"ok"')) measured.refusals.push(`a flow did not end with ok: ${text.slice(-200)}`)
-    }
-  })
+/** Calls a flow. */
+export const useFlows =
+  async (tenant: Tenant): Promise<Use> =>
+  (rounds) =>
+    useAtOnce(async (measured) => {
+      for (let round = 0; round < rounds; round++) {
+        const body = { provider_instance: 'main', input: { text: 'hello' } }
+        const text = await timed(tenant, { path: '/flows/ordinary/run', body }, measured)
+        if (!text.includes('"verdict":"ok"')) measured.refusals.push(`a flow did not end with ok: ${text.slice(-200)}`)
+      }
+    })
 
-/** Submits a plan and follows it to its end, with a few clients. */
-export const usePlans = (tenant: Tenant, rounds: number): Promise<Measured> =>
-  useAtOnce(async (measured) => {
-    for (let round = 0; round < rounds; round++) {
-      const from = performance.now()
-      const body = { steps: [{ id: 'a', prompt: PROMPT }] }
-      const submitted = await request(tenant, { path: '/plans/submit', body }, measured)
-      const { id } = JSON.parse(submitted) as { id?: string }
-      if (id === undefined) continue
-      const text = await request(tenant, { method: 'GET', path: `/plans/${id}/events` }, measured)
-      measured.runMs.push(performance.now() - from)
-      if (!/"status":"done"/.test(text)) measured.refusals.push(`a plan did not end with done: ${text.slice(-200)}`)
-    }
-  })
+/** Submits a plan and follows it to its end. */
+export const usePlans =
+  async (tenant: Tenant): Promise<Use> =>
+  (rounds) =>
+    useAtOnce(async (measured) => {
+      for (let round = 0; round < rounds; round++) {
+        const from = performance.now()
+        const body = { steps: [{ id: 'a', prompt: PROMPT }] }
+        const submitted = await request(tenant, { path: '/plans/submit', body }, measured)
+        const { id } = JSON.parse(submitted) as { id?: string }
+        if (id === undefined) continue
+        const text = await request(tenant, { method: 'GET', path: `/plans/${id}/events` }, measured)
+        measured.runMs.push(performance.now() - from)
+        if (!/"status":"done"/.test(text)) measured.refusals.push(`a plan did not end with done: ${text.slice(-200)}`)
+      }
+    })
 
 /** Uses the service as an ordinary tenant does, with a few clients: sessions with a message, and runs with a large body. */
 export const useService = (tenant: Tenant, rounds: number): Promise<Measured> =>
@@ -94,7 +93,7 @@ async function timedRun(tenant: Tenant, ask: Ask, measured: Measured): Promise<v
   if (!text.includes('event: done')) measured.refusals.push(`${ask.path} did not end with done: ${text.slice(-200)}`)
 }
 
-export async function request(
+async function request(
   { url, headers }: Tenant,
   { method = 'POST', ...ask }: Ask,
   measured: Measured,

@@ -4,9 +4,9 @@ import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { startModelServer } from '../../support/model-server/model-server.ts'
-import type { Attack, AttackPlan, Form, Surroundings } from '../fairness/attack.ts'
+import type { Attack, AttackPlan, Form, Measured, Surroundings, Tenant } from '../fairness/attack.ts'
 import { ATTACKS, LIMITS } from '../fairness/attacks.ts'
-import { answerPatiently, type Measured, prepareTenant, type Tenant, useService } from '../fairness/neighbour.ts'
+import { answerPatiently, prepareTenant, useService } from '../fairness/neighbour.ts'
 import { AttackedServer } from '../fairness/server.ts'
 
 const MAX_SLOWDOWN = 1.5
@@ -41,6 +41,9 @@ async function attackForm(form: Form, work: Work): Promise<Guarantee[]> {
   try {
     await using server = await AttackedServer.start(form, {
       ...LIMITS,
+      MODEL_PROVIDER: 'openai-compatible',
+      MODEL: 'm',
+      MODEL_BASE_URL: model.url,
       OIDC_ISSUER: issuer.url,
       OIDC_AUDIENCE: AUDIENCE,
     })
@@ -67,11 +70,10 @@ async function attackInTurn(scene: Scene, { attacks, rounds, say }: Work): Promi
   for (const plan of attacks) {
     const name = `${form}, ${plan.title}`
     say(name)
-    const use = plan.use ?? useService
-    await use(other, 1) // Prepares what it uses.
-    const undisturbed = await use(other, rounds)
+    const use = (await plan.prepare?.(other)) ?? ((count) => useService(other, count))
+    const undisturbed = await use(rounds)
     const attack = await plan.begin(hostile, scene)
-    const measured = await use(other, rounds)
+    const measured = await use(rounds)
     peak.memory = Math.max(peak.memory, server.memoryMiB)
     peak.disk = Math.max(peak.disk, await server.diskMiB())
     if (plan.isShared !== true) guarantees.push(limitsMet(name, attack))

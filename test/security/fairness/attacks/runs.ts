@@ -2,17 +2,17 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '../../../support/until.ts'
 import { call } from '../../api.ts'
-import type { Attack, AttackPlan } from '../attack.ts'
-import type { Tenant } from '../neighbour.ts'
+import type { Attack, AttackPlan, Tenant } from '../attack.ts'
+import { useFlows, usePlans } from '../neighbour.ts'
 
 /** What a tenant can take with sessions, runs and requests alone. */
 export const RUN_ATTACKS: readonly AttackPlan[] = [
   { title: 'all runs', begin: takeRuns },
   { title: 'all sessions', begin: takeSessions },
   { title: 'all memory for conversations', begin: takeMemory },
-  { title: 'stalled bodies', begin: stallBodies },
+  { title: 'stalled bodies', begin: stallBodies, prepare: usePlans },
   { title: 'unread answers', begin: leaveUnread },
-  { title: 'requests from many addresses', begin: flood },
+  { title: 'requests from many addresses', begin: flood, prepare: useFlows },
 ]
 
 const isRefused = ({ status }: { status: number }) => status === 429
@@ -24,7 +24,7 @@ async function takeRuns({ url, headers }: Tenant): Promise<Attack> {
     fetch(`${url}/agent/run`, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ prompt: '/sleep 60000' }),
+      body: JSON.stringify({ prompt: '/hang' }),
       signal: abort.signal,
     })
   const answers = await Promise.all(timesOf(30).map(start))
