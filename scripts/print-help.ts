@@ -1,4 +1,5 @@
 import { FIELDS, type Field, type Form } from '../shared/config/fields.ts'
+import { fileVariable } from '../shared/config/secret-settings.ts'
 import { targetFields } from '../shared/config/target-fields.ts'
 import { ABOUT, USAGE } from './local-cluster/options.ts'
 
@@ -13,7 +14,9 @@ const HELP: Record<string, string> = {
   cluster: `${USAGE}\n\n${ABOUT}`,
 }
 
-const SETTINGS = 'Settings are environment variables. An empty one counts as unset, a wrong one stops the start.'
+const SETTINGS = `Settings are environment variables. An empty one counts as unset, a wrong one stops the start.
+A secret may come from a file instead, whose path is in NAME_FILE. With ENABLE_BASH or MCP_CONFIG
+set the secret itself: programs of tools could read the file, and are not offered then.`
 
 const rows: Field<unknown>[] = [FIELDS, targetFields('MODEL'), targetFields('FALLBACK_MODEL')].flatMap((table) =>
   Object.values<Field<unknown>>(table),
@@ -21,8 +24,9 @@ const rows: Field<unknown>[] = [FIELDS, targetFields('MODEL'), targetFields('FAL
 process.stdout.write(`${HELP[process.argv[2] ?? '']}\n\n${SETTINGS}\n\n${rows.map(rendered).join('')}`)
 
 /** The name, then beside it the meaning and the default, wrapped. */
-function rendered({ name, meaning, fallback }: Field<unknown>): string {
-  const lines = wrapped(`${meaning} ${defaultText(fallback)}`, WIDTH - NAME_WIDTH)
+function rendered({ name, meaning, fallback, secrets }: Field<unknown>): string {
+  const file = secrets ? ` Or in a file: ${fileVariable(name)}.` : ''
+  const lines = wrapped(`${meaning}${file} ${defaultText(fallback)}`, WIDTH - NAME_WIDTH)
   return lines.map((line, i) => `${(i === 0 ? name : '').padEnd(NAME_WIDTH)}${line}\n`).join('')
 }
 

@@ -1,4 +1,6 @@
 import { holdDataDir } from '../services/wiring/data-dir.ts'
+import { type Env, hideSettings, readSettings } from '../services/wiring/hidden-environment.ts'
+import { usesPrograms } from '../services/wiring/process.ts'
 import { redisOf } from '../shared/config/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
@@ -25,8 +27,9 @@ await run(process.argv.slice(2)).catch((cause: unknown) => {
 
 async function run(args: string[]): Promise<void> {
   const { restarts, ...counts } = readOptions(args)
-  const env = environment()
+  const env = environment(refusing(() => readSettings(process.env)))
   const config = readConfig(env)
+  if (usesPrograms(config)) hideSettings(process, process.env, env)
   const { dataDir, drainMs, redisSentinels: sentinels } = config
   const held = refusing(() => holdDataDir(dataDir, 'scripts/cluster'))
   const redis = await openRedis({ url: env['REDIS_URL'], sentinels }, say)
@@ -70,8 +73,8 @@ async function run(args: string[]): Promise<void> {
 }
 
 /** The environment without empty variables, on this machine only unless HOST says otherwise, and with a model. */
-function environment(): Record<string, string> {
-  const set = Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value] as const] : []))
+function environment(settings: Env): Record<string, string> {
+  const set = Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value] as const] : []))
   const env: Record<string, string> = { HOST: '127.0.0.1', ...Object.fromEntries(set) }
   if (env['MODEL'] || env['MODEL_PROVIDER']) return env
   say('No model is configured: MODEL_PROVIDER=demo.')

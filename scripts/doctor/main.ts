@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { readSettings } from '../../services/wiring/hidden-environment.ts'
 import { ConfigError, loadConfig } from '../../shared/config/config.ts'
 import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'
@@ -74,9 +75,10 @@ function readOptions(args: string[]): { url?: string; help?: boolean } | string 
 
 /** With REDIS_URL it is a cluster. */
 function readPatient(url: string | undefined): Patient | { problems: readonly string[] } {
-  const isCluster = Boolean(process.env['REDIS_URL'])
   try {
-    const config = loadConfig(process.env, isCluster ? 'cluster' : 'standalone')
+    const settings = readSettings(process.env)
+    const isCluster = Boolean(settings['REDIS_URL'])
+    const config = loadConfig(settings, isCluster ? 'cluster' : 'standalone')
     return { config, isCluster, publicUrl: url?.replace(/\/+$/, ''), token: process.env['DOCTOR_TOKEN'] || undefined }
   } catch (cause) {
     if (cause instanceof ConfigError) return cause

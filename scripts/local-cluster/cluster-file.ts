@@ -11,9 +11,14 @@ export type ClusterFile = {
 
 export type ServiceUrls = { redis_url: string; mongodb_url: string }
 
-/** Creates the writer of `DATA_DIR/cluster.json` (D1.1), for its owner only: the addresses have passwords. Writes happen in the order of the calls. */
+/**
+ * Creates the writer of `DATA_DIR/cluster.json` (D1.1). The addresses are written without users and passwords, since programs of tools
+ * can read the file. Writes happen in the order of the calls.
+ */
 export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFile {
   const path = join(dataDir, 'cluster.json')
+  const { redis_url, mongodb_url } = urls
+  const shown = { redis_url: withoutUser(redis_url), mongodb_url: withoutUser(mongodb_url) }
   let last = Promise.resolve()
   const inTurn = (work: () => Promise<void>) => {
     last = last.then(work, work) // A failed write rejects for its own caller only.
@@ -23,7 +28,7 @@ export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFi
     path,
     write: (processes) =>
       inTurn(async () => {
-        const text = JSON.stringify({ processes, ...urls }, null, 2)
+        const text = JSON.stringify({ processes, ...shown }, null, 2)
         await rm(`${path}.new`, { force: true }) // The mode is for a new file only.
         await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 })
         await rename(`${path}.new`, path)
@@ -31,3 +36,5 @@ export function createClusterFile(dataDir: string, urls: ServiceUrls): ClusterFi
     remove: () => inTurn(() => rm(path, { force: true })),
   }
 }
+
+const withoutUser = (url: string): string => url.replace(/\/\/.*@/, '//')

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { handOver } from '../../services/wiring/hidden-environment.ts'
 import { type Child, spawnChild } from '../local-services/child.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import type { StagedProgram } from './supervisor.ts'
@@ -34,7 +35,8 @@ export function memberProgram(
   return {
     name,
     stage: role === 'gateway' ? 2 : 1,
-    spawn: () => spawnChild({ name, command: process.execPath, args, env: own, onOutput }),
+    // No member has its settings in the environment: programs of tools in any of them could read it.
+    spawn: () => spawnChild({ name, command: process.execPath, args, ...handOver(own), onOutput }),
     async ready(child) {
       const deadline = performance.now() + READY_WITHIN_MS
       const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_WITHIN_MS)

@@ -1,64 +1,103 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readSecretFiles } from '../../shared/config/secret-settings.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-type Program = Pick<NodeJS.Process, 'execPath' | 'execArgv' | 'argv' | 'execve' | 'platform'>
+type Program = Pick<NodeJS.Process, 'execPath' | 'execArgv' | 'argv' | 'execve' | 'platform' | 'pid'>
 
-/** Set for the program that replaces this one: its standard input is a file with the hidden variables. */
+/** Set for a program whose standard input is a file with its settings. */
 const MARK = 'AGENT_ENGINE_HIDDEN_VARIABLES'
 const STDIN = 0
 
 /**
- * Replaces this process by itself, with the same id, and without the secrets in the environment that it was started with: a program that it
- * starts later runs as the same user and can read `/proc/$PPID/environ`, which does not change when a variable is deleted. The new
- * process gets them in a file that has no name any more. Returns when there is nothing to hide, or on a system other than Linux.
+ * The variables that a process keeps in the environment that it was started with, which every program of its user can read in
+ * `/proc/<pid>/environ`. What is not in this list may hold a secret.
  */
-export function hideSecrets(program: Program, env: Env, secrets: readonly string[]): void {
-  if (env[MARK] !== undefined || program.platform !== 'linux' || !program.execve) return
-  const entries = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  const hidden = entries.filter(([name, value]) => isSecret(name, value, secrets))
-  if (hidden.length === 0) return
-  putOnStdin(JSON.stringify(Object.fromEntries(hidden)))
-  const names = new Set(hidden.map(([name]) => name))
-  const shown = Object.fromEntries(entries.filter(([name]) => !names.has(name)))
-  const args = [program.execPath, ...program.execArgv, ...program.argv.slice(1)]
-  program.execve(program.execPath, args, { ...shown, [MARK]: 'stdin' })
+const PLAIN_NAMES: readonly string[] = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'PWD', 'HOSTNAME', 'TERM', 'TMPDIR', 'XDG_CACHE_HOME'],
+  ...['LANG', 'LANGUAGE', 'TZ', 'TZDIR', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'LD_PRELOAD', 'LD_LIBRARY_PATH'],
+  // Node and its library read these before they run a program. Not all that begin so: NODE_AUTH_TOKEN is a key.
+  ...['NODE_ENV', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'NODE_COMPILE_CACHE'],
+  ...['NODE_V8_COVERAGE', 'NODE_DEBUG', 'NODE_NO_WARNINGS', 'UV_THREADPOOL_SIZE', 'MALLOC_ARENA_MAX'],
+]
+
+const isPlain = (name: string): boolean => PLAIN_NAMES.includes(name) || name.startsWith('LC_')
+
+/** A process with the id 1 has to reap the orphans of tools' programs, which Node does not. The image has this program for it. */
+const INIT = '/usr/bin/tini'
+
+/**
+ * The settings of a process: those that another program of ours has handed over, or its environment with the content of the files that
+ * it names. Throws `ConfigError` for a file that cannot be read.
+ */
+export function readSettings(env: Env): Env {
+  return wereHandedOver(env) ? { ...env, ...takeHandedOver() } : readSecretFiles(env)
 }
 
-/** The environment with the variables that `hideSecrets` has passed on. */
-export function readHidden(env: Env): Env {
-  if (env[MARK] !== 'stdin' || !isUnnamedFile(STDIN)) return env
-  const hidden = JSON.parse(readFileSync(STDIN, 'utf8')) as Record<string, string>
+/**
+ * Replaces this process by itself, with the same id and with plain variables only in the environment that it was started with: that one does
+ * not change when a variable is deleted. The new process reads its settings with `readSettings`. Returns when there is nothing to hide,
+ * or on a system other than Linux.
+ */
+export function hideSettings(program: Program, startEnv: Env, settings: Env): void {
+  if (startEnv[MARK] !== undefined || program.platform !== 'linux' || !program.execve) return
+  if (!Object.keys(startEnv).some((name) => !isPlain(name))) return
+  closeSync(STDIN)
+  const { env, stdin } = handOver(settings) // Node passes on the standard streams only.
+  if (stdin !== STDIN) throw new Error('the standard input could not be replaced')
+  const args = [program.execPath, ...program.execArgv, ...program.argv.slice(1)]
+  if (program.pid === 1 && existsSync(INIT)) program.execve(INIT, [INIT, '--', ...args], env)
+  else program.execve(program.execPath, args, env)
+}
+
+/**
+ * The environment and the standard input of a program of ours that gets these settings. The caller closes `stdin` after the start. It
+ * is a file without a name, which the program empties when it has read it.
+ */
+export function handOver(settings: Env): { env: Record<string, string>; stdin: number } {
+  const entries = Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const plain = Object.fromEntries(entries.filter(([name]) => isPlain(name)))
+  const hidden = Object.fromEntries(entries.filter(([name]) => !isPlain(name) && name !== MARK))
+  return { env: { ...plain, [MARK]: 'stdin' }, stdin: createUnnamedFile(JSON.stringify(hidden)) }
+}
+
+/** The mark alone may be a user's. */
+function wereHandedOver(env: Env): boolean {
+  if (env[MARK] !== 'stdin') return false
+  const stats = fstatSync(STDIN)
+  return stats.isFile() && stats.nlink === 0
+}
+
+/** Empties the file: an init between two of our programs keeps it open. */
+function takeHandedOver(): Record<string, string> {
+  const settings = JSON.parse(readFileSync(STDIN, 'utf8')) as Record<string, string>
+  ftruncateSync(STDIN)
   closeSync(STDIN)
   openSync('/dev/null', constants.O_RDONLY) // Takes the lowest free number, that of the standard input.
-  return { ...env, ...hidden }
+  return settings
 }
-
-const SECRET_NAME = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL/i
-/** A shorter value would be found in ordinary text. */
-const MIN_CHARS = 4
-
-const isSecret = (name: string, value: string, secrets: readonly string[]): boolean =>
-  SECRET_NAME.test(name) || secrets.some((secret) => secret.length >= MIN_CHARS && value.includes(secret))
 
 const MEMORY_FOLDER = '/dev/shm'
 
-/** Node passes the standard streams on to the new program, and no other file. */
-function putOnStdin(text: string): void {
+function createUnnamedFile(text: string): number {
   const { O_RDWR, O_CREAT, O_EXCL } = constants
-  closeSync(STDIN)
   const path = join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), `agent-engine-${randomUUID()}`)
   const file = openSync(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
   rmSync(path)
-  if (file !== STDIN) throw new Error('the standard input could not be replaced')
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at) // Leaves the reading position at 0.
-}
-
-function isUnnamedFile(file: number): boolean {
-  const stats = fstatSync(file)
-  return stats.isFile() && stats.nlink === 0
+  return file
 }

@@ -4,7 +4,7 @@ import { type Config, ConfigError, loadConfig } from '../../shared/config/config
 import type { Form } from '../../shared/config/fields.ts'
 import { createLog, type Log, type LogFields } from '../../shared/log.ts'
 import { type Closer, createShutdown } from '../../shared/shutdown.ts'
-import { type Env, hideSecrets, readHidden } from './hidden-environment.ts'
+import { hideSettings, readSettings } from './hidden-environment.ts'
 import { openTracing } from './tracing.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
@@ -35,10 +35,10 @@ export type Opened = { closers: Closer[]; ready: LogFields }
  * not close, 78 when the configuration is wrong (D1.3). SIGTERM and SIGINT close what `open` opened.
  */
 export async function runProcess(form: Form, open: (config: Config, log: Log) => Promise<Opened>): Promise<void> {
-  const env = isNodeNewEnough() ? readHidden(process.env) : undefined
-  const config = env && readConfig(form, env)
+  const config = isNodeNewEnough() ? readConfig(form) : undefined
   if (!config) return
-  if (config.isBashEnabled || config.mcpConfig !== undefined) hideSecrets(process, env, config.secrets)
+  if (usesPrograms(config)) hideSettings(process, process.env, config.variables)
+  Object.assign(process.env, config.variables) // In memory only, for packages that read variables themselves.
   const log = createLog({ level: config.logLevel, secrets: config.secrets })
   for (const warning of config.warnings) log.warn(warning)
   try {
@@ -54,6 +54,10 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
   }
 }
 
+/** Whether tools of this process may start programs, which run as its user. */
+export const usesPrograms = ({ isBashEnabled, mcpConfig }: Pick<Config, 'isBashEnabled' | 'mcpConfig'>): boolean =>
+  isBashEnabled || mcpConfig !== undefined
+
 /** The role of the process: the folder of its entry point. */
 const roleOf = (entry = ''): string => basename(dirname(entry))
 
@@ -68,9 +72,9 @@ function isNodeNewEnough(): boolean {
 }
 
 /** Prints every problem of the configuration at once, before anything is opened. */
-function readConfig(form: Form, env: Env): Config | undefined {
+function readConfig(form: Form): Config | undefined {
   try {
-    return loadConfig(env, form)
+    return loadConfig(readSettings(process.env), form)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`${error.problems.join('\n')}\n`)

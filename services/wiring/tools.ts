@@ -18,6 +18,7 @@ import { createWebFetchTool } from '../../shared/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/tools/workspace/file-tools.ts'
 import { createQuota } from '../../shared/tools/workspace/quota.ts'
 import { createSearchTools } from '../../shared/tools/workspace/search-tools.ts'
+import { findExposedSecrets } from './exposed-secrets.ts'
 
 type ToolConfig = Pick<
   Config,
@@ -28,6 +29,7 @@ type ToolConfig = Pick<
   | 'mcpConfig'
   | 'mcpStartMs'
   | 'variables'
+  | 'dataDir'
   | 'skillsDir'
   | 'allowsPrivateUrls'
 >
@@ -42,7 +44,8 @@ export type OpenedTools = {
 /** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
 export async function openTools(config: ToolConfig, log: Log): Promise<OpenedTools> {
   const egress = openEgress(config.allowsPrivateUrls)
-  const mcp = await openMcp(config, log)
+  const mayStartPrograms = once(() => checkSecrets(config, log))
+  const mcp = await openMcp(config, { log, mayStartPrograms })
   const tools: Tool[] = [
     ...createFileTools(createQuota({ maxBytes: config.workspaceQuotaBytes })),
     ...createSearchTools(),
@@ -52,7 +55,7 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
     createSkillTool(await openSkills(config.skillsDir, log)),
     createDreamTool(),
     createExitPlanTool(proposalProblem),
-    ...(config.isBashEnabled ? [createBashTool()] : []),
+    ...(config.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
     ...mcp.tools,
   ]
   const schemas = createSchemaChecker()
@@ -67,6 +70,24 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
     async close() {
       await Promise.all([mcp.close(), egress.close(), schemas.close()])
     },
+  }
+}
+
+/** Whether no program of a tool could read a secret. Logs what it could read. */
+async function checkSecrets(config: ToolConfig, log: Log): Promise<boolean> {
+  const exposed = await findExposedSecrets(config)
+  if (exposed.length > 0)
+    log.error(
+      `Bash and MCP servers over stdio are not offered, because the programs that they start could read secrets: ${exposed.join('; ')}. Start with scripts/start instead of npm, give secrets in the environment instead of files, and see "Secrets and programs" in deploy/README.md.`,
+    )
+  return exposed.length === 0
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => {
+    result ??= work()
+    return result
   }
 }
 
@@ -92,15 +113,18 @@ function openEgress(allowPrivate: boolean) {
 /** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
 const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
 
+type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
+
 /** Loads the MCP client only when MCP servers are configured. */
-async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolConfig, log: Log) {
+async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolConfig, { log, mayStartPrograms }: McpNeeds) {
   if (mcpConfig === undefined) return { tools: [], onChange: () => {}, close: async () => {} }
   const [{ openMcpServers }, { createEgress }] = await Promise.all([
     import('../../shared/tools/mcp/mcp.ts'),
     import('../../shared/net/egress.ts'),
   ])
   const egress = createEgress(MCP_EGRESS)
-  const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch: egress.fetch, log }
+  const { fetch } = egress
+  const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms }
   const mcp = await openMcpServers(parts).catch((cause: unknown) => {
     throw cause instanceof AppError && cause.kind === 'invalid_request' ? new ConfigError([cause.message]) : cause
   })

@@ -74,14 +74,14 @@ type Targets = { model: ModelTarget | undefined; fallback: ModelTarget | undefin
 function createReader(env: Env, form: Form) {
   const problems: string[] = []
   const secrets: string[] = []
-  const readOne = ({ name, parse, fallback, secrets: parts }: Field<unknown>) => {
+  const readOne = ({ name, parse, fallback, secrets: parts, isShown = !parts }: Field<unknown>) => {
     const given = env[name] ?? ''
     const raw = given !== '' ? given : typeof fallback === 'object' ? fallback[form] : fallback
     if (raw === undefined) return undefined
     secrets.push(...(parts?.(raw) ?? []))
     const value = parse(raw)
     if (!(value instanceof InvalidValue)) return value
-    problems.push(`${name} ${parts ? 'does not fit' : `holds ${show(raw)}`}: wanted ${value.text}`)
+    problems.push(`${name} ${isShown ? `holds ${show(raw)}` : 'does not fit'}: wanted ${value.text}`)
     return undefined
   }
   const read = <Table extends Record<string, Field<unknown>>>(table: Table) =>

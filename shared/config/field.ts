@@ -12,6 +12,8 @@ type Reading<T> = {
   fallback?: string | Record<Form, string>
   /** Only for a secret: the parts of its text that must not appear in a log line or a message. */
   secrets?: (raw: string) => string[]
+  /** A wrong text of a secret setting may be shown, without user name and query. */
+  isShown?: boolean
 }
 
 /** One environment variable. `meaning` is printed by `scripts/start --help` and `scripts/cluster --help`. */
@@ -47,4 +49,15 @@ export function headerValues(raw: string): string[] {
 export function urlPassword(raw: string): string[] {
   const encoded = /^[a-z+]+:\/\/[^:@/]*:([^@]+)@/.exec(raw)?.[1]
   return encoded === undefined ? [] : [encoded, unescape(encoded)]
+}
+
+const MIN_QUERY_SECRET_CHARS = 8
+
+/** The values in the query of an address, percent-encoded and decoded: one may be a key. Shorter ones are versions and the like. */
+export function queryValues(raw: string): string[] {
+  const [, query = ''] = /\?([^#]*)/.exec(raw) ?? []
+  const encoded = query.split('&').map((pair) => pair.slice(pair.indexOf('=') + 1))
+  return [...new Set(encoded.flatMap((value) => [value, unescape(value)]))].filter(
+    ({ length }) => length >= MIN_QUERY_SECRET_CHARS,
+  )
 }

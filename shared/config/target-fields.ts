@@ -1,5 +1,5 @@
 import { PROVIDER_NAMES } from '../provider-types.ts'
-import { field, headerValues, optional, secret } from './field.ts'
+import { field, headerValues, optional, queryValues, secret } from './field.ts'
 import { modelOptions } from './json-values.ts'
 import { httpUrl, modelName, oneOf, token } from './values.ts'
 
@@ -15,7 +15,7 @@ export function targetFields(prefix: 'MODEL' | 'FALLBACK_MODEL') {
     ),
     baseUrl: field(
       `${prefix}_BASE_URL`,
-      optional(httpUrl),
+      { parse: httpUrl, secrets: queryValues, isShown: true },
       `Address of ${provider} provider as its documentation prints it, with or without the version, unless it is the usual one.`,
     ),
     apiKey: field(

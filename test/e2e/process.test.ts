@@ -75,7 +75,8 @@ describe('the standalone process', () => {
       MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
       AWS_SECRET_ACCESS_KEY: 'aws-secret',
     }
-    const child = start({ ...secrets, ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' })
+    const ownDir = join(dataDir, 'own') // Others keep a master key in theirs, with which Bash is not offered.
+    const child = start({ ...secrets, DATA_DIR: ownDir, ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' })
     const url = await urlOf(child)
     expect((await fetch(`${url}/runs`)).status).to.equal(401)
     const authorization = `Bearer ${secrets.API_TOKEN}`
@@ -83,8 +84,29 @@ describe('the standalone process', () => {
     const prompt = `/tool Bash ${JSON.stringify({ command })}`
     const frames = await (await openStream(`${url}/agent/run`, initOf('POST', { prompt }, { authorization }))).all()
     const output = String(frames.find(({ event }) => event === 'tool_result')?.data['output'])
-    expect(output).to.include('ENABLE_BASH=true').and.include('/dev/null')
+    expect(output).to.include('PATH=').and.include('/dev/null').and.not.include('ENABLE_BASH')
     for (const secret of Object.values(secrets)) expect(output).not.to.include(secret)
+  })
+
+  it('a secret may come from a file, without the line break at its end; both ways together, a missing file and an empty one exit with 78', async () => {
+    const file = join(dataDir, 'token')
+    await writeFile(file, 'token-1\n')
+    const url = await urlOf(start({ API_TOKEN_FILE: file }))
+    const statusWith = async (token: string) =>
+      (await fetch(`${url}/runs`, { headers: { authorization: `Bearer ${token}` } })).status
+    expect([await statusWith('token-1'), await statusWith('token-2')]).to.deep.equal([200, 403])
+    const empty = join(dataDir, 'empty')
+    await writeFile(empty, '\n')
+    const wrong = start({
+      ...{ API_TOKEN: 'token-1', API_TOKEN_FILE: file },
+      ...{ OPS_TOKEN_FILE: join(dataDir, 'missing'), MODEL_API_KEY_FILE: empty },
+    })
+    expect(await wrong.exited).to.equal(78)
+    expect(wrong.lines).to.have.length(3)
+    const [both, unset, missing] = wrong.lines.toSorted()
+    expect(both).to.match(/^API_TOKEN and API_TOKEN_FILE are both set/)
+    expect(unset).to.match(/^MODEL_API_KEY_FILE holds .* the file is empty/)
+    expect(missing).to.match(/^OPS_TOKEN_FILE holds ".*missing", which cannot be read \(ENOENT\)/)
   })
 
   it('D1.3: MCP_CONFIG may refer to variables; one that is not set stops the start and is named', async () => {
@@ -93,7 +115,7 @@ describe('the standalone process', () => {
     const env = { ANSWERS: JSON.stringify({ say: answer }) }
     const file = join(dataDir, 'mcp.json')
     await writeFile(file, JSON.stringify({ mcpServers: { one: { command: process.execPath, args: [raw], env } } }))
-    const settings = { MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' }
+    const settings = { DATA_DIR: join(dataDir, 'mcp'), MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' }
     const unset = start(settings)
     expect(await unset.exited).to.equal(78)
     expect(unset.lines.join('\n')).to.include(

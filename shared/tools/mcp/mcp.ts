@@ -3,7 +3,7 @@ import type { Env } from '../../config/model.ts'
 import { createKeyedQueue } from '../../keyed-queue.ts'
 import type { Log } from '../../log.ts'
 import type { Tool } from '../port.ts'
-import { readMcpConfig } from './config.ts'
+import { type McpServerConfig, readMcpConfig } from './config.ts'
 import { McpConnection } from './connection.ts'
 import { OfferedTools, type ToolChange } from './offered-tools.ts'
 import { createToolNames } from './tool-names.ts'
@@ -19,6 +19,8 @@ export type McpDeps = {
   log: Pick<Log, 'info' | 'warn'>
   /** How long a server may take to start, and then to list its tools. */
   startTimeoutMs: number
+  /** Whether servers over stdio may be started; asked only when there are any. They are left out otherwise. */
+  mayStartPrograms?: () => Promise<boolean>
   retryMs?: number
   /** The longest silence within a call; each progress notification starts it again. */
   callTimeoutMs?: number
@@ -44,7 +46,7 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const { configFile, variables, fetch, log, startTimeoutMs } = deps
   const { callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS } = deps
   const onProblem = (problem: string) => log.warn(problem)
-  const configs = await readMcpConfig(configFile, variables)
+  const configs = await withoutPrograms(await readMcpConfig(configFile, variables), deps)
   const nameOf = createToolNames(configs.map(({ name }) => name))
   const servers = configs.map((config) => {
     const connection = new McpConnection(config, { fetch, startTimeoutMs, onEnd: onProblem })
@@ -63,6 +65,14 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
       await Promise.all(servers.map(({ connection }) => connection.close()))
     },
   }
+}
+
+async function withoutPrograms(
+  configs: readonly McpServerConfig[],
+  { mayStartPrograms = async () => true }: McpDeps,
+): Promise<readonly McpServerConfig[]> {
+  const remote = configs.filter((config) => 'url' in config)
+  return remote.length === configs.length || (await mayStartPrograms()) ? configs : remote
 }
 
 type Server = { connection: McpConnection; offered: OfferedTools }

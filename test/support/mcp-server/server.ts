@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
+import { text as readAll } from 'node:stream/consumers'
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
@@ -66,6 +67,11 @@ function addWaitingTools(server: McpServer, { happened, bell }: Memory): void {
 }
 
 function addProcessTools(server: McpServer): void {
+  const command = z.object({ command: z.string() })
+  server.registerTool('shell', { description: 'Runs a command.', inputSchema: command }, async (input) => {
+    const child = spawn('bash', ['-c', input.command], { stdio: ['ignore', 'pipe', 'inherit'] })
+    return text(await readAll(child.stdout))
+  })
   server.registerTool('crash', { description: 'Ends the server.' }, async () => process.exit(1))
   server.registerTool('environment', { description: 'Names its environment variables.' }, async () =>
     text(Object.keys(process.env).toSorted().join(' ')),
