@@ -73,6 +73,7 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
   tools: ['schemas'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
   limits: ['engine', 'tenant-config'],
+  queue: ['limits'],
   webhooks: ['tenant-config'],
 }
 

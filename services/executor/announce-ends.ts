@@ -25,8 +25,8 @@ const RETRY_MS = 1_000
  */
 export const announcingEnds =
   (handle: JobHandler, deps: AnnounceDeps): JobHandler =>
-  async (job) => {
-    const end = await handle(job)
+  async (job, giveWay) => {
+    const end = await handle(job, giveWay)
     return (await announce(job, deps)) ? end : AGAIN
   }
 

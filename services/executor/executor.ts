@@ -1,21 +1,24 @@
 import type { RunInbox } from '../../shared/broker/port.ts'
 import { withDeadline } from '../../shared/deadline.ts'
+import type { IsHeapHigh } from '../../shared/limits/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/queue/port.ts'
+import type { SlotLimits } from '../../shared/queue/slots.ts'
 import { RunReporter } from '../runs/run-report.ts'
 import { Runs } from '../runs/runs.ts'
 import type { Workspaces } from '../runs/workspaces.ts'
 
 export type ExecutorDeps = {
-  limits: { runsPerWorker: number; plansPerExecutor: number; runResumeMs: number }
+  limits: { maxRuns: number; runResumeMs: number }
   workspaces: Pick<Workspaces, 'remove'>
+  isHeapHigh: IsHeapHigh
   metrics: Metrics
   log: Log
 }
 
-/** Handles the jobs of one kind, `concurrency` at a time. */
-export type JobWork = { kind: JobKind; concurrency: number; handle: JobHandler; givenUp: JobHandler }
+/** Handles the jobs of one kind. */
+export type JobWork = { kind: JobKind; slots: SlotLimits; handle: JobHandler; givenUp: JobHandler }
 
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 /** Time for ended runs to be recorded. */
@@ -32,7 +35,7 @@ export class Executor {
     this.#deps = deps
     const { limits, workspaces, metrics, log } = deps
     const runLimits = {
-      maxLive: limits.runsPerWorker + limits.plansPerExecutor,
+      maxLive: limits.maxRuns,
       resumeMs: limits.runResumeMs,
       maxJournalBytes: MAX_JOURNAL_BYTES,
     }
@@ -69,8 +72,10 @@ export class Executor {
 
   /** Begins to take jobs. */
   async start(consume: Consume, works: readonly JobWork[]): Promise<void> {
-    for (const { kind, concurrency, handle, givenUp } of works) {
-      this.#consumers.push(await consume(kind, handle, { concurrency, onGivenUp: givenUp }))
+    const mayGrow = () => !this.#deps.isHeapHigh()
+    for (const { kind, slots, handle, givenUp: onGivenUp } of works) {
+      const options = { concurrency: slots.max, perTenant: slots.maxPerTenant, mayGrow, onGivenUp }
+      this.#consumers.push(await consume(kind, handle, options))
     }
   }
 

@@ -22,7 +22,7 @@ const CLOSE_MS = 5_000
 /** Starts an executor of the cluster, which takes queued work and executes it (services/README.md). */
 await runProcess('cluster', async (config, log) => {
   const ops = await openOps(config, { form: 'cluster', log })
-  const { metrics } = ops
+  const { metrics, isHeapHigh } = ops
   const store = await openClusterStore(config, log)
   if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
   const redis = redisOf(config)
@@ -33,7 +33,7 @@ await runProcess('cluster', async (config, log) => {
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const schedules = createBullSchedules(...redis)
-  const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, metrics, log }
+  const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, parts)
   const relay = new ExecutorRelay(link, opened.executor, { pid: process.pid, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())

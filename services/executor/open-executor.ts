@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import { PlanSchedules } from '../../shared/plans/schedules.ts'
 import type { Consume, Job } from '../../shared/queue/port.ts'
+import { mostSlots, type SlotLimits } from '../../shared/queue/slots.ts'
 import { unattended } from '../../shared/tools/unattended.ts'
 import { WebhookDispatcher } from '../../shared/webhooks/dispatcher.ts'
 import { createActing } from '../runs/acting.ts'
@@ -23,14 +24,16 @@ export type OpenedExecutor = {
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 /** A plan runs up to 8 steps at a time. */
 const STEPS_PER_PLAN = 8
-const TICKS_AT_ONCE = 8
+/** Ticks at a time. They take milliseconds, so tenants need no shares. */
+const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(config: Config, parts: OpenParts): Promise<OpenedExecutor> {
-  const { toolBox, fence, metrics, tenantConfig, log } = parts
+  const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
   const workspaces = createWorkspaces(config.workspaceDir)
-  const plansPerExecutor = Math.max(1, Math.floor(config.runsPerWorker / STEPS_PER_PLAN))
-  const executor = new Executor({ limits: { ...config, plansPerExecutor }, workspaces, metrics, log })
+  const slots = slotsOf(config)
+  const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: config.runResumeMs }
+  const executor = new Executor({ limits, workspaces, isHeapHigh, metrics, log })
   const tools = {
     toolBox: unattended(toolBox, config.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
@@ -45,11 +48,11 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
     executor,
     async start(consume, membership) {
       const flows = openFlowJobs(config, all, membership)
-      const works: JobWork[] = [announce(workOf('flow', flows, config.runsPerWorker))]
+      const works: JobWork[] = [announce(workOf('flow', flows, slots.flows))]
       const schedules = config.hasPlanQueue ? schedulesOf(parts) : undefined
       if (schedules) {
-        works.push(announce(workOf('plan', openPlanJobs(config, all, membership), plansPerExecutor)))
-        works.push(workOf('schedule', ticksOf(schedules), TICKS_AT_ONCE))
+        works.push(announce(workOf('plan', openPlanJobs(config, all, membership), slots.plans)))
+        works.push(workOf('schedule', ticksOf(schedules), TICKS))
       }
       await executor.start(consume, works)
       dispatcher?.start()
@@ -62,14 +65,27 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   }
 }
 
-type Handlers = { handle: JobWork['handle']; givenUp: JobWork['givenUp'] }
+type Handlers = Pick<JobWork, 'handle' | 'givenUp'>
 
-const workOf = (kind: JobWork['kind'], handlers: Handlers, concurrency: number): JobWork => ({
+const workOf = (kind: JobWork['kind'], handlers: Handlers, slots: SlotLimits): JobWork => ({
   kind,
-  concurrency,
-  handle: (job) => handlers.handle(job),
+  slots,
+  handle: (job, giveWay) => handlers.handle(job, giveWay),
   givenUp: (job) => handlers.givenUp(job),
 })
+
+type SlotSettings = Pick<Config, 'runsPerWorker' | 'runsPerTenant'>
+
+/** A tenant has the same share of the plans as of the runs. */
+function slotsOf({
+  runsPerWorker: max,
+  runsPerTenant: maxPerTenant,
+}: SlotSettings): Record<'flows' | 'plans', SlotLimits> {
+  const isShared = maxPerTenant < max
+  const maxPlans = Math.max(isShared ? 2 : 1, Math.floor(max / STEPS_PER_PLAN))
+  const plansPerTenant = isShared ? Math.max(1, Math.floor((maxPlans * maxPerTenant) / max)) : maxPlans
+  return { flows: { max, maxPerTenant }, plans: { max: maxPlans, maxPerTenant: plansPerTenant } }
+}
 
 /** Stores the end of each flow and plan for the tenants' webhooks. */
 function announcerOf({ tenantConfig, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {

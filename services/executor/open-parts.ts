@@ -1,6 +1,7 @@
 import type { Fence } from '../../shared/broker/port.ts'
 import type { Tools } from '../../shared/engine/resources.ts'
 import type { Executors } from '../../shared/flows/calls/settle.ts'
+import type { IsHeapHigh } from '../../shared/limits/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { JobQueue, Schedules } from '../../shared/queue/port.ts'
@@ -20,6 +21,7 @@ export type OpenParts = {
   queue: JobQueue
   schedules: Schedules
   fence: Fence
+  isHeapHigh: IsHeapHigh
   metrics: Metrics
   log: Log
 }

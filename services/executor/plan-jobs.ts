@@ -3,7 +3,7 @@ import type { Executors } from '../../shared/flows/calls/settle.ts'
 import { planRunId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
-import { executePlan, type PlanOutcome } from '../../shared/plans/execute.ts'
+import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../shared/plans/execute.ts'
 import { isEnded } from '../../shared/plans/plan-runs.ts'
 import type { PlanRecord, Plans } from '../../shared/plans/port.ts'
 import type { RunStep } from '../../shared/plans/step-runs.ts'
@@ -26,7 +26,7 @@ export type PlanJobsDeps = {
   isHeld(): boolean
   /** Tells the gateways that wait for a run that it has begun here. */
   announce(runId: string): void
-  /** Aborted when this process shuts down: plans are given back. */
+  /** Aborted when this process shuts down: plans are given back. So is one whose job is asked to give way. */
   draining: AbortSignal
   metrics: Metrics
   log: Log
@@ -45,8 +45,10 @@ export class PlanJobs {
   }
 
   /** Resolves when the plan has ended, here or elsewhere, or was given back. Never rejects. */
-  handle(job: Job): Promise<JobEnd | undefined> {
-    return this.#settling.untilEnded(job, (tenant, id) => this.#settle(tenant, id))
+  handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
+    const { draining } = this.#deps
+    const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
+    return this.#settling.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
   }
 
   /** Fails a plan whose executors have died each time. */
@@ -58,15 +60,15 @@ export class PlanJobs {
     return ended ? endOf(ended) : { again: true }
   }
 
-  async #settle(tenant: TenantId, id: string): Promise<Settled> {
-    const { plans, draining, removeFolder, log } = this.#deps
+  async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
+    const { plans, removeFolder, log } = this.#deps
     const found = await plans.get(tenant, id)
     if (!found) return { end: undefined }
     if (isEnded(found)) return { end: endOf(found) }
-    if (draining.aborted) return { end: { again: true } }
+    if (leaving.aborted) return { end: { again: true } }
     const plan = await this.#claim(tenant, found)
     if (!plan) return undefined
-    const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan)
+    const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, leaving)
     if (outcome === 'given_back') return { end: { again: true } }
     if (outcome === 'lost') return undefined
     await removeFolder(tenant, id).catch((cause: unknown) => {
@@ -85,7 +87,7 @@ export class PlanJobs {
     return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)
   }
 
-  async #execute(tenant: TenantId, plan: PlanRecord): Promise<PlanOutcome> {
+  async #execute(tenant: TenantId, plan: PlanRecord, leaving: AbortSignal): Promise<PlanOutcome> {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
@@ -93,7 +95,7 @@ export class PlanJobs {
     announce(run.id)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {
-      outcome = yield* perform(tenant, plan, signal)
+      outcome = yield* perform(tenant, plan, { ...splitSignal(signal), draining: leaving })
     })
     return outcome
   }
@@ -101,9 +103,9 @@ export class PlanJobs {
   async *#perform(
     tenant: TenantId,
     plan: PlanRecord,
-    signal: AbortSignal,
+    signals: Pick<PlanExecutionDeps, 'cancelled' | 'stopped' | 'draining'>,
   ): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
-    const { plans, stepsOf, isHeld, epoch, draining, metrics, log } = this.#deps
+    const { plans, stepsOf, isHeld, epoch, metrics, log } = this.#deps
     const executor = plan.executor ?? epoch()
     const deps = {
       plans,
@@ -112,8 +114,7 @@ export class PlanJobs {
       isReplaced: () => epoch() !== executor,
       runStep: stepsOf(tenant, plan.plan_id),
       now: () => new Date(),
-      draining,
-      ...splitSignal(signal),
+      ...signals,
     }
     const events = executePlan(tenant, plan, deps)
     try {
@@ -131,8 +132,7 @@ export class PlanJobs {
 
   /** Ends the stream of a plan that goes on elsewhere: its readers follow it there. */
   async *#endStream(outcome: PlanOutcome): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
-    if (outcome === 'given_back')
-      yield errorEvent('worker_draining', 'the executor shuts down and has given the plan back')
+    if (outcome === 'given_back') yield errorEvent('worker_draining', 'the executor has given the plan back')
     if (outcome === 'lost') yield errorEvent('worker_lost', 'the executor has lost the plan')
     return outcome
   }

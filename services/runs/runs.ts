@@ -198,7 +198,7 @@ export class Runs {
 
   #forget(run: Run): void {
     this.#unread.delete(run)
-    this.#known.delete(run.id)
+    if (this.#known.get(run.id) === run) this.#known.delete(run.id) // A plan that goes on here has a run of the same id.
     this.#ended.delete(run)
     this.#onChanged()
     run.cancel('cancelled')

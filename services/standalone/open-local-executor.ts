@@ -2,6 +2,7 @@ import { createLocalQueue, type LocalQueue } from '../../shared/broker/memory.ts
 import { ALWAYS_HELD } from '../../shared/broker/port.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Executors } from '../../shared/flows/calls/settle.ts'
+import type { IsHeapHigh } from '../../shared/limits/heap.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { MemoryQueue } from '../../shared/queue/memory.ts'
@@ -20,6 +21,7 @@ type Parts = {
   toolBox: ToolBox
   schemas: SchemaChecker
   queue: MemoryQueue
+  isHeapHigh: IsHeapHigh
   metrics: Metrics
   log: Log
 }
@@ -37,13 +39,13 @@ type LocalExecutor = {
 /** Opens the executor of the standalone form, which takes its jobs from a queue within the process. */
 export async function openLocalExecutor(
   config: Config,
-  { store, tenantConfig, toolBox, schemas, queue, metrics, log }: Parts,
+  { store, tenantConfig, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
 ): Promise<LocalExecutor> {
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const schedules = new MemorySchedules({ queue, onProblem })
   const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
-  const shared = { store, tenantConfig, toolBox, queue, schedules, metrics, log }
+  const shared = { store, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
   const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))

@@ -40,7 +40,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
-  const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, metrics, log })
+  const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, ...ops, log })
   const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }

@@ -25,7 +25,7 @@ export const CAPACITY_FIELDS = {
   runsPerTenant: field(
     'RUNS_PER_TENANT',
     or(integer(0, COUNT), '0'),
-    'Runs of one tenant that one worker executes; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
+    'Runs of one tenant that one worker executes, and its share of the flows of an executor; 0 for half of RUNS_PER_WORKER with OIDC_ISSUER, else for all of them.',
   ),
   plansPerTenant: field(
     'PLANS_PER_TENANT',

@@ -1,8 +1,9 @@
-import { type Job as BullJob, WaitingError, Worker } from 'bullmq'
+import { type Job as BullJob, WaitingError, type WorkerOptions } from 'bullmq'
 import { connectionOptions, type RedisOptions } from '../config/redis-place.ts'
 import { withDeadline } from '../deadline.ts'
 import { linked } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
+import { JobWorker, type JobWorkerOptions } from './bullmq-worker.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
 import { tickId } from './schedule-times.ts'
@@ -32,39 +33,44 @@ const READY_MS = 1_500
 /** Takes jobs from the queue of a kind in Redis. Rejects when Redis does not answer. */
 export const createBullConsume =
   ({ url, redis = {}, onProblem, times = TIMES }: BullConsumeOptions): Consume =>
-  async (kind, handler, { concurrency, onGivenUp }) => {
+  async (kind, handler, { concurrency, perTenant = concurrency, mayGrow = () => true, onGivenUp }) => {
     const running = new Set<Promise<void>>()
-    const handle = async (job: Job, stalled: number) => {
+    const handleOnce = async (job: Job, stalled: number, giveWay: AbortSignal) => {
       try {
-        return await linked(job.trace, () => (stalled > MAX_STALLED ? onGivenUp(job) : handler(job)))
+        return await linked(job.trace, () => (stalled > MAX_STALLED ? onGivenUp : handler)(job, giveWay))
       } catch (cause) {
         onProblem('a job failed', cause)
         return { failed: HANDLER_FAILED } // BullMQ stores this text.
       }
     }
-    const worker = new JobWorker(
-      kind,
-      async (bullJob, token) => {
-        const handled = handle(toJob(kind, bullJob), bullJob.stalledCounter).then((end) => endAs(end, bullJob, token))
-        running.add(handled)
-        await handled.finally(() => running.delete(handled))
-      },
-      {
-        // A consumer waits for Redis for as long as it takes.
-        connection: { url, ...connectionOptions(url, redis), maxRetriesPerRequest: null, retryStrategy },
-        prefix: keyPrefixOf(kind, redis),
-        skipVersionCheck: true,
-        settings: { repeatStrategy },
-        concurrency,
-        lockDuration: times.lockMs,
-        stalledInterval: times.stalledMs,
-        maxStalledCount: BULLMQ_MAX_STALLED,
-      },
-    )
+    const handle: JobWorkerOptions['handle'] = async (bullJob, giveWay, token) => {
+      const handled = handleOnce(toJob(kind, bullJob), bullJob.stalledCounter, giveWay)
+      const ended = handled.then((end) => endAs(end, bullJob, token))
+      running.add(ended)
+      await ended.finally(() => running.delete(ended))
+    }
+    const bull = workerOptions(kind, { url, redis, times })
+    const limits = { max: concurrency, maxPerTenant: perTenant }
+    const worker = new JobWorker(kind, { bull, limits, mayGrow, handle })
     worker.on('error', createReporter(onProblem))
     await untilReady(worker)
+    worker.run().catch((cause: unknown) => onProblem('the queue is no longer read', cause))
     return createConsumer(worker, running)
   }
+
+const workerOptions = (
+  kind: JobKind,
+  { url, redis, times }: { url: string; redis: RedisOptions; times: BullTimes },
+): WorkerOptions => ({
+  // A consumer waits for Redis for as long as it takes.
+  connection: { url, ...connectionOptions(url, redis), maxRetriesPerRequest: null, retryStrategy },
+  prefix: keyPrefixOf(kind, redis),
+  skipVersionCheck: true,
+  settings: { repeatStrategy },
+  lockDuration: times.lockMs,
+  stalledInterval: times.stalledMs,
+  maxStalledCount: BULLMQ_MAX_STALLED,
+})
 
 const toJob = (kind: JobKind, { id = '', data: { tenant, name, trace } }: BullJob<BullData>): Job => ({
   kind,
@@ -79,11 +85,6 @@ async function endAs(end: JobEnd | void, job: BullJob<BullData>, token: string |
   if ('failed' in end) throw new Error(failedReason(end.failed))
   await job.moveToWait(token)
   throw new WaitingError()
-}
-
-class JobWorker extends Worker<BullData, void> {
-  /** BullMQ's own close comes to this only when Redis has answered. */
-  readonly stopRenewing = (): Promise<void> => this.lockManager.close()
 }
 
 async function untilReady(worker: JobWorker): Promise<void> {

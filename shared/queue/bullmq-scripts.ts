@@ -1,70 +1,115 @@
-import type { Queue } from 'bullmq'
+import type { Queue, Worker } from 'bullmq'
+import type { TenantId } from '../tenant.ts'
 import type { BullData } from './bullmq-redis.ts'
 import type { Job, JobCounts } from './port.ts'
+
+/** A queue of BullMQ, or a worker of one. */
+type BullKeys = Queue<BullData> | Worker<BullData, void>
 
 /** BullMQ orders prioritized jobs by priority times this, plus a counter. A smaller priority comes first, and 0 is none. */
 const UNIT = 0x1_0000_0000
 /** BullMQ's limit is 2,097,151. */
-const MAX_ROUND = 2_000_000
+const MAX_PLACE = 2_000_000
+/** Above this number, the places of tenants of which nothing waits are forgotten. */
+const MAX_KNOWN = 1_000
 
 /**
- * Gives a job its round, as FairOrder does. The round of the job taken last is not known here; it is at least the smallest waiting one
- * less 1, and at least what it was before. When nothing waits, it is taken to be the largest one given so far, and the tenants whose last
- * round is over are forgotten. Near the limit all rounds are reduced alike.
+ * Gives a job the place of its tenant in the circle (fair-order.ts), which is its priority in BullMQ. So the jobs of a tenant lie together
+ * and in their order, and one that waits again is the first of them. After the last place the first one is given out again; two tenants may
+ * then share one.
  *
- * KEYS: 1 the state: `*now`, `*top` and each tenant's last round; 2 the prioritized jobs; 3 the active jobs; 4 the failed jobs.
- * Returns the round; 0 when the job waits or is handled already, -1 when it is listed as failed.
+ * KEYS: 1 the places: `*last`, `*served` and each tenant's; 2 the prioritized jobs; 3 the failed jobs.
+ * Returns the place; 0 when the job waits or is handled already, -1 when it is listed as failed.
  */
-const TAKE_ROUND = `
-local state, waiting, active, failed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local prefix, id, tenant = ARGV[1], ARGV[2], ARGV[3]
-local limit, unit = tonumber(ARGV[4]), tonumber(ARGV[5])
+const PLACE = `
+local places, waiting, failed = KEYS[1], KEYS[2], KEYS[3]
+local prefix, id, tenant, limit, known = ARGV[1], ARGV[2], 't' .. ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if redis.call('EXISTS', prefix .. id) == 1 then
   return redis.call('ZSCORE', failed, id) and -1 or 0
 end
-local now = tonumber(redis.call('HGET', state, '*now') or 1)
-local top = tonumber(redis.call('HGET', state, '*top') or 1)
-local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
-if first then
-  now = math.max(now, math.floor(tonumber(first) / unit) - 1)
-else
-  now = top
-  local lasts = redis.call('HGETALL', state)
-  for i = 1, #lasts, 2 do
-    if tonumber(lasts[i + 1]) < now then redis.call('HDEL', state, lasts[i]) end
-  end
-end
-local round = math.max(now, tonumber(redis.call('HGET', state, tenant) or 0) + 1)
-if round >= limit and now > 1 then
-  local less = now - 1
-  local jobs = redis.call('ZRANGE', waiting, 0, -1, 'WITHSCORES')
-  for i = 1, #jobs, 2 do
-    local score = tonumber(jobs[i + 1]) - less * unit
-    redis.call('ZADD', waiting, score, jobs[i])
-    redis.call('HSET', prefix .. jobs[i], 'priority', math.floor(score / unit))
-  end
-  for _, each in ipairs(redis.call('LRANGE', active, 0, -1)) do redis.call('HSET', prefix .. each, 'priority', 1) end
-  local lasts = redis.call('HGETALL', state)
-  for i = 1, #lasts, 2 do redis.call('HSET', state, lasts[i], math.max(0, tonumber(lasts[i + 1]) - less)) end
-  now, top, round = 1, math.max(1, top - less), round - less
-end
-round = math.min(round, limit)
-redis.call('HSET', state, '*now', now, '*top', math.max(top, round), tenant, round)
-return round
+local place = redis.call('HGET', places, tenant)
+if place then return tonumber(place) end
+local last = tonumber(redis.call('HGET', places, '*last') or 0)
+if redis.call('HLEN', places) > known and redis.call('ZCARD', waiting) == 0 then redis.call('DEL', places) end
+place = last < limit and last + 1 or 1
+redis.call('HSET', places, '*last', place, tenant, place)
+return place
 `
 
-/** The jobs among which the oldest waiting one is looked for. Each tenant's oldest one is among the first. */
-const LOOKED_AT = 100
+/** The jobs without a place that are looked at: those of consumers that died, and those of earlier versions. */
+const LOOKED_AT = 1_000
 
 /**
- * KEYS: the jobs that 1 wait without a priority and 2 with one, that 3 are active, that 4 have failed. Returns the number of waiting,
+ * Makes the job whose turn it is the next one that BullMQ hands out. The tenants among the arguments have their shares: their jobs are
+ * passed over, or with `any` come after those of the others. As a consumer that passes jobs over has used up BullMQ's marker of waiting
+ * jobs, it is set again for the other consumers.
+ *
+ * KEYS: 1 the jobs without a place, of which BullMQ takes the last one first; 2 the prioritized jobs; 3 the places; 4 the marker.
+ * Returns 1 when there is a next job, 0 when none waits, -1 when all were passed over.
+ */
+const CHOOSE = `
+local listed, waiting, places, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local prefix, unit, count, any = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'any'
+local hasShare = {}
+for i = 5, #ARGV do hasShare[ARGV[i]] = true end
+local function isPassedOver(id)
+  local data = redis.call('HGET', prefix .. id, 'data')
+  return data and hasShare[cjson.decode(data).tenant]
+end
+local ids = redis.call('LRANGE', listed, -count, -1)
+for i = #ids, 1, -1 do
+  if not isPassedOver(ids[i]) then
+    if i < #ids then
+      redis.call('LREM', listed, -1, ids[i])
+      redis.call('RPUSH', listed, ids[i])
+    end
+    return 1
+  end
+end
+local function choose(id, place)
+  redis.call('ZREM', waiting, id)
+  redis.call('RPUSH', listed, id)
+  redis.call('HSET', places, '*served', place)
+  return 1
+end
+local scoreOf = function(place) return string.format('%.0f', place * unit) end
+local first, firstPlace
+local function look(from, to)
+  while true do
+    local found = redis.call('ZRANGEBYSCORE', waiting, from, to, 'WITHSCORES', 'LIMIT', 0, 1)
+    if not found[1] then return end
+    local id, place = found[1], math.floor(tonumber(found[2]) / unit)
+    if not isPassedOver(id) then return choose(id, place) end
+    if not first then first, firstPlace = id, place end
+    from = scoreOf(place + 1)
+  end
+end
+local after = scoreOf(tonumber(redis.call('HGET', places, '*served') or 0) + 1)
+local chosen = look(after, '+inf') or look('-inf', '(' .. after)
+if chosen then return chosen end
+if #ids == 0 and not first then return 0 end
+if any then return #ids > 0 and 1 or choose(first, firstPlace) end
+redis.call('ZADD', marker, 0, '0')
+return -1
+`
+
+/** The tenants among whose first jobs the oldest one is looked for. */
+const MAX_TENANTS = 1_000
+
+/**
+ * KEYS: the jobs that 1 wait without a place and 2 with one, that 3 are active, that 4 have failed. Returns the number of waiting,
  * active and failed jobs, and how long the oldest one has waited. A tick waits from the time in its id on.
  */
 const COUNT = `
-local prefix = ARGV[1]
-local ids = redis.call('ZRANGE', KEYS[2], 0, ARGV[2] - 1)
-local last = redis.call('LINDEX', KEYS[1], -1)
-if last then ids[#ids + 1] = last end
+local prefix, unit = ARGV[1], tonumber(ARGV[2])
+local ids = { redis.call('LINDEX', KEYS[1], -1) or nil }
+local from = '-inf'
+for i = 1, ARGV[3] do
+  local found = redis.call('ZRANGEBYSCORE', KEYS[2], from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if not found[1] then break end
+  ids[#ids + 1] = found[1]
+  from = string.format('%.0f', (math.floor(tonumber(found[2]) / unit) + 1) * unit)
+end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local oldest = now
@@ -91,29 +136,44 @@ end
 return missing
 `
 
-/** The round of a job, or its state: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
-export type Round = number | 'known' | 'ended'
+/** The place of a job, or its state: `ended` when the job has failed earlier and is still listed, `known` when it waits or is handled. */
+export type Place = number | 'known' | 'ended'
 
-export async function takeRound(queue: Queue<BullData>, { tenant, id }: Job, maxRound = MAX_ROUND): Promise<Round> {
-  const keys = [`${queue.opts.prefix}:fair`, ...keysOf(queue, 'prioritized', 'active', 'failed')]
-  const round = Number(await run(queue, 'aeTakeRound', keys, [queue.toKey(''), id, tenant, maxRound, UNIT]))
-  if (round > 0) return round
-  return round === 0 ? 'known' : 'ended'
+export async function placeOf(queue: BullKeys, { tenant, id }: Job, maxPlace = MAX_PLACE): Promise<Place> {
+  const keys = [placesOf(queue), ...keysOf(queue, 'prioritized', 'failed')]
+  const place = Number(await run(queue, 'aePlace', keys, [queue.toKey(''), id, tenant, maxPlace, MAX_KNOWN]))
+  if (place > 0) return place
+  return place === 0 ? 'known' : 'ended'
 }
 
-export async function countJobs(queue: Queue<BullData>): Promise<JobCounts> {
+export type Choice = 'ready' | 'none' | 'passed_over'
+
+/** `withShare`: the tenants whose jobs are passed over, or with `isAnyFree` come after the others. */
+export async function chooseNext(
+  queue: BullKeys,
+  { withShare, isAnyFree }: { withShare: Iterable<TenantId>; isAnyFree: boolean },
+): Promise<Choice> {
+  const [listed = '', waiting = '', marker = ''] = keysOf(queue, 'wait', 'prioritized', 'marker')
+  const args = [queue.toKey(''), UNIT, LOOKED_AT, isAnyFree ? 'any' : 'below', ...withShare]
+  const choice = await run(queue, 'aeChoose', [listed, waiting, placesOf(queue), marker], args)
+  if (choice === 1) return 'ready'
+  return choice === 0 ? 'none' : 'passed_over'
+}
+
+export async function countJobs(queue: BullKeys): Promise<JobCounts> {
   const keys = keysOf(queue, 'wait', 'prioritized', 'active', 'failed')
-  const counts = (await run(queue, 'aeCount', keys, [queue.toKey(''), LOOKED_AT])) as number[]
+  const counts = (await run(queue, 'aeCount', keys, [queue.toKey(''), UNIT, MAX_TENANTS])) as number[]
   const [waiting = 0, active = 0, failed = 0, oldestWaitingMs = 0] = counts
   return { waiting, active, failed, oldestWaitingMs }
 }
 
-export async function missingJobs(queue: Queue<BullData>, ids: readonly string[]): Promise<string[]> {
+export async function missingJobs(queue: BullKeys, ids: readonly string[]): Promise<string[]> {
   return (await run(queue, 'aeMissing', keysOf(queue, 'failed'), [queue.toKey(''), ...ids])) as string[]
 }
 
 const SCRIPTS = {
-  aeTakeRound: { lua: TAKE_ROUND, numberOfKeys: 4 },
+  aePlace: { lua: PLACE, numberOfKeys: 3 },
+  aeChoose: { lua: CHOOSE, numberOfKeys: 4 },
   aeCount: { lua: COUNT, numberOfKeys: 4 },
   aeMissing: { lua: MISSING, numberOfKeys: 1 },
 } as const
@@ -121,7 +181,7 @@ const SCRIPTS = {
 const defined = new WeakSet<object>()
 
 async function run(
-  queue: Queue<BullData>,
+  queue: BullKeys,
   name: keyof typeof SCRIPTS,
   keys: readonly string[],
   args: readonly (string | number)[],
@@ -134,4 +194,7 @@ async function run(
   return client.runCommand(name, [...keys, ...args])
 }
 
-const keysOf = (queue: Queue<BullData>, ...names: string[]): string[] => names.map((name) => queue.toKey(name))
+const keysOf = (queue: BullKeys, ...names: string[]): string[] => names.map((name) => queue.toKey(name))
+
+/** On the same node of a Redis Cluster as BullMQ's keys. */
+const placesOf = (queue: BullKeys): string => `${queue.opts.prefix}:places`

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import type { TenantId } from '../tenant.ts'
 import { currentLink } from '../trace.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
-import { countJobs, missingJobs, takeRound } from './bullmq-scripts.ts'
+import { countJobs, missingJobs, placeOf } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
 
 const ANSWER_MS = 1_500
@@ -35,7 +35,7 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
   return {
     async add(job) {
       const queue = await queueOf(job.kind)
-      await answered(job.kind === 'plan' ? addInTurn(queue, job) : addLast(queue, job))
+      await answered(addInTurn(queue, job))
     },
     async remove({ kind, id }) {
       const queue = await queueOf(kind)
@@ -56,18 +56,14 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
   }
 }
 
-async function addLast(queue: Queue<BullData>, { kind, tenant, id }: Job): Promise<void> {
-  await queue.add(kind, dataOf(tenant), { jobId: id })
-}
-
 /** Adds a job so that the tenants take turns. BullMQ would take a job that is listed as failed for the same one. */
 async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
-  let round = await takeRound(queue, job)
-  if (round === 'ended') {
+  let place = await placeOf(queue, job)
+  if (place === 'ended') {
     await queue.remove(job.id)
-    round = await takeRound(queue, job)
+    place = await placeOf(queue, job)
   }
-  if (typeof round === 'number') await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: round })
+  if (typeof place === 'number') await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: place })
 }
 
 function dataOf(tenant: TenantId): BullData {

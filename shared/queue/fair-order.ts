@@ -1,74 +1,87 @@
 import type { TenantId } from '../tenant.ts'
 import type { StoredJob } from './port.ts'
 
+/** Above this number, the places of tenants of which nothing waits are given out anew. */
+const MAX_PLACES = 1_000
+
 /**
- * Jobs that wait, in the order in which they are taken: by rounds, and within a round as they came. A tenant's job gets the round after
- * that of its job before, and none earlier than that of the job taken last. So a tenant that comes anew is next, and the tenants that
- * wait take turns (start-time fair queueing).
+ * Jobs that wait. The tenants sit in a circle in the order in which they came, and take turns: the next job is the first one of the tenant
+ * whose place follows that of the tenant served last.
  */
 export class FairOrder {
-  readonly #rounds = new Map<number, Map<string, StoredJob>>()
-  readonly #roundOf = new Map<string, number>()
-  readonly #lastOf = new Map<TenantId, number>()
-  #round = 0
+  readonly #places = new Map<TenantId, number>()
+  readonly #waiting = new Map<TenantId, Map<string, StoredJob>>()
+  readonly #tenantOf = new Map<string, TenantId>()
+  #lastPlace = 0
+  #servedPlace = 0
 
   get size(): number {
-    return this.#roundOf.size
+    return this.#tenantOf.size
+  }
+
+  countOf(tenant: TenantId): number {
+    return this.#waiting.get(tenant)?.size ?? 0
   }
 
   /** When the job was added that has waited longest, in milliseconds since 1970; `undefined` when none waits. */
   get oldestAt(): number | undefined {
-    let oldest: number | undefined
-    for (const round of this.#rounds.values())
-      for (const { addedAt } of round.values()) oldest = Math.min(addedAt, oldest ?? addedAt)
-    return oldest
+    const firsts = [...this.#waiting.values()].flatMap((jobs) => firstOf(jobs) ?? [])
+    return firsts.length === 0 ? undefined : firsts.reduce((oldest, { addedAt }) => Math.min(oldest, addedAt), Infinity)
   }
 
   has(id: string): boolean {
-    return this.#roundOf.has(id)
+    return this.#tenantOf.has(id)
   }
 
-  /** Changes nothing when the job waits already. */
-  push(stored: StoredJob): void {
+  /** Changes nothing when the job waits already. A job that was taken before and waits again is the first of its tenant. */
+  push(stored: StoredJob, { isAgain = false }: { isAgain?: boolean } = {}): void {
     const { id, tenant } = stored.job
-    if (this.#roundOf.has(id)) return
-    const number = Math.max(this.#round, (this.#lastOf.get(tenant) ?? -1) + 1)
-    const round = this.#rounds.get(number) ?? new Map<string, StoredJob>()
-    this.#rounds.set(number, round.set(id, stored))
-    this.#roundOf.set(id, number)
-    this.#lastOf.set(tenant, number)
+    if (this.#tenantOf.has(id)) return
+    const others = this.#waiting.get(tenant) ?? new Map<string, StoredJob>()
+    this.#waiting.set(tenant, isAgain ? new Map([[id, stored], ...others]) : others.set(id, stored))
+    this.#tenantOf.set(id, tenant)
+    if (!this.#places.has(tenant)) this.#places.set(tenant, ++this.#lastPlace)
   }
 
-  take(): StoredJob | undefined {
-    if (this.size === 0) return undefined
-    for (;;) {
-      const [next] = this.#rounds.get(this.#round)?.values() ?? []
-      if (next) {
-        this.remove(next.job.id)
-        return next
-      }
-      this.#round++
-    }
+  /** The job whose turn it is, of those tenants that come first where one of them waits. It goes on waiting. */
+  next(comesFirst: (tenant: TenantId) => boolean = () => true): StoredJob | undefined {
+    const waiting = [...this.#waiting.keys()]
+    const first = waiting.filter(comesFirst)
+    const candidates = first.length > 0 ? first : waiting
+    const turns = candidates.map((tenant) => ({ tenant, turn: this.#turnOf(tenant) }))
+    const [next, ...others] = turns
+    if (!next) return undefined
+    const { tenant } = others.reduce((best, each) => (each.turn < best.turn ? each : best), next)
+    return firstOf(this.#waiting.get(tenant))
+  }
+
+  /** Takes the job of `next`. */
+  take({ job: { id, tenant } }: StoredJob): void {
+    this.#servedPlace = this.#places.get(tenant) ?? 0
+    this.remove(id)
   }
 
   remove(id: string): void {
-    const number = this.#roundOf.get(id)
-    if (number === undefined) return
-    this.#roundOf.delete(id)
-    const round = this.#rounds.get(number)
-    round?.delete(id)
-    if (round?.size === 0) this.#rounds.delete(number)
-    if (this.size === 0) this.#forgetEarlier()
-  }
-
-  /** Forgets the tenants whose last round is over: they are as those that come anew. */
-  #forgetEarlier(): void {
-    for (const [tenant, last] of this.#lastOf) if (last < this.#round) this.#lastOf.delete(tenant)
+    const tenant = this.#tenantOf.get(id)
+    if (tenant === undefined) return
+    this.#tenantOf.delete(id)
+    const jobs = this.#waiting.get(tenant)
+    jobs?.delete(id)
+    if (jobs?.size === 0) this.#waiting.delete(tenant)
+    if (this.size === 0 && this.#places.size > MAX_PLACES) this.#places.clear()
   }
 
   clear(): void {
-    this.#rounds.clear()
-    this.#roundOf.clear()
-    this.#lastOf.clear()
+    this.#waiting.clear()
+    this.#tenantOf.clear()
+    this.#places.clear()
+  }
+
+  /** Grows with the way from the tenant served last. */
+  #turnOf(tenant: TenantId): number {
+    const place = this.#places.get(tenant) ?? 0
+    return place > this.#servedPlace ? place : place + this.#lastPlace
   }
 }
+
+const firstOf = (jobs: ReadonlyMap<string, StoredJob> | undefined): StoredJob | undefined => jobs?.values().next().value

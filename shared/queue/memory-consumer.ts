@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TenantId } from '../tenant.ts'
 import { linked } from '../trace.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import { FairOrder } from './fair-order.ts'
 import type { ConsumeOptions, FailedJob, Job, JobConsumer, JobCounts, JobHandler, JobStore, StoredJob } from './port.ts'
+import { type Slot, Slots } from './slots.ts'
 
 export type MemoryConsumerDeps = ConsumeOptions & {
   store: JobStore
@@ -16,21 +18,28 @@ export type MemoryConsumerDeps = ConsumeOptions & {
 const MAX_STARTS = 2
 /** The newest failed jobs that are listed. */
 const MAX_FAILURES = 1_000
+/** Time until it is looked again whether there is memory for an extra slot. */
+const LOOK_EVERY_MS = 200
 
 /** Hands the jobs of one kind to their handler. */
 export class MemoryConsumer implements JobConsumer {
   readonly #deps: MemoryConsumerDeps
+  readonly #slots: Slots
   readonly #waiting = new FairOrder()
   readonly #taken = new Map<string, Promise<void>>()
   readonly #failures: FailedJob[] = []
   readonly #closing = new AbortController()
+  #look: NodeJS.Timeout | undefined
 
   constructor(deps: MemoryConsumerDeps) {
     this.#deps = deps
+    this.#slots = new Slots({ max: deps.concurrency, maxPerTenant: deps.perTenant ?? deps.concurrency })
   }
 
-  get waitingCount(): number {
-    return this.#waiting.size
+  /** Whether no further job of the tenant may wait: of `max` jobs, a tenant may have as large a share as of the slots. */
+  isFullFor(tenant: TenantId, max: number): boolean {
+    const { concurrency, perTenant = concurrency } = this.#deps
+    return this.#waiting.size >= max || this.#waiting.countOf(tenant) * concurrency >= max * perTenant
   }
 
   /** Newest first. */
@@ -73,41 +82,55 @@ export class MemoryConsumer implements JobConsumer {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    clearTimeout(this.#look)
     this.#waiting.clear() // The store has them.
   }
 
   #takeNext(): void {
-    while (!this.#closing.signal.aborted && this.#taken.size < this.#deps.concurrency) {
-      const next = this.#waiting.take()
+    clearTimeout(this.#look)
+    while (!this.#closing.signal.aborted) {
+      const next = this.#waiting.next((tenant) => !this.#slots.hasShare(tenant))
       if (!next) return
-      this.#taken.set(next.job.id, this.#finish(next))
+      const slot = this.#slots.take(next.job.tenant, this.#mayGrow)
+      if (!slot) return this.#lookAgain(next.job.tenant)
+      this.#waiting.take(next)
+      this.#taken.set(next.job.id, this.#finish(next, slot))
     }
   }
 
+  readonly #mayGrow = (): boolean => this.#deps.mayGrow?.() ?? true
+
+  /** Memory becomes free without a word. All else that a waiting job may lack is noticed at the end of another one. */
+  #lookAgain(tenant: TenantId): void {
+    if (this.#slots.areAllTaken || this.#slots.hasShare(tenant)) return
+    this.#look = setTimeout(() => this.#takeNext(), LOOK_EVERY_MS)
+  }
+
   /** Never rejects. */
-  async #finish(taken: StoredJob): Promise<void> {
-    const isAgain = await this.#run(taken)
+  async #finish(taken: StoredJob, slot: Slot): Promise<void> {
+    const isAgain = await this.#run(taken, slot)
     this.#taken.delete(taken.job.id)
-    if (isAgain) this.push(taken)
+    slot.leave()
+    if (isAgain && !this.#closing.signal.aborted) this.#waiting.push(taken, { isAgain })
     this.#takeNext()
   }
 
   /** Handles a job, and deletes it unless it waits again. Returns whether it does. Never rejects. */
-  async #run({ job }: StoredJob): Promise<boolean> {
+  async #run({ job }: StoredJob, slot: Slot): Promise<boolean> {
     const { store, onProblem } = this.#deps
     const starts = await this.#countStart(job)
     if (starts === undefined) return false
-    const isAgain = await this.#handle(job, starts)
+    const isAgain = await this.#handle(job, starts, slot)
     await (isAgain ? store.resetStarts(job) : store.delete(job)).catch((cause: unknown) =>
       onProblem('the end of a job could not be stored', cause),
     )
     return isAgain
   }
 
-  async #handle(job: Job, starts: number): Promise<boolean> {
+  async #handle(job: Job, starts: number, { giveWay }: Slot): Promise<boolean> {
     const { handler, onGivenUp, onProblem } = this.#deps
     try {
-      const end = await linked(job.trace, () => (starts > MAX_STARTS ? onGivenUp(job) : handler(job)))
+      const end = await linked(job.trace, () => (starts > MAX_STARTS ? onGivenUp : handler)(job, giveWay))
       if (end && 'failed' in end) this.#listFailure(job, failedReason(end.failed))
       return end !== undefined && 'again' in end
     } catch (cause) {

@@ -11,7 +11,7 @@ export type MemoryQueueDeps = {
 }
 
 export type MemoryQueueLimits = {
-  /** Jobs of one kind that wait for a handler. */
+  /** Jobs of one kind that wait for a handler. One tenant has the same share of them as of the slots. */
   maxWaiting: number
   /** Time until a job that could not be counted in the store is tried again. */
   retryMs: number
@@ -35,12 +35,12 @@ export class MemoryQueue implements JobQueue, QueueMonitor {
     this.#limits = { ...LIMITS, ...deps.limits }
   }
 
-  /** Throws `unavailable` when too many jobs wait. */
+  /** Throws `unavailable` when too many jobs wait, in all or of the tenant. */
   async add(plain: Job): Promise<void> {
     const trace = currentLink()
     const job = trace ? { ...plain, trace } : plain
     const consumer = this.#consumers.get(job.kind)
-    if (consumer && consumer.waitingCount >= this.#limits.maxWaiting) throw full()
+    if (consumer?.isFullFor(job.tenant, this.#limits.maxWaiting)) throw full()
     await this.#deps.store.insert(job)
     consumer?.push({ job, addedAt: Date.now() })
   }

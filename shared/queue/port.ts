@@ -12,8 +12,8 @@ export type Job = { kind: JobKind; tenant: TenantId; id: string; trace?: TraceLi
 export type JobCounts = { waiting: number; active: number; failed: number; oldestWaitingMs: number }
 
 /**
- * Adds work to the queue. The jobs of one tenant are handed out in their order. The tenants that have plans waiting take turns, so the
- * first plan of a tenant is handed out in the next free slot, however many plans of another tenant wait.
+ * Adds work to the queue. The jobs of one tenant are handed out in their order. The tenants that have flows or plans waiting take turns, so
+ * the first one of a tenant is handed out in the next free slot, however many of another tenant wait.
  */
 export interface JobQueue {
   /**
@@ -46,11 +46,16 @@ export type JobEnd = { failed: string } | { again: true }
 /** A job that ended as failed, at a time in ISO 8601. */
 export type FailedJob = { id: string; tenant: TenantId; reason: string; at: string }
 
-export type JobHandler = (job: Job) => Promise<JobEnd | void>
+/** `giveWay` is aborted when the job shall end with `again` as soon as it can without losing work (README.md). */
+export type JobHandler = (job: Job, giveWay?: AbortSignal) => Promise<JobEnd | void>
 
 export type ConsumeOptions = {
   /** Jobs that are handled at the same time. */
   concurrency: number
+  /** Those among them that are the share of one tenant (README.md). By default tenants have no shares. */
+  perTenant?: number
+  /** Whether this process has the memory for an extra slot; by default it always has. */
+  mayGrow?(): boolean
   /** Called instead of the handler for a job whose process died twice. It is called again elsewhere when this process dies, too. */
   onGivenUp: JobHandler
 }

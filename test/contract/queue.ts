@@ -1,5 +1,14 @@
 import { expect } from 'chai'
-import type { Consume, Job, JobConsumer, JobEnd, JobKind, JobQueue, QueueMonitor } from '../../shared/queue/port.ts'
+import type {
+  Consume,
+  ConsumeOptions,
+  Job,
+  JobConsumer,
+  JobEnd,
+  JobKind,
+  JobQueue,
+  QueueMonitor,
+} from '../../shared/queue/port.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -263,6 +272,94 @@ export function queueContract(open: () => Promise<QueueSetup>): void {
     }
     expect(taken).to.include.deep.members(waiting)
     releaseAll()
+  })
+
+  /** Takes jobs that each hang until the test ends them, or until they are asked to give way where `yields` says so. */
+  async function hang(consume: Consume, kind: JobKind, options: Partial<ConsumeOptions> & { yields?: boolean } = {}) {
+    const taken: Job[] = []
+    const asked: Job[] = []
+    const ends = new Map<string, (end?: JobEnd) => void>()
+    const handler = (job: Job, giveWay?: AbortSignal) => {
+      taken.push(job)
+      const { promise, resolve } = Promise.withResolvers<JobEnd | undefined>()
+      ends.set(job.id, resolve)
+      const onAsked = () => {
+        asked.push(job)
+        if (options.yields) resolve({ again: true })
+      }
+      giveWay?.addEventListener('abort', onAsked, { once: true })
+      return promise
+    }
+    await consume(kind, handler, { concurrency: 4, perTenant: 2, onGivenUp: handler, ...options })
+    const waitFor = (count: number) =>
+      until(() => taken.length >= count, { what: `${count} jobs`, lastSeen: () => taken })
+    const endAll = () => {
+      for (const end of ends.values()) end()
+    }
+    return { taken, asked, waitFor, end: ({ id }: Job) => ends.get(id)?.(), endAll }
+  }
+
+  const addAll = async (queue: JobQueue, jobs: readonly Job[]) => {
+    for (const job of jobs) await queue.add(job)
+    return jobs
+  }
+  const some = (count: number, tenant: TenantId, kind: JobKind) =>
+    Array.from({ length: count }, () => newJob(tenant, kind))
+
+  for (const kind of ['flow', 'plan'] as const)
+    it(`kind ${kind}: a tenant takes all slots while nobody else waits; however long its jobs hang, others get theirs up to their shares`, async () => {
+      const { queue, consume } = await start()
+      const { taken, waitFor, end, endAll } = await hang(consume, kind)
+      const many = await addAll(queue, some(50, DEFAULT_TENANT, kind))
+      await waitFor(4)
+      expect(taken).to.deep.equal(many.slice(0, 4))
+      const others = await addAll(queue, some(3, OTHER, kind))
+      await waitFor(6)
+      expect(taken.slice(4)).to.deep.equal(others.slice(0, 2))
+      for (const job of taken.slice(0, 4)) end(job) // Now both have two slots; the first tenant's were above its share.
+      await waitFor(8)
+      expect(taken.slice(6)).to.deep.equal(many.slice(4, 6))
+      end(others[0] as Job)
+      await waitFor(9)
+      expect(taken[8]).to.deep.equal(others[2])
+      endAll()
+    })
+
+  it('a job above the share of its tenant is asked to give way for each extra slot; it waits again, and goes on when there is a slot', async () => {
+    const { queue, consume } = await start()
+    const { taken, asked, waitFor, end, endAll } = await hang(consume, 'plan', { yields: true })
+    const [first, second, third, fourth] = (await addAll(queue, some(4, DEFAULT_TENANT, 'plan'))) as [
+      Job,
+      Job,
+      Job,
+      Job,
+    ]
+    await waitFor(4)
+    const [other] = await addAll(queue, some(1, OTHER, 'plan'))
+    await waitFor(5)
+    await until(async () => (await queue.counts('plan')).active === 4, { what: 'one job to have given way' })
+    expect([asked, taken.slice(4)]).to.deep.equal([[fourth], [other]])
+    end(other as Job)
+    await waitFor(6)
+    expect(taken.slice(5)).to.deep.equal([fourth])
+    for (const job of [first, second, third]) end(job)
+    await until(async () => (await queue.counts('plan')).active === 1, { what: 'the other jobs to end' })
+    endAll()
+  })
+
+  it('without memory no extra slot is opened, but the job above its share gives way', async () => {
+    const { queue, consume } = await start()
+    let hasMemory = false
+    const { taken, asked, waitFor, endAll } = await hang(consume, 'plan', { mayGrow: () => hasMemory })
+    const jobs = await addAll(queue, some(4, DEFAULT_TENANT, 'plan'))
+    await waitFor(4)
+    const [other] = await addAll(queue, some(1, OTHER, 'plan'))
+    await until(() => asked.length > 0, { what: 'a job to be asked to give way' })
+    expect([asked, taken]).to.deep.equal([[jobs[3]], jobs])
+    hasMemory = true
+    await waitFor(5)
+    expect(taken[4]).to.deep.equal(other)
+    endAll()
   })
 
   it('a plan that is added twice is handled once, and one that has ended can be added again', async () => {

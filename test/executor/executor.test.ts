@@ -18,7 +18,8 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const lines: string[] = []
   const removed: string[] = []
   const executor = new Executor({
-    limits: { runsPerWorker: 3, plansPerExecutor: 2, runResumeMs: 60_000 },
+    limits: { maxRuns: 5, runResumeMs: 60_000 },
+    isHeapHigh: () => false,
     workspaces: { remove: async (_tenant, id) => void removed.push(id) },
     metrics: NO_METRICS,
     log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
@@ -40,7 +41,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
     [
       {
         kind: 'flow',
-        concurrency: 3,
+        slots: { max: 3, maxPerTenant: 2 },
         async handle({ id }) {
           handled.push(`handled ${id}`)
           const run = executor.runs.open({ id: runIdOf(newTraceId()), tenant: TENANT, sessionId: undefined })
@@ -68,9 +69,13 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
 }
 
 describe('executor', () => {
-  it('takes RUNS_PER_WORKER flows at a time, and hands each to its work', async () => {
-    const { kind, options, handled, take, executor } = await setUp()
-    expect([kind, options.concurrency]).to.deep.equal(['flow', 3])
+  it('takes as many jobs as it has slots, with more for tenants below their shares while it has memory, and hands each to its work', async () => {
+    let isHeapHigh = false
+    const { kind, options, handled, take, executor } = await setUp({ isHeapHigh: () => isHeapHigh })
+    expect([kind, options.concurrency, options.perTenant]).to.deep.equal(['flow', 3, 2])
+    expect(options.mayGrow?.()).to.equal(true)
+    isHeapHigh = true
+    expect(options.mayGrow?.()).to.equal(false)
     void take()
     await options.onGivenUp({ ...job, id: 'trace_2' })
     expect(handled).to.deep.equal(['handled trace_1', 'given up trace_2'])
@@ -110,7 +115,7 @@ describe('executor', () => {
 
   it('removes the folder of a run when the run is forgotten', async () => {
     const { executor, take, removed } = await setUp({
-      limits: { runsPerWorker: 3, plansPerExecutor: 2, runResumeMs: 1 },
+      limits: { maxRuns: 5, runResumeMs: 1 },
     })
     await take() // Nobody reads it, so it is forgotten, which ends it.
     await until(() => removed.length > 0, { what: 'the folder to be removed' })

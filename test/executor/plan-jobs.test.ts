@@ -53,7 +53,8 @@ describe('the jobs that execute plans', () => {
       log: createLog({ level: 'error', write: () => {} }),
       ...changes,
     })
-    const handle = ({ plan_id: id }: PlanRecord) => jobs.handle({ kind: 'plan', tenant: TENANT, id })
+    const handle = ({ plan_id: id }: PlanRecord, giveWay?: AbortSignal) =>
+      jobs.handle({ kind: 'plan', tenant: TENANT, id }, giveWay)
     const eventsOf = ({ plan_id: id }: PlanRecord) => {
       const text = runs.get(TENANT, planRunId(id)).follow(0).take()?.text.toString() ?? ''
       return Array.from(text.matchAll(/^event: (\w+)$/gm), ([, type]) => type)
@@ -207,6 +208,33 @@ describe('the jobs that execute plans', () => {
     expect(given).to.include({ status: 'queued', executor: null, starts: 0 })
     expect(statusesOf(given)).to.deep.equal({ a: 'done', b: 'pending' })
     expect(eventsOf(plan).at(-1)).to.equal('error')
+  })
+
+  it('give the plan back that is asked to give way, after the step that runs, and go on with it later', async () => {
+    const gates = { a: Promise.withResolvers<StepResult>(), b: Promise.withResolvers<StepResult>() }
+    const { handle, ran, runs, eventsOf } = createExecutor({
+      stepsOf: () => (each) => {
+        ran.push(each.id)
+        return gates[each.id as 'a' | 'b'].promise
+      },
+    })
+    const giveWay = new AbortController()
+    const plan = await submit([step('a'), step('b', 'a')])
+    const first = handle(plan, giveWay.signal)
+    await until(() => ran.length > 0, { what: 'the first step to run' })
+    giveWay.abort()
+    gates.a.resolve({ output: 'x' })
+    expect(await first).to.deep.equal({ again: true })
+    expect(await read(plan)).to.include({ status: 'queued', executor: null })
+    expect(await handle(plan, giveWay.signal)).to.deep.equal({ again: true }) // It is not begun only to be given back.
+    const second = handle(plan)
+    await until(() => ran.length > 1, { what: 'the second step to run' })
+    expect(ran).to.deep.equal(['a', 'b'])
+    expect(runs.live.size).to.equal(1)
+    gates.b.resolve({ output: 'y' })
+    expect(await second).to.equal(undefined)
+    expect(await read(plan)).to.include({ status: 'done', starts: 1 })
+    expect(eventsOf(plan).at(-1)).to.equal('plan_ended')
   })
 
   it('fail a plan whose executors have died each time', async () => {

@@ -1,8 +1,7 @@
 import { Queue } from 'bullmq'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createBullQueue } from '../../shared/queue/bullmq.ts'
-import { takeRound } from '../../shared/queue/bullmq-scripts.ts'
+import { placeOf } from '../../shared/queue/bullmq-scripts.ts'
 import { FairOrder } from '../../shared/queue/fair-order.ts'
 import type { Job } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
@@ -19,7 +18,13 @@ describe('turns of tenants in a queue within one process', () => {
     return job
   }
 
-  it('lets a tenant wait for at most two jobs of another one, and keeps the order of each tenant', () => {
+  const takeNext = (order: FairOrder): Job | undefined => {
+    const next = order.next()
+    if (next) order.take(next)
+    return next?.job
+  }
+
+  it('lets a tenant wait for at most one job of another one, and keeps the order of each tenant', () => {
     const actions = fc.array(fc.oneof(fc.constantFrom('take' as const), fc.constantFrom(A, B, C)), { maxLength: 200 })
     fc.assert(
       fc.property(actions, (list) => {
@@ -28,7 +33,7 @@ describe('turns of tenants in a queue within one process', () => {
         /** For each tenant that waits: the jobs of others that were taken meanwhile. */
         const passed = new Map<TenantId, TenantId[]>()
         const take = () => {
-          const job = order.take()?.job
+          const job = takeNext(order)
           if (!job) return expect([...waiting.values()].flat()).to.deep.equal([])
           expect(job).to.equal(waiting.get(job.tenant)?.shift())
           passed.delete(job.tenant)
@@ -36,7 +41,7 @@ describe('turns of tenants in a queue within one process', () => {
             if (jobs.length === 0 || tenant === job.tenant) continue
             const others = [...(passed.get(tenant) ?? []), job.tenant]
             passed.set(tenant, others)
-            for (const other of others) expect(others.filter((each) => each === other).length).to.be.at.most(2)
+            for (const other of others) expect(others.filter((each) => each === other).length).to.be.at.most(1)
           }
         }
         for (const action of [...list, ...list.map(() => 'take' as const)]) {
@@ -54,10 +59,26 @@ describe('turns of tenants in a queue within one process', () => {
     order.push({ job: second, addedAt: 0 })
     order.remove(first.id)
     order.remove('unknown')
-    expect([order.take()?.job, order.take()?.job]).to.deep.equal([second, undefined])
+    expect([takeNext(order), takeNext(order)]).to.deep.equal([second, undefined])
     push(order, B)
     order.clear()
-    expect([order.size, order.take(), order.oldestAt]).to.deep.equal([0, undefined, undefined])
+    expect([order.size, order.next(), order.oldestAt]).to.deep.equal([0, undefined, undefined])
+  })
+
+  it('a job that waits again is the first of its tenant, and takes no turn of another one', () => {
+    const order = new FairOrder()
+    const [again, second, other] = [push(order, A), push(order, A), push(order, B)]
+    expect(takeNext(order)).to.equal(again)
+    order.push({ job: again, addedAt: 0 }, { isAgain: true })
+    expect([takeNext(order), takeNext(order), takeNext(order)]).to.deep.equal([other, again, second])
+  })
+
+  it('goes on in turns when the tenants of an empty queue have been forgotten', () => {
+    const order = new FairOrder()
+    for (let i = 0; i < 1_001; i++) push(order, `tenant_${i}` as TenantId)
+    while (order.size > 0) takeNext(order)
+    const jobs = [push(order, B), push(order, B), push(order, A)]
+    expect([takeNext(order), takeNext(order), takeNext(order)]).to.deep.equal([jobs[0], jobs[2], jobs[1]])
   })
 })
 
@@ -71,53 +92,24 @@ describe('turns of tenants in a queue on Redis', () => {
     return queue
   }
 
-  it('near the limit of BullMQ the rounds begin anew, and the order of the waiting jobs stays', async () => {
+  const add = async (queue: Queue, job: Job, maxPlace?: number) => {
+    const place = await placeOf(queue, job, maxPlace)
+    await queue.add('plan', { tenant: job.tenant }, { jobId: job.id, priority: Number(place) })
+    return place
+  }
+
+  it('a tenant keeps its place, and after the last place that BullMQ allows the first one is given out again', async () => {
     const queue = open()
-    const limit = 20
-    const jobs: Job[] = []
-    const add = async (tenant: TenantId) => {
-      const job = newJob(tenant)
-      jobs.push(job)
-      const priority = await takeRound(queue, job, limit)
-      expect(priority).to.be.a('number')
-      await queue.add('plan', { tenant }, { jobId: job.id, priority: Number(priority) })
-      return Number(priority)
-    }
-    const waiting = () => redis.connect().zrange('ae:{plan}:plan:prioritized', '0', '-1')
-    for (let i = 0; i < 12; i++) await add(A)
-    for (let i = 0; i < 8; i++) await queue.remove(jobs.shift()?.id ?? '')
-    for (let i = 0; i < 7; i++) await add(A)
-    expect(await add(A)).to.be.below(limit) // It would have been the limit.
-    expect(await waiting()).to.deep.equal(jobs.map(({ id }) => id))
-    const order = await waiting()
-    await add(B)
-    expect(await waiting()).to.deep.equal([jobs.at(-1)?.id, ...order])
-    const [first, last] = await Promise.all([order[0], order.at(-1)].map((id) => queue.getJob(id ?? '')))
-    expect([first?.priority, (last?.priority ?? 0) < limit]).to.deep.equal([2, true])
+    const places: unknown[] = []
+    for (const tenant of [A, B, A, C, B, 'd' as TenantId]) places.push(await add(queue, newJob(tenant), 3))
+    expect(places).to.deep.equal([1, 2, 1, 3, 2, 1])
   })
 
-  it('the largest round is shared when one tenant has more jobs waiting than there are rounds', async () => {
+  it('the tenants of an empty queue are forgotten, so that their places do not grow for ever', async () => {
     const queue = open()
-    const rounds: unknown[] = []
-    for (let i = 0; i < 6; i++) {
-      const job = newJob(A)
-      const priority = await takeRound(queue, job, 4)
-      rounds.push(priority)
-      await queue.add('plan', { tenant: A }, { jobId: job.id, priority: Number(priority) })
-    }
-    expect(rounds).to.deep.equal([1, 2, 3, 4, 4, 4])
-  })
-
-  it('the tenants of an empty queue are forgotten, so that the state does not grow', async () => {
-    const queue = createBullQueue(redis.url)
-    opened.push(queue)
-    for (let i = 0; i < 30; i++) {
-      const job = newJob(`tenant_${i}` as TenantId)
-      await queue.add(job)
-      await queue.add(newJob(A))
-      for (const id of await redis.connect().zrange('ae:{plan}:plan:prioritized', '0', '-1'))
-        await queue.remove({ ...job, id })
-    }
-    expect(await redis.connect().hlen('ae:{plan}:fair')).to.be.at.most(5)
+    const [redisClient, job] = [redis.connect(), newJob(A)]
+    for (let i = 0; i < 1_001; i++) await placeOf(queue, newJob(`tenant_${i}` as TenantId))
+    await add(queue, job)
+    expect(await redisClient.hlen('ae:{plan}:places')).to.be.below(10)
   })
 })

@@ -2,6 +2,7 @@ import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
 import type { RunStatus } from '../../shared/broker/port.ts'
+import { newId } from '../../shared/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 import { readAll, refusal, say, sayMuch, sayMuchUntilCancelled, setUp, untilCancelled } from './runs-setup.ts'
@@ -142,6 +143,19 @@ describe('runs', () => {
     await running
     expect(run.status).to.equal('cancelled')
     expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
+  })
+
+  it('a plan that goes on in the same process keeps its new run when the time of the earlier one is over', async () => {
+    const { runs, forgotten } = setUp({ resumeMs: 20 })
+    const identity = { id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined, needsNoReader: true }
+    const earlier = runs.open(identity)
+    await earlier.execute(say)
+    const later = runs.open(identity)
+    const ended = later.execute(untilCancelled)
+    expect(await forgotten).to.equal(earlier)
+    expect(runs.get(DEFAULT_TENANT, identity.id)).to.equal(later)
+    later.cancel('cancelled')
+    await ended
   })
 
   it('D4.5: a run continues and stays known while it has a reader', async () => {

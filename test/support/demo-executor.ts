@@ -9,7 +9,8 @@ import { NO_METRICS } from '../../shared/metrics.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 
 const EXECUTOR_DEPS = {
-  limits: { plansPerExecutor: 2, runsPerWorker: 100, runResumeMs: 60_000 },
+  limits: { maxRuns: 102, runResumeMs: 60_000 },
+  isHeapHigh: () => false,
   workspaces: { open: () => '', remove: async () => {} },
   metrics: NO_METRICS,
   log: createLog({ level: 'error', write: () => {} }),
@@ -22,7 +23,7 @@ export async function createDemoExecutor(): Promise<Executor> {
   const none = async () => {}
   await executor.start(
     async () => ({ drain, close: none }),
-    [{ kind: 'flow', concurrency: 1, handle: none, givenUp: none }],
+    [{ kind: 'flow', slots: { max: 1, maxPerTenant: 1 }, handle: none, givenUp: none }],
   )
   return executor
 }

@@ -1,0 +1,141 @@
+import { type Job as BullJob, Worker, type WorkerOptions } from 'bullmq'
+import type { BullData } from './bullmq-redis.ts'
+import { type Choice, chooseNext } from './bullmq-scripts.ts'
+import type { JobKind } from './port.ts'
+import { type Slot, type SlotLimits, Slots } from './slots.ts'
+
+export type JobWorkerOptions = {
+  bull: WorkerOptions
+  limits: SlotLimits
+  /** Whether there is memory for an extra slot. */
+  mayGrow(): boolean
+  /** Handles a job; `token` is BullMQ's. */
+  handle(job: BullJob<BullData>, giveWay: AbortSignal, token: string | undefined): Promise<void>
+}
+
+/** How often the queue is looked at while only jobs wait that have no slot here. */
+const LOOK_EVERY_MS = 25
+/** The same while the next job has to wait for memory, or for the end of another one. */
+const LOOK_LATER_MS = 200
+/** Time until the next attempt when Redis has refused to hand out a job. */
+const AFTER_FAILURE_MS = 1_000
+
+/** BullMQ's types leave out that there may be none. */
+const NO_JOB = undefined as unknown as BullJob<BullData>
+
+/** BullMQ's worker, which takes the job of the tenant whose turn it is, as soon as there is a slot for it. */
+export class JobWorker extends Worker<BullData, void> {
+  readonly #mayGrow: () => boolean
+  readonly #slots: Slots
+  readonly #slotOf = new WeakMap<BullJob<BullData>, Slot>()
+  #isLeaving = false
+  /** Whether a job has ended, or `close` was called, since the queue was looked at. */
+  #hasNews = false
+  #wake = () => {}
+
+  /** Takes jobs from `run` on. */
+  constructor(kind: JobKind, { bull, limits, mayGrow, handle }: JobWorkerOptions) {
+    const process = (job: BullJob<BullData>, token: string | undefined) => handle(job, this.#giveWayOf(job), token)
+    super(kind, process, { ...bull, autorun: false })
+    this.#mayGrow = mayGrow
+    this.#slots = new Slots(limits)
+  }
+
+  /** BullMQ's own close comes to this only when Redis has answered. */
+  readonly stopRenewing = (): Promise<void> => this.lockManager.close()
+
+  /**
+   * Takes jobs until `close`, and resolves when they have ended. BullMQ's own loop would begin the jobs that it has taken only when it
+   * knows whether there is a further one, and has a fixed number of slots.
+   */
+  override async run(): Promise<void> {
+    await this.startStalledCheckTimer()
+    this.lockManager.start()
+    this.mainLoopRunning = this.#takeJobs()
+    await this.mainLoopRunning
+  }
+
+  override close(force?: boolean): Promise<void> {
+    this.#isLeaving = true
+    this.#ring()
+    return super.close(force)
+  }
+
+  /** BullMQ would take the next job together with the end of this one, whichever it is. */
+  override async processJob(job: BullJob<BullData>, token: string): Promise<void> {
+    try {
+      await super.processJob(job, token, () => false)
+    } catch (cause) {
+      this.emit('error', cause as Error)
+    } finally {
+      this.#slotOf.get(job)?.leave()
+      this.#ring()
+    }
+  }
+
+  async #takeJobs(): Promise<void> {
+    const processing = new Set<Promise<void>>()
+    for (let number = 0; !this.#isLeaving; number++) {
+      const token = `${this.id}:${number}`
+      const job = await this.getNextJob(token).catch(this.#onFailure)
+      if (!job) continue
+      const processed = this.processJob(job, token).finally(() => processing.delete(processed))
+      processing.add(processed)
+    }
+    await Promise.all(processing)
+  }
+
+  readonly #onFailure = async (cause: Error): Promise<undefined> => {
+    if (this.#isLeaving) return
+    this.emit('error', cause)
+    this.#hasNews = false
+    await this.#pause(AFTER_FAILURE_MS)
+  }
+
+  /** Called for each job, one call after the other. */
+  protected override async moveToActive(token: string, name?: string): Promise<BullJob<BullData>> {
+    while (await this.#untilReady()) {
+      const job = await super.moveToActive(token, name)
+      if (!job) return job
+      const slot = this.#slots.take(job.data.tenant, this.#mayGrow)
+      if (slot) this.#slotOf.set(job, slot)
+      if (slot) return job
+      await job.moveToWait(token) // There is no memory for it, or another consumer has taken the chosen one meanwhile.
+      await this.#pause(LOOK_LATER_MS)
+    }
+    return NO_JOB
+  }
+
+  /** Resolves when a job can be taken or none waits; with `false` when no further one is to be taken. */
+  async #untilReady(): Promise<boolean> {
+    while (!this.#isLeaving) {
+      this.#hasNews = false
+      const choice = this.#slots.areAllTaken ? undefined : await this.#choose()
+      if (choice === 'ready' || choice === 'none') return !this.#isLeaving
+      await this.#pause(choice ? LOOK_EVERY_MS : LOOK_LATER_MS)
+    }
+    return false
+  }
+
+  #choose(): Promise<Choice> {
+    return chooseNext(this, { withShare: this.#slots.tenantsWithShare(), isAnyFree: !this.#slots.isFull })
+  }
+
+  #giveWayOf(job: BullJob<BullData>): AbortSignal {
+    return this.#slotOf.get(job)?.giveWay ?? new AbortController().signal
+  }
+
+  readonly #ring = (): void => {
+    this.#hasNews = true
+    this.#wake()
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (this.#hasNews) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = setTimeout(resolve, ms)
+    await promise
+    clearTimeout(timer)
+  }
+}
