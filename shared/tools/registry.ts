@@ -5,6 +5,7 @@ import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
 import { sentenceOf } from '../schemas/problems.ts'
 import { createPolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
+import { withRest } from './rest-line.ts'
 import { isAddressRule } from './web/address-rules.ts'
 import { matchesWildcard } from './wildcard.ts'
 
@@ -15,7 +16,7 @@ const BUILT_IN_TOOLS: readonly string[] =
 export const MCP_PREFIX = 'mcp__'
 
 /** Providers take no more (D5.2). */
-const MAX_TOOLS = 128
+export const MAX_TOOLS = 128
 
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
@@ -27,15 +28,15 @@ export type ToolRegistryDeps = {
 
 export type ToolRegistry = ToolBox & {
   /**
-   * Offers more tools from now on, in the same list; a tool of an MCP server takes the place of one of its name. Returns one
-   * message for each that is left out.
+   * Offers more tools from now on, in the same list; a tool of an MCP server takes the place of one of its name. Returns messages
+   * about those that are left out.
    */
   add(tools: readonly Tool[]): Promise<readonly string[]>
   /** Offers these tools no longer. */
   remove(names: readonly string[]): void
   /** One message for each wrong entry of TOOL_PERMISSIONS; the process does not start with any. */
   readonly problems: readonly string[]
-  /** One message for each MCP tool that is not offered because of its schema; the process starts without it. */
+  /** Messages about the MCP tools that are not offered; the process starts without them. */
   readonly leftOut: readonly string[]
 }
 
@@ -100,28 +101,45 @@ type Selection = {
   room: number
 }
 
-/** Leaves out MCP tools whose schema cannot be used, and those above the limit. Throws when two tools have the same name. */
+/**
+ * Leaves out MCP tools whose schema cannot be used, and those above the limit, of which no schema is looked at. Throws when two tools
+ * have the same name.
+ */
 async function selectUsable(
   tools: readonly Tool[],
   { schemas, taken, room }: Selection,
 ): Promise<{ usable: readonly Tool[]; leftOut: readonly string[] }> {
   const usable = new Map<string, Tool>()
-  const leftOut: string[] = []
+  const refused: string[] = []
+  const aboveLimit: string[] = []
   let newCount = 0
   const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
   for (const tool of ownFirst) {
     const isNew = !taken.has(tool.name)
     if (usable.has(tool.name) || !(isNew || isForeign(tool))) throw new Error(`two tools are named ${tool.name}`)
-    const [unusable] = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : []
-    if (unusable)
-      leftOut.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([unusable.problem])})`)
-    else if (isNew && newCount >= room) leftOut.push(`${tool.name} is left out: at most ${MAX_TOOLS} tools are offered`)
+    if (isNew && newCount >= room) {
+      aboveLimit.push(tool.name)
+      continue
+    }
+    const [wrong] = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : []
+    if (wrong)
+      refused.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([wrong.problem])})`)
     else {
       usable.set(tool.name, tool)
       if (isNew) newCount += 1
     }
   }
-  return { usable: [...usable.values()], leftOut }
+  const restLine = (count: number) => `${count} more tools are left out: their input schemas cannot be used`
+  return { usable: [...usable.values()], leftOut: [...withRest(refused, restLine), ...limitLine(aboveLimit)] }
+}
+
+const MAX_NAMES = 5
+
+function limitLine(names: readonly string[]): string[] {
+  if (names.length === 0) return []
+  const rest = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
+  const are = names.length === 1 ? 'is' : 'are'
+  return [`${names.slice(0, MAX_NAMES).join(', ')}${rest} ${are} left out: at most ${MAX_TOOLS} tools are offered`]
 }
 
 /** The built-in tools whose rules may say what a call acts on: `Bash(npm test)`. */

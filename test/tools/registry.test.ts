@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
 import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import type { SchemaChecker } from '../../shared/schemas/port.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
@@ -53,11 +54,35 @@ describe('tool registry', () => {
     const foreign = Array.from({ length: 150 }, (_, i) => tool(`mcp__a__t${i}`))
     const { tools, find, leftOut } = await registryOf([...foreign, ...builtIn()])
     expect(tools).to.have.length(128)
+    expect(leftOut).to.deep.equal([
+      'mcp__a__t120, mcp__a__t121, mcp__a__t122, mcp__a__t123, mcp__a__t124 and 25 more are left out: at most 128 tools are offered',
+    ])
     expect(tools.slice(0, 8).map(({ name }) => name)).to.include.members(['Read', 'Bash'])
     expect(find('mcp__a__t149')).to.equal(undefined)
-    expect(leftOut.at(-1))
-      .to.match(/128 tools/)
-      .and.include('mcp__a__t149')
+  })
+
+  it('no schema of a tool is looked at for which there is no room, and the log does not grow with the tools that are left out', async () => {
+    let checked = 0
+    let areUsable = true
+    const counting: SchemaChecker = {
+      ...schemas,
+      async findUnusable() {
+        checked += 1
+        return areUsable ? [] : [{ at: 0, problem: { path: '', message: 'is wrong' } }]
+      },
+    }
+    const many = (count: number, server: string) =>
+      Array.from({ length: count }, (_, i) => tool(`mcp__${server}__t${i}`))
+    const registry = await createToolRegistry({ tools: many(100, 'a'), permissions: new Map(), schemas: counting })
+    areUsable = false
+    const leftOut = await registry.add(many(50, 'b'))
+    expect([checked, registry.tools.length, leftOut.length]).to.deep.equal([150, 100, 11])
+    expect(leftOut.at(-1)).to.equal('40 more tools are left out: their input schemas cannot be used')
+    areUsable = true
+    expect(await registry.add(many(100_000, 'c'))).to.deep.equal([
+      'mcp__c__t28, mcp__c__t29, mcp__c__t30, mcp__c__t31, mcp__c__t32 and 99967 more are left out: at most 128 tools are offered',
+    ])
+    expect([checked, registry.tools.length]).to.deep.equal([178, 128])
   })
 
   it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', async () => {

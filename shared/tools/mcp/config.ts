@@ -4,8 +4,8 @@ import { invalidRequest } from '../../errors.ts'
 import { isJsonObject } from '../../json.ts'
 import { expandVariables } from './variables.ts'
 
-/** `secrets` are values that must not appear in a log line or an answer. */
-type Named = { name: string; secrets: string[] }
+/** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
+type Named = { name: string; isTrusted: boolean; secrets: string[] }
 export type StdioServer = Named & {
   command: string
   args: string[]
@@ -19,8 +19,8 @@ const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 
 /**
- * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?} | {url, headers?}}}`; further fields are
- * ignored and servers with `"disabled": true` are left out. Each text may hold variables of `env`. Throws `invalid_request` that
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?}, trusted?} | {url, headers?, trusted?}}}`;
+ * further fields are ignored and servers with `"disabled": true` are left out. Each text may hold variables of `env`. Throws `invalid_request` that
  * names the file and every problem in it.
  */
 export async function readMcpConfig(file: string, env: Env): Promise<McpServerConfig[]> {
@@ -34,7 +34,7 @@ export async function readMcpConfig(file: string, env: Env): Promise<McpServerCo
     [...unset, ...problemsOf(entry)].map((text) => `mcpServers.${name}${text}`),
   )
   if (problems.length > 0) throw configError(file, problems.join('; '))
-  return expanded.map(({ name, entry, secrets }) => toServer({ name, secrets }, entry as Entry))
+  return expanded.map(({ name, entry, secrets }) => toServer(name, secrets, entry as Entry))
 }
 
 async function contentOf(file: string): Promise<string> {
@@ -68,21 +68,23 @@ type Entry = {
   env?: Record<string, string>
   url?: string
   headers?: Record<string, string>
+  trusted?: boolean
 }
 
-function toServer({ name, secrets }: Named, entry: Entry): McpServerConfig {
-  const { command, args = [], cwd, env = {}, url, headers = {} } = entry
-  if (command !== undefined) return { name, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
+function toServer(name: string, secrets: string[], entry: Entry): McpServerConfig {
+  const { command, args = [], cwd, env = {}, url, headers = {}, trusted: isTrusted = false } = entry
+  if (command !== undefined)
+    return { name, isTrusted, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
   const address = new URL(String(url))
   // The operator needs the host and the port to find out why the server cannot be reached.
   const hidden = secrets.filter((value) => !address.host.includes(value))
-  return { name, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
+  return { name, isTrusted, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
 }
 
 /** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
   if (!isJsonObject(entry)) return [' must be an object']
-  const { type, command, args, cwd, env, url, headers } = entry
+  const { type, command, args, cwd, env, url, headers, trusted } = entry
   if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
   if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
   const allowedTypes = command === undefined ? HTTP_TYPES : ['stdio']
@@ -100,6 +102,7 @@ function problemsOf(entry: unknown): string[] {
     ...problemUnless(env === undefined || isTexts(env), '.env must be an object of texts'),
     ...problemUnless(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
     ...problemUnless(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
+    ...problemUnless(trusted === undefined || typeof trusted === 'boolean', '.trusted must be true or false'),
   ]
 }
 

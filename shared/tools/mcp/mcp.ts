@@ -50,7 +50,8 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const nameOf = createToolNames(configs.map(({ name }) => name))
   const servers = configs.map((config) => {
     const connection = new McpConnection(config, { fetch, startTimeoutMs, onEnd: onProblem })
-    const options = { nameOf: (tool: string) => nameOf(config.name, tool), callTimeoutMs, onProblem }
+    const { name, isTrusted } = config
+    const options = { nameOf: (tool: string) => nameOf(name, tool), callTimeoutMs, isTrusted, onProblem }
     return { connection, offered: new OfferedTools(connection, options) }
   })
   const first = await Promise.all(servers.map((server) => orProblem(server, log)))

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../events.ts'
-import { isJsonObject } from '../../json.ts'
 import { truncate } from '../../text.ts'
 import { attempt } from '../attempt.ts'
 import type { Tool } from '../port.ts'
@@ -11,7 +10,9 @@ export type OfferedToolsOptions = {
   /** The name of a tool in the engine. */
   nameOf: (tool: string) => string
   callTimeoutMs: number
-  /** Called with a sentence for each tool that is left out, once as long as that stays so. */
+  /** What the server says of its tools counts: those that it calls read-only run in plan mode. */
+  isTrusted: boolean
+  /** Called with a sentence for tools that are left out, once as long as that stays so. */
   onProblem: (problem: string) => void
 }
 
@@ -50,13 +51,12 @@ export class OfferedTools {
     const name = this.#options.nameOf(tool.name)
     const remote = { connection, toolName: tool.name, callTimeoutMs: this.#options.callTimeoutMs }
     const label = `the tool ${truncate(tool.name, MAX_LABEL_CHARS)} of the MCP server ${truncate(connection.name, MAX_LABEL_CHARS)}`
-    const description = tool.description ?? tool.title ?? `Calls ${label}.`
     return {
       name,
-      description: truncate(description.toWellFormed(), MAX_DESCRIPTION_CHARS),
+      description: tool.description ?? `Calls ${label}.`,
       inputSchema: tool.inputSchema,
       defaultPolicy: 'ask',
-      isReadOnly: isJsonObject(tool.annotations) && tool.annotations['readOnlyHint'] === true,
+      isReadOnly: this.#options.isTrusted && tool.isReadOnly,
       describe: () => `Call ${label}.`,
       run: (input: JsonObject, context) =>
         attempt({ subject: name, signal: context.signal }, () => callTool(remote, input, context)),
@@ -65,4 +65,3 @@ export class OfferedTools {
 }
 
 const MAX_LABEL_CHARS = 100
-const MAX_DESCRIPTION_CHARS = 4_000

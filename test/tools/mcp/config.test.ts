@@ -25,17 +25,33 @@ describe('MCP_CONFIG', () => {
 
   it('D1.3: reads stdio servers and streamable HTTP servers from {"mcpServers": {...}}', async () => {
     const mcpServers = {
-      files: { command: 'npx', args: ['-y', 'server'], cwd: '/srv', env: { KEY: 'v' }, alwaysAllow: ['x'] },
+      files: {
+        command: 'npx',
+        args: ['-y', 'server'],
+        cwd: '/srv',
+        env: { KEY: 'v' },
+        alwaysAllow: ['x'],
+        trusted: true,
+      },
       bare: { type: 'stdio', command: 'server' },
       remote: { type: 'http', url: 'https://example.com/mcp', headers: { authorization: 'Bearer t' } },
       off: { command: 'x', disabled: true },
     }
     await writeFile(file, JSON.stringify({ mcpServers, inputs: [] }))
     expect(await readMcpConfig(file, {})).to.deep.equal([
-      { name: 'files', command: 'npx', args: ['-y', 'server'], cwd: '/srv', env: { KEY: 'v' }, secrets: ['v'] },
-      { name: 'bare', command: 'server', args: [], cwd: undefined, env: {}, secrets: [] },
+      {
+        name: 'files',
+        isTrusted: true,
+        command: 'npx',
+        args: ['-y', 'server'],
+        cwd: '/srv',
+        env: { KEY: 'v' },
+        secrets: ['v'],
+      },
+      { name: 'bare', isTrusted: false, command: 'server', args: [], cwd: undefined, env: {}, secrets: [] },
       {
         name: 'remote',
+        isTrusted: false,
         url: new URL('https://example.com/mcp'),
         headers: { authorization: 'Bearer t' },
         secrets: ['Bearer t'],
@@ -59,6 +75,7 @@ describe('MCP_CONFIG', () => {
     expect(await readMcpConfig(file, env)).to.deep.equal([
       {
         name: 'files',
+        isTrusted: false,
         command: '/home/me/bin/server',
         cwd: '/home/me/work',
         args: ['--token=t-1', 'info', '', '$TOKEN ${1} ${HOME%/*} ${x', '${TOKEN}'],
@@ -67,6 +84,7 @@ describe('MCP_CONFIG', () => {
       },
       {
         name: 'remote',
+        isTrusted: false,
         url: new URL('https://example.com/mcp?key=k-1'),
         headers: { authorization: 'Bearer t-1' },
         secrets: ['k-1', 't-1', 'Bearer t-1'],
@@ -119,7 +137,7 @@ describe('MCP_CONFIG', () => {
         old: { type: 'sse', url: 'http://x/' },
         kind: { type: 'http', command: 'x' },
         types: { command: '', args: 'a b', env: { A: 1 }, cwd: 7 },
-        address: { url: 'ftp://x/', headers: ['a'] },
+        address: { url: 'ftp://x/', headers: ['a'], trusted: 'true' },
       },
     })
     for (const part of [
@@ -134,6 +152,7 @@ describe('MCP_CONFIG', () => {
       'mcpServers.types.env must be an object of texts',
       'mcpServers.address.url must be an http or https address',
       'mcpServers.address.headers must be an object of texts',
+      'mcpServers.address.trusted must be true or false',
     ]) {
       expect(problem).to.include(part)
     }

@@ -150,6 +150,50 @@ describe('MCP servers', () => {
     )
   })
 
+  it('D5.2: a list without end is read as far as there is room, with a line for the log; of malformed tools ten are named', async () => {
+    let lists = 0
+    const endless = (pageSize: number, toolOf: (name: string) => object) =>
+      serveAnswers((method) => {
+        if (method !== 'tools/list') return INITIALIZED
+        lists += 1
+        const tools = Array.from({ length: pageSize }, (_, i) => toolOf(`${lists}-${i}`))
+        return { tools, nextCursor: `page ${lists}` }
+      })
+    const inputSchema = { type: 'object' }
+    const many = await open({ many: { url: await endless(2_000, (name) => ({ name, inputSchema })) } })
+    expect([many.tools.length, lists]).to.deep.equal([128, 1])
+    const cut =
+      'The list of the MCP server many is longer than 128 tools or 1024 KB: the tools behind that are left out.'
+    expect(many.problems).to.deep.equal([cut])
+
+    const large = { ...inputSchema, description: 'x'.repeat(400) }
+    const properties = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, large]))
+    const wide = await endless(20, (name) => ({ name, inputSchema: { ...inputSchema, properties } }))
+    const few = await open({ wide: { url: wide } })
+    expect(few.tools.length, 'tools of 44 KB').to.be.within(20, 25)
+    expect(few.problems).to.have.length(1)
+
+    const wrong = await open({ wrong: { url: await endless(200, (name) => ({ name: name.padEnd(2_000, 'x') })) } })
+    expect([wrong.tools.length, wrong.problems.length]).to.deep.equal([0, 12])
+    expect(wrong.problems[0]).to.match(
+      /^The tool \d+-0x{96,}… of the MCP server wrong is left out: its name is too long\.$/,
+    )
+    expect(wrong.problems[10]).to.equal('118 more tools of the MCP server wrong are left out for such reasons.')
+  })
+
+  it('a tool that its server calls read-only runs in plan mode only where MCP_CONFIG trusts the server', async () => {
+    const inputSchema = { type: 'object' }
+    const tools = [
+      { name: 'reads', inputSchema, annotations: { readOnlyHint: true } },
+      { name: 'writes', inputSchema, annotations: { readOnlyHint: 'true' } },
+    ]
+    const url = await serveAnswers((method) => (method === 'tools/list' ? { tools } : INITIALIZED))
+    const opened = await open({ known: { url, trusted: true }, strange: { url }, none: { url, trusted: false } })
+    const readOnly = opened.tools.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name)
+    expect(readOnly).to.deep.equal(['mcp__known__reads'])
+    expect(opened.tools).to.have.length(6)
+  })
+
   it('the pattern of an output schema takes no time: the model reads the output as text', async () => {
     const slow = { type: 'string', pattern: '^(a+)+$' }
     const object = (properties: object) => ({ type: 'object', properties })
