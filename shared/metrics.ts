@@ -48,6 +48,11 @@ export const DIVIDED_COUNTERS = {
     label: 'status',
     values: ['done', 'failed', 'skipped'],
   },
+  schedule_ticks: {
+    help: 'Ticks of schedules, by their outcome: `submitted` a plan, or were skipped for the reason',
+    label: 'outcome',
+    values: ['submitted', 'plan_not_ended', 'rate_limit', 'plan_limit'],
+  },
   webhook_attempts: {
     help: 'Attempts to deliver a webhook, by their outcome; `dead` was the last attempt',
     label: 'outcome',

@@ -1,7 +1,9 @@
 import type { Config } from '../../shared/config/config.ts'
 import { PlanSchedules } from '../../shared/plans/schedules.ts'
+import { PlanTicks } from '../../shared/plans/ticks.ts'
 import type { Consume, Job } from '../../shared/queue/port.ts'
 import { mostSlots, type SlotLimits } from '../../shared/queue/slots.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import { unattended } from '../../shared/tools/unattended.ts'
 import { WebhookDispatcher } from '../../shared/webhooks/dispatcher.ts'
 import { createActing } from '../runs/acting.ts'
@@ -49,10 +51,10 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
     async start(consume, membership) {
       const flows = openFlowJobs(config, all, membership)
       const works: JobWork[] = [announce(workOf('flow', flows, slots.flows))]
-      const schedules = config.hasPlanQueue ? schedulesOf(parts) : undefined
+      const schedules = config.hasPlanQueue ? schedulesOf(parts, config.scheduleLeastSecs) : undefined
       if (schedules) {
         works.push(announce(workOf('plan', openPlanJobs(config, all, membership), slots.plans)))
-        works.push(workOf('schedule', ticksOf(schedules), TICKS))
+        works.push(workOf('schedule', openTicks(parts), TICKS))
       }
       await executor.start(consume, works)
       dispatcher?.start()
@@ -106,13 +108,16 @@ function dispatcherOf({ tenantConfig, store, metrics, log }: OpenParts): Webhook
   return new WebhookDispatcher({ configs, secretsOf, store: store.deliveries, egress, metrics, log })
 }
 
-function schedulesOf({ store, queue, schedules }: OpenParts): PlanSchedules {
-  const { plans, planSchedules, idempotency } = store
-  return new PlanSchedules({ plans, idempotency, queue, schedules, store: planSchedules, now: () => new Date() })
+function schedulesOf({ store, schedules }: OpenParts, leastSecs: number): PlanSchedules {
+  return new PlanSchedules({ store: store.planSchedules, records: store.tickRecords, schedules, leastSecs })
 }
 
 /** The jobs of kind `schedule` are ticks. One whose executors died is over: its plan is stored, or the next tick comes. */
-const ticksOf = (schedules: PlanSchedules): Handlers => ({
-  handle: (job: Job) => schedules.fire(job),
-  givenUp: async () => {},
-})
+function openTicks({ store, tenantConfig, queue, schedules, metrics }: OpenParts): Handlers {
+  const { plans, idempotency, planSchedules, tickRecords: records } = store
+  const requests = tenantConfig?.limits.requests
+  const admits = async (tenant: TenantId) => (await requests?.take(tenant))?.isAllowed ?? true
+  const submission = { plans, idempotency, queue, now: () => new Date() }
+  const ticks = new PlanTicks({ ...submission, store: planSchedules, records, schedules, admits, metrics })
+  return { handle: (job: Job) => ticks.fire(job), givenUp: async () => {} }
+}

@@ -5,6 +5,7 @@ import type { Authentication } from '../../shared/api/document.ts'
 import type { Identify } from '../../shared/auth/port.ts'
 import type { Broker } from '../../shared/broker/port.ts'
 import type { IsHeapHigh } from '../../shared/limits/heap.ts'
+import type { TenantRequests } from '../../shared/limits/tenant-requests.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { ToolDefinition } from '../../shared/providers/port.ts'
@@ -21,7 +22,7 @@ import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
 import { whileHeapIsLow } from './middleware/heap.ts'
 import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
-import { limitTenant, type TenantLimit } from './middleware/tenant-limit.ts'
+import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
@@ -75,7 +76,7 @@ export type AppDeps = {
   /** `undefined` where all requests have the same tenant. */
   tenantLimiter: RateLimiter | undefined
   /** `undefined` where tenants cannot configure limits. */
-  tenantLimit: TenantLimit | undefined
+  tenantRequests: Pick<TenantRequests, 'take'> | undefined
   cors: CorsRules
   /** `undefined` to accept any `Host` (D2.10). */
   allowedHosts: readonly string[] | undefined
@@ -115,7 +116,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitRate(deps.limiter))
   app.use(authenticate(deps.identify))
   app.use(limitTenantRate(deps.tenantLimiter))
-  app.use(limitTenant(deps.tenantLimit, `${basePath}/config/limits`))
+  app.use(limitTenant(deps.tenantRequests, `${basePath}/config/limits`))
 
   const routes = guardedRoutes(deps)
   app.use(basePath, createRoutes(routes, EVERYWHERE))

@@ -31,7 +31,7 @@ await runProcess('cluster', async (config, log) => {
   const relay = new GatewayRelay(link, { pid: process.pid, log, metrics, jobs: store && openRunSource(store, queue) })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
   const { broker, executors } = relay
   const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const http = await openHttp(config, {

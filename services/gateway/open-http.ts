@@ -15,7 +15,7 @@ import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { openIdentify } from './open-identify.ts'
-import { openRateLimiters, openTenantLimiter } from './open-rate-limit.ts'
+import { openRateLimiters } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
@@ -63,7 +63,7 @@ export async function openHttp(
     identify,
     authentication,
     ...limiters,
-    tenantLimit: tenantConfig && { known: tenantConfig.limits.known, limiter: openTenantLimiter(link, log) },
+    tenantRequests: tenantConfig?.limits.requests,
     cors: corsOf(config),
     allowedHosts: hostNames(config),
     isLocal: isLoopback(config.host),

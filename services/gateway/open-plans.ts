@@ -7,7 +7,7 @@ import type { OpenedStore } from '../wiring/store.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
 
 type Parts = {
-  store: Pick<OpenedStore, 'plans' | 'planSchedules' | 'idempotency'> | undefined
+  store: Pick<OpenedStore, 'plans' | 'planSchedules' | 'tickRecords' | 'idempotency'> | undefined
   queue: JobQueue
   schedules: Schedules
   broker: Broker
@@ -15,14 +15,13 @@ type Parts = {
 
 /** Opens the services behind the plan endpoints. `undefined` without a store, and where the queue is off (PLAN_QUEUE). */
 export function openPlanSurface(
-  { hasPlanQueue }: Pick<Config, 'hasPlanQueue'>,
+  { hasPlanQueue, scheduleLeastSecs: leastSecs }: Pick<Config, 'hasPlanQueue' | 'scheduleLeastSecs'>,
   { store, queue, schedules, broker }: Parts,
 ): PlanSurface | undefined {
   if (!store || !hasPlanQueue) return undefined
-  const { plans, idempotency } = store
-  const deps = { plans, idempotency, queue, now: () => new Date() }
+  const { plans, idempotency, planSchedules, tickRecords: records } = store
   return {
-    calls: new PlanCalls({ ...deps, broker }),
-    schedules: new PlanSchedules({ ...deps, store: store.planSchedules, schedules }),
+    calls: new PlanCalls({ plans, idempotency, queue, now: () => new Date(), broker }),
+    schedules: new PlanSchedules({ store: planSchedules, records, schedules, leastSecs }),
   }
 }

@@ -36,13 +36,6 @@ export async function openRateLimiters(config: Config, { link, log }: LimiterPar
   return { limiter: create(), tenantLimiter, close: async () => own?.close() }
 }
 
-/** Counts the requests of tenants that have set a limit of their own: across all gateways of a cluster. */
-export function openTenantLimiter(link: LimiterParts['link'], log: Log): RateLimiter {
-  const perMinute = Number.POSITIVE_INFINITY
-  const memory = createMemoryRateLimiter({ perMinute })
-  return link ? createRedisRateLimiter({ run: link.run, perMinute, fallback: memory, log }) : memory
-}
-
 /** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */
 async function openLink(config: Config): Promise<RedisLink> {
   const { openRedisLink } = await import('../../shared/broker/redis-link.ts')

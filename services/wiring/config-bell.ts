@@ -3,6 +3,10 @@ import type { Form } from '../../shared/config/fields.ts'
 import { createMemoryRunPlaces } from '../../shared/limits/memory-places.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
 import { createRedisRunPlaces } from '../../shared/limits/redis-places.ts'
+import type { Log } from '../../shared/log.ts'
+import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
+import type { RateLimiter } from '../../shared/rate/port.ts'
+import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { ConfigBell } from '../../shared/tenant-config/live-configs.ts'
 
@@ -22,13 +26,21 @@ export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen'
 /** The standalone form has no other process to notify. */
 const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
 
-type SharedParts = { form: Form; bell: ConfigBell; places: RunPlaces }
+/** `limiter` counts the requests of tenants that have a limit of their own. */
+type SharedParts = { form: Form; bell: ConfigBell; places: RunPlaces; limiter: RateLimiter }
+
+/** The limiter's own limit: each tenant has its own. */
+const perMinute = Number.POSITIVE_INFINITY
 
 /** The parts of the tenants' configuration that the processes of a cluster share over Redis. */
-export const createClusterParts = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>): SharedParts => ({
+export const createClusterParts = (
+  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>,
+  log: Log,
+): SharedParts => ({
   form: 'cluster',
   bell: createRedisConfigBell(link),
   places: createRedisRunPlaces(link.run),
+  limiter: createRedisRateLimiter({ run: link.run, perMinute, fallback: createMemoryRateLimiter({ perMinute }), log }),
 })
 
 /** The same for a process that is alone. */
@@ -36,4 +48,5 @@ export const createLocalParts = (): SharedParts => ({
   form: 'standalone',
   bell: SILENT_BELL,
   places: createMemoryRunPlaces(),
+  limiter: createMemoryRateLimiter({ perMinute }),
 })

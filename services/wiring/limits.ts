@@ -8,8 +8,10 @@ import { KnownLimits } from '../../shared/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/limits/limit-settings.ts'
 import { createMeter, type Meter } from '../../shared/limits/meter.ts'
 import type { RunPlaces } from '../../shared/limits/port.ts'
+import { TenantRequests } from '../../shared/limits/tenant-requests.ts'
 import type { Log } from '../../shared/log.ts'
 import { createPrices } from '../../shared/providers/prices.ts'
+import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import type { LiveConfigs } from '../../shared/tenant-config/live-configs.ts'
 import type { OpenedStore } from './store.ts'
@@ -17,6 +19,7 @@ import type { OpenedStore } from './store.ts'
 /** The limits of tenants as a process enforces them. */
 export type OpenedLimits = {
   known: KnownLimits
+  requests: TenantRequests
   admission: Admission
   meter: Meter
   /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
@@ -25,12 +28,18 @@ export type OpenedLimits = {
   close(): Promise<void>
 }
 
-type Parts = { configs: LiveConfigs; store: Pick<OpenedStore, 'spending'>; places: RunPlaces; log: Log }
+type Parts = {
+  configs: LiveConfigs
+  store: Pick<OpenedStore, 'spending'>
+  places: RunPlaces
+  limiter: RateLimiter
+  log: Log
+}
 
 /** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
 export async function openLimits(
   { modelPrices, model, fallback, tenantLimits }: Pick<Config, 'modelPrices' | 'model' | 'fallback' | 'tenantLimits'>,
-  { configs, store, places, log }: Parts,
+  { configs, store, places, limiter, log }: Parts,
 ): Promise<OpenedLimits> {
   const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
   const known = new KnownLimits(configs, ceilings)
@@ -40,6 +49,7 @@ export async function openLimits(
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
     known,
+    requests: new TenantRequests(known, limiter),
     admission,
     meter: createMeter(budgets, priceOf, createUnpricedLog(log)),
     assertBudget: (tenant) => assertBudget(budgets, tenant),

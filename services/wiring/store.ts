@@ -15,6 +15,7 @@ import { createJobStore } from '../../shared/store/jobs.ts'
 import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/store/memory-entries.ts'
 import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/store/plan-schedules.ts'
+import { createTickRecords, type TickRecords } from '../../shared/store/plans/tick-records.ts'
 import { createPlans } from '../../shared/store/plans.ts'
 import type { Store } from '../../shared/store/port.ts'
 import { createSpendingStore } from '../../shared/store/spending/spending.ts'
@@ -39,6 +40,7 @@ export type OpenedStore = {
   jobs: JobStore
   plans: Plans
   planSchedules: PlanScheduleStore
+  tickRecords: TickRecords
   deliveries: DeliveryStore
   spending: SpendingStore
   close(): Promise<void>
@@ -66,6 +68,7 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   jobs: createJobStore(store),
   plans: createPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
   planSchedules: createPlanScheduleStore(store),
+  tickRecords: createTickRecords(store),
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),
   close: () => store.close(),

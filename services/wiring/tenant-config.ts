@@ -8,6 +8,7 @@ import type { Egress } from '../../shared/net/port.ts'
 import { createHttpSend } from '../../shared/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
 import type { ModelProvider } from '../../shared/providers/port.ts'
+import type { RateLimiter } from '../../shared/rate/port.ts'
 import type { StoredInstance } from '../../shared/tenant-config/config.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenant-config/credentials.ts'
 import { type InspectorDeps, InstanceInspector } from '../../shared/tenant-config/inspector.ts'
@@ -35,7 +36,14 @@ export type OpenedTenantConfig = {
   close(): Promise<void>
 }
 
-type Parts = { form: Form; store: OpenedStore | undefined; bell: ConfigBell; places: RunPlaces; log: Log }
+type Parts = {
+  form: Form
+  store: OpenedStore | undefined
+  bell: ConfigBell
+  places: RunPlaces
+  limiter: RateLimiter
+  log: Log
+}
 
 /** A provider or backend may think for an hour before its first byte (`timeout_secs`); each call has a limit of its own. */
 const IDLE_MS = 3_600_000
@@ -46,13 +54,13 @@ const IDLE_MS = 3_600_000
  */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, ...config }: Config,
-  { form, store, bell, places, log }: Parts,
+  { form, store, bell, places, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await openKeyring(config, form, log))
   if (!keyring) return disabled(config)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
   const credentials = new CredentialReader(keyring)
-  const limits = await openLimits(config, { configs, store, places, log })
+  const limits = await openLimits(config, { configs, store, places, limiter, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)

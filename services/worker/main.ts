@@ -28,7 +28,7 @@ await runProcess('cluster', async (config, log) => {
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, queue)
   const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }

@@ -2,6 +2,7 @@ import { field, optional, or } from './field.ts'
 import { integer, megabytes, path, seconds } from './values.ts'
 
 const COUNT = 1_000_000
+const DAY_SECS = 86_400
 /** An upload has at most 320 MB. */
 const LEAST_SPOOL_MB = 321
 /** The steps of a plan have at most 8 MB. */
@@ -36,6 +37,11 @@ export const CAPACITY_FIELDS = {
     'PLAN_MB_PER_TENANT',
     or(megabytes(LEAST_PLAN_MB, COUNT), '256'),
     'MB that the steps of these plans may have together.',
+  ),
+  scheduleLeastSecs: field(
+    'SCHEDULE_LEAST_SECS',
+    or(integer(1, DAY_SECS), '10'),
+    'Least seconds between two ticks of a schedule; those that were stored with less are slowed down.',
   ),
   customerEngines: field(
     'CUSTOMER_ENGINES',

@@ -4,6 +4,9 @@ import type { TenantId } from '../tenant.ts'
 export const PLAN_STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
 export type PlanStatus = (typeof PLAN_STATUSES)[number]
 
+/** Why a tick submits no plan: the one before has not ended, the tenant's rate is used up, or it has too many plans that wait or run. */
+export type SkipReason = 'plan_not_ended' | 'rate_limit' | 'plan_limit'
+
 export const STEP_STATUSES = ['pending', 'running', 'done', 'failed', 'skipped'] as const
 export type StepStatus = (typeof STEP_STATUSES)[number]
 

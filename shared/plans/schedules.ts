@@ -1,20 +1,28 @@
-import { createHash } from 'node:crypto'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
-import { type AppError, notFound } from '../errors.ts'
-import { newPlanId } from '../ids.ts'
-import type { Job, Schedules } from '../queue/port.ts'
-import { readTick, readTiming, type TimingInput } from '../queue/schedule-times.ts'
+import { AppError, notFound } from '../errors.ts'
+import type { Schedules } from '../queue/port.ts'
+import { readTiming, slowedTiming, type TimingInput } from '../queue/schedule-times.ts'
 import type { PlanSchedule, PlanScheduleStore } from '../store/plan-schedules.ts'
+import type { TickRecord, TickRecords } from '../store/plans/tick-records.ts'
 import type { TenantId } from '../tenant.ts'
-import { checkedPlan, NOBODY, type PlanRequest, type SubmitDeps, submitPlan } from './submit.ts'
+import { checkedPlan, type PlanRequest } from './submit.ts'
 
 /** Body of `PUT /plans/schedules/{name}`, checked against its schema. */
 export type ScheduleRequest = TimingInput & { plan: PlanRequest }
 
 /** A schedule as the API shows it. */
-export type ScheduleView = Omit<PlanSchedule, 'timing'> & TimingInput
+export type ScheduleView = Omit<PlanSchedule, 'timing'> & TimingInput & TickRecord
 
-export type PlanSchedulesDeps = SubmitDeps & { store: PlanScheduleStore; schedules: Pick<Schedules, 'put' | 'remove'> }
+export type PlanSchedulesDeps = {
+  store: PlanScheduleStore
+  records: Pick<TickRecords, 'get' | 'of' | 'remove'>
+  schedules: Pick<Schedules, 'put' | 'remove'>
+  /** The least time between two ticks. */
+  leastSecs: number
+}
+
+/** It is stored again with each plan that it submits. As JSON in UTF-8. */
+const MAX_PLAN_BYTES = 256 * 1024
 
 /**
  * The schedules by which plans are submitted. What is stored counts: a queue that could not be told of a change is told by `restore`. Every
@@ -29,16 +37,18 @@ export class PlanSchedules {
 
   /** Throws `invalid_request` that names the field, and `conflict` when the tenant has too many schedules. */
   async put(tenant: TenantId, name: string, { plan, ...times }: ScheduleRequest): Promise<ScheduleView> {
-    const timing = readTiming(times)
-    const schedule = await this.#deps.store.put(tenant, { name, timing, plan: checkedPlan(plan, '/plan') })
-    await this.#deps.schedules.put(tenant, name, timing).catch(() => {})
-    return viewOf(schedule)
+    const { store, records, schedules, leastSecs } = this.#deps
+    const timing = readTiming(times, leastSecs)
+    const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan) })
+    await schedules.put(tenant, name, timing).catch(() => {})
+    return viewOf(schedule, await records.get(tenant, name))
   }
 
   async get(tenant: TenantId, name: string): Promise<ScheduleView> {
-    const schedule = await this.#deps.store.get(tenant, name)
+    const { store, records } = this.#deps
+    const [schedule, record] = await Promise.all([store.get(tenant, name), records.get(tenant, name)])
     if (!schedule) throw noSchedule(name)
-    return viewOf(schedule)
+    return viewOf(schedule, record)
   }
 
   /** In the order of their names. Throws `invalid_request` for an invalid cursor. */
@@ -46,43 +56,50 @@ export class PlanSchedules {
     tenant: TenantId,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<{ schedules: ScheduleView[]; next_cursor: string | null }> {
+    const { store, records } = this.#deps
     const after = cursor === undefined ? undefined : String(decodeCursor(cursor, ['string'])[0])
-    const found = await this.#deps.store.list(tenant, { limit: limit + 1, after })
+    const found = await store.list(tenant, { limit: limit + 1, after })
     const page = found.slice(0, limit)
     const last = found.length > limit ? page.at(-1) : undefined
-    return { schedules: page.map(viewOf), next_cursor: last ? encodeCursor([last.name]) : null }
+    const ticks = await records.of(
+      tenant,
+      page.map(({ name }) => name),
+    )
+    const schedules = page.flatMap((schedule, i) => (ticks[i] ? [viewOf(schedule, ticks[i])] : []))
+    return { schedules, next_cursor: last ? encodeCursor([last.name]) : null }
   }
 
   async remove(tenant: TenantId, name: string): Promise<void> {
-    if (!(await this.#deps.store.remove(tenant, name))) throw noSchedule(name)
-    await this.#deps.schedules.remove(tenant, name).catch(() => {})
+    const { store, records, schedules } = this.#deps
+    if (!(await store.remove(tenant, name))) throw noSchedule(name)
+    await records.remove(tenant, name)
+    await schedules.remove(tenant, name).catch(() => {})
   }
 
-  /** Submits the plan of a tick, once however often the tick is handed out. Does nothing when the schedule was deleted. */
-  async fire(job: Job): Promise<void> {
-    const { tenant, id } = job
-    const { name } = readTick(job)
-    const schedule = await this.#deps.store.get(tenant, name)
-    if (!schedule) return this.#deps.schedules.remove(tenant, name)
-    const digits = createHash('sha256')
-      .update(JSON.stringify([tenant, id]))
-      .digest('hex')
-    const submission = { request: schedule.plan, subject: NOBODY, planId: newPlanId(digits) }
-    await submitPlan(tenant, submission, this.#deps)
-  }
-
-  /** Tells the queue of all stored schedules: at start, and when it may have lost some. Throws `unavailable`. */
+  /**
+   * Tells the queue of all stored schedules: at start, and when it may have lost some. Those that were stored with more frequent ticks
+   * than are allowed now are slowed down. Throws `unavailable`.
+   */
   async restore(): Promise<void> {
-    for await (const { tenant, schedule } of this.#deps.store.all()) {
-      await this.#deps.schedules.put(tenant, schedule.name, schedule.timing)
-    }
+    const { store, schedules, leastSecs } = this.#deps
+    for await (const { tenant, schedule } of store.all())
+      await schedules.put(tenant, schedule.name, slowedTiming(schedule.timing, leastSecs))
   }
 }
 
-const viewOf = ({ name, timing, plan, created_at, updated_at }: PlanSchedule): ScheduleView => ({
+function shortPlan(request: PlanRequest): PlanRequest {
+  const plan = checkedPlan(request, '/plan')
+  const bytes = Buffer.byteLength(JSON.stringify(plan))
+  if (bytes <= MAX_PLAN_BYTES) return plan
+  const message = `the plan of a schedule has at most ${MAX_PLAN_BYTES} bytes, not ${bytes}: shorten its prompts`
+  throw new AppError('invalid_request', message, { status: 413, param: '/plan' })
+}
+
+const viewOf = ({ name, timing, plan, created_at, updated_at }: PlanSchedule, record: TickRecord): ScheduleView => ({
   name,
   ...timing,
   plan,
+  ...record,
   created_at,
   updated_at,
 })

@@ -14,16 +14,22 @@ export type BullData = { tenant: TenantId; name?: string; trace?: TraceLink }
 type Repeat = { pattern: string; tz?: string }
 
 /** The timing as BullMQ stores it. Its own `every` would begin with a tick at once, and anew with every change. */
-export const patternOf = (timing: Timing): Repeat =>
-  'cron' in timing ? { pattern: timing.cron, tz: timing.timezone } : { pattern: `every ${timing.every_secs}` }
+export function patternOf(timing: Timing): Repeat {
+  if (!('cron' in timing)) return { pattern: `every ${timing.every_secs}` }
+  const { cron, timezone: tz, least_secs: leastSecs } = timing
+  return { pattern: leastSecs === undefined ? cron : `once in ${leastSecs} of ${cron}`, tz }
+}
 
 const EVERY = /^every (\d+)$/
+const SLOWED = /^once in (\d+) of (.+)$/
 
 /** Computes the next tick for BullMQ, which has a cron parser of its own that reads some patterns differently. */
 export function repeatStrategy(after: number, { pattern = '', tz = 'UTC' }: Partial<Repeat>): number | undefined {
   const everySecs = EVERY.exec(pattern)?.[1]
-  const timing = everySecs === undefined ? { cron: pattern, timezone: tz } : { every_secs: Number(everySecs) }
-  return nextTick(timing, after)
+  if (everySecs !== undefined) return nextTick({ every_secs: Number(everySecs) }, after)
+  const [, leastSecs, cron] = SLOWED.exec(pattern) ?? []
+  if (cron === undefined) return nextTick({ cron: pattern, timezone: tz }, after)
+  return nextTick({ cron, timezone: tz, least_secs: Number(leastSecs) }, after)
 }
 
 /** BullMQ's id of the job of a tick, which it makes of the schedule's id and the time. */

@@ -75,8 +75,11 @@ export interface JobConsumer {
  */
 export type Consume = (kind: JobKind, handler: JobHandler, options: ConsumeOptions) => Promise<JobConsumer>
 
-/** When a schedule starts its work: every so many seconds, counted from 1970, or by a cron pattern in a time zone. */
-export type Timing = { every_secs: number } | { cron: string; timezone: string }
+/**
+ * When a schedule starts its work: every so many seconds, counted from 1970, or by a cron pattern in a time zone. With `least_secs` only
+ * the first tick counts in each such time, which is also counted from 1970.
+ */
+export type Timing = { every_secs: number } | { cron: string; timezone: string; least_secs?: number }
 
 /**
  * Fires schedules. Each tick is handed to the consumers of kind `schedule` as a job whose id `readTick` reads; the id is the same in

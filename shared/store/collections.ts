@@ -8,6 +8,7 @@ import { LEDGER } from './ledger.ts'
 import { MEMORY_ENTRIES } from './memory-entries.ts'
 import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from './plan-schedules.ts'
 import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from './plans/documents.ts'
+import { PLAN_SCHEDULE_TICKS } from './plans/tick-records.ts'
 import type { CollectionSpec } from './port.ts'
 import { SPENDING } from './spending/spending.ts'
 import { CONFIG_CHANGES, CONFIGURED_TENANTS, TENANT_CONFIGS } from './tenant-configs.ts'
@@ -36,6 +37,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   ACTIVE_PLANS,
   PLAN_SCHEDULES,
   SCHEDULING_TENANTS,
+  PLAN_SCHEDULE_TICKS,
   SPENDING,
   WEBHOOK_OUTBOX,
   WEBHOOK_DELIVERIES,

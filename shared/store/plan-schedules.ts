@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { conflict } from '../errors.ts'
 import type { Timing } from '../queue/port.ts'
 import { SYSTEM_TENANT, type TenantId } from '../tenant.ts'
@@ -37,6 +38,7 @@ export interface PlanScheduleStore {
 /** Two creations at the same time may exceed it. */
 export const MAX_SCHEDULES = 100
 const TENANT_PAGE = 200
+const SCHEDULE_PAGE = 10
 
 export function createPlanScheduleStore(store: Store, now: () => Date = () => new Date()): PlanScheduleStore {
   const schedules = store.collection(PLAN_SCHEDULES)
@@ -68,8 +70,21 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
     remove: (tenant, name) => schedules.delete(tenant, { name }),
     async *all() {
       for await (const tenant of namesOf(tenants))
-        for (const schedule of await list(tenant, { limit: 2 * MAX_SCHEDULES })) yield { tenant, schedule }
+        for await (const schedule of schedulesOf(tenant, list)) yield { tenant, schedule }
     },
+  }
+}
+
+/** Plans may be long: other work goes on between two pages. */
+async function* schedulesOf(
+  tenant: TenantId,
+  list: PlanScheduleStore['list'],
+): AsyncGenerator<PlanSchedule, void, undefined> {
+  for (let after: string | undefined; ; await setImmediate()) {
+    const page = await list(tenant, { limit: SCHEDULE_PAGE, after })
+    yield* page
+    after = page.at(-1)?.name
+    if (page.length < SCHEDULE_PAGE) return
   }
 }
 

@@ -5,8 +5,8 @@ import type { PlanSurface } from '../../services/gateway/routes/plan-surface.ts'
 import { PlanSchedules } from '../../shared/plans/schedules.ts'
 import { MemorySchedules } from '../../shared/queue/memory-schedules.ts'
 import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { createIdempotency } from '../../shared/store/idempotency.ts'
 import { createPlanScheduleStore } from '../../shared/store/plan-schedules.ts'
+import { createTickRecords } from '../../shared/store/plans/tick-records.ts'
 import { openSqliteStore } from '../../shared/store/sqlite/sqlite.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { executorOf, openProcess, type Process, stepOf } from '../plans/calls-setup.ts'
@@ -29,12 +29,10 @@ export async function openPlanning(): Promise<Planning> {
   const queue = { add: async () => {} }
   const timers = new MemorySchedules({ queue, onProblem: () => {} })
   const schedules = new PlanSchedules({
-    plans,
-    queue,
-    idempotency: createIdempotency(store),
-    now: () => new Date(),
     store: createPlanScheduleStore(store),
+    records: createTickRecords(store),
     schedules: timers,
+    leastSecs: 10,
   })
   return Object.assign(process, {
     surface: { calls, schedules },

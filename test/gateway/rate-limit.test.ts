@@ -72,11 +72,7 @@ describe('rate limiting', () => {
 
   it('while the limits of a tenant cannot be read, no request begins work, and what runs can be followed, ended and limited', async () => {
     const away = new AppError('unavailable', 'the store does not answer', { retryAfterSecs: 2 })
-    const tenantLimit = {
-      known: { of: () => Promise.reject(away) },
-      limiter: createMemoryRateLimiter({ perMinute: 1 }),
-    }
-    const { get, url } = await start({ tenantLimit })
+    const { get, url } = await start({ tenantRequests: { take: () => Promise.reject(away) } })
     const send = (method: string, path: string) => fetch(url + path, { method })
     const refused = await send('POST', '/agent/run')
     expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '2'])

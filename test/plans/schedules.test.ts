@@ -1,52 +1,14 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import type { PlanRecord, Plans } from '../../shared/plans/port.ts'
-import { PlanSchedules } from '../../shared/plans/schedules.ts'
-import type { Job, Timing } from '../../shared/queue/port.ts'
-import { tickId } from '../../shared/queue/schedule-times.ts'
-import { createIdempotency } from '../../shared/store/idempotency.ts'
 import { createPlanScheduleStore } from '../../shared/store/plan-schedules.ts'
-import { createPlans } from '../../shared/store/plans.ts'
-import type { TenantId } from '../../shared/tenant.ts'
 import { refusalOf, useStore } from '../flows/setup.ts'
 import { stepOf } from './calls-setup.ts'
+import { LEAST_SECS, openSchedules, PLAN } from './schedule-setup.ts'
 
-const PLAN = { title: 'Report', steps: [stepOf('a')] }
+const NO_TICKS = { last_plan_id: null, skipped_ticks: 0, last_skip: null }
 
 describe('the schedules of plans', () => {
   const opened = useStore()
-
-  /** The schedules of one process, a queue that notes what it is told, and a tenant of this test. */
-  function open() {
-    const tenant = newId('sess') as string as TenantId
-    const plans: Plans = createPlans(opened.store)
-    const told: [string, Timing | undefined][] = []
-    const jobs: Job[] = []
-    const state = { isQueueAway: false }
-    const tell = async (name: string, timing: Timing | undefined) => {
-      if (state.isQueueAway) throw new AppError('unavailable', 'the queue does not answer')
-      told.push([name, timing])
-    }
-    const schedules = new PlanSchedules({
-      plans,
-      queue: { add: async (job) => void jobs.push(job) },
-      idempotency: createIdempotency(opened.store),
-      now: () => new Date(),
-      store: createPlanScheduleStore(opened.store),
-      schedules: {
-        put: (_tenant, name, timing) => tell(name, timing),
-        remove: (_tenant, name) => tell(name, undefined),
-      },
-    })
-    const fire = (name: string, at: number) =>
-      schedules.fire({ kind: 'schedule', tenant, id: tickId(tenant, { name, at }) })
-    const stored = async (): Promise<(PlanRecord | undefined)[]> => {
-      const { plans: heads } = await plans.list(tenant, { limit: 200 })
-      return Promise.all(heads.map(({ plan_id }) => plans.get(tenant, plan_id)))
-    }
-    return { tenant, schedules, told, jobs, state, fire, stored }
-  }
+  const open = () => openSchedules(opened.store)
 
   it('tell the queue of what is stored and removed', async () => {
     const { tenant, schedules, told } = open()
@@ -58,7 +20,35 @@ describe('the schedules of plans', () => {
       ['nightly', { every_secs: 60 }],
       ['nightly', undefined],
     ])
-    expect((await refusalOf(schedules.remove(tenant, 'nightly'))).status).to.equal(404)
+    const refusal = await refusalOf(schedules.remove(tenant, 'nightly'))
+    expect(refusal.status).to.equal(404)
+    expect(refusal.message).to.include('no schedule nightly').and.include('GET /plans/schedules')
+  })
+
+  it('are shown as they are stored, the same by each way, with what has become of their ticks', async () => {
+    const { tenant, schedules } = open()
+    const put = await schedules.put(tenant, 'a', { cron: '0 3 * * *', plan: { ...PLAN, unknown: 1 } as typeof PLAN })
+    expect(put).to.deep.include({ name: 'a', cron: '0 3 * * *', timezone: 'UTC', plan: PLAN, ...NO_TICKS })
+    expect(put.updated_at).to.equal(put.created_at)
+    expect(await schedules.get(tenant, 'a')).to.deep.equal(put)
+    expect(await schedules.list(tenant, { limit: 1 })).to.deep.equal({ schedules: [put], next_cursor: null })
+    expect((await refusalOf(schedules.get(tenant, 'b'))).status).to.equal(404)
+  })
+
+  it('are listed by name in pages, each with its own ticks', async () => {
+    const { tenant, schedules, records } = open()
+    for (const name of ['c', 'a', 'b']) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
+    for (const name of ['0', 'b', 'bb', 'd']) await records.submitted(tenant, name, `plan_${name}`)
+    const first = await schedules.list(tenant, { limit: 2 })
+    const shown = (page: typeof first) => page.schedules.map((each) => [each.name, each.last_plan_id])
+    expect(shown(first)).to.deep.equal([
+      ['a', null],
+      ['b', 'plan_b'],
+    ])
+    const rest = await schedules.list(tenant, { limit: 2, cursor: first.next_cursor ?? '' })
+    expect(shown(rest)).to.deep.equal([['c', null]])
+    expect(rest.next_cursor).to.equal(null)
+    expect(await refusalOf(schedules.list(tenant, { limit: 2, cursor: 'x' }))).to.include({ param: '/cursor' })
   })
 
   it('are stored also when the queue is away, which is told later', async () => {
@@ -66,6 +56,7 @@ describe('the schedules of plans', () => {
     state.isQueueAway = true
     await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
     expect(told).to.deep.equal([])
+    expect(await refusalOf(schedules.restore())).to.include({ status: 503 })
     state.isQueueAway = false
     await schedules.restore()
     expect(told).to.deep.include(['often', { every_secs: 60 }])
@@ -81,26 +72,38 @@ describe('the schedules of plans', () => {
       /^\/plan\/steps/,
     )
     expect((await refusalOf(schedules.put(tenant, 'x', { cron: 'now', plan: PLAN }))).param).to.equal('/cron')
+    const often = await refusalOf(schedules.put(tenant, 'x', { every_secs: LEAST_SECS - 1, plan: PLAN }))
+    expect(often).to.include({ status: 400, param: '/every_secs' })
+    expect(often.message).to.include('from 10 to')
     expect(await schedules.list(tenant, { limit: 50 })).to.deep.equal({ schedules: [], next_cursor: null })
     expect(told).to.deep.equal([])
   })
 
-  it('submit the plan once for one tick, whoever fires it and however often', async () => {
-    const { tenant, schedules, fire, stored, jobs } = open()
-    await schedules.put(tenant, 'often', { every_secs: 60, plan: { ...PLAN, timeout_secs: 30 } })
-    await Promise.all([fire('often', 60_000), fire('often', 60_000), fire('often', 60_000)])
-    await fire('often', 120_000)
-    const plans = await stored()
-    expect(plans).to.have.length(2)
-    expect(plans[0]).to.include({ title: 'Report', status: 'queued', timeout_secs: 30, subject: 'anonymous' })
-    expect(new Set(jobs.map(({ id }) => id))).to.deep.equal(new Set(plans.map((plan) => plan?.plan_id)))
-    expect(plans[0]?.plan_id).to.match(/^plan_00000000[0-9a-f]{24}$/)
+  it('the plan of a schedule has at most 256 KB as JSON', async () => {
+    const { tenant, schedules, told } = open()
+    const planOf = (bytes: number) => {
+      const steps = [stepOf('a')].map((step) => ({ ...step, prompt: '€' }))
+      const rest = bytes - Buffer.byteLength(JSON.stringify({ steps }))
+      return { steps: steps.map((step) => ({ ...step, prompt: `€${'x'.repeat(rest)}` })) }
+    }
+    const refusal = await refusalOf(schedules.put(tenant, 'long', { every_secs: 60, plan: planOf(256 * 1024 + 1) }))
+    expect(refusal).to.include({ status: 413, param: '/plan' })
+    expect(refusal.message).to.include('at most 262144 bytes, not 262145')
+    expect(told).to.deep.equal([])
+    await schedules.put(tenant, 'long', { every_secs: 60, plan: planOf(256 * 1024) })
   })
 
-  it('a tick of a schedule that was deleted does nothing but remove it from the queue', async () => {
-    const { fire, stored, told } = open()
-    await fire('gone', 60_000)
-    expect(await stored()).to.deep.equal([])
-    expect(told).to.deep.equal([['gone', undefined]])
+  it('one that was stored when its ticks could be more frequent is kept, and slowed down', async () => {
+    const { tenant, schedules, told } = open()
+    const store = createPlanScheduleStore(opened.store)
+    await store.put(tenant, { name: 'old', timing: { every_secs: 1 }, plan: PLAN })
+    const cron = { cron: '* * * * * *', timezone: 'UTC' }
+    await store.put(tenant, { name: 'old-cron', timing: cron, plan: PLAN })
+    expect(await schedules.get(tenant, 'old')).to.deep.include({ name: 'old', every_secs: 1 })
+    await schedules.restore()
+    expect(told).to.deep.include.members([
+      ['old', { every_secs: LEAST_SECS }],
+      ['old-cron', { ...cron, least_secs: LEAST_SECS }],
+    ])
   })
 })

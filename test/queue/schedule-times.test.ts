@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
-import { nextTick, readTick, readTiming, type TimingInput, tickId } from '../../shared/queue/schedule-times.ts'
+import {
+  nextTick,
+  readTick,
+  readTiming,
+  slowedTiming,
+  type TimingInput,
+  tickId,
+} from '../../shared/queue/schedule-times.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
 
 const at = (iso: string) => Date.parse(iso)
@@ -41,6 +48,56 @@ describe('the times of schedules', () => {
     const sixFields = { cron: '*/5 0 3 1,15 * *', timezone: 'America/New_York' }
     expect(readTiming(sixFields)).to.deep.equal(sixFields)
     for (const every_secs of [1, 31_536_000]) expect(readTiming({ every_secs })).to.deep.equal({ every_secs })
+  })
+
+  it('a pattern whose ticks are closer than allowed is refused with the least time; others are read', () => {
+    const refusalOf = (cron: string, leastSecs: number) => {
+      try {
+        readTiming({ cron }, leastSecs)
+        return undefined
+      } catch (cause) {
+        return cause
+      }
+    }
+    const close: [string, number][] = [
+      ['* * * * * *', 10],
+      ['*/9 * * * * *', 10],
+      ['0,9 0 3 * * *', 10],
+      ['55,0 0,1 3 * * *', 10],
+      ['* * * * *', 61],
+      ['0,1 3 * * *', 61],
+    ]
+    for (const [cron, leastSecs] of close) {
+      const refusal = refusalOf(cron, leastSecs)
+      expect(refusal, cron).to.be.instanceOf(AppError).and.include({ kind: 'invalid_request', param: '/cron' })
+      expect(String(refusal)).to.include(`more often than every ${leastSecs} seconds`)
+    }
+    const apart: [string, number][] = [
+      ['*/10 * * * * *', 10],
+      ['0,50 * * * * *', 10],
+      ['* * * * *', 60],
+      ['55 59 23 31 12 *', 61],
+      ['0,2 3 * * *', 61],
+    ]
+    for (const [cron, leastSecs] of apart) expect(refusalOf(cron, leastSecs), cron).to.equal(undefined)
+    expect(() => readTiming({ every_secs: 9 }, 10)).to.throw('from 10 to 31536000')
+    expect(readTiming({ every_secs: 10 }, 10)).to.deep.equal({ every_secs: 10 })
+  })
+
+  it('a timing that is slowed down has at most one tick in the time, and one that is not too frequent stays as it is', () => {
+    const utc = { timezone: 'UTC' }
+    expect(slowedTiming({ every_secs: 1 }, 10)).to.deep.equal({ every_secs: 10 })
+    expect(slowedTiming({ every_secs: 11 }, 10)).to.deep.equal({ every_secs: 11 })
+    expect(slowedTiming({ cron: '* * * * *', ...utc }, 60)).to.deep.equal({ cron: '* * * * *', ...utc })
+    const times = (cron: string, leastSecs: number, count = 3) =>
+      ticks(slowedTiming({ cron, ...utc }, leastSecs), '2026-11-22T00:00:01.500Z', count).map((tick) =>
+        tick.slice(11, 19),
+      )
+    expect(times('* * * * * *', 10)).to.deep.equal(['00:00:10', '00:00:20', '00:00:30'])
+    expect(times('5-9 * * * * *', 10)).to.deep.equal(['00:00:05', '00:01:05', '00:02:05'])
+    expect(times('3,13,14 * * * * *', 10)).to.deep.equal(['00:00:03', '00:00:13', '00:01:03'])
+    expect(times('* * * * *', 120)).to.deep.equal(['00:02:00', '00:04:00', '00:06:00'])
+    expect(times('*/20 * * * * *', 10, 2)).to.deep.equal(['00:00:20', '00:00:40'])
   })
 
   const wrong: [TimingInput, string, RegExp][] = [

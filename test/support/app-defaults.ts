@@ -19,7 +19,7 @@ export const APP_DEFAULTS = {
   plans: undefined,
   limiter: undefined,
   tenantLimiter: undefined,
-  tenantLimit: undefined,
+  tenantRequests: undefined,
   allowedHosts: undefined,
   isLocal: false,
   isHeapHigh: () => false,

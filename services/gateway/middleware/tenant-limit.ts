@@ -1,11 +1,11 @@
 import type { RequestHandler } from 'express'
 import { tooMany } from '../../../shared/errors.ts'
-import type { KnownLimits } from '../../../shared/limits/known-limits.ts'
-import type { RateLimiter } from '../../../shared/rate/port.ts'
+import type { TenantRequests } from '../../../shared/limits/tenant-requests.ts'
+import type { Taken } from '../../../shared/rate/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
 import { tenantOf } from './auth.ts'
 
-export type TenantLimit = { known: Pick<KnownLimits, 'of'>; limiter: RateLimiter }
+type Requests = Pick<TenantRequests, 'take'>
 
 /** Requests that follow or end work, and begin none. */
 const FOLLOWING = ['GET', 'HEAD', 'DELETE']
@@ -15,28 +15,25 @@ const FOLLOWING = ['GET', 'HEAD', 'DELETE']
  * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
  * running work can be followed and ended.
  */
-export function limitTenant(limit: TenantLimit | undefined, limitsPath: string): RequestHandler {
-  if (!limit) return (_req, _res, next) => next()
-  const { known, limiter } = limit
+export function limitTenant(requests: Requests | undefined, limitsPath: string): RequestHandler {
+  if (!requests) return (_req, _res, next) => next()
   return async (req, res, next) => {
     if (req.path === limitsPath) return next()
-    const tenant = tenantOf(res)
-    const perMinute = await requestsOf(tenant, known, req.method)
-    if (perMinute === null) return next()
-    const { isAllowed, remaining, resetSecs } = await limiter.take(`tenant:${tenant}`, perMinute)
-    if (isAllowed) return next()
-    res.setHeader('RateLimit-Limit', perMinute)
+    const taken = await take(tenantOf(res), requests, req.method)
+    if (!taken || taken.isAllowed) return next()
+    const { limit, remaining, resetSecs } = taken
+    res.setHeader('RateLimit-Limit', limit)
     res.setHeader('RateLimit-Remaining', remaining)
     res.setHeader('RateLimit-Reset', resetSecs)
-    throw tooMany(`more than ${perMinute} requests a minute of this tenant; try again in ${resetSecs} s`, resetSecs)
+    throw tooMany(`more than ${limit} requests a minute of this tenant; try again in ${resetSecs} s`, resetSecs)
   }
 }
 
-async function requestsOf(tenant: TenantId, known: TenantLimit['known'], method: string): Promise<number | null> {
+async function take(tenant: TenantId, requests: Requests, method: string): Promise<Taken | undefined> {
   try {
-    return (await known.of(tenant)).requests_per_minute
+    return await requests.take(tenant)
   } catch (cause) {
-    if (FOLLOWING.includes(method)) return null
+    if (FOLLOWING.includes(method)) return undefined
     throw cause
   }
 }

@@ -38,6 +38,7 @@ describe('plans and the executors of a cluster', () => {
       MODEL_BASE_URL: model.url,
       RATE_LIMIT_RPM: '0',
       DRAIN_SECS: '0',
+      SCHEDULE_LEAST_SECS: '1',
     }
     cluster = await startCluster(env, { executors: 0 })
   })

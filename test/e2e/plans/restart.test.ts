@@ -39,6 +39,7 @@ describe('plans of a standalone process that is killed', () => {
       OPS_PORT: '0',
       RATE_LIMIT_RPM: '0',
       RUNS_PER_WORKER: '8',
+      SCHEDULE_LEAST_SECS: '1',
       MODEL: 'test-model',
       MODEL_PROVIDER: 'openai-compatible',
       MODEL_BASE_URL: model.url,

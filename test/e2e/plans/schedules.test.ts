@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { parsePage } from '../../ops/prometheus-text.ts'
 import { step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
+type Shown = { last_plan_id: string | null; skipped_ticks: number; last_skip: { at: string; reason: string } | null }
 type Planned = { id: string; title?: string; status: string; created_at: string }
 
 const WITHIN_MS = 8_000
@@ -10,7 +13,10 @@ const WITHIN_MS = 8_000
 const planned = (title: string) => ({ title, steps: [step('a')] })
 
 inBothForms('schedules of plans', (startProduct, form) => {
-  const bench = usePlans(startProduct, form)
+  const bench = usePlans(startProduct, form, {
+    SCHEDULE_LEAST_SECS: '1',
+    MASTER_KEY: randomBytes(32).toString('base64'),
+  })
   const { call, ended } = bench
 
   before(() => bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`))
@@ -19,6 +25,13 @@ inBothForms('schedules of plans', (startProduct, form) => {
   const putEverySecond = async (name: string, title: string) => {
     const { status, text } = await put(name, { every_secs: 1, plan: planned(title) })
     expect(status, text).to.equal(200)
+  }
+  /** The sum over all processes. */
+  const counted = async (series: string): Promise<number> => {
+    const pages = await Promise.all(
+      bench.product.opsUrls.map(async (url) => parsePage(await (await fetch(`${url}/metrics`)).text())),
+    )
+    return pages.reduce((sum, { value }) => sum + (value(series) || 0), 0)
   }
   const remove = (name: string) => call('DELETE', `/plans/schedules/${name}`)
   /** The plans with this title, newest first. */
@@ -65,6 +78,32 @@ inBothForms('schedules of plans', (startProduct, form) => {
     expect(await fired('after')).to.have.length(after)
     await remove('other')
     expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [], next_cursor: null })
+  })
+
+  it('a tick is skipped while the plan before has not ended, and above the rate of the tenant; the schedule shows it', async () => {
+    const held = Promise.withResolvers<void>()
+    bench.product.model.otherwise(async (request) => {
+      await held.promise
+      return `out of ${stepIdOf(request)}`
+    })
+    const shown = async () => (await call('GET', '/plans/schedules/slow')).body as Shown
+    await putEverySecond('slow', 'slow')
+    const isSkipped = async () => (await shown()).last_skip?.reason === 'plan_not_ended'
+    await until(isSkipped, { what: 'a tick to be skipped', withinMs: WITHIN_MS, everyMs: 100 })
+    const [plan, ...others] = await fired('slow')
+    expect(others).to.deep.equal([])
+    expect(await shown()).to.include({ last_plan_id: plan?.id })
+    expect((await shown()).skipped_ticks).to.be.at.least(1)
+
+    await call('PUT', '/config/limits', { requests_per_minute: 1 })
+    const isUsedUp = async () => (await call('GET', '/tools')).status === 429
+    await until(isUsedUp, { what: 'the rate of the tenant to be used up', withinMs: WITHIN_MS })
+    held.resolve()
+    const skipped = () => counted('agent_engine_schedule_ticks_total{outcome="rate_limit"}')
+    await until(async () => (await skipped()) > 0, { what: 'a tick above the rate', withinMs: WITHIN_MS, everyMs: 100 })
+    await call('PUT', '/config/limits', {})
+    await remove('slow')
+    expect(await counted('agent_engine_schedule_ticks_total{outcome="plan_not_ended"}')).to.be.at.least(1)
   })
 
   it('a schedule of the future is listed and submits nothing', async () => {

@@ -26,7 +26,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     plans: undefined,
     limiter: undefined,
     tenantLimiter: undefined,
-    tenantLimit: undefined,
+    tenantRequests: undefined,
     isLocal: false,
     isHeapHigh: () => false,
     allowedHosts: undefined,
