@@ -11,6 +11,7 @@ const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> 
   mongo: ensureMongod,
   nginx: (say) => ensureProgram('nginx', say),
   haproxy: (say) => ensureProgram('haproxy', say),
+  tini: (say) => ensureProgram('tini', say),
   curl: (say) => ensureProgram('curl', say),
   kubectl: ensureKubectl,
   'python-client': ensurePythonClient,

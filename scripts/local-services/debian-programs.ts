@@ -6,6 +6,7 @@ import { aptInstall, canRun } from './apt.ts'
 const PROGRAMS = {
   nginx: { name: 'nginx-light', commands: ['nginx', '/usr/sbin/nginx'], version: '-v' },
   haproxy: { name: 'haproxy', commands: ['haproxy', '/usr/sbin/haproxy'], version: '-v' },
+  tini: { name: 'tini', commands: ['tini'], version: '--version' },
   curl: { name: 'curl', commands: ['curl'], version: '--version' },
 } as const
 

@@ -18,7 +18,7 @@ const SERVICE = [
     'networks',
     'depends_on',
   ],
-  ...['healthcheck', 'restart', 'init', 'read_only', 'cap_drop', 'cap_add', 'security_opt', 'ulimits'],
+  ...['healthcheck', 'restart', 'read_only', 'cap_drop', 'cap_add', 'security_opt', 'ulimits'],
   ...['stop_signal', 'stop_grace_period'],
 ]
 /** Variables that compose.yaml itself uses. */

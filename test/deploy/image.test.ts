@@ -1,10 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, chown, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { requireProgram } from '../../scripts/local-services/debian-programs.ts'
+import { initOf, openStream } from '../support/api-client.ts'
+import { createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
 import { readDockerfile } from './dockerfile.ts'
 import { ROOT, readDeploy } from './files.ts'
@@ -93,4 +96,67 @@ describe('the content of the image', () => {
       expect(await child.end()).to.equal(0)
     }
   })
+
+  /** Node as the image has it: the mode of its file decides what its user can read of its processes. */
+  async function installNode(): Promise<string> {
+    const [, mode = ''] = /chmod (\d+) \/usr\/local\/bin\/node/.exec(instructions.map(({ args }) => args).join()) ?? []
+    const node = join(app, '.node')
+    await copyFile(process.execPath, node)
+    await chmod(node, Number.parseInt(mode, 8) & (isRoot ? 0o777 : 0o111)) // A user who is not root is the owner here.
+    return node
+  }
+
+  /**
+   * Starts the image's command as the first process of a container, whose processes see no others, and beside it a process as the health check
+   * is: Docker starts that with the environment of the container, too.
+   */
+  async function startContainer(settings: Record<string, string>): Promise<Child> {
+    const argsOf = (keyword: string) =>
+      JSON.parse(instructions.findLast((each) => each.keyword === keyword)?.args ?? '') as string[]
+    const [, ...flags] = argsOf('ENTRYPOINT')
+    const script = 'cd "$0"; "$1" -e "setInterval(() => {}, 1000)" & exec "$@"'
+    const user = `--reuid ${USER.uid} --regid ${USER.gid} --clear-groups --no-new-privs --bounding-set=-all`.split(' ')
+    const become = isRoot ? ['setpriv', ...user] : []
+    const own = isRoot ? [] : ['--user', `--map-user=${USER.uid}`, `--map-group=${USER.gid}`]
+    const command = ['sh', '-c', script, app, await installNode(), ...flags, ...argsOf('CMD')]
+    return new Child('unshare', [...own, '--pid', '--fork', '--mount-proc', '--kill-child', ...become, ...command], {
+      ...env(),
+      DATA_DIR: join(data, 'container'), // The other one has a master key, with which Bash is not offered.
+      ...settings,
+    })
+  }
+
+  it('as the first process of a container it runs below an init, programs of tools read no canary of any secret setting, and SIGTERM ends it', async function () {
+    this.timeout(60_000)
+    await requireProgram('tini')
+    const { settings, search, namesIn } = createCanaries()
+    const tools = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow","Write":"allow"}', MODEL_PROVIDER: 'demo' }
+    const child = await startContainer({ ...settings, ...tools, FALLBACK_MODEL_PROVIDER: 'demo' })
+    try {
+      const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
+      const ask = async (tool: string, input: object) => {
+        const init = initOf('POST', { prompt: `/tool ${tool} ${JSON.stringify(input)}` }, bearer(settings['API_TOKEN']))
+        const frames = await (await openStream(`${url}/agent/run`, init)).all()
+        return String(frames.find(({ event }) => event === 'tool_result')?.data['output'])
+      }
+      const more = `cat /proc/1/comm /proc/1/fd/0; cat /proc/$PPID/environ || echo unreadable; ${search([app])}`
+      const output = await ask('Bash', { command: more })
+      expect(output)
+        .to.match(/^tini\n/)
+        .and.include('unreadable')
+        .and.match(/searched \d processes/)
+      expect(namesIn(output), output).to.deep.equal([])
+      expect(await ask('Write', { path: 'a.txt', content: 'x' })).to.include('a.txt')
+
+      const [first = ''] = (
+        await readFile(`/proc/${child.process.pid}/task/${child.process.pid}/children`, 'utf8')
+      ).split(' ')
+      process.kill(Number(first), 'SIGTERM')
+      expect(await child.exited).to.equal(0)
+    } finally {
+      await child.end('SIGKILL')
+    }
+  })
 })
+
+const bearer = (token = '') => ({ authorization: `Bearer ${token}` })

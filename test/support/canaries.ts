@@ -46,7 +46,7 @@ export function createCanaries(): Canaries {
   return {
     settings: Object.fromEntries(canaries.map(({ name, raw }) => [name, raw])),
     search: (folders) =>
-      `${grep} /proc/[0-9]*/environ /proc/[0-9]*/cmdline; ${grep} -r ${folders.join(' ')}; echo searched $(ls -d /proc/[0-9]* | wc -l) processes`,
+      `${grep} /proc/[0-9]*/environ /proc/[0-9]*/cmdline; ${grep} -r --exclude-dir=node_modules ${folders.join(' ')}; echo searched $(ls -d /proc/[0-9]* | wc -l) processes`,
     namesIn: (text) => canaries.filter(({ found }) => text.includes(found)).map(({ name }) => name),
   }
 }
