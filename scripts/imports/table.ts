@@ -74,7 +74,7 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
   limits: ['engine', 'tenant-config'],
   queue: ['limits'],
-  webhooks: ['tenant-config'],
+  webhooks: ['limits', 'tenant-config'],
 }
 
 /**

@@ -12,7 +12,7 @@ import { PLAN_SCHEDULE_TICKS } from './plans/tick-records.ts'
 import type { CollectionSpec } from './port.ts'
 import { SPENDING } from './spending/spending.ts'
 import { CONFIG_CHANGES, CONFIGURED_TENANTS, TENANT_CONFIGS } from './tenant-configs.ts'
-import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from './webhooks/documents.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from './webhooks/documents.ts'
 
 /** Every collection of the product; both stores are opened with them. */
 export const COLLECTIONS: readonly CollectionSpec[] = [
@@ -40,5 +40,6 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   PLAN_SCHEDULE_TICKS,
   SPENDING,
   WEBHOOK_OUTBOX,
+  WEBHOOK_RECEIVERS,
   WEBHOOK_DELIVERIES,
 ]

@@ -137,6 +137,12 @@ export function checkQuery(spec: CollectionSpec, { where = {}, after, until, lim
   }
 }
 
+/** Checks the query for a filter's next value, and returns the name of the index that begins with this filter. A query that does not fit is a bug and throws. */
+export function checkNextValue({ name, order, filters }: CollectionSpec, filter: string): string {
+  if (!order || order.within.length > 0 || filters?.[0] !== filter) throw new Error(`${name} has no order by ${filter}`)
+  return indexName([filter, ...order.by])
+}
+
 export type CheckedTotal = { index: string; where: readonly (readonly [string, Scalar])[]; of: string }
 
 /** Checks the query of a total against the collection's declaration. A query that does not fit is a bug and throws. */

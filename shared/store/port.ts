@@ -89,6 +89,8 @@ export interface Collection {
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
+  /** The smallest value above `after` that a document has in `filter`, the first of the filters, in a collection whose order has no `within`. */
+  nextValue(tenant: TenantId, filter: string, after?: string): Promise<string | undefined>
   /**
    * How many documents agree in `where`, which holds the fields of the total's `within`, and the sum of their numbers. It includes every
    * insert that has been acknowledged to any process, and no document that has been deleted.

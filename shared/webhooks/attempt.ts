@@ -2,8 +2,17 @@ import { AppError } from '../errors.ts'
 import type { Egress } from '../net/port.ts'
 import { signatureHeaders } from './signature.ts'
 
-/** The answer to one attempt. `status` is missing when there was none; `isFinal`: no further attempt can succeed. */
-export type AttemptResult = { status?: number; error?: string; retryAfterMs?: number; isFinal?: boolean }
+/**
+ * The answer to one attempt. `status` is missing when there was none; `isFinal`: no further attempt can succeed; `isOurs`: the failure is not
+ * the receiver's.
+ */
+export type AttemptResult = {
+  status?: number
+  error?: string
+  retryAfterMs?: number
+  isFinal?: boolean
+  isOurs?: boolean
+}
 
 export type Attempt = { url: string; secrets: readonly string[]; id: string; body: string }
 

@@ -5,13 +5,17 @@ import { newId } from '../ids.ts'
 import type { TenantId } from '../tenant.ts'
 import type { StoredWebhook } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
-import { findWebhook } from '../tenant-config/webhooks.ts'
+import { findWebhook, type WebhookView } from '../tenant-config/webhooks.ts'
 import type { Delivery, DeliveryStatus, DeliveryStore, WebhookEvent } from './port.ts'
+import { restEnd } from './receivers.ts'
 
 export type OutboxDeps = { configs: Pick<LiveConfigs, 'get' | 'stored'>; store: DeliveryStore; now?: () => Date }
 
 /** A delivery as the API shows it. */
 export type DeliveryView = Omit<Delivery, 'webhook' | 'body'> & { payload: unknown }
+
+/** `resting_until`: ISO 8601; null while the receiver is not resting. */
+export type WebhookStatus = WebhookView & { resting_until: string | null }
 
 export type DeliveryQuery = { status: DeliveryStatus | undefined; limit: number; cursor?: string }
 
@@ -43,13 +47,21 @@ export class WebhookOutbox {
     return webhooks.some(({ enabled, events }) => enabled && events.includes(type))
   }
 
-  /** Queues a message of type `webhook.test`, also for a webhook that is disabled. Throws `not_found`. */
+  /** Queues a message of type `webhook.test`, also for a webhook that is disabled or rests. Throws `not_found`. */
   async test(tenant: TenantId, name: string): Promise<DeliveryView> {
     const webhook = findWebhook(await this.#configs.stored(tenant), name)
     const event = { type: 'webhook.test', at: this.#now().toISOString(), data: { webhook: name } } as const
     const delivery = this.#deliveryOf(tenant, webhook, { ...event, subject: newId('hook') })
     await this.#store.add(tenant, delivery)
+    await this.#store.receivers.forget(tenant, webhook.id)
     return viewOf(delivery)
+  }
+
+  /** A webhook as the API shows it, with the end of its receiver's rest. */
+  async withRest(tenant: TenantId, view: WebhookView): Promise<WebhookStatus> {
+    const webhook = findWebhook(await this.#configs.stored(tenant), view.name)
+    const endMs = restEnd(await this.#store.receivers.get(tenant, webhook.id), webhook, this.#now().getTime())
+    return { ...view, resting_until: endMs === undefined ? null : new Date(endMs).toISOString() }
   }
 
   /** Newest first. Throws `not_found`, and `invalid_request` for an invalid cursor. */
@@ -67,7 +79,7 @@ export class WebhookOutbox {
     return { deliveries: page.map(viewOf), next_cursor: last ? encodeCursor([last.created_at, last.id]) : null }
   }
 
-  /** Sends a delivery that has ended once more. Throws `not_found`, and `conflict` while it is pending. */
+  /** Sends a delivery that has ended once more, also to a receiver that rests. Throws `not_found`, and `conflict` while it is pending. */
   async retry(tenant: TenantId, name: string, deliveryId: string): Promise<DeliveryView> {
     const { id: webhook } = findWebhook(await this.#configs.stored(tenant), name)
     const delivery = await this.#store.get(tenant, deliveryId)
@@ -83,6 +95,7 @@ export class WebhookOutbox {
     })
     if (!changed) throw noDelivery(deliveryId)
     await this.#store.enqueue(tenant, changed)
+    await this.#store.receivers.forget(tenant, webhook)
     return viewOf(changed)
   }
 

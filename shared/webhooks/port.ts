@@ -41,8 +41,30 @@ export type Due = { id: string; tenant: TenantId; webhook: string; dueMs: number
 
 export type DeliveryPage = { limit: number; after?: readonly [createdAt: string, id: string] | undefined }
 
+/** What is known of the receiver of a webhook that has not accepted its last message. */
+export type ReceiverState = {
+  /** Attempts that failed since it last accepted a message. */
+  failures: number
+  /** Milliseconds since 1970; in the past when it is not resting. */
+  restsUntilMs: number
+  /** When the webhook was last changed (ISO 8601): with the next change this state no longer counts. */
+  webhookUpdatedAt: string
+}
+
+/** Stores the states of receivers. Every method throws `unavailable` when the store does not answer. */
+export interface ReceiverStore {
+  get(tenant: TenantId, webhook: string): Promise<ReceiverState | undefined>
+  change(
+    tenant: TenantId,
+    webhook: string,
+    change: (state: ReceiverState | undefined) => ReceiverState,
+  ): Promise<ReceiverState>
+  forget(tenant: TenantId, webhook: string): Promise<void>
+}
+
 /** Stores deliveries, and the outbox of those that are pending. Every method throws `unavailable` when the store does not answer. */
 export interface DeliveryStore {
+  readonly receivers: ReceiverStore
   /** Stores a pending delivery and puts it into the outbox. Changes nothing when one with this id exists. */
   add(tenant: TenantId, delivery: Delivery): Promise<void>
   get(tenant: TenantId, id: string): Promise<Delivery | undefined>
@@ -56,8 +78,10 @@ export interface DeliveryStore {
   change(tenant: TenantId, id: string, change: (delivery: Delivery) => Delivery): Promise<Delivery | undefined>
   /** Puts a delivery into the outbox, or leaves it there, due at once and without attempts. */
   enqueue(tenant: TenantId, delivery: Pick<Delivery, 'id' | 'webhook'>): Promise<void>
-  /** The entries that are due, of all tenants, in the order of their times. `after` is the last entry of the previous page. */
-  due(nowMs: number, page: { limit: number; after?: Due | undefined }): Promise<Due[]>
+  /** The entries that are due, of all tenants or of one webhook, in the order of their times. */
+  due(nowMs: number, page: { limit: number; webhook?: string }): Promise<Due[]>
+  /** The first webhook behind `after`, in the order of their ids, that has an entry, due or not. */
+  webhookAfter(after: string | undefined): Promise<string | undefined>
   /** Counts an attempt and takes the entry until `untilMs`. `undefined` when another process was faster. */
   claim(due: Due, untilMs: number): Promise<Due | undefined>
   /** Moves a claimed entry to a later time. */

@@ -196,6 +196,7 @@ function withHook(store: Store, afterPage: () => void): Store {
         afterPage()
         return page
       },
+      nextValue: (...args) => entries.nextValue(...args),
       total: (...args) => entries.total(...args),
     }
   }

@@ -1,6 +1,6 @@
 import type { Store } from '../../shared/store/port.ts'
 
-type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'total'
+type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
 
 /** The store, with a list of the operations on it, and one that can be made to fail before it happens. */
 export function watchStore(store: Store) {
@@ -14,7 +14,7 @@ export function watchStore(store: Store) {
         const operation = `${name} ${spec.name}`
         if (operation === failing) throw new Error('stopped')
         operations.push(operation)
-        if (!['get', 'page', 'total'].includes(name)) writes.push(operation)
+        if (!['get', 'page', 'nextValue', 'total'].includes(name)) writes.push(operation)
         return (real[method] as (...all: unknown[]) => Promise<never>)(...args)
       }
     return {
@@ -23,6 +23,7 @@ export function watchStore(store: Store) {
       replaceIfVersion: watch('replaceIfVersion', 'replace'),
       delete: watch('delete', 'delete'),
       page: watch('page', 'page'),
+      nextValue: watch('nextValue', 'nextValue'),
       total: watch('total', 'total'),
     }
   }

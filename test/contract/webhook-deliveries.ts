@@ -84,10 +84,36 @@ export function deliveryContract(open: OpenStore): void {
     expect((await dueOf('later')).map(({ id }) => id)).to.deep.equal([second?.id])
     now += 5_000
     expect((await dueOf('later')).map(({ id }) => id)).to.deep.equal([second?.id, first?.id])
-    const rest = await deliveries.due(now, { limit: 100, after: second })
-    expect(rest.map(({ id }) => id))
-      .to.include(first?.id)
-      .and.not.include(second?.id)
+    const [earliest, ...others] = await deliveries.due(now, { limit: 1, webhook: 'later' })
+    expect([earliest?.id, others]).to.deep.equal([second?.id, []])
+  })
+
+  it('the webhooks that have entries follow one another by their ids, each once, also when nothing is due', async () => {
+    const names = ['visit-b', 'visit-a', 'visit-a', 'visit-c']
+    for (const name of names) await deliveries.add(TENANT, deliveryOf(name))
+    const [due] = await deliveries.due(now, { limit: 1, webhook: 'visit-c' })
+    await deliveries.claim(due ?? expect.fail('nothing is due'), now + 60_000)
+    expect(await deliveries.webhookAfter('visit-')).to.equal('visit-a')
+    expect(await deliveries.webhookAfter('visit-a')).to.equal('visit-b')
+    expect(await deliveries.webhookAfter('visit-b')).to.equal('visit-c')
+    expect(await deliveries.webhookAfter('visit-c')).to.equal(undefined)
+    expect(await deliveries.webhookAfter(undefined)).to.equal('claimed')
+  })
+
+  it('the state of a receiver is changed by several processes one after the other, until it is forgotten', async () => {
+    const { receivers } = deliveries
+    const fail = () =>
+      receivers.change(TENANT, 'failing', (state) => ({
+        failures: (state?.failures ?? 0) + 1,
+        restsUntilMs: 7,
+        webhookUpdatedAt: 'then',
+      }))
+    await Promise.all(Array.from({ length: 5 }, fail))
+    const state = { failures: 5, restsUntilMs: 7, webhookUpdatedAt: 'then' }
+    expect(await receivers.get(TENANT, 'failing')).to.deep.equal(state)
+    expect(await receivers.get(OTHER, 'failing')).to.equal(undefined)
+    await receivers.forget(TENANT, 'failing')
+    expect(await receivers.get(TENANT, 'failing')).to.equal(undefined)
   })
 
   it('the deliveries of a webhook are listed newest first, of one status or of all', async () => {

@@ -17,6 +17,7 @@ function ledgerWith(insert: Insert, retryForMs = 5_000) {
     replaceIfVersion: () => expect.fail('an entry was replaced'),
     delete: () => expect.fail('an entry was deleted'),
     page: async () => [],
+    nextValue: () => expect.fail('values were listed'),
     total: () => expect.fail('entries were added up'),
   }
   const store: Store = { collection: () => collection, awayMs: () => 0, close: async () => {} }

@@ -1,8 +1,9 @@
 import type { Collection, Store } from '../../shared/store/port.ts'
 
-type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'total'
+type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
 
-export const isRead = (method: Method): boolean => method === 'get' || method === 'page' || method === 'total'
+export const isRead = (method: Method): boolean =>
+  method !== 'insert' && method !== 'replaceIfVersion' && method !== 'delete'
 
 /** Called in place of an operation of a store; `act` is the operation. */
 export type Around = <T>(method: Method, act: () => Promise<T>, args: readonly unknown[]) => Promise<T>
@@ -15,6 +16,7 @@ export function aroundStore(store: Store, around: Around): Store {
     replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
     delete: (...args) => around('delete', () => collection.delete(...args), args),
     page: (...args) => around('page', () => collection.page(...args), args),
+    nextValue: (...args) => around('nextValue', () => collection.nextValue(...args), args),
     total: (...args) => around('total', () => collection.total(...args), args),
   })
   return {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import type { TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 import { TENANT, type TestWebhooks, useWebhooks } from './setup.ts'
 
@@ -53,18 +54,94 @@ describe('the dispatcher of webhooks', () => {
     expect(webhooks.sendsTo('slow')).to.equal(4)
   })
 
-  it('at most 64 messages are on their way at a time', async () => {
-    const answers: (() => void)[] = []
-    webhooks.answer = () => new Promise((resolve) => answers.push(() => resolve(204)))
-    for (let i = 0; i < 17; i++) await webhooks.put(`a${i}`)
+  it('a receiver that failed three times rests as a whole, then gets one message at a time, and all when it is back', async () => {
+    await webhooks.put('a')
+    webhooks.answer = async () => 500
+    webhooks.start({ delaysMs: [1, 1, 1, 1, 1] })
+    for (let i = 0; i < 12; i++) await webhooks.publish(`run_${i}`)
+    await until(() => webhooks.sent.length >= 3, { what: 'the first attempts' })
+    await webhooks.afterNextPasses()
+    const attempts = webhooks.sent.length
+    expect(attempts).to.be.within(3, 6) // Four are under way together.
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(attempts)
+    expect(Date.parse(String(await webhooks.restsUntil('a'))) - Date.now()).to.be.within(30_000, 60_000)
+
+    await webhooks.endRest('a')
+    await until(() => webhooks.sent.length > attempts, { what: 'an attempt after the rest' })
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(attempts + 1)
+    expect(Date.parse(String(await webhooks.restsUntil('a'))) - Date.now()).to.be.within(90_000, 120_000)
+
+    webhooks.answer = async () => 204
+    await webhooks.endRest('a')
+    const areAll = async () => (await webhooks.listed('a')).every(({ status }) => status === 'delivered')
+    await until(areAll, { what: 'all to be delivered' })
+    expect(await webhooks.restsUntil('a')).to.equal(null)
+  })
+
+  it('a receiver that rests delays no other, however many messages of its tenant stand in front', async () => {
+    await Promise.all([webhooks.put('dead'), webhooks.put('quick', { events: ['plan.ended'] })])
+    webhooks.answer = async (url) => (url.includes('dead') ? 500 : 204)
+    for (let i = 0; i < 250; i++) await webhooks.publish(`run_${i}`)
+    webhooks.start({ delaysMs: [1, 1, 1, 1, 1] })
+    await until(() => webhooks.sendsTo('dead') >= 3, { what: 'the receiver to fail' })
+    const event = { type: 'plan.ended', subject: 'plan_1', at: new Date().toISOString(), data: {} } as const
+    await webhooks.outbox.publish(TENANT, event)
+    await until(() => webhooks.sendsTo('quick') === 1, { what: 'the message behind them' })
+  })
+
+  it('a change of the webhook, a test and a repeated delivery end the rest', async () => {
+    let ms = Date.now()
+    webhooks.now = () => new Date(++ms)
+    await webhooks.put('a')
+    webhooks.answer = async () => 500
+    webhooks.start({ delaysMs: [1, 1] })
+    const rests = async (subject: string) => {
+      await webhooks.publish(subject)
+      await until(async () => (await webhooks.restsUntil('a')) !== null, { what: 'the rest' })
+    }
+    await rests('run_1')
+    await webhooks.put('a')
+    expect(await webhooks.restsUntil('a')).to.equal(null)
+    await rests('run_2')
+    const { id } = await webhooks.outbox.test(TENANT, 'a')
+    expect(await webhooks.restsUntil('a')).to.equal(null)
+    const isDead = async () => (await webhooks.deliveriesOf('a')).find((each) => each.id === id)?.status === 'dead'
+    await until(isDead, { what: 'the test to be given up' })
+    await until(async () => (await webhooks.restsUntil('a')) !== null, { what: 'the rest' })
+    await webhooks.outbox.retry(TENANT, 'a', id)
+    expect(await webhooks.restsUntil('a')).to.equal(null)
+  })
+
+  it('messages that have waited for a receiver that rests for 36 hours are given up', async () => {
+    await webhooks.put('a')
+    webhooks.now = () => new Date(Date.now() - 37 * 3_600_000)
+    for (let i = 0; i < 10; i++) await webhooks.publish(`run_${i}`)
+    webhooks.answer = async () => 500
+    webhooks.start({ delaysMs: [1, 1, 1, 1, 1] })
+    const areDead = async () => (await webhooks.listed('a')).every(({ status }) => status === 'dead')
+    await until(areDead, { what: 'all to be given up', lastSeen: () => webhooks.sent.length })
+    expect(webhooks.sent.length).to.be.below(10)
+    expect((await webhooks.listed('a')).at(-1)?.error).to.match(/36 hours|answered 500/)
+  })
+
+  it('a tenant has at most half of the 64 places, and one with nothing under way always finds one', async () => {
+    const never = () => new Promise<number>(() => {})
+    webhooks.answer = never
+    for (let i = 0; i < 10; i++) await webhooks.put(`a${i}`)
     for (let i = 0; i < 4; i++) await webhooks.publish(`run_${i}`)
     webhooks.start()
-    await until(() => webhooks.sent.length >= 64, { what: 'the first messages to be sent' })
-    for (let i = 0; i < 20; i++) await webhooks.listed('a0') // The store would have answered further claims first.
-    expect(webhooks.sent).to.have.length(64)
-    webhooks.answer = async () => 204
-    for (const release of answers) release()
-    await until(() => webhooks.sent.length === 68, { what: 'the rest to be sent' })
+    await until(() => webhooks.sent.length >= 32, { what: 'the first messages to be sent' })
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(32)
+    for (const tenant of ['t_2', 't_3', 't_4'] as TenantId[]) {
+      for (let i = 0; i < 10; i++) await webhooks.put(`a${i}`, {}, tenant)
+      for (let i = 0; i < 4; i++) await webhooks.publish(`run_${i}`, tenant)
+    }
+    await until(() => webhooks.sent.length >= 32 + 32 + 2, { what: 'the others to have a part' })
+    await webhooks.afterNextPasses()
+    expect(webhooks.sent).to.have.length(32 + 32 + 2)
   })
 
   it('a process sends a webhook four messages at a time, also after some were accepted, and none that another is sending', async () => {

@@ -88,14 +88,30 @@ export class TestWebhooks {
     return dispatcher
   }
 
-  put(name: string, changes: Partial<WebhookBody> = {}): Promise<WebhookView> {
+  put(name: string, changes: Partial<WebhookBody> = {}, tenant = TENANT): Promise<WebhookView> {
     const body: WebhookBody = { url: urlOf(name), events: ['run.ended'], secret: newSecret(), ...changes }
-    return this.settings.put(TENANT, name, body)
+    return this.settings.put(tenant, name, body)
   }
 
-  async publish(subject: string): Promise<void> {
+  async publish(subject: string, tenant = TENANT): Promise<void> {
     const event = { type: 'run.ended', subject, at: new Date().toISOString(), data: { run_id: subject } } as const
-    await this.outbox.publish(TENANT, event)
+    await this.outbox.publish(tenant, event)
+  }
+
+  /** When the rest of a receiver ends, as the API shows it. */
+  async restsUntil(name: string): Promise<string | null> {
+    return (await this.outbox.withRest(TENANT, await this.settings.get(TENANT, name))).resting_until
+  }
+
+  /** Lets the rest of a receiver be over, as if its time had passed, in processes that do not know it yet. */
+  async endRest(name: string): Promise<void> {
+    const id = await this.idOf(name)
+    for (const dispatcher of this.#open.splice(0)) await dispatcher.close()
+    await this.deliveries.receivers.change(TENANT, id, (state) => {
+      if (!state) throw new Error(`${name} has not failed`)
+      return { ...state, restsUntilMs: 0 }
+    })
+    this.start({ delaysMs: [1, 1, 1, 1, 1] })
   }
 
   async idOf(name: string): Promise<string> {

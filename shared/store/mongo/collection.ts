@@ -4,6 +4,7 @@ import type { TenantId } from '../../tenant.ts'
 import {
   type Bound,
   canExpire,
+  checkNextValue,
   checkQuery,
   checkTotal,
   expiryOf,
@@ -111,6 +112,14 @@ export class MongoCollection implements Collection {
       this.#rows.find(filter, { signal, sort, limit, hint: index, maxTimeMS: READ_MS, projection: STORED }).toArray(),
     )
     return rows.map(toStored)
+  }
+
+  async nextValue(tenant: TenantId, filter: string, after = ''): Promise<string | undefined> {
+    const hint = checkNextValue(this.#spec, filter)
+    const matching = { ...this.#unexpired(tenant, [], []), [filter]: { $gt: after } } as Filter<Row>
+    const options = { sort: { [filter]: 1 } as const, hint, maxTimeMS: READ_MS, projection: { _id: 0, [filter]: 1 } }
+    const row = await this.#guard((signal) => this.#rows.findOne(matching, { signal, ...options }))
+    return row?.[filter] as string | undefined
   }
 
   async total(tenant: TenantId, fields: Fields): Promise<Total> {

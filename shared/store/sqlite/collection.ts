@@ -4,6 +4,7 @@ import type { TenantId } from '../../tenant.ts'
 import {
   type Bound,
   canExpire,
+  checkNextValue,
   checkQuery,
   checkTotal,
   expiryOf,
@@ -91,6 +92,15 @@ export class SqliteCollection implements Collection {
     const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
     const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
     return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
+  }
+
+  async nextValue(tenant: TenantId, filter: string, after = ''): Promise<string | undefined> {
+    const index = checkNextValue(this.#spec, filter)
+    const { name } = this.#spec
+    const from = `${name} INDEXED BY ${name}_${index} WHERE ${this.#where([])} AND ${filter} > ?`
+    const sql = `SELECT ${filter} AS value FROM ${from} ORDER BY ${filter} LIMIT 1`
+    const [found] = this.#all<{ value: string }>(sql, [tenant, ...this.#expiryParameters(), after])
+    return found?.value
   }
 
   async total(tenant: TenantId, fields: Fields): Promise<Total> {

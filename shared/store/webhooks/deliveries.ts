@@ -3,7 +3,8 @@ import { SYSTEM_TENANT, type TenantId } from '../../tenant.ts'
 import type { Delivery, DeliveryStore, Due } from '../../webhooks/port.ts'
 import type { Collection, Store, Stored } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
-import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX } from './documents.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from './documents.ts'
+import { createReceiverStore } from './receivers.ts'
 
 type OutboxDoc = { id: string; owner: TenantId; webhook: string; due_ms: number; attempts: number }
 
@@ -35,25 +36,25 @@ export function createDeliveryStore(store: Store, now: () => number = Date.now):
     change: (tenant, id, change) => changeDelivery(deliveries, tenant, { id, change }),
     enqueue,
     ...createOutbox(outbox),
+    receivers: createReceiverStore(store.collection(WEBHOOK_RECEIVERS), now),
   }
 }
 
 /** The entries of pending deliveries. Each change is a compare-and-set, so that one process attempts a delivery at a time. */
-function createOutbox(outbox: Collection): Pick<DeliveryStore, 'due' | 'claim' | 'postpone' | 'remove'> {
+function createOutbox(
+  outbox: Collection,
+): Pick<DeliveryStore, 'due' | 'webhookAfter' | 'claim' | 'postpone' | 'remove'> {
   const replace = ({ version, ...due }: Due) => {
     const { id, tenant: owner, webhook, dueMs: due_ms, attempts } = due
     const doc: OutboxDoc = { id, owner, webhook, due_ms, attempts }
     return outbox.replaceIfVersion(SYSTEM_TENANT, { doc, version })
   }
   return {
-    async due(nowMs, { limit, after }) {
-      const page = await outbox.page(SYSTEM_TENANT, {
-        after: after && [after.dueMs, after.id],
-        until: [nowMs],
-        limit,
-      })
-      return page.map(toDue)
+    async due(nowMs, { limit, webhook }) {
+      const where = webhook === undefined ? {} : { webhook }
+      return (await outbox.page(SYSTEM_TENANT, { where, until: [nowMs], limit })).map(toDue)
     },
+    webhookAfter: (after) => outbox.nextValue(SYSTEM_TENANT, 'webhook', after),
     async claim(due, untilMs) {
       const claimed = { ...due, dueMs: untilMs, attempts: due.attempts + 1 }
       return (await replace(claimed)) ? { ...claimed, version: due.version + 1 } : undefined

@@ -1,9 +1,10 @@
 import type { AttackPlan } from './attack.ts'
+import { DEAD_RECEIVERS } from './attacks/dead-receivers.ts'
 import { LARGE_ANSWERS } from './attacks/large-answers.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
 
 /** Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the standalone form. */
-export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS]
+export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS]
 
 /** Settings under which an attack is small. One tenant has half of each. */
 export const LIMITS = {

@@ -13,22 +13,22 @@ const STATUS = { pattern: /^(pending|delivered|dead)$/, wanted: 'pending, delive
 export function webhookRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
   return {
     '/config/webhooks': {
-      get: enabled(
-        ({ webhooks }) =>
-          async (req, res) =>
-            listOf('webhooks', await webhooks.list(tenantOf(res)), req),
-      ),
+      get: enabled(({ webhooks, outbox }) => async (req, res) => {
+        const tenant = tenantOf(res)
+        const views = (await webhooks.list(tenant)).map((view) => outbox.withRest(tenant, view))
+        return listOf('webhooks', await Promise.all(views), req)
+      }),
     },
     '/config/webhooks/:name': {
       get: enabled(
-        ({ webhooks }) =>
-          (req, res) =>
-            webhooks.get(tenantOf(res), webhookName(req)),
+        ({ webhooks, outbox }) =>
+          async (req, res) =>
+            outbox.withRest(tenantOf(res), await webhooks.get(tenantOf(res), webhookName(req))),
       ),
-      put: enabled(({ webhooks }) => async (req, res) => {
+      put: enabled(({ webhooks, outbox }) => async (req, res) => {
         const name = webhookName(req)
         const body = await readBody<WebhookBody>(req, res, 'WebhookRequest')
-        return webhooks.put(tenantOf(res), name, body)
+        return outbox.withRest(tenantOf(res), await webhooks.put(tenantOf(res), name, body))
       }),
       delete: enabled(({ webhooks }) => async (req, res) => {
         await webhooks.remove(tenantOf(res), webhookName(req))
