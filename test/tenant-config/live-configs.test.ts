@@ -81,6 +81,7 @@ describe("tenants' configurations as a process sees them", () => {
     await writer.update(ACME, days(7))
     while (reader.peek(ACME) !== undefined) await once(polled, 'poll')
     expect((await reader.get(ACME)).audit.retention_days).to.equal(7)
+    await reader.get(OTHER)
     expect(reads).to.deep.equal([ACME, OTHER, ACME])
   })
 
