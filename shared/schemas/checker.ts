@@ -32,7 +32,7 @@ export function createSchemaChecker(given: Partial<Limits> = {}): SchemaChecker 
         const result = await run(schema, { compileMs: { limit: limitMs, left: leftMs } })
         if ('unusable' in result) {
           if (wereAccepted && result.isSlow) throw unusableError(result)
-          found.push({ at, problem: result.unusable })
+          found.push({ at, problem: result.unusable, ...(result.isSlow && { isSlow: true }) })
           if (result.isSlow) break
         }
         leftMs = Math.max(0, leftMs - result.tookMs)

@@ -3,8 +3,8 @@ import type { JsonObject } from '../events.ts'
 /** A problem and its place: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
 export type SchemaProblem = { path: string; message: string }
 
-/** `at` is the index of the schema. */
-export type UnusableSchema = { at: number; problem: SchemaProblem }
+/** `at` is the index of the schema. `isSlow`: it did not compile in time, which has cost that time. */
+export type UnusableSchema = { at: number; problem: SchemaProblem; isSlow?: boolean }
 
 /**
  * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its

@@ -82,6 +82,8 @@ export type RuleSubject = {
 export interface Tool {
   readonly name: string
   readonly description: string
+  /** The MCP server that offers it. */
+  readonly server?: string
   /** JSON Schema (draft 2020-12) of the input. The engine validates the input before it calls `run`. */
   readonly inputSchema: JsonObject
   readonly defaultPolicy: Policy

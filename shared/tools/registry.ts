@@ -5,18 +5,13 @@ import type { SchemaChecker, SchemaProblem } from '../schemas/port.ts'
 import { sentenceOf } from '../schemas/problems.ts'
 import { createPolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
-import { withRest } from './rest-line.ts'
+import { isForeign, MAX_TOOLS, MCP_PREFIX, selectUsable } from './usable-tools.ts'
 import { isAddressRule } from './web/address-rules.ts'
 import { matchesWildcard } from './wildcard.ts'
 
 /** All names of D5.1. TOOL_PERMISSIONS may hold any of them, also one that this process does not offer (`Bash`). */
 const BUILT_IN_TOOLS: readonly string[] =
   'Read Write Edit Glob Grep WebFetch TodoWrite Agent Skill Team Dream ExitPlanMode Bash'.split(' ')
-
-export const MCP_PREFIX = 'mcp__'
-
-/** Providers take no more (D5.2). */
-export const MAX_TOOLS = 128
 
 export type ToolRegistryDeps = {
   tools: readonly Tool[]
@@ -90,56 +85,6 @@ function createToolList(schemas: SchemaChecker): Pick<ToolRegistry, 'tools' | 'f
       }
     },
   }
-}
-
-const isForeign = ({ name }: Tool): boolean => name.startsWith(MCP_PREFIX)
-
-type Selection = {
-  schemas: SchemaChecker
-  taken: ReadonlyMap<string, Tool>
-  /** How many more tools are offered at most. */
-  room: number
-}
-
-/**
- * Leaves out MCP tools whose schema cannot be used, and those above the limit, of which no schema is looked at. Throws when two tools
- * have the same name.
- */
-async function selectUsable(
-  tools: readonly Tool[],
-  { schemas, taken, room }: Selection,
-): Promise<{ usable: readonly Tool[]; leftOut: readonly string[] }> {
-  const usable = new Map<string, Tool>()
-  const refused: string[] = []
-  const aboveLimit: string[] = []
-  let newCount = 0
-  const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
-  for (const tool of ownFirst) {
-    const isNew = !taken.has(tool.name)
-    if (usable.has(tool.name) || !(isNew || isForeign(tool))) throw new Error(`two tools are named ${tool.name}`)
-    if (isNew && newCount >= room) {
-      aboveLimit.push(tool.name)
-      continue
-    }
-    const [wrong] = isForeign(tool) ? await schemas.findUnusable([tool.inputSchema]) : []
-    if (wrong)
-      refused.push(`${tool.name} is left out: its input schema cannot be used (${sentenceOf([wrong.problem])})`)
-    else {
-      usable.set(tool.name, tool)
-      if (isNew) newCount += 1
-    }
-  }
-  const restLine = (count: number) => `${count} more tools are left out: their input schemas cannot be used`
-  return { usable: [...usable.values()], leftOut: [...withRest(refused, restLine), ...limitLine(aboveLimit)] }
-}
-
-const MAX_NAMES = 5
-
-function limitLine(names: readonly string[]): string[] {
-  if (names.length === 0) return []
-  const rest = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  const are = names.length === 1 ? 'is' : 'are'
-  return [`${names.slice(0, MAX_NAMES).join(', ')}${rest} ${are} left out: at most ${MAX_TOOLS} tools are offered`]
 }
 
 /** The built-in tools whose rules may say what a call acts on: `Bash(npm test)`. */

@@ -145,7 +145,7 @@ describe('the schema checker', () => {
   it('a schema that takes too long to compile is too expensive', async () => {
     const checker = open({ newSchemasMs: 1, taskMs: 2 })
     const problem = { path: '', message: 'is too expensive: it cannot be compiled within 1 ms; simplify it' }
-    expect(await checker.findUnusable([LARGE])).to.deep.equal([{ at: 0, problem }])
+    expect(await checker.findUnusable([LARGE])).to.deep.equal([{ at: 0, problem, isSlow: true }])
     const accepted = await refusal(checker.findUnusable([LARGE], { wereAccepted: true }))
     expect(accepted).to.include({ status: 503, retryAfterSecs: 1 })
     expect(accepted.message).to.include('it cannot be compiled within 2 ms')

@@ -85,6 +85,28 @@ describe('tool registry', () => {
     expect([checked, registry.tools.length]).to.deep.equal([178, 128])
   })
 
+  it('the tools of a server with three schemas that are too expensive are not looked at any more; those of other servers are', async () => {
+    const checked: string[] = []
+    const slow: SchemaChecker = {
+      ...schemas,
+      async findUnusable([schema]) {
+        const { title } = schema as { title: string }
+        checked.push(title)
+        return title.startsWith('evil') ? [{ at: 0, problem: { path: '', message: 'is slow' }, isSlow: true }] : []
+      },
+    }
+    const toolsOf = (server: string) =>
+      Array.from({ length: 5 }, (_, i) => ({ ...tool(`mcp__${server}__t${i}`, { title: `${server} ${i}` }), server }))
+    const tools = [...toolsOf('evil'), ...toolsOf('good')]
+    const registry = await createToolRegistry({ tools, permissions: new Map(), schemas: slow })
+    expect(registry.tools.map(({ server }) => server)).to.deep.equal(Array(5).fill('good'))
+    expect(checked.slice(0, 4)).to.deep.equal(['evil 0', 'evil 1', 'evil 2', 'good 0'])
+    expect(registry.leftOut).to.have.length(4)
+    expect(registry.leftOut[3]).to.equal(
+      '2 more tools of the MCP server evil are left out: 3 of its input schemas are too expensive',
+    )
+  })
+
   it('D1.3: TOOL_PERMISSIONS replaces the policy of exactly the tools that it names', async () => {
     const registry = await registryOf([...builtIn(), tool('mcp__a__b')], {
       Write: 'allow',

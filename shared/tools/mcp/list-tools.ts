@@ -3,8 +3,8 @@ import { withDeadline } from '../../deadline.ts'
 import type { JsonObject } from '../../events.ts'
 import { isJsonObject } from '../../json.ts'
 import { truncate } from '../../text.ts'
-import { MAX_TOOLS } from '../registry.ts'
 import { withRest } from '../rest-line.ts'
+import { MAX_TOOLS } from '../usable-tools.ts'
 import type { McpConnection } from './connection.ts'
 
 /** A tool as its server describes it. */

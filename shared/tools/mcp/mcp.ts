@@ -21,6 +21,7 @@ export type McpDeps = {
   startTimeoutMs: number
   /** Whether servers over stdio may be started; asked only when there are any. They are left out otherwise. */
   mayStartPrograms?: () => Promise<boolean>
+  /** The pause before a server that was down is tried again, and between two lists of a server that changes its tools. */
   retryMs?: number
   /** The longest silence within a call; each progress notification starts it again. */
   callTimeoutMs?: number
@@ -34,7 +35,7 @@ export type McpTools = {
 }
 
 const CALL_TIMEOUT_MS = 60_000
-/** When a server that was down is tried again: the pause doubles up to the longest. */
+/** The pause before a server that was down is tried again doubles up to the longest. */
 const RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
 
@@ -99,7 +100,7 @@ type Following = {
 
 /** Tries a server that is missing until it can be reached, and then applies each change of its tools, one after the other. */
 async function follow({ connection, offered }: Server, following: Following, isMissing: boolean): Promise<void> {
-  const { apply, log, signal } = following
+  const { apply, log, retryMs, signal } = following
   const { name } = connection
   if (isMissing) {
     const change = await retry(() => offered.list(), following)
@@ -107,7 +108,6 @@ async function follow({ connection, offered }: Server, following: Following, isM
     await apply(change)
     log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
   }
-  const queue = createKeyedQueue()
   const update = async () => {
     const change = await offered.list()
     const { tools, gone } = change
@@ -118,7 +118,17 @@ async function follow({ connection, offered }: Server, following: Following, isM
   const onFailure = (cause: unknown) => {
     if (!signal.aborted) log.warn(`The changed tools of the MCP server ${name} are not known: ${reasonOf(cause)}`)
   }
-  connection.watchTools(() => void queue.run(name, update).catch(onFailure))
+  const queue = createKeyedQueue()
+  let isWaiting = false
+  connection.watchTools(() => {
+    if (isWaiting) return // The list that will be read then has this change, too.
+    isWaiting = true
+    void queue.run(name, async () => {
+      isWaiting = false
+      await update().catch(onFailure)
+      await sleep(retryMs, undefined, { ref: false, signal }).catch(() => {}) // A server may announce changes without end.
+    })
+  })
 }
 
 const countOf = (count: number): string => (count === 1 ? '1 tool' : `${count} tools`)

@@ -53,6 +53,7 @@ export class OfferedTools {
     const label = `the tool ${truncate(tool.name, MAX_LABEL_CHARS)} of the MCP server ${truncate(connection.name, MAX_LABEL_CHARS)}`
     return {
       name,
+      server: connection.name,
       description: tool.description ?? `Calls ${label}.`,
       inputSchema: tool.inputSchema,
       defaultPolicy: 'ask',

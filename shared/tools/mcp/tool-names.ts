@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { MCP_PREFIX } from '../registry.ts'
+import { MCP_PREFIX } from '../usable-tools.ts'
 
 const MAX_CHARS = 64
 /** With a longer beginning, the cut name of a tool would not hold all of it. */

@@ -139,15 +139,20 @@ const { createInterface } = require('node:readline')
 const { readFileSync, watchFile } = require('node:fs')
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
 const serverInfo = { name: 'x', version: '1' }
+let lists = 0
 const results = {
   initialize: () => ({ protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo }),
-  'tools/list': () => JSON.parse(readFileSync(process.env.TOOLS, 'utf8')),
+  'tools/list': () => {
+    lists += 1
+    return JSON.parse(readFileSync(process.env.TOOLS, 'utf8'))
+  },
   'tools/call': ({ name }) => {
     if (name === 'crash') {
       process.stderr.write('x'.repeat(5000) + 'the cause: ' + process.env.KEY)
       process.exit(3)
     }
     if (name === 'change') say({ method: 'notifications/tools/list_changed' })
+    if (name === 'lists') return { content: [{ type: 'text', text: String(lists) }] }
     return { content: [{ type: 'text', text: process.cwd() }] }
   },
 }
@@ -179,6 +184,21 @@ describe('an MCP server over stdio', () => {
     await until(() => opened.news.length > 0, { what: 'the changed tools' })
     expect(changes).to.deep.equal([{ tools: ['mcp__one__change', 'mcp__one__new'], gone: ['mcp__one__old'] }])
     expect(opened.news).to.deep.equal(['The MCP server one offers 2 tools anew and 1 tool no longer.'])
+  })
+
+  it('that announces one change after the other rests between two lists of its tools, and other servers do not', async () => {
+    const { server } = await scripted([tool('change'), tool('lists')])
+    const opened = await open({ one: server, two: server }, { retryMs: 1_000_000 })
+    opened.onChange(() => {})
+    const lists = async (name: string) => Number((await opened.call(`mcp__${name}__lists`, {})).output)
+    const listed = (name: string) =>
+      until(async () => (await lists(name)) === 2, { what: `${name} to be listed again` })
+    await opened.call('mcp__one__change', {})
+    await listed('one')
+    await opened.call('mcp__one__change', {})
+    await opened.call('mcp__two__change', {}) // Its list comes behind the one that the other would have now.
+    await listed('two')
+    expect(await lists('one')).to.equal(2)
   })
 
   it('that crashes: the log has the end of what it wrote, without secrets, and other tools of a new start are offered', async () => {
