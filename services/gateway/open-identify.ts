@@ -23,7 +23,10 @@ type Oidc = { issuer: string; audience: string; log: Log }
  * Loads both modules only when an issuer is configured, because they load slowly. The operator chose the issuer, so its address
  * may be private.
  */
-async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oidc): Promise<OpenedIdentify> {
+async function openOidc(
+  { authMode, tenantClaim, oidcJwksUri, adminScope }: Config,
+  oidc: Oidc,
+): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([
     import('../../shared/auth/oidc.ts'),
     import('../../shared/net/egress.ts'),
@@ -33,6 +36,7 @@ async function openOidc({ authMode, tenantClaim, oidcJwksUri }: Config, oidc: Oi
     ...oidc,
     mode: authMode,
     tenantClaim,
+    adminScope,
     jwksUri: oidcJwksUri,
     get: egress.request,
   })

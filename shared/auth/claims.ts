@@ -7,6 +7,8 @@ export type ClaimRules = {
   audience: string
   /** TENANT_CLAIM: the literal name of a claim. Dots and slashes are part of the name. */
   tenantClaim: string
+  /** ADMIN_SCOPE; `undefined` where no scope is asked for. */
+  adminScope?: string | undefined
 }
 
 /** The accepted difference between the issuer's clock and ours (D3.1). */
@@ -18,7 +20,7 @@ const SKEW_SECS = 60
  */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
-  { issuer, audience, tenantClaim }: ClaimRules,
+  { issuer, audience, tenantClaim, adminScope }: ClaimRules,
   nowMs: number,
 ): { identity: Identity; expiresMs: number } {
   const { iss, aud, exp, nbf, iat } = claims
@@ -29,8 +31,8 @@ export function readClaims(
   if (isTime(nbf) && nowMs < (nbf - SKEW_SECS) * 1000) throw refused('not_yet')
   const tenant = parseTenant(claims[tenantClaim])
   if (tenant === undefined) throw refused('tenant')
-  const scopes = [...scopesIn(claims['scope']), ...scopesIn(claims['scp'])]
-  const identity = { tenant, subject: subjectOf(claims['sub']), ...(scopes.length > 0 && { scopes }) }
+  const isAdmin = adminScope !== undefined && [claims['scope'], claims['scp']].some((claim) => holds(claim, adminScope))
+  const identity = { tenant, subject: subjectOf(claims['sub']), ...(isAdmin && { isAdmin }) }
   return { identity, expiresMs: exp * 1000 }
 }
 
@@ -45,8 +47,6 @@ function subjectOf(sub: unknown): string {
   return isUsable ? sub : 'anonymous'
 }
 
-/** Scopes separated by blanks, as OAuth 2 has them, or a list, as some issuers send `scp`. */
-function scopesIn(claim: unknown): string[] {
-  if (typeof claim === 'string') return claim.split(' ').filter((scope) => scope !== '')
-  return Array.isArray(claim) ? claim.filter((scope) => typeof scope === 'string') : []
-}
+/** Scopes are separated by blanks, as OAuth 2 has them, or a list, as some issuers send `scp`. */
+const holds = (claim: unknown, scope: string): boolean =>
+  typeof claim === 'string' ? claim.split(' ').includes(scope) : Array.isArray(claim) && claim.includes(scope)

@@ -4,8 +4,8 @@ import type { TenantId } from '../tenant.ts'
 export type Identity = {
   tenant: TenantId
   subject: string
-  /** The scopes of the token, where it names some. */
-  scopes?: readonly string[]
+  /** The token holds the scope of ADMIN_SCOPE. */
+  isAdmin?: true
 }
 
 /**

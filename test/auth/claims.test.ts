@@ -3,6 +3,7 @@ import { readClaims } from '../../shared/auth/claims.ts'
 import { AppError } from '../../shared/errors.ts'
 
 const NOW_SECS = 1_800_000_000
+const ADMIN_RULES = { issuer: 'https://i', audience: 'a', tenantClaim: 'tenant_id', adminScope: 'admin' }
 const GOOD = { iss: 'https://i', aud: 'a', exp: NOW_SECS + 60, sub: 'u1', tenant_id: 'acme' }
 
 function read(changed: Record<string, unknown>, tenantClaim = 'tenant_id') {
@@ -57,12 +58,14 @@ describe('claims', () => {
     expect(refusalOf({ exp: NOW_SECS + 60, tenant_id: '' }).cause).to.equal('tenant')
   })
 
-  it('the scopes of a token are those of scope and scp, and no others', () => {
-    const scopesOf = (claims: object) => read({ ...claims }).identity.scopes
-    expect(scopesOf({ scope: 'openid  admin', scp: ['a b', 7, 'c'] })).to.deep.equal(['openid', 'admin', 'a b', 'c'])
-    expect(scopesOf({ scp: 'a b' })).to.deep.equal(['a', 'b'])
-    for (const scope of [undefined, null, '', ' ', 7, { admin: true }, [['admin']]])
-      expect(read({ scope }).identity, JSON.stringify(scope)).to.deep.equal({ tenant: 'acme', subject: 'u1' })
+  it('ADMIN_SCOPE is looked for in scope and scp, as a whole', () => {
+    const isAdmin = (claims: object) =>
+      readClaims({ ...GOOD, ...claims }, ADMIN_RULES, NOW_SECS * 1000).identity.isAdmin
+    for (const claims of [{ scope: 'openid  admin' }, { scp: 'admin' }, { scp: ['a b', 7, 'admin'] }])
+      expect(isAdmin(claims), JSON.stringify(claims)).to.equal(true)
+    for (const scope of [undefined, null, '', 'Admin', 'admin2 -admin', 7, { admin: true }, [['admin']], ['a admin']])
+      expect(isAdmin({ scope, scp: scope }), JSON.stringify(scope)).to.equal(undefined)
+    expect(read({ scope: 'admin undefined' }).identity).to.deep.equal({ tenant: 'acme', subject: 'u1' })
   })
 
   it('TENANT_CLAIM is the literal name of one claim, whatever dots and slashes it holds', () => {

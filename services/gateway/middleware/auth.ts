@@ -19,10 +19,10 @@ export const tenantOf = (res: Response): TenantId => identityOf(res).tenant
 /** The caller within the tenant: the `sub` of the token, or `anonymous` (D3.5). */
 export const subjectOf = (res: Response): string => identityOf(res).subject
 
-/** Throws `permission` when the caller's token does not hold the scope. Without a required one every caller passes. */
-export function assertScope(res: Response, required: string | undefined, act: string): void {
-  if (required === undefined || identityOf(res).scopes?.includes(required)) return
-  throw new AppError('permission', `${act} needs a token with the scope ${required}: ask for one at the issuer`)
+/** Throws `permission` when the caller's token does not hold the scope of ADMIN_SCOPE. Without that setting every caller passes. */
+export function assertAdmin(res: Response, adminScope: string | undefined, act: string): void {
+  if (adminScope === undefined || identityOf(res).isAdmin) return
+  throw new AppError('permission', `${act} needs a token with the scope ${adminScope}: ask for one at the issuer`)
 }
 
 function identityOf(res: Response): Identity {

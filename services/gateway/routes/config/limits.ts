@@ -1,7 +1,7 @@
 import type { Limits } from '../../../../shared/limits/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
-import { assertScope, tenantOf } from '../../middleware/auth.ts'
+import { assertAdmin, tenantOf } from '../../middleware/auth.ts'
 import type { Enabled } from './enabled.ts'
 
 /** The tenant's own limits. */
@@ -13,7 +13,7 @@ export const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable =>
           limits.settings.get(tenantOf(res)),
     ),
     put: enabled(({ limits, adminScope }) => async (req, res) => {
-      assertScope(res, adminScope, "changing the tenant's limits")
+      assertAdmin(res, adminScope, "changing the tenant's limits")
       const body = await readBody<Partial<Limits>>(req, res, 'LimitsRequest')
       return limits.settings.put(tenantOf(res), body)
     }),
