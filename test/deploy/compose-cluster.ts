@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Child, type Exit, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
-import { type MongoSet, startMongoSet } from '../../scripts/local-services/mongo.ts'
-import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../../scripts/node-options.ts'
 import { until } from '../support/until.ts'
+import { ComposeStores } from './compose-stores.ts'
 import { productServices, ROOT, readCompose, readEnvExample } from './files.ts'
 import { Nginx } from './nginx.ts'
 
@@ -23,8 +22,6 @@ type Place = {
   child?: Child
 }
 
-type Stores = { redis: RedisServer; mongo: MongoSet; dataDir: string }
-
 /**
  * The services of compose.yaml as processes on this machine, with the environment of compose.yaml and .env.example. Only addresses,
  * ports and folders are replaced, and what `settings` says.
@@ -34,29 +31,36 @@ export class ComposeCluster implements AsyncDisposable {
   /** The exits of the processes that were replaced, by the service's name. */
   readonly exits: { name: string; exit: Exit }[] = []
   readonly #places: readonly Place[]
-  readonly #stores: Stores
+  readonly stores: ComposeStores
+  readonly #dataDir: string
 
-  private constructor(nginx: Nginx, places: readonly Place[], stores: Stores) {
+  private constructor(nginx: Nginx, places: readonly Place[], data: { stores: ComposeStores; dataDir: string }) {
     this.nginx = nginx
     this.#places = places
-    this.#stores = stores
+    this.stores = data.stores
+    this.#dataDir = data.dataDir
   }
 
   static async start(settings: Readonly<Record<string, string>>): Promise<ComposeCluster> {
-    const [redis, mongo] = await Promise.all([startRedis({ args: redisArgs() }), startMongoSet()])
+    const stores = await ComposeStores.start()
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-compose-'))
-    const stores = { redis, mongo, dataDir }
     const places = await Promise.all(
       productServices(readCompose()).map(async ({ name, role, service }): Promise<Place> => {
         const opsPort = await freePort()
         const own = { ...readEnvExample(), ...service.environment, ...settings }
-        const env = { ...own, ...addressesOf(stores), PORT: String(await freePort()), OPS_PORT: String(opsPort) }
+        const env = {
+          ...own,
+          ...stores.urls,
+          ...placesOf(dataDir),
+          PORT: String(await freePort()),
+          OPS_PORT: String(opsPort),
+        }
         return { name, role, program: service.command[0] ?? '', env, opsPort }
       }),
     )
     const gateways = places.filter(({ role }) => role === 'gateway')
     const nginx = await Nginx.start(gateways.map(({ env }) => Number(env['PORT'])))
-    const cluster = new ComposeCluster(nginx, places, stores)
+    const cluster = new ComposeCluster(nginx, places, { stores, dataDir })
     try {
       const others = places.filter(({ role }) => role !== 'gateway')
       for (const place of [...others, ...gateways]) await launch(place) // A gateway is ready when it knows a worker.
@@ -87,18 +91,13 @@ export class ComposeCluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#places.flatMap(({ child }) => child?.stop(STOP_MS) ?? []))
     await this.nginx[Symbol.asyncDispose]()
-    await Promise.all([this.#stores.redis.stop(), this.#stores.mongo.stop()])
-    await rm(this.#stores.dataDir, { recursive: true, force: true })
+    await this.stores[Symbol.asyncDispose]()
+    await rm(this.#dataDir, { recursive: true, force: true })
   }
 }
 
-/** The arguments with which compose.yaml starts Redis. */
-const redisArgs = () => readCompose().services['redis']?.command.slice(1) ?? []
-
-const addressesOf = ({ redis, mongo, dataDir }: Stores) => ({
+const placesOf = (dataDir: string) => ({
   HOST: '127.0.0.1',
-  REDIS_URL: redis.url,
-  MONGODB_URL: mongo.url,
   DATA_DIR: dataDir,
   WORKSPACE_DIR: join(dataDir, 'workspaces'),
   PATH: process.env['PATH'] ?? '',

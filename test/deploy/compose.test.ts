@@ -1,7 +1,17 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { FIELDS } from '../../shared/config/fields.ts'
-import { LONGEST_STOP_SECS, productServices, ROOT, readCompose, readDeploy, readEnvExample, SETTINGS } from './files.ts'
+import { InvalidValue } from '../../shared/config/values.ts'
+import {
+  interpolated,
+  LONGEST_STOP_SECS,
+  productServices,
+  ROOT,
+  readCompose,
+  readDeploy,
+  readEnvExample,
+  SETTINGS,
+} from './files.ts'
 
 const TOP = ['name', 'services', 'networks', 'volumes']
 const SERVICE = [
@@ -22,7 +32,7 @@ const SERVICE = [
   ...['stop_signal', 'stop_grace_period'],
 ]
 /** Variables that compose.yaml itself uses. */
-const OWN = ['AGENT_ENGINE_IMAGE', 'HTTP_PORT']
+const OWN = ['AGENT_ENGINE_IMAGE', 'HTTP_PORT', 'REDIS_PASSWORD', 'MONGODB_PASSWORD']
 
 describe('deploy/compose.yaml', () => {
   const compose = readCompose()
@@ -68,7 +78,10 @@ describe('deploy/compose.yaml', () => {
   it('sets only settings that exist, to values that they take', () => {
     for (const { name, service } of product)
       for (const [variable, value] of Object.entries(service.environment ?? {}))
-        expect(() => SETTINGS.get(variable)?.parse(value), `${name}: ${variable}`).to.not.throw()
+        expect(
+          SETTINGS.get(variable)?.parse(interpolated([value], {})[0] ?? ''),
+          `${name}: ${variable}`,
+        ).not.instanceOf(InvalidValue)
     const names = product.flatMap(({ service }) => Object.keys(service.environment ?? {}))
     expect(names.filter((variable) => !SETTINGS.has(variable))).to.deep.equal([])
   })
@@ -77,7 +90,7 @@ describe('deploy/compose.yaml', () => {
     const names = Object.keys(readEnvExample())
     expect(names.filter((name) => !SETTINGS.has(name) && !OWN.includes(name))).to.deep.equal([])
     expect(names).to.include.members(OWN)
-    const used = [...readDeploy('compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name)
+    const used = [...readDeploy('compose.yaml').matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name)
     expect([...new Set(used)].toSorted()).to.deep.equal(OWN.toSorted())
     const set = new Set(product.flatMap(({ service }) => Object.keys(service.environment ?? {})))
     expect(names.filter((name) => set.has(name))).to.deep.equal([])

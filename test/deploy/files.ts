@@ -45,6 +45,17 @@ export type Compose = {
 /** compose.yaml with its aliases and merges resolved. */
 export const readCompose = (): Compose => parse(readDeploy('compose.yaml'), { merge: true, strict: true }) as Compose
 
+/** Texts of compose.yaml with the values of its variables, as Compose replaces them. */
+export const interpolated = (
+  texts: readonly (string | undefined)[],
+  values: Readonly<Record<string, string>>,
+): string[] =>
+  texts.map((text = '') =>
+    text.replaceAll(/\$\$|\$\{(\w+)[^}]*\}/g, (_all, name?: string) =>
+      name === undefined ? '$' : (values[name] ?? ''),
+    ),
+  )
+
 /** The services of compose.yaml that run a process of the product, with their role. */
 export function productServices({ services }: Compose): { name: string; role: string; service: Service }[] {
   return Object.entries(services).flatMap(([name, service]) => {

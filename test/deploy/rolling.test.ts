@@ -4,6 +4,8 @@ import { copyFile, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { MongoClient } from 'mongodb'
+import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { StandIns } from '../support/stand-ins.ts'
 import { until } from '../support/until.ts'
@@ -55,6 +57,17 @@ describe('the services of deploy/compose.yaml under load', () => {
     await cluster.replace(service)
     return ''
   }
+
+  it('Redis and MongoDB answer nobody without the password, which stands in no argument of theirs', async () => {
+    const { urls, redis, mongo } = cluster.stores
+    expect(await checkRedis(urls.REDIS_URL.replace(/\/\/.*@/, '//')).catch(String)).to.include('NOAUTH')
+    await using client = new MongoClient(urls.MONGODB_URL.replace(/\/\/.*@/, '//'))
+    expect(await client.db('any').collection('any').findOne().catch(String)).to.include('requires authentication')
+    for (const { pid } of [redis, mongo])
+      expect(await readFile(`/proc/${pid}/cmdline`, 'utf8'))
+        .to.match(/redis-server|mongod/)
+        .and.not.include('password-of')
+  })
 
   it('P8: deploy/roll replaces every process: no request fails, no session is lost, and no frame is cut', async function () {
     this.timeout(WITHIN_MS)

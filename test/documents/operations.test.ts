@@ -91,9 +91,12 @@ describe('deploy/README.md', function () {
       await shell.run(text)
     })
 
-  it('the commands have filled in a master key, and given every gateway back to nginx', async () => {
+  it('the commands have filled in a master key and passwords, and given every gateway back to nginx', async () => {
     const env = await readFile(join(stage.dir, 'deploy/.env'), 'utf8')
     expect(/^MASTER_KEY=(.*)$/m.exec(env)?.[1]).to.match(/^[A-Za-z0-9+/]{43}=$/)
+    expect(env)
+      .to.match(/^REDIS_PASSWORD=[0-9a-f]{48}$/m)
+      .and.match(/^MONGODB_PASSWORD=[0-9a-f]{48}$/m)
     expect(await readFile(join(stage.dir, 'deploy/nginx/gateways.conf'), 'utf8')).to.equal(
       await readFile(`${ROOT}deploy/nginx/gateways.conf`, 'utf8'),
     )
