@@ -27,6 +27,7 @@ const MAX_TRIES = 20
 const CREATION_MS = 600_000
 /** Characters of remembered plans, about. */
 const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
+const MAX_USED = 10_000
 const STEP_CHARS = 500
 const LINK_CHARS = 100
 const READ_AT_ONCE = 20
@@ -43,6 +44,9 @@ class StoredPlans implements Plans {
     sizeCalculation: ({ plan }) => sizeOf(plan.steps),
   })
 
+  /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
+  readonly #used = new LRUCache<string, WeakRef<readonly PlanStep[]>>({ max: MAX_USED })
+
   constructor(store: Store, limits: PlanLimits, now: () => Date) {
     this.#plans = store.collection(PLANS)
     this.#steps = store.collection(PLAN_STEPS)
@@ -57,6 +61,7 @@ class StoredPlans implements Plans {
     const { plan_id } = plan
     const steps_id = randomUUID()
     const created_ms = Date.parse(plan.created_at)
+    await this.#active.assertRoom(tenant, promptChars(steps))
     const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(JSON.stringify(steps)) }
     const isEntered = await this.#active.enter(entry) // Before the plan is stored, so that a sweep finds every plan.
     try {
@@ -146,8 +151,9 @@ class StoredPlans implements Plans {
     const stored = await this.#plans.get(tenant, { plan_id: planId })
     if (!stored) return undefined
     const { head, stepsId } = toHead(stored.doc)
-    const remembered = this.#remembered.peek(keyOf(tenant, planId))
-    const steps = remembered?.plan.steps ?? (await this.#stepsOf(tenant, { steps_id: stepsId }))
+    const key = keyOf(tenant, planId)
+    const known = this.#remembered.peek(key)?.plan.steps ?? this.#used.get(key)?.deref()
+    const steps = known ?? (await this.#stepsOf(tenant, { steps_id: stepsId }))
     const found: Found = { plan: { ...head, steps }, version: stored.version, stepsId }
     this.#remember(tenant, found)
     return found
@@ -191,6 +197,7 @@ class StoredPlans implements Plans {
     const key = keyOf(tenant, found.plan.plan_id)
     if (found.plan.ended_at === null) this.#remembered.set(key, found)
     else this.#remembered.delete(key)
+    this.#used.set(key, new WeakRef(found.plan.steps))
   }
 }
 
@@ -200,5 +207,7 @@ const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}
 
 const sizeOf = (steps: readonly PlanStep[]): number =>
   steps.reduce((size, step) => size + STEP_CHARS + step.prompt.length + linksOf(step) * LINK_CHARS, 0)
+
+const promptChars = (steps: readonly PlanStep[]): number => steps.reduce((sum, { prompt }) => sum + prompt.length, 0)
 
 const linksOf = ({ depends_on: after = [], writes = [] }: PlanStep): number => after.length + writes.length

@@ -125,6 +125,7 @@ export function planContract(open: OpenStore): void {
     const { plan_id } = plan
     await counted.create(TENANT, plan)
     expect(operations.splice(0)).to.deep.equal([
+      'total active_plans',
       'insert active_plans',
       'total active_plans',
       'insert plan_steps',

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { tooMany } from '../../errors.ts'
+import { type AppError, tooMany } from '../../errors.ts'
 import type { PlanLimits } from '../../plans/port.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../tenant.ts'
-import type { Collection, Scalar, Store } from '../port.ts'
+import type { Collection, Scalar, Store, Total } from '../port.ts'
 import { ACTIVE_PLANS } from './documents.ts'
 
 /** A plan that may not have ended. `bytes` is the length of its steps. */
@@ -29,11 +29,23 @@ export class ActivePlans {
    */
   async enter(entry: ActivePlan): Promise<boolean> {
     const isNew = await this.#entries.insert(SYSTEM_TENANT, entry, { durability: 'ordered' })
-    const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner: entry.owner })
-    const { maxPlans, maxBytes } = this.#limits
-    if (count <= maxPlans && sum <= maxBytes) return isNew
+    const problem = await this.#problem(entry.owner, { count: 0, sum: 0 })
+    if (!problem) return isNew
     if (isNew) await this.remove(entry.plan_id)
-    throw count > maxPlans ? tooManyPlans(maxPlans) : tooLongPlans(maxBytes)
+    throw problem
+  }
+
+  /** Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again. */
+  async assertRoom(owner: TenantId, leastBytes: number): Promise<void> {
+    const problem = await this.#problem(owner, { count: 1, sum: leastBytes })
+    if (problem) throw problem
+  }
+
+  async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
+    const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
+    const { maxPlans, maxBytes } = this.#limits
+    if (count + more.count > maxPlans) return tooManyPlans(maxPlans)
+    return sum + more.sum > maxBytes ? tooLongPlans(maxBytes) : undefined
   }
 
   /** Enters a plan that is stored, if it is not entered. */

@@ -1,16 +1,19 @@
 import type { AttackPlan } from './attack.ts'
 import { DEAD_RECEIVERS } from './attacks/dead-receivers.ts'
 import { LARGE_ANSWERS } from './attacks/large-answers.ts'
+import { PLANS } from './attacks/plans.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
 
 /** Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the standalone form. */
-export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS]
+export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS, PLANS]
 
 /** Settings under which an attack is small. One tenant has half of each. */
 export const LIMITS = {
   RUNS_PER_WORKER: '16',
   SESSIONS_PER_WORKER: '40',
   SESSION_MEMORY_MB: '4',
+  PLAN_MB_PER_TENANT: '64',
+  SCHEDULE_LEAST_SECS: '1',
   RATE_LIMIT_RPM: '2000',
   TRUST_PROXY: '1',
 }

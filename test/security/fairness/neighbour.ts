@@ -39,9 +39,9 @@ export const useFlows =
       }
     })
 
-/** Submits a plan and follows it to its end. */
+/** Submits a plan and follows it to its end, with each of `clients`. */
 export const usePlans =
-  async (tenant: Tenant): Promise<Use> =>
+  async (tenant: Tenant, clients = AT_ONCE): Promise<Use> =>
   (rounds) =>
     useAtOnce(async (measured) => {
       for (let round = 0; round < rounds; round++) {
@@ -54,16 +54,16 @@ export const usePlans =
         measured.runMs.push(performance.now() - from)
         if (!/"status":"done"/.test(text)) measured.refusals.push(`a plan did not end with done: ${text.slice(-200)}`)
       }
-    })
+    }, clients)
 
 /** Uses the service as an ordinary tenant does, with a few clients: sessions with a message, and runs with a large body. */
 export const useService = (tenant: Tenant, rounds: number): Promise<Measured> =>
   useAtOnce((measured) => useOnce(tenant, rounds, measured))
 
 /** Measures what a few clients do at the same time. */
-export async function useAtOnce(client: (measured: Measured) => Promise<void>): Promise<Measured> {
+export async function useAtOnce(client: (measured: Measured) => Promise<void>, clients = AT_ONCE): Promise<Measured> {
   const measured: Measured = { runMs: [], refusals: [] }
-  await Promise.all(Array.from({ length: AT_ONCE }, () => client(measured)))
+  await Promise.all(Array.from({ length: clients }, () => client(measured)))
   return measured
 }
 
