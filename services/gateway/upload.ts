@@ -19,7 +19,7 @@ export type UploadLimits = RateLimits & {
   maxFieldBytes: number
   /** Uploads at one time in this process, those that wait for their backend included. */
   maxUploads: number
-  /** Bytes of their files together. */
+  /** Bytes of their files together. A part is kept for tenants below their share. */
   maxSpoolBytes: number
   /** The share of both that one tenant may take while others wait. */
   tenantShare: number
@@ -87,8 +87,8 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
       return toUpload(req, receiving, place)
     } catch (cause) {
       place.leave() // At once, though multer may still read what a refused client sends.
-      const discard = () => rm(join(dir, receiving.fileName), { force: true })
-      received.then(discard, discard) // Not before the form's receiver is done: it may be about to create the file.
+      // When multer fails, too, it deletes the file itself. What cannot be deleted is when this process ends, or another one starts here.
+      received.then(() => rm(join(dir, receiving.fileName), { force: true })).catch(() => {})
       return closing(req, res)(toRefusal(cause, limits))
     } finally {
       clearInterval(watch)
@@ -106,7 +106,8 @@ const closing =
 
 function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting }: UploadLimits): UploadLineLimits {
   const shared = (max: number) => ({ max, maxPerTenant: max * tenantShare })
-  return { uploads: shared(maxUploads), bytes: shared(maxSpoolBytes), waitMs, maxWaiting }
+  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // What lies above one tenant's share does not count for others.
+  return { uploads: shared(maxUploads), bytes: shared(bytesForOne), waitMs, maxWaiting }
 }
 
 /** What the file may have at most: a chunked body does not say its length. */

@@ -3,8 +3,8 @@ import { integer, megabytes, path, seconds } from './values.ts'
 
 const COUNT = 1_000_000
 const DAY_SECS = 86_400
-/** An upload has at most 320 MB. */
-const LEAST_SPOOL_MB = 321
+/** An upload has at most 320 MB, and two thirds of the spool are the most that one tenant may take. */
+const LEAST_SPOOL_MB = 480
 /** The steps of a plan have at most 8 MB. */
 const LEAST_PLAN_MB = 8
 
@@ -76,6 +76,6 @@ export const CAPACITY_FIELDS = {
   uploadSpoolBytes: field(
     'UPLOAD_SPOOL_MB',
     or(megabytes(LEAST_SPOOL_MB, COUNT), '8192'),
-    'MB that the files of these uploads may take of the disk below DATA_DIR.',
+    'MB that the files of these uploads may take of the disk below DATA_DIR; a third is kept for tenants that have less than their share.',
   ),
 }

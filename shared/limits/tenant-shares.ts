@@ -11,6 +11,8 @@ export class TenantShares {
   readonly #limits: ShareLimits
   readonly #used = new Map<TenantId, number>()
   #total = 0
+  /** The same without what tenants use above their own limits. */
+  #withinShares = 0
 
   constructor(limits: ShareLimits) {
     this.#limits = limits
@@ -19,7 +21,10 @@ export class TenantShares {
   /** Changes how much a tenant uses. A negative amount gives back. */
   add(tenant: TenantId, amount: number): void {
     this.#total += amount
-    const used = this.usedBy(tenant) + amount
+    const before = this.usedBy(tenant)
+    const used = before + amount
+    const { maxPerTenant } = this.#limits
+    this.#withinShares += Math.min(used, maxPerTenant) - Math.min(before, maxPerTenant)
     if (used === 0) this.#used.delete(tenant)
     else this.#used.set(tenant, used)
   }
@@ -37,6 +42,11 @@ export class TenantShares {
   /** Whether `amount` more would exceed the limit for all. */
   exceedsAll(amount: number): boolean {
     return this.#total + amount > this.#limits.max
+  }
+
+  /** Whether `amount` more would exceed the limit for all if no tenant used more than its own limit. */
+  exceedsShares(amount: number): boolean {
+    return this.#withinShares + amount > this.#limits.max
   }
 
   /** Which limit `amount` more would exceed: the tenant's own is checked first. */

@@ -26,8 +26,9 @@ const BUSY_RETRY_SECS = 10
 
 /**
  * Admits uploads as long as their number and their bytes are within the limits (D9.3). Others wait in line. A tenant may take all places,
- * but while others wait, those of a tenant that has its share wait behind them. Nobody else overtakes, so a large upload is not passed for
- * ever by small ones.
+ * but what it holds above its share does not count for a tenant below its share: so no tenant waits for the hanging uploads of another one, and all
+ * together hold at most 2 - share times the limits. Those of a tenant that has its share wait behind the others. Nobody else overtakes, so a large
+ * upload is not passed for ever by small ones.
  */
 export class UploadLine {
   readonly #limits: UploadLineLimits
@@ -85,8 +86,9 @@ export class UploadLine {
     return this.#waiting.find((waiter) => !this.#hasShare(waiter)) ?? this.#waiting[0]
   }
 
-  #fits({ bytes }: Demand): boolean {
-    return !this.#uploads.exceedsAll(1) && !this.#bytes.exceedsAll(bytes)
+  #fits(demand: Demand): boolean {
+    if (this.#hasShare(demand)) return !this.#uploads.exceedsAll(1) && !this.#bytes.exceedsAll(demand.bytes)
+    return !this.#uploads.exceedsShares(1) && !this.#bytes.exceedsShares(demand.bytes)
   }
 
   #hasShare({ tenant, bytes }: Demand): boolean {

@@ -1,11 +1,12 @@
 import type { AttackPlan } from './attack.ts'
 import { DEAD_RECEIVERS } from './attacks/dead-receivers.ts'
+import { HANGING_UPLOADS } from './attacks/hanging-uploads.ts'
 import { LARGE_ANSWERS } from './attacks/large-answers.ts'
 import { PLANS } from './attacks/plans.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
 
 /** Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the standalone form. */
-export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS, PLANS]
+export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS, PLANS, HANGING_UPLOADS]
 
 /** Settings under which an attack is small. One tenant has half of each. */
 export const LIMITS = {
@@ -14,6 +15,8 @@ export const LIMITS = {
   SESSION_MEMORY_MB: '4',
   PLAN_MB_PER_TENANT: '64',
   SCHEDULE_LEAST_SECS: '1',
+  UPLOADS_PER_GATEWAY: '8',
+  UPLOAD_SPOOL_MB: '480',
   RATE_LIMIT_RPM: '2000',
   TRUST_PROXY: '1',
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { until } from '../../support/until.ts'
 
 /** A transcription backend that counts the bytes of each request and answers when it has all of them. */
 export class Sink implements AsyncDisposable {
@@ -23,6 +24,11 @@ export class Sink implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
+  }
+
+  /** Waits until so many requests have arrived completely. */
+  async received(count: number): Promise<void> {
+    await until(() => this.sizes.length >= count, { what: `${count} uploads to arrive`, lastSeen: () => this.sizes })
   }
 
   async #receive(req: IncomingMessage, res: ServerResponse): Promise<void> {
