@@ -67,15 +67,15 @@ describe('forged tokens', () => {
   })
 
   it('a verified token is not verified again', async () => {
-    const token = forger.token({ by: forger.signers.ec512 }) // Its signature takes longest to verify.
+    const by = forger.signers.ec512 // Its signature takes longest to verify.
+    const tokens = Array.from({ length: 20 }, (_, i) => forger.token({ by, claims: { jti: `${i}` } }))
     const timed = async () => {
       const begun = cpuMs()
-      await auth.identify(`Bearer ${token}`)
+      for (const token of tokens) await auth.identify(`Bearer ${token}`)
       return cpuMs() - begun
     }
     const first = await timed()
-    const others = []
-    for (let i = 0; i < 20; i++) others.push(await timed())
+    const others = [await timed(), await timed(), await timed()]
     expect(Math.min(...others)).to.be.below(first / 5)
   })
 
