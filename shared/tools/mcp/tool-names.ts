@@ -1,30 +1,40 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { MCP_PREFIX } from '../usable-tools.ts'
 
 const MAX_CHARS = 64
+/** So many names of a server are remembered, more than it can offer at a time: it may rename its tools without end. */
+const MAX_REMEMBERED = 1_000
 /** With a longer beginning, the cut name of a tool would not hold all of it. */
 const MAX_PREFIX_CHARS = 40
 
 /**
  * Returns a function that names the tools of these servers: `mcp__<server>__<tool>` in the characters and the length that every model
  * API accepts (`[A-Za-z0-9_-]{1,64}`), no name twice. No server can have a name that another one's tool has, or would have while that
- * server is down: a policy is given to a name. The same tool always gets the same name.
+ * server is down: a policy is given to a name. The same tool gets the same name again, unless its server has had 1,000 others since.
  */
 export function createToolNames(servers: readonly string[]): (server: string, tool: string) => string {
-  const prefixes = prefixesOf(servers)
-  const taken = new Set<string>()
-  const known = new Map<string, string>()
+  const names = new Map([...prefixesOf(servers)].map(([server, prefix]) => [server, { prefix, ...rememberedNames() }]))
   return (server, tool) => {
-    const key = JSON.stringify([server, tool])
-    const earlier = known.get(key)
+    const ofServer = names.get(server)
+    if (!ofServer) throw new Error(`the MCP server ${server} is not among the named ones`)
+    const { prefix, known, taken } = ofServer
+    const earlier = known.get(tool)
     if (earlier !== undefined) return earlier
-    const plain = `${prefixes.get(server)}${toChars(tool)}`
+    const plain = `${prefix}${toChars(tool)}`
     const isUsable = plain.length <= MAX_CHARS && !taken.has(plain)
     const name = isUsable ? plain : `${plain.slice(0, MAX_CHARS - 9)}_${hashOf([server, tool])}`
     taken.add(name)
-    known.set(key, name)
+    known.set(tool, name)
     return name
   }
+}
+
+/** The names of one server's tools; those of other servers begin otherwise. */
+function rememberedNames(): { known: LRUCache<string, string>; taken: Set<string> } {
+  const taken = new Set<string>()
+  const known = new LRUCache<string, string>({ max: MAX_REMEMBERED, dispose: (name) => void taken.delete(name) })
+  return { known, taken }
 }
 
 /** The beginnings of the servers' names. None begins with another one: servers for which that would be so have a hash instead. */

@@ -37,6 +37,18 @@ describe('the names of MCP tools', () => {
     }
   })
 
+  it('a tool keeps its name, and a server that renames its tools without end has the first ones forgotten', () => {
+    const nameOf = createToolNames(['s', 'other'])
+    const twins = ['a.b', 'a_b'].map((tool) => nameOf('s', tool))
+    expect(twins[0]).to.equal('mcp__s__a_b')
+    expect(twins[1]).to.match(/^mcp__s__a_b_[0-9a-f]{8}$/)
+    for (let i = 0; i < 900; i++) nameOf('s', `t${i}`)
+    for (let i = 0; i < 5_000; i++) nameOf('other', `t${i}`)
+    expect(['a.b', 'a_b'].map((tool) => nameOf('s', tool))).to.deep.equal(twins)
+    for (let i = 0; i < 1_000; i++) nameOf('s', `u${i}`)
+    expect(nameOf('s', 'a_b')).to.equal('mcp__s__a_b')
+  })
+
   it('a long name is cut and ends with a hash, and begins with its own server alone', () => {
     const servers = ['x'.repeat(60), `${'x'.repeat(60)}y`]
     const nameOf = createToolNames(servers)
