@@ -21,6 +21,12 @@ export type PlanSchedulesDeps = {
   leastSecs: number
 }
 
+type Page = { page: PlanSchedule[]; hasMore: boolean }
+
+/** Of the schedules of one page, about. */
+const MAX_PAGE_BYTES = 1024 * 1024
+const READ_AT_ONCE = 5
+
 /** It is stored again with each plan that it submits. As JSON in UTF-8. */
 const MAX_PLAN_BYTES = 256 * 1024
 
@@ -51,22 +57,31 @@ export class PlanSchedules {
     return viewOf(schedule, record)
   }
 
-  /** In the order of their names. Throws `invalid_request` for an invalid cursor. */
+  /** In the order of their names; fewer than asked for when their plans are long. Throws `invalid_request` for an invalid cursor. */
   async list(
     tenant: TenantId,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<{ schedules: ScheduleView[]; next_cursor: string | null }> {
-    const { store, records } = this.#deps
     const after = cursor === undefined ? undefined : String(decodeCursor(cursor, ['string'])[0])
-    const found = await store.list(tenant, { limit: limit + 1, after })
-    const page = found.slice(0, limit)
-    const last = found.length > limit ? page.at(-1) : undefined
-    const ticks = await records.of(
-      tenant,
-      page.map(({ name }) => name),
-    )
+    const { page, hasMore } = await this.#page(tenant, limit, after)
+    const names = page.map(({ name }) => name)
+    const ticks = await this.#deps.records.of(tenant, names)
     const schedules = page.flatMap((schedule, i) => (ticks[i] ? [viewOf(schedule, ticks[i])] : []))
-    return { schedules, next_cursor: last ? encodeCursor([last.name]) : null }
+    const last = names.at(-1)
+    return { schedules, next_cursor: hasMore && last !== undefined ? encodeCursor([last]) : null }
+  }
+
+  /** Reads a few schedules at a time, up to one more than the page has. */
+  async #page(tenant: TenantId, limit: number, after: string | undefined): Promise<Page> {
+    const found: PlanSchedule[] = []
+    for (let bytes = 0; bytes < MAX_PAGE_BYTES && found.length <= limit; ) {
+      const asked = Math.min(READ_AT_ONCE, limit + 1 - found.length)
+      const read = await this.#deps.store.list(tenant, { limit: asked, after: found.at(-1)?.name ?? after })
+      found.push(...read)
+      if (read.length < asked) return { page: found, hasMore: false }
+      bytes += Buffer.byteLength(JSON.stringify(read))
+    }
+    return { page: found.slice(0, -1), hasMore: true }
   }
 
   async remove(tenant: TenantId, name: string): Promise<void> {

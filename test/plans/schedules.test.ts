@@ -51,6 +51,23 @@ describe('the schedules of plans', () => {
     expect(await refusalOf(schedules.list(tenant, { limit: 2, cursor: 'x' }))).to.include({ param: '/cursor' })
   })
 
+  it('with long plans are listed in shorter pages, none twice and none left out', async () => {
+    const { tenant, schedules } = open()
+    const names = Array.from({ length: 12 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    const plan = { steps: [{ ...stepOf('a'), prompt: 'x'.repeat(250_000) }] }
+    for (const name of names) await schedules.put(tenant, name, { every_secs: 60, plan })
+    const pages: string[][] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await schedules.list(tenant, { limit: 200, ...(cursor !== undefined && { cursor }) })
+      expect(JSON.stringify(page).length).to.be.below(2 * 1024 * 1024)
+      pages.push(page.schedules.map(({ name }) => name))
+      cursor = page.next_cursor
+    }
+    expect(pages.flat()).to.deep.equal(names)
+    expect(pages.length).to.be.above(1)
+    for (const page of pages) expect(page).to.not.be.empty
+  })
+
   it('are stored also when the queue is away, which is told later', async () => {
     const { tenant, schedules, told, state } = open()
     state.isQueueAway = true
