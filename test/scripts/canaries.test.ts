@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -60,10 +63,22 @@ describe('what programs of tools can read of the secrets', () => {
   it('scripts/start: Bash, an MCP server and every process of the user hold no canary of any secret setting', async function () {
     this.timeout(60_000)
     const canaries = createCanaries()
+    const header = Promise.withResolvers<unknown>()
+    const collector = createServer((req, res) => res.end(header.resolve(req.headers['x-canary']))).listen(
+      0,
+      '127.0.0.1',
+    )
+    await once(collector, 'listening')
+    const { port } = collector.address() as AddressInfo
+    const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
     const models = { MODEL_PROVIDER: 'demo', FALLBACK_MODEL_PROVIDER: 'demo' }
-    const child = start(join(SCRIPTS, 'start'), [], { ...canaries.settings, ...models })
+    const child = start(join(SCRIPTS, 'start'), [], { ...canaries.settings, ...models, ...traces })
     const { url } = JSON.parse(await child.line(/"listening"/)) as { url: string }
     await expectNone(url, canaries)
+    // The packages that read variables themselves get them all the same.
+    await child.end()
+    expect(`x-canary=${await header.promise}`).to.equal(canaries.settings['OTEL_EXPORTER_OTLP_TRACES_HEADERS'])
+    collector.close()
   })
 
   it('scripts/cluster: nor do its supervisor, its processes, and what they keep in DATA_DIR', async function () {
