@@ -3,7 +3,7 @@ import { AppError, notFound } from '../errors.ts'
 import type { Schedules } from '../queue/port.ts'
 import { readTiming, slowedTiming, type TimingInput } from '../queue/schedule-times.ts'
 import type { PlanSchedule, PlanScheduleStore } from '../store/plan-schedules.ts'
-import type { TickRecord, TickRecords } from '../store/plans/tick-records.ts'
+import { NO_TICKS, type TickRecord, type TickRecords } from '../store/plans/tick-records.ts'
 import type { TenantId } from '../tenant.ts'
 import { checkedPlan, type PlanRequest } from './submit.ts'
 
@@ -15,7 +15,7 @@ export type ScheduleView = Omit<PlanSchedule, 'timing'> & TimingInput & TickReco
 
 export type PlanSchedulesDeps = {
   store: PlanScheduleStore
-  records: Pick<TickRecords, 'get' | 'of' | 'remove'>
+  records: Pick<TickRecords, 'get' | 'upTo' | 'remove'>
   schedules: Pick<Schedules, 'put' | 'remove'>
   /** The least time between two ticks. */
   leastSecs: number
@@ -64,11 +64,11 @@ export class PlanSchedules {
   ): Promise<{ schedules: ScheduleView[]; next_cursor: string | null }> {
     const after = cursor === undefined ? undefined : String(decodeCursor(cursor, ['string'])[0])
     const { page, hasMore } = await this.#page(tenant, limit, after)
-    const names = page.map(({ name }) => name)
-    const ticks = await this.#deps.records.of(tenant, names)
-    const schedules = page.flatMap((schedule, i) => (ticks[i] ? [viewOf(schedule, ticks[i])] : []))
-    const last = names.at(-1)
-    return { schedules, next_cursor: hasMore && last !== undefined ? encodeCursor([last]) : null }
+    const last = page.at(-1)?.name
+    if (last === undefined) return { schedules: [], next_cursor: null }
+    const ticks = await this.#deps.records.upTo(tenant, last)
+    const schedules = page.map((schedule) => viewOf(schedule, ticks.get(schedule.name) ?? NO_TICKS))
+    return { schedules, next_cursor: hasMore ? encodeCursor([last]) : null }
   }
 
   /** Reads a few schedules at a time, up to one more than the page has. */

@@ -51,6 +51,17 @@ describe('the schedules of plans', () => {
     expect(await refusalOf(schedules.list(tenant, { limit: 2, cursor: 'x' }))).to.include({ param: '/cursor' })
   })
 
+  it('are listed as many at a time as are asked for', async () => {
+    const { tenant, schedules } = open()
+    const names = Array.from({ length: 13 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    for (const name of names) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
+    for (const limit of [1, 5, 6, 12, 13]) {
+      const page = await schedules.list(tenant, { limit })
+      expect(page.schedules.map(({ name }) => name)).to.deep.equal(names.slice(0, limit))
+      expect(page.next_cursor === null, `a page of ${limit} is the last`).to.equal(limit === 13)
+    }
+  })
+
   it('with long plans are listed in shorter pages, none twice and none left out', async () => {
     const { tenant, schedules } = open()
     const names = Array.from({ length: 12 }, (_, i) => `s${String(i).padStart(2, '0')}`)

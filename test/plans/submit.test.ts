@@ -4,7 +4,9 @@ import type { Plans } from '../../shared/plans/port.ts'
 import { queueNothing, queuePlanWith } from '../../shared/plans/submit.ts'
 import { createIdempotency } from '../../shared/store/idempotency.ts'
 import { createPlans } from '../../shared/store/plans.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
+import { until } from '../support/until.ts'
 import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
 
 const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
@@ -96,6 +98,35 @@ describe('the submission of plans', () => {
       expect(again.plan).to.include({ id: plan.id, status: 'running' })
     })
 
+    it('a repetition gets its plan also when the tenant has no room for another one', async () => {
+      const tenant = 't_full' as TenantId
+      const full = (plans: Plans): Plans => ({
+        ...methodsOf(plans),
+        create: (...given) =>
+          createPlans(opened.store, { limits: { maxPlans: 1, maxBytes: Infinity } }).create(...given),
+      })
+      const { calls } = open(full)
+      const call = newKey()
+      const { plan } = await calls.submit(tenant, CHAIN, call)
+      const refused = newKey()
+      expect(await refusalOf(calls.submit(tenant, CHAIN, refused))).to.include({ status: 429 })
+      expect(await calls.submit(tenant, CHAIN, call)).to.deep.equal({ plan, isReplayed: true })
+      await calls.cancel(tenant, plan.id)
+      const later = await until(() => calls.submit(tenant, CHAIN, refused).catch(() => undefined), { what: 'room' })
+      expect(later.isReplayed, 'the refused request with its key').to.equal(false)
+    })
+
+    it('a repetition after the end of the plan queues nothing', async () => {
+      const { calls, jobs } = open()
+      const call = newKey()
+      const { plan } = await calls.submit(TENANT, CHAIN, call)
+      await calls.cancel(TENANT, plan.id)
+      expect(jobs).to.deep.equal([])
+      const again = await calls.submit(TENANT, CHAIN, call)
+      expect(again.plan).to.include({ id: plan.id, status: 'cancelled' })
+      expect(jobs).to.deep.equal([])
+    })
+
     it('another plan is 409, and another tenant may use the key', async () => {
       const { calls } = open()
       const call = newKey()
@@ -123,8 +154,11 @@ describe('the submission of plans', () => {
       await reached.promise
       const taken = await open().calls.submit(TENANT, CHAIN, call)
       expect(taken.isReplayed).to.equal(false)
+      await executorOf(slow.plans, TENANT, taken.plan.id).begin()
       held.resolve()
-      expect(await late).to.deep.equal({ ...taken, isReplayed: true })
+      const { plan, isReplayed } = await late
+      expect(plan).to.include({ id: taken.plan.id, status: 'running' })
+      expect(isReplayed).to.equal(true)
     })
   })
 

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import { requestCancel } from '../../shared/plans/transitions.ts'
+import { createPlanScheduleStore } from '../../shared/store/plan-schedules.ts'
 import { refusalOf, useStore } from '../flows/setup.ts'
-import { AT } from './calls-setup.ts'
+import { AT, stepOf } from './calls-setup.ts'
 import { openSchedules, PLAN } from './schedule-setup.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
@@ -122,6 +123,16 @@ describe('the ticks of a schedule', () => {
     expect(await stored()).to.deep.equal([])
     expect(outcomes).to.deep.equal([])
     expect(await shown()).to.deep.equal({ last_plan_id: null, skipped_ticks: 0, last_skip: null })
+  })
+
+  it('one whose plan cannot be carried out any more fails, and is neither submitted nor skipped', async () => {
+    const { tenant, fire, stored, outcomes, shown } = await open()
+    const plan = { steps: [stepOf('a', 'a')] }
+    await createPlanScheduleStore(opened.store).put(tenant, { name: 'often', timing: { every_secs: 60 }, plan })
+    expect(await refusalOf(fire('often', 60_000))).to.include({ status: 400 })
+    expect(await stored()).to.deep.equal([])
+    expect(outcomes).to.deep.equal([])
+    expect(await shown()).to.deep.include({ skipped_ticks: 0 })
   })
 
   it('one of a schedule that was deleted does nothing but remove it from the queue, and a new schedule begins anew', async () => {

@@ -25,15 +25,15 @@ export type TickRecord = {
 /** Records the ticks of schedules. Every method throws `unavailable` when the store does not answer. */
 export interface TickRecords {
   get(tenant: TenantId, name: string): Promise<TickRecord>
-  /** The records of the schedules of these names, which are in order. */
-  of(tenant: TenantId, names: readonly string[]): Promise<TickRecord[]>
+  /** The records by the names of their schedules, up to and with `last` in the order of names. A schedule without ticks has none. */
+  upTo(tenant: TenantId, last: string): Promise<ReadonlyMap<string, TickRecord>>
   submitted(tenant: TenantId, name: string, planId: string): Promise<void>
   /** Counts a skipped tick, once however often it is handed out. */
   skipped(tenant: TenantId, name: string, skip: Skip): Promise<void>
   remove(tenant: TenantId, name: string): Promise<void>
 }
 
-const NO_TICKS: TickRecord = { last_plan_id: null, skipped_ticks: 0, last_skip: null }
+export const NO_TICKS: TickRecord = { last_plan_id: null, skipped_ticks: 0, last_skip: null }
 const MAX_PAGE = 1_000
 
 export function createTickRecords(store: Store): TickRecords {
@@ -46,12 +46,9 @@ export function createTickRecords(store: Store): TickRecords {
       const found = await records.get(tenant, { name })
       return found ? toRecord(found.doc) : NO_TICKS
     },
-    async of(tenant, names) {
-      const last = names.at(-1)
-      if (last === undefined) return []
+    async upTo(tenant, last) {
       const page = await records.page(tenant, { until: [last], limit: MAX_PAGE })
-      const known = new Map(page.map(({ doc }) => [doc['name'], toRecord(doc)]))
-      return names.map((name) => known.get(name) ?? NO_TICKS)
+      return new Map(page.map(({ doc }) => [String(doc['name']), toRecord(doc)]))
     },
     submitted: (tenant, name, planId) => change(tenant, name, (record) => ({ ...record, last_plan_id: planId })),
     skipped: (tenant, name, skip) =>
