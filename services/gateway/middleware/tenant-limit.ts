@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { tooMany } from '../../../shared/errors.ts'
+import { AppError, tooMany } from '../../../shared/errors.ts'
 import type { TenantRequests } from '../../../shared/limits/tenant-requests.ts'
 import type { Taken } from '../../../shared/rate/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
@@ -33,7 +33,8 @@ async function take(tenant: TenantId, requests: Requests, method: string): Promi
   try {
     return await requests.take(tenant)
   } catch (cause) {
-    if (FOLLOWING.includes(method)) return undefined
+    const isUnknown = cause instanceof AppError && cause.kind === 'unavailable'
+    if (isUnknown && FOLLOWING.includes(method)) return undefined
     throw cause
   }
 }
