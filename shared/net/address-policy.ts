@@ -56,7 +56,8 @@ export const createConnectionGuard = (policy: AddressPolicy): ConnectionGuard =>
 export function guardedLookup(policy: AddressPolicy): LookupFunction {
   const { resolve = systemResolve } = policy
   const allowedAddresses = async (hostname: string) => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address, policy))
+    const found = await resolve(hostname).catch((cause: unknown) => withoutAddresses(cause, policy))
+    const allowed = found.filter(({ address }) => isAllowed(address, policy))
     if (allowed.length === 0) throw refusedHost(hostname)
     return allowed
   }
@@ -72,7 +73,15 @@ export function guardedLookup(policy: AddressPolicy): LookupFunction {
 
 const systemResolve = (hostname: string): Promise<Address[]> => lookup(hostname, { all: true })
 
+/**
+ * A name that does not exist is refused like one of a private address: else tenants could list the names of the network that the server is in. Where
+ * private addresses are allowed there is nothing to hide.
+ */
+function withoutAddresses(cause: unknown, { allowPrivate }: AddressPolicy): Address[] {
+  const isUnknown = cause instanceof Error && 'code' in cause && cause.code === 'ENOTFOUND'
+  if (isUnknown && !allowPrivate) return []
+  throw cause
+}
+
 export const refusedHost = (host: string) =>
-  refused(
-    `${host} may not be reached: it is not an address of the public internet, or its name leads to one that is not.`,
-  )
+  refused(`${host} may not be reached: it is not an address of the public internet, or its name leads to none.`)

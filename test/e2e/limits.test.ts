@@ -292,13 +292,16 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   it('requests above the limit of the tenant are refused, but for those that change the limit', async () => {
     await put({ requests_per_minute: 3 })
     let refused: Awaited<ReturnType<typeof call>> | undefined
+    const remaining = new Set<string | null>()
     await until(
       async () => {
         refused = await call('GET', '/tools')
+        remaining.add(refused.headers.get('ratelimit-remaining'))
         return refused.status === 429
       },
       { what: 'a request to be refused', withinMs: 5_000 },
     )
+    expect([...remaining].slice(-3), 'D2.9: every limited answer says what is left').to.deep.equal(['2', '1', '0'])
     expect(refused?.headers.get('ratelimit-limit')).to.equal('3')
     expect(refused?.body).to.have.nested.property('error.message').that.includes('of this tenant')
     expect((await call('GET', '/health')).status).to.equal(200)

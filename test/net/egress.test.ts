@@ -70,6 +70,25 @@ describe('egress: the addresses that may be reached', () => {
     expect([failure.code, connections()]).to.deep.equal(['egress_refused', 0])
   })
 
+  it('a name that does not exist is refused in the words for one of a private address, unless those are allowed', async () => {
+    const resolve = async (name: string) => {
+      if (name === 'internal.example') return LOOPBACK
+      throw Object.assign(new Error('unknown'), { code: name === 'later.example' ? 'EAI_AGAIN' : 'ENOTFOUND' })
+    }
+    const told = async (name: string, allowPrivate: boolean) => {
+      const { request: send } = openEgress({ allowPrivate, resolve })
+      const { code, message } = await failureOf(send(`http://${name}/`, request()))
+      return [code, message.replaceAll(name, 'NAME')]
+    }
+    const internal = await told('internal.example', false)
+    expect(internal[0]).to.equal('egress_refused')
+    expect(await told('nobody.example', false)).to.deep.equal(internal)
+    expect((await told('later.example', false))[0], 'the resolver may know it in a moment').to.equal(
+      'egress_unreachable',
+    )
+    expect((await told('nobody.example', true))[0]).to.equal('egress_unreachable')
+  })
+
   it('P14: a name whose address changes between two lookups is looked up once, and only the first answer is used', async () => {
     const { port, connections } = await listen()
     let lookups = 0

@@ -22,13 +22,17 @@ export function limitTenantRate(limiter: RateLimiter | undefined): RequestHandle
   }
 }
 
-/** Sets the headers of D2.9, those of the limit that is nearer where a request has two, and throws above the limit. */
-function admit(res: Response, { isAllowed, limit, remaining, resetSecs }: Taken): void {
-  const known = res.getHeader('RateLimit-Remaining')
-  if (known === undefined || remaining < Number(known)) {
-    res.setHeader('RateLimit-Limit', limit)
-    res.setHeader('RateLimit-Remaining', remaining)
-    res.setHeader('RateLimit-Reset', resetSecs)
-  }
+function admit(res: Response, taken: Taken): void {
+  const { isAllowed, limit, resetSecs } = taken
+  showLimit(res, taken)
   if (!isAllowed) throw tooMany(`more than ${limit} requests a minute; try again in ${resetSecs} s`, resetSecs)
+}
+
+/** Sets the headers of D2.9: where a request counts against several limits, those of the one that refuses it or is nearest. */
+export function showLimit(res: Response, { isAllowed, limit, remaining, resetSecs }: Taken): void {
+  const known = res.getHeader('RateLimit-Remaining')
+  if (isAllowed && known !== undefined && remaining >= Number(known)) return
+  res.setHeader('RateLimit-Limit', limit)
+  res.setHeader('RateLimit-Remaining', remaining)
+  res.setHeader('RateLimit-Reset', resetSecs)
 }

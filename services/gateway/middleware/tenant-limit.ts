@@ -4,6 +4,7 @@ import type { TenantRequests } from '../../../shared/limits/tenant-requests.ts'
 import type { Taken } from '../../../shared/rate/port.ts'
 import type { TenantId } from '../../../shared/tenant.ts'
 import { tenantOf } from './auth.ts'
+import { showLimit } from './rate-limit.ts'
 
 type Requests = Pick<TenantRequests, 'take'>
 
@@ -20,11 +21,10 @@ export function limitTenant(requests: Requests | undefined, limitsPath: string):
   return async (req, res, next) => {
     if (req.path === limitsPath) return next()
     const taken = await take(tenantOf(res), requests, req.method)
-    if (!taken || taken.isAllowed) return next()
-    const { limit, remaining, resetSecs } = taken
-    res.setHeader('RateLimit-Limit', limit)
-    res.setHeader('RateLimit-Remaining', remaining)
-    res.setHeader('RateLimit-Reset', resetSecs)
+    if (!taken) return next()
+    showLimit(res, taken)
+    const { isAllowed, limit, resetSecs } = taken
+    if (isAllowed) return next()
     throw tooMany(`more than ${limit} requests a minute of this tenant; try again in ${resetSecs} s`, resetSecs)
   }
 }
