@@ -35,7 +35,7 @@ export function memberProgram(
   return {
     name,
     stage: role === 'gateway' ? 2 : 1,
-    // No member has its settings in the environment: programs of tools in any of them could read it.
+    // Programs of tools could read a member's environment, and a file as its standard input, but not a socket.
     spawn: () => spawnChild({ name, command: process.execPath, args, ...handOver(own), onOutput }),
     async ready(child) {
       const deadline = performance.now() + READY_WITHIN_MS

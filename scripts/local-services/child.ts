@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync } from 'node:fs'
 import { Tail } from './tail.ts'
 import { endWithParent } from './watchdog.ts'
 
@@ -11,8 +10,8 @@ export type ChildSpec = {
   args: readonly string[]
   /** Its complete environment. Without it, the child inherits this process's. */
   env?: Readonly<Record<string, string>>
-  /** An open file for its standard input, which this function closes. By default it is empty. */
-  stdin?: number
+  /** Its standard input. By default it is empty. */
+  input?: string
   /** A folder that belongs to the child only. It is removed when this process dies before the child. */
   ownDir?: string
   /** Called with all output, as it comes. */
@@ -22,9 +21,13 @@ export type ChildSpec = {
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
 /** Starts a process that ends with this one, also when this one is killed. It is detached, so that a terminal's Ctrl-C reaches only this process. */
-export async function spawnChild({ name, command, args, env, stdin, ownDir, onOutput }: ChildSpec): Promise<Child> {
-  const started = spawn(command, args, { env, stdio: [stdin ?? 'ignore', 'pipe', 'pipe'], detached: true })
-  if (stdin !== undefined) closeSync(stdin)
+export async function spawnChild({ name, command, args, env, input, ownDir, onOutput }: ChildSpec): Promise<Child> {
+  const started = spawn(command, args, {
+    env,
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  })
+  started.stdin?.on('error', () => {}).end(input) // A process that ended before it has read this shows that by its exit.
   if (started.pid !== undefined) endWithParent(started, ownDir)
   const child = new Child(name, started, onOutput)
   await once(started, 'spawn')

@@ -18,7 +18,7 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 type Program = Pick<NodeJS.Process, 'execPath' | 'execArgv' | 'argv' | 'execve' | 'platform' | 'pid'>
 
-/** Set for a program whose standard input is a file with its settings. */
+/** Set for a program that reads its settings from its standard input. */
 const MARK = 'AGENT_ENGINE_HIDDEN_VARIABLES'
 const STDIN = 0
 
@@ -55,36 +55,32 @@ export function readSettings(env: Env): Env {
 export function hideSettings(program: Program, startEnv: Env, settings: Env): void {
   if (startEnv[MARK] !== undefined || program.platform !== 'linux' || !program.execve) return
   if (!Object.keys(startEnv).some((name) => !isPlain(name))) return
-  closeSync(STDIN)
-  const { env, stdin } = handOver(settings) // Node passes on the standard streams only.
-  if (stdin !== STDIN) throw new Error('the standard input could not be replaced')
+  const { env, input } = handOver(settings)
+  putOnStdin(input)
   const args = [program.execPath, ...program.execArgv, ...program.argv.slice(1)]
   if (program.pid === 1 && existsSync(INIT)) program.execve(INIT, [INIT, '--', ...args], env)
   else program.execve(program.execPath, args, env)
 }
 
-/**
- * The environment and the standard input of a program of ours that gets these settings. The caller closes `stdin` after the start. It
- * is a file without a name, which the program empties when it has read it.
- */
-export function handOver(settings: Env): { env: Record<string, string>; stdin: number } {
+/** The environment of a program of ours that gets these settings, and what it has to get as its standard input. */
+export function handOver(settings: Env): { env: Record<string, string>; input: string } {
   const entries = Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const plain = Object.fromEntries(entries.filter(([name]) => isPlain(name)))
   const hidden = Object.fromEntries(entries.filter(([name]) => !isPlain(name) && name !== MARK))
-  return { env: { ...plain, [MARK]: 'stdin' }, stdin: createUnnamedFile(JSON.stringify(hidden)) }
+  return { env: { ...plain, [MARK]: 'stdin' }, input: JSON.stringify(hidden) }
 }
 
-/** The mark alone may be a user's. */
+/** The mark alone may be a user's. A process gets its settings from its parent over a socket, and from itself in a file without a name. */
 function wereHandedOver(env: Env): boolean {
   if (env[MARK] !== 'stdin') return false
   const stats = fstatSync(STDIN)
-  return stats.isFile() && stats.nlink === 0
+  return stats.isSocket() || (stats.isFile() && stats.nlink === 0)
 }
 
 /** Empties the file: an init between two of our programs keeps it open. */
 function takeHandedOver(): Record<string, string> {
   const settings = JSON.parse(readFileSync(STDIN, 'utf8')) as Record<string, string>
-  ftruncateSync(STDIN)
+  if (fstatSync(STDIN).isFile()) ftruncateSync(STDIN)
   closeSync(STDIN)
   openSync('/dev/null', constants.O_RDONLY) // Takes the lowest free number, that of the standard input.
   return settings
@@ -92,12 +88,14 @@ function takeHandedOver(): Record<string, string> {
 
 const MEMORY_FOLDER = '/dev/shm'
 
-function createUnnamedFile(text: string): number {
+/** Node passes on to the new program the standard streams only. */
+function putOnStdin(text: string): void {
   const { O_RDWR, O_CREAT, O_EXCL } = constants
   const path = join(existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir(), `agent-engine-${randomUUID()}`)
+  closeSync(STDIN)
   const file = openSync(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
   rmSync(path)
+  if (file !== STDIN) throw new Error('the standard input could not be replaced')
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at) // Leaves the reading position at 0.
-  return file
 }
