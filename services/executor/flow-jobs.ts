@@ -11,6 +11,7 @@ import type { FlowLibrary } from '../../shared/flows/library.ts'
 import type { FlowMemory } from '../../shared/flows/memory.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/flows/port.ts'
 import { runIdOf } from '../../shared/ids.ts'
+import type { Admission } from '../../shared/limits/admission.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Job, JobEnd } from '../../shared/queue/port.ts'
 import type { TenantId } from '../../shared/tenant.ts'
@@ -27,6 +28,8 @@ export type ExecuteFlow = (
 
 export type FlowJobsDeps = {
   runs: Pick<Runs, 'open'>
+  /** Holds the place of a flow among its tenant's concurrent runs. */
+  admission: Pick<Admission, 'hold'>
   dispatches: Dispatches
   library: Pick<FlowLibrary, 'definitionOf'>
   compile: CompileFlow
@@ -87,12 +90,13 @@ export class FlowJobs {
 
   /** Claims and executes the dispatch, unless another process has been faster. It is prepared while the claim is written. */
   async #begin(tenant: TenantId, queued: Dispatch): Promise<void> {
-    const { dispatches, runs, epoch, announce } = this.#deps
+    const { dispatches, runs, admission, epoch, announce } = this.#deps
     const preparing = this.#prepare(tenant, queued)
     preparing.catch(() => {}) // A failure is the outcome of the execution, if there is one.
     const dispatch = await dispatches.begin(tenant, queued.trace_id, epoch())
     if (!dispatch) return
     const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' })
+    admission.hold(tenant, run.id, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, { dispatch, preparing }, signal))
   }

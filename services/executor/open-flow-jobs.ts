@@ -13,7 +13,7 @@ import type { StoredInstance } from '../../shared/tenant-config/config.ts'
 import { findInstance } from '../../shared/tenant-config/settings.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { Executor } from './executor.ts'
-import { type ExecuteFlow, FlowJobs, type FlowJobsDeps } from './flow-jobs.ts'
+import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
 /** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
@@ -30,14 +30,8 @@ export function openFlowJobs(
   const { flows, fence, executor, log } = parts
   const execute = createExecute(config, parts)
   const admission = parts.tenantConfig?.limits.admission ?? NO_ADMISSION
-  const runs: FlowJobsDeps['runs'] = {
-    open(identity) {
-      const run = executor.runs.open(identity)
-      admission.hold(run.tenant, run.id, run.ended)
-      return run
-    },
-  }
-  return new FlowJobs({ ...flows, ...membership, runs, execute, isHeld: () => fence.isHeld(), log })
+  const { runs } = executor
+  return new FlowJobs({ ...flows, ...membership, runs, admission, execute, isHeld: () => fence.isHeld(), log })
 }
 
 function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {

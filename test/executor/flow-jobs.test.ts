@@ -8,10 +8,12 @@ import type { FlowExecution } from '../../shared/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/flows/execute/execute.ts'
 import type { Dispatch, FlowDefinition } from '../../shared/flows/port.ts'
 import { runIdOf } from '../../shared/ids.ts'
+import { NO_ADMISSION } from '../../shared/limits/admission.ts'
 import { createLog } from '../../shared/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
 import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
 import { useHistory } from '../flows/history-setup.ts'
+import { until } from '../support/until.ts'
 
 const EPOCH = 7
 const OUTCOME: FlowOutcome = { ...OK, ...OUTPUT, status: 'ok' }
@@ -41,6 +43,7 @@ describe('the jobs that execute flows', () => {
     )
     const jobs = new FlowJobs({
       runs,
+      admission: NO_ADMISSION,
       dispatches: history.dispatches,
       library: { definitionOf: async () => DEFINITION },
       compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: true }),
@@ -93,6 +96,34 @@ describe('the jobs that execute flows', () => {
     expect(ended).to.deep.include({ status: 'ok', executor: EPOCH, turns: 2 })
     expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(['started', 'result'])
     expect(eventsOf(dispatch)[1]).to.deep.include({ verdict: 'ok', output: OUTPUT.output, at: ended?.ended_at })
+  })
+
+  it("hold the flow's place among its tenant's concurrent runs until it has ended", async () => {
+    const held: [string, string][] = []
+    let ended: Promise<void> | undefined
+    const admission: FlowJobsDeps['admission'] = {
+      hold(tenant, runId, end) {
+        held.push([tenant, runId])
+        ended = end
+      },
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { handle } = createExecutor({
+      admission,
+      async *execute(_tenant, { traceId }) {
+        yield started(traceId)
+        await promise
+        return OUTCOME
+      },
+    })
+    const dispatch = await history.queue()
+    const handled = handle(dispatch)
+    await until(() => held.length > 0, { what: 'the place to be held' })
+    expect(held).to.deep.equal([[TENANT, runIdOf(dispatch.trace_id)]])
+    expect(await Promise.race([ended?.then(() => 'ended'), Promise.resolve('held')])).to.equal('held')
+    resolve()
+    await handled
+    await ended
   })
 
   it('keep a confirmed output of a flow that evolves, and none of an evaluation or of a wrong output', async () => {

@@ -1,16 +1,27 @@
 import type { AttackPlan } from './attack.ts'
 import { DEAD_RECEIVERS } from './attacks/dead-receivers.ts'
+import { HANGING_ATTACKS } from './attacks/hanging.ts'
 import { HANGING_UPLOADS } from './attacks/hanging-uploads.ts'
 import { LARGE_ANSWERS } from './attacks/large-answers.ts'
 import { PLANS } from './attacks/plans.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
 
-/** Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the standalone form. */
-export const ATTACKS: readonly AttackPlan[] = [...RUN_ATTACKS, LARGE_ANSWERS, DEAD_RECEIVERS, PLANS, HANGING_UPLOADS]
+/**
+ * Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the
+ * standalone form. The last one uses up the requests that a tenant may make in a minute.
+ */
+export const ATTACKS: readonly AttackPlan[] = [
+  ...HANGING_ATTACKS,
+  LARGE_ANSWERS,
+  DEAD_RECEIVERS,
+  PLANS,
+  HANGING_UPLOADS,
+  ...RUN_ATTACKS,
+]
 
 /** Settings under which an attack is small. One tenant has half of each. */
 export const LIMITS = {
-  RUNS_PER_WORKER: '16',
+  RUNS_PER_WORKER: '64',
   SESSIONS_PER_WORKER: '40',
   SESSION_MEMORY_MB: '4',
   PLAN_MB_PER_TENANT: '64',

@@ -27,7 +27,7 @@ async function takeRuns({ url, headers }: Tenant): Promise<Attack> {
       body: JSON.stringify({ prompt: '/hang' }),
       signal: abort.signal,
     })
-  const answers = await Promise.all(timesOf(30).map(start))
+  const answers = await Promise.all(timesOf(80).map(start))
   for (const answer of answers) void answer.arrayBuffer().catch(() => {}) // Reads until the attack ends.
   return { refused: () => answers.filter(isRefused).length, end: () => abort.abort() }
 }
