@@ -65,7 +65,10 @@ export type ErrorFields = {
 /** A message quotes at most 200 characters of what it refuses (`quoted`); this is the limit of one that quotes many things. */
 const MAX_MESSAGE_CHARS = 1_000
 const MAX_PARAM_CHARS = 200
-const MAX_PROBLEMS = 20
+/** The most problems that an error has. */
+export const MAX_PROBLEMS = 20
+/** The 200 characters that a problem quotes, and our own words. */
+const MAX_PROBLEM_CHARS = 450
 
 /**
  * An expected failure. Its message is written for the caller and says what is wrong and what to do next. It never contains the
@@ -95,7 +98,7 @@ export class AppError extends Error {
 
 const bounded = ({ param, message }: Problem): Problem => ({
   param: truncate(param, MAX_PARAM_CHARS),
-  message: truncate(message, MAX_MESSAGE_CHARS),
+  message: truncate(message, MAX_PROBLEM_CHARS),
 })
 
 export const invalidRequest = (message: string, fields?: ErrorFields) =>

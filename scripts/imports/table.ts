@@ -71,6 +71,7 @@ export const SIDEWAYS: Record<string, readonly string[]> = {
   plans: ['broker', 'engine', 'queue', 'store', 'tools'],
   flows: ['broker', 'store', 'engine', 'limits', 'tenant-config', 'tools'],
   tools: ['schemas'],
+  schemas: ['limits', 'queue'],
   'tenant-config': ['net', 'providers', 'secrets', 'store'],
   limits: ['engine', 'tenant-config'],
   queue: ['limits'],
@@ -113,8 +114,13 @@ export const PACKAGES: Record<string, readonly string[]> = {
 
 /** The files that may use a global. */
 export const GLOBALS: Record<string, readonly string[]> = {
-  // Only `process.kill` can end a process group, so the tools' process-group.ts needs it.
-  process: ['services/*/main.ts', 'services/wiring/process.ts', 'shared/tools/process/process-group.ts'],
+  // Only `process.kill` can end a process group, so the tools' process-group.ts needs it, and pattern-cost.ts the CPU time of its thread.
+  process: [
+    'services/*/main.ts',
+    'services/wiring/process.ts',
+    'shared/schemas/pattern-cost.ts',
+    'shared/tools/process/process-group.ts',
+  ],
   // `fetch` follows redirects to any address; net/egress checks each address.
   fetch: ['shared/net/egress{,-*}.ts'],
 }

@@ -143,7 +143,7 @@ export class FlowJobs {
     const { library, memory, compile } = this.#deps
     const definition = await library.definitionOf(tenant, ref)
     if (!definition) throw gone(ref.name)
-    const compiled = await compile(definition, { wasPublished: true })
+    const compiled = await compile(tenant, definition, { wasPublished: true })
     if ('problems' in compiled)
       throw new AppError('upstream', `the flow cannot be run: ${compiled.problems[0].message}`)
     const { templates, usesMemory } = compiled

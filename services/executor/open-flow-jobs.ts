@@ -48,7 +48,7 @@ function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {
       supportsStructuredOutput: (instance, model) => supportsStructuredOutput(tenant, instance, model),
       priceOf,
       windowOf,
-      checker: flows.schemas,
+      checker: flows.schemas.of(tenant),
       maxTurns: config.maxTurns,
       signal,
       now: Date.now,

@@ -6,7 +6,7 @@ import { FlowEvaluator } from '../../shared/flows/evaluate/evaluate.ts'
 import { loadFlows } from '../../shared/flows/folder.ts'
 import type { Log } from '../../shared/log.ts'
 import type { JobQueue } from '../../shared/queue/port.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import type { SchemaCheckers } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { type OpenedFlows, openFlows } from '../wiring/flows.ts'
 import type { OpenedStore } from '../wiring/store.ts'
@@ -17,7 +17,7 @@ import type { FlowExecution, FlowSurface } from './routes/flow-surface.ts'
 type Parts = {
   store: OpenedStore | undefined
   toolBox: ToolBox
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   /** `undefined`: runtime configuration is disabled, so flows can be edited and not run. */
   tenantConfig: Pick<OpenedTenantConfig, 'configs' | 'limits'> | undefined
   queue: JobQueue
@@ -54,7 +54,7 @@ function executionOf(flows: OpenedFlows, { limits, ...parts }: ExecutionParts): 
     ...parts,
     admission: limits.admission,
     dispatches,
-    checker: schemas,
+    checkers: schemas,
     replay: (tenant, traceId) => history.replay(tenant, traceId, { isForCaller: true }),
     now: () => new Date(),
   })

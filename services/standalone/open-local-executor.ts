@@ -7,7 +7,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Metrics } from '../../shared/metrics.ts'
 import type { MemoryQueue } from '../../shared/queue/memory.ts'
 import { MemorySchedules } from '../../shared/queue/memory-schedules.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import type { SchemaCheckers } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { openExecutor } from '../executor/open-executor.ts'
 import { openFlows } from '../wiring/flows.ts'
@@ -19,7 +19,7 @@ type Parts = {
   store: OpenedStore
   tenantConfig: OpenedTenantConfig | undefined
   toolBox: ToolBox
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   queue: MemoryQueue
   isHeapHigh: IsHeapHigh
   metrics: Metrics

@@ -3,7 +3,7 @@ import { DispatchLog } from '../../shared/flows/dispatch-log.ts'
 import { FlowLibrary } from '../../shared/flows/library.ts'
 import { FlowMemory } from '../../shared/flows/memory.ts'
 import type { DispatchStore } from '../../shared/flows/port.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import type { SchemaCheckers } from '../../shared/schemas/port.ts'
 import type { Idempotency } from '../../shared/store/idempotency.ts'
 import type { TenantId } from '../../shared/tenant.ts'
 import { EMPTY_CONFIG } from '../../shared/tenant-config/config.ts'
@@ -16,7 +16,7 @@ export type OpenedFlows = {
   library: FlowLibrary
   memory: FlowMemory
   compile: CompileFlow
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   dispatches: DispatchStore
   history: DispatchLog
   idempotency: Idempotency
@@ -26,14 +26,14 @@ export type OpenedFlows = {
 type Parts = {
   store: Pick<OpenedStore, 'flows' | 'flowMemory' | 'dispatches' | 'idempotency'>
   toolBox: ToolBox
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   /** `undefined`: runtime configuration is disabled, and every tenant has the default retention. */
   configs: Pick<LiveConfigs, 'get'> | undefined
 }
 
 export function openFlows({ store, toolBox, schemas, configs }: Parts): OpenedFlows {
   const tools = () => flowTools(toolBox)
-  const compile = createFlowCompiler({ checker: schemas, tools })
+  const compile = createFlowCompiler({ checkers: schemas, tools })
   const { dispatches, idempotency } = store
   const retentionDays = async (tenant: TenantId) => ((await configs?.get(tenant)) ?? EMPTY_CONFIG).audit.retention_days
   return {

@@ -3,8 +3,9 @@ import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Egress } from '../../shared/net/port.ts'
 import { proposalProblem } from '../../shared/plans/plan.ts'
-import { createSchemaChecker } from '../../shared/schemas/checker.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import { createSchemaCheckers } from '../../shared/schemas/checker.ts'
+import type { SchemaCheckers } from '../../shared/schemas/port.ts'
+import { SYSTEM_TENANT } from '../../shared/tenant.ts'
 import { createAgentTools } from '../../shared/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/tools/agents/skill.ts'
@@ -37,7 +38,7 @@ type ToolConfig = Pick<
 export type OpenedTools = {
   toolBox: ToolBox
   /** Checks the inputs of MCP tools; the process uses it for its other schemas too. */
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   close(): Promise<void>
 }
 
@@ -58,8 +59,12 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
     ...(config.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
     ...mcp.tools,
   ]
-  const schemas = createSchemaChecker()
-  const registry = await createToolRegistry({ tools, permissions: config.toolPermissions, schemas })
+  const schemas = createSchemaCheckers()
+  const registry = await createToolRegistry({
+    tools,
+    permissions: config.toolPermissions,
+    schemas: schemas.of(SYSTEM_TENANT),
+  })
   const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)

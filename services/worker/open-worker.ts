@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/config/config.ts'
 import { NO_ADMISSION } from '../../shared/limits/admission.ts'
 import type { Log } from '../../shared/log.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import type { SchemaCheckers } from '../../shared/schemas/port.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { createWorkspaces, type Workspaces } from '../runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
@@ -22,7 +22,7 @@ export type WorkerParts = Pick<
 export type OpenedWorker = {
   worker: Worker
   toolBox: ToolBox
-  schemas: SchemaChecker
+  schemas: SchemaCheckers
   /** Resolves when the events of ended runs are stored for the webhooks. */
   settled(): Promise<void>
   /** Closes the tools. Call it when all runs have ended. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../events.ts'
 import type { SchemaChecker } from '../schemas/port.ts'
+import type { TenantId } from '../tenant.ts'
 import { quoted } from '../text.ts'
 import { MAX_SUB_AGENTS } from './definition.ts'
 import type { FlowDefinition, FlowTemplates, SubAgentDefinition } from './port.ts'
@@ -20,30 +21,30 @@ export type FlowProblems = readonly [FlowProblem, ...FlowProblem[]]
  * templates. A definition that was published has a little more time. Throws `unavailable` when the schemas cannot be checked at the moment.
  */
 export type CompileFlow = (
+  tenant: TenantId,
   definition: FlowDefinition,
   options?: { wasPublished?: boolean },
 ) => Promise<CompiledFlow | { problems: FlowProblems }>
 
 type CompilerDeps = {
-  checker: Pick<SchemaChecker, 'findUnusable'>
+  checkers: { of(tenant: TenantId): Pick<SchemaChecker, 'findUnusable'> }
   /** The names of the tools that flows may use. */
   tools: () => readonly string[]
 }
 
 /** Remembers what it has compiled for as long as the definition object lives. The tools are checked each time: they may come and go. */
-export function createFlowCompiler({ checker, tools }: CompilerDeps): CompileFlow {
+export function createFlowCompiler({ checkers, tools }: CompilerDeps): CompileFlow {
   const compiled = new WeakMap<FlowDefinition, CompiledFlow>()
-  return async (definition, { wasPublished } = {}) => {
+  return async (tenant, definition, { wasPublished } = {}) => {
     const toolProblems = findToolProblems(definition, tools())
     const earlier = compiled.get(definition)
     if (earlier && toolProblems.length === 0) return earlier
-    const schemaProblems = await findSchemaProblems(definition, { checker, wereAccepted: wasPublished })
-    const areSchemasUsable = schemaProblems.length === 0
-    const { problems: templateProblems, ...flow } = compileTemplates(definition, areSchemasUsable)
+    const schemas = await readSchemas(definition, { checker: checkers.of(tenant), wereAccepted: wasPublished })
+    const { problems: templateProblems, ...flow } = compileTemplates(definition, schemas)
     const [first, ...others] = [
       ...toolProblems,
       ...findSubAgentProblems(definition.sub_agents),
-      ...schemaProblems,
+      ...schemas.problems,
       ...templateProblems,
     ]
     if (first) return { problems: [first, ...others] }
@@ -77,36 +78,40 @@ function findSubAgentProblems(agents: readonly SubAgentDefinition[]): FlowProble
   })
 }
 
-async function findSchemaProblems(
+/** What templates may refer to: the input, and the outputs of the sub-agents in their order. */
+type SchemaReport = { problems: FlowProblem[]; input: SchemaPaths; outputs: readonly SchemaPaths[] }
+
+/** Every reference into a schema that cannot be used, or was not checked, is taken for right. */
+const ANY_PATH: SchemaPaths = { describesObject: true, has: () => true }
+
+async function readSchemas(
   { input_schema: input, output_schema: output, sub_agents: agents }: FlowDefinition,
-  { checker, wereAccepted }: Pick<CompilerDeps, 'checker'> & { wereAccepted: boolean | undefined },
-): Promise<FlowProblem[]> {
-  const schemas: (readonly [string, JsonObject])[] = [
+  { checker, wereAccepted }: { checker: Pick<SchemaChecker, 'findUnusable'>; wereAccepted: boolean | undefined },
+): Promise<SchemaReport> {
+  const named: (readonly [string, JsonObject])[] = [
     ['/input_schema', input],
     ['/output_schema', output],
     ...agents.map(({ output_schema: schema }, i) => [`/sub_agents/${i}/output_schema`, schema] as const),
   ]
-  const unusable = await checker.findUnusable(
-    schemas.map(([, schema]) => schema),
-    { wereAccepted },
+  const schemas = named.map(([, schema]) => schema)
+  const unusable = await checker.findUnusable(schemas, { wereAccepted })
+  const uncheckedFrom = unusable.find(({ isSlow }) => isSlow)?.at ?? schemas.length
+  const [inputPaths = ANY_PATH, , ...outputs] = schemas.map((schema, i) =>
+    i >= uncheckedFrom || unusable.some(({ at }) => at === i) ? ANY_PATH : createSchemaPaths(schema),
   )
-  if (unusable.length > 0)
-    return unusable.map(({ at, problem }) => problemAt(`${schemas[at]?.[0]}${problem.path}`, problem.message))
-  if (createSchemaPaths(input).describesObject) return []
-  return [problemAt('/input_schema', 'the input is always an object: add "type": "object" to input_schema')]
+  const problems = unusable.map(({ at, problem }) => problemAt(`${named[at]?.[0]}${problem.path}`, problem.message))
+  if (!inputPaths.describesObject) problems.unshift(problemAt('/input_schema', NO_OBJECT))
+  return { problems, input: inputPaths, outputs }
 }
 
-/** While a schema cannot be used, every reference into the schemas is taken for right: some may not have been checked. */
-const ANY_PATH: SchemaPaths = { describesObject: true, has: () => true }
+const NO_OBJECT = 'the input is always an object: add "type": "object" to input_schema'
 
 function compileTemplates(
   definition: FlowDefinition,
-  areSchemasUsable: boolean,
+  { input, outputs: paths }: SchemaReport,
 ): CompiledFlow & { problems: FlowProblem[] } {
   const { system_prompt_template: system, user_prompt_template: user, sub_agents: agents } = definition
-  const pathsOf = (schema: JsonObject) => (areSchemasUsable ? createSchemaPaths(schema) : ANY_PATH)
-  const input = pathsOf(definition.input_schema)
-  const outputs = new Map(agents.map(({ name, output_schema: schema }) => [name, pathsOf(schema)]))
+  const outputs = new Map(agents.map(({ name }, i) => [name, paths[i] ?? ANY_PATH]))
   const parsed = new Map<string, ParsedTemplate>()
   const problems: FlowProblem[] = []
   const texts: Source[] = [
@@ -155,7 +160,8 @@ function referenceProblem({ root, path }: Reference, { input, outputs }: Scope):
   if (!outputs) return `${shown} cannot be used here: sub-agents run at the same time and see no other's output`
   const [name = '', ...rest] = path
   const output = outputs.get(name)
-  if (!output) return `${shown} names no sub-agent; the sub-agents are: ${[...outputs.keys()].join(', ') || 'none'}`
+  if (!output)
+    return `${shown} names no sub-agent; the sub-agents are: ${quoted([...outputs.keys()].join(', ')) || 'none'}`
   return output.has(rest) ? undefined : `${shown} is not in the output_schema of ${name}; correct the path`
 }
 

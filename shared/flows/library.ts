@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
-import { type AppError, conflict, invalidRequest, notFound } from '../errors.ts'
+import { type AppError, conflict, invalidRequest, MAX_PROBLEMS, notFound } from '../errors.ts'
 import type { JsonObject } from '../events.ts'
 import type { FlowEvaluation, FlowHead, FlowRevision, FlowVersion } from '../store/flow-head.ts'
 import type { FlowMemoryStore } from '../store/flow-memory.ts'
@@ -99,7 +99,7 @@ export class FlowLibrary {
   ): Promise<Flow> {
     const flow = await this.get(tenant, name)
     if (flow.state === 'published') return flow
-    const compiled = await this.#deps.compile(flow.definition)
+    const compiled = await this.#deps.compile(tenant, flow.definition)
     if ('problems' in compiled) throw notPublished(name, compiled.problems)
     if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
     const head = await this.#store.publish(tenant, flow)
@@ -200,8 +200,11 @@ function raise(error: Error): never {
 
 function notPublished(name: string, problems: FlowProblems): AppError {
   const [{ path, message }, ...others] = problems
-  const more = others.length === 0 ? '' : `; ${others.length} more in problems`
-  return invalidRequest(`${name} cannot be published: ${message}${more}`, {
+  const listed = Math.min(others.length, MAX_PROBLEMS - 1)
+  const unlisted = others.length - listed
+  const more = listed === 0 ? '' : `; ${listed} more in problems`
+  const further = unlisted === 0 ? '' : `, and ${unlisted} further ones that are not listed`
+  return invalidRequest(`${name} cannot be published: ${message}${more}${further}`, {
     param: path,
     problems: problems.map((problem) => ({ param: problem.path, message: problem.message })),
   })

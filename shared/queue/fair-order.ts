@@ -4,13 +4,16 @@ import type { StoredJob } from './port.ts'
 /** Above this number, the places of tenants of which nothing waits are given out anew. */
 const MAX_PLACES = 1_000
 
+/** A job of a tenant. `addedAt` is in milliseconds since 1970. */
+type Waiting = { job: { id: string; tenant: TenantId }; addedAt: number }
+
 /**
  * Jobs that wait. The tenants sit in a circle in the order in which they came, and take turns: the next job is the first one of the tenant
  * whose place follows that of the tenant served last.
  */
-export class FairOrder {
+export class FairOrder<T extends Waiting = StoredJob> {
   readonly #places = new Map<TenantId, number>()
-  readonly #waiting = new Map<TenantId, Map<string, StoredJob>>()
+  readonly #waiting = new Map<TenantId, Map<string, T>>()
   readonly #tenantOf = new Map<string, TenantId>()
   #lastPlace = 0
   #servedPlace = 0
@@ -34,17 +37,17 @@ export class FairOrder {
   }
 
   /** Changes nothing when the job waits already. A job that was taken before and waits again is the first of its tenant. */
-  push(stored: StoredJob, { isAgain = false }: { isAgain?: boolean } = {}): void {
+  push(stored: T, { isAgain = false }: { isAgain?: boolean } = {}): void {
     const { id, tenant } = stored.job
     if (this.#tenantOf.has(id)) return
-    const others = this.#waiting.get(tenant) ?? new Map<string, StoredJob>()
+    const others = this.#waiting.get(tenant) ?? new Map<string, T>()
     this.#waiting.set(tenant, isAgain ? new Map([[id, stored], ...others]) : others.set(id, stored))
     this.#tenantOf.set(id, tenant)
     if (!this.#places.has(tenant)) this.#places.set(tenant, ++this.#lastPlace)
   }
 
   /** The job whose turn it is, of those tenants that come first where one of them waits. It goes on waiting. */
-  next(comesFirst: (tenant: TenantId) => boolean = () => true): StoredJob | undefined {
+  next(comesFirst: (tenant: TenantId) => boolean = () => true): T | undefined {
     const waiting = [...this.#waiting.keys()]
     const first = waiting.filter(comesFirst)
     const candidates = first.length > 0 ? first : waiting
@@ -56,7 +59,7 @@ export class FairOrder {
   }
 
   /** Takes the job of `next`. */
-  take({ job: { id, tenant } }: StoredJob): void {
+  take({ job: { id, tenant } }: T): void {
     this.#servedPlace = this.#places.get(tenant) ?? 0
     this.remove(id)
   }
@@ -84,4 +87,4 @@ export class FairOrder {
   }
 }
 
-const firstOf = (jobs: ReadonlyMap<string, StoredJob> | undefined): StoredJob | undefined => jobs?.values().next().value
+const firstOf = <T>(jobs: ReadonlyMap<string, T> | undefined): T | undefined => jobs?.values().next().value

@@ -1,11 +1,10 @@
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 import { quoted } from '../text.ts'
+import { PatternCost } from './pattern-cost.ts'
 
-/** The size of a pattern's program; `.{1,1000}` has 2,000. */
+/** The size of a pattern's program, which takes memory; `.{1,1000}` has 2,000. */
 const MAX_PROGRAM = 2_500
-/** The limit for characters times program size in one test: about 200 ms where the engine has to simulate every state. */
-const MAX_WORK = 2_000_000
 
 /** A pattern that cannot be used, or a text that is too long for its pattern. The message is the end of a sentence. */
 export class PatternError extends Error {
@@ -22,18 +21,17 @@ export type TextPattern = { test(text: string): boolean; toString(): string }
 
 /**
  * Compiles a `pattern` or a key of `patternProperties`, in the syntax that JavaScript and RE2 share. A test takes time linear in
- * the text. Throws `PatternError`, also from `test`.
+ * the text. Throws `PatternError`, also from `test`: for a text that is too long to be tested in time, as it was measured.
  */
 export function compilePattern(pattern: string): TextPattern {
   const regex = compile(pattern)
-  const program = Math.max(regex.programSize(), 1)
-  if (program > MAX_PROGRAM) throw new PatternError(pattern, 'is too complex: use smaller repetitions')
-  const maxChars = Math.floor(MAX_WORK / program)
+  if (regex.programSize() > MAX_PROGRAM) throw new PatternError(pattern, 'is too complex: use smaller repetitions')
+  const cost = new PatternCost(regex)
   return {
     test(text) {
-      if (text.length <= maxChars) return regex.test(text)
+      if (text.length <= cost.maxCharsFor(text)) return cost.test(text)
       const fact = `a text of ${text.length} characters is too long to be tested with the pattern ${quoted(pattern)}`
-      throw new PatternError(pattern, `${fact}: at most ${maxChars} characters can be tested`)
+      throw new PatternError(pattern, `${fact}: at most ${cost.maxCharsFor(text)} characters can be tested`)
     },
     toString: () => pattern,
   }

@@ -1,16 +1,24 @@
 import type { JsonObject } from '../events.ts'
+import type { TenantId } from '../tenant.ts'
 
 /** A problem and its place: `path` is a JSON pointer into the checked value or schema, empty for the whole. */
 export type SchemaProblem = { path: string; message: string }
 
-/** `at` is the index of the schema. `isSlow`: it did not compile in time, which has cost that time. */
+/** `at` is the index of the schema. `isSlow`: it did not compile in time, which has cost that time; the schemas behind it were not checked. */
 export type UnusableSchema = { at: number; problem: SchemaProblem; isSlow?: boolean }
 
 /**
  * Checks values against JSON Schemas that strangers wrote: tenants' flows and MCP servers' tools. A schema must fit a budget, its
- * patterns run in linear time, and compiling and checking happen in a thread that is ended after 140 ms of CPU time, so that no schema and no
- * value can stop the event loop.
+ * patterns run in linear time, and compiling and checking happen in threads that are ended after 140 ms of CPU time, so that no schema and no
+ * value can stop the event loop. The tenants take turns.
  */
+export interface SchemaCheckers {
+  /** The checker whose work counts as the tenant's. */
+  of(tenant: TenantId): SchemaChecker
+  close(): Promise<void>
+}
+
+/** Both methods throw `rate_limit` while the tenant has its share of the checks that wait, and `unavailable` while too many wait. */
 export interface SchemaChecker {
   /**
    * Says which of the schemas, by their indexes, cannot be used, why, and what to do; empty when all can. One time limit applies to all of
@@ -25,8 +33,7 @@ export interface SchemaChecker {
   /**
    * At most ten problems of a value, the first ones; empty when the value is valid. A value that cannot be checked in time has one
    * problem that says so. Throws `invalid_request` for a schema that cannot be used, and `unavailable` for one that does not
-   * compile in time now. Both methods throw `unavailable` while too many schemas are being checked.
+   * compile in time now.
    */
   check(schema: JsonObject, value: unknown): Promise<readonly SchemaProblem[]>
-  close(): Promise<void>
 }

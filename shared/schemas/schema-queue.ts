@@ -1,12 +1,25 @@
-import { AppError, toAppError } from '../errors.ts'
+import { AppError, toAppError, tooMany } from '../errors.ts'
+import { type ShareLimits, TenantShares } from '../limits/tenant-shares.ts'
+import { FairOrder } from '../queue/fair-order.ts'
+import type { TenantId } from '../tenant.ts'
+import { CpuLimit } from './cpu-limit.ts'
 import type { SchemaProblem } from './port.ts'
-import { type Answer, SchemaThread, type Task } from './schema-thread.ts'
+import { type Place, SchemaPlaces } from './schema-places.ts'
+import type { Answer, Task } from './schema-thread.ts'
 
 /**
  * `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. Both are CPU time: on a machine that gives the thread
- * less of it, a task may take four times as long. `waitMs`: until a thread begins with a task.
+ * less of it, a task may take four times as long. `waitMs`: until a thread begins with a task. `threads`: that work at the same time; one
+ * more works for a tenant that has none of them.
  */
-export type QueueLimits = { taskMs: number; totalMs: number; waitMs: number; maxWaiting: number; idleMs: number }
+export type QueueLimits = {
+  threads: number
+  taskMs: number
+  totalMs: number
+  waitMs: number
+  waiting: ShareLimits
+  idleMs: number
+}
 
 type Outcome = { unusable: SchemaProblem; isSlow?: boolean } | { problems: readonly SchemaProblem[] }
 
@@ -19,50 +32,59 @@ export type TaskResult = Outcome & { tookMs: number }
  */
 export type QueuedTask = Omit<Task, 'schema'> & { compileMs: { limit: number; left: number }; schemaText(): string }
 
-type Job = QueuedTask & {
+type Job = {
+  id: string
+  tenant: TenantId
+  task: QueuedTask
   isCompiled: boolean
   /** The outcome of a first attempt that used up the memory of its thread. */
   firstOutcome: Outcome | undefined
-  /** `undefined` until a thread begins with it. */
-  startedAt: number | undefined
-  /** The CPU time, since the start, that the task may have. */
-  limitMs: number
-  meter: CpuMeter | undefined
+  /** Only while the job waits. */
+  timer: NodeJS.Timeout | undefined
+  /** Of the latest attempt. */
+  limit: CpuLimit | undefined
   resolve(outcome: Outcome): void
   reject(error: AppError): void
-  timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Runs tasks one after the other in a thread. A second thread is ready to take over when the first one has to be ended. Both
- * start with the first task and end after `idleMs` without one. Only a task that runs or waits keeps the process alive.
+ * Runs tasks in threads. The tenants take turns. A thread that had to be ended is replaced, and further ones are ready before they are
+ * needed. All end after `idleMs` without a task. Only a task that runs or waits keeps the process alive.
  */
 export class SchemaQueue {
   readonly #limits: QueueLimits
-  readonly #waiting: Job[] = []
-  #current: Job | undefined
-  #active: SchemaThread | undefined
-  #spare: SchemaThread | undefined
+  readonly #waiting = new FairOrder<{ job: Job; addedAt: number }>()
+  readonly #shares: TenantShares
+  readonly #running = new Map<Place, Job>()
+  readonly #places: SchemaPlaces
+  #lastId = 0
   #idle: NodeJS.Timeout | undefined
   #isClosed = false
 
   constructor(limits: QueueLimits) {
     this.#limits = limits
+    this.#shares = new TenantShares(limits.waiting)
+    this.#places = new SchemaPlaces(limits.threads, {
+      onReady: () => this.#next(),
+      onAnswer: (place, answer) => this.#take(place, answer),
+      onFailure: (place, { cause, isMemory }) => this.#replace(place, cause, isMemory),
+    })
   }
 
-  /** Throws `unavailable` when too many tasks wait, and when no thread begins with the task in time. */
-  async run(task: QueuedTask): Promise<TaskResult> {
+  /** Throws `rate_limit` and `unavailable` when too many tasks wait, and `unavailable` when no thread begins with the task in time. */
+  async run(tenant: TenantId, task: QueuedTask): Promise<TaskResult> {
     if (this.#isClosed) throw closed()
-    if (this.#waiting.length >= this.#limits.maxWaiting) throw busy()
+    const exceeded = this.#shares.exceeded(tenant, 1)
+    if (exceeded) throw exceeded === 'tenant' ? busyTenant() : busy()
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
-    const state = { isCompiled: false, limitMs: 0, firstOutcome: undefined, startedAt: undefined, meter: undefined }
-    const job: Job = { ...task, ...state, timer: undefined, resolve, reject }
+    const state = { isCompiled: false, firstOutcome: undefined, timer: undefined, limit: undefined }
+    const job: Job = { id: `${++this.#lastId}`, tenant, task, ...state, resolve, reject }
     job.timer = setTimeout(() => this.#abandon(job), this.#limits.waitMs)
-    this.#waiting.push(job)
+    this.#wait(job)
     this.#next()
     const outcome = await promise
-    const wallMs = msSince(job.startedAt)
-    return { ...outcome, tookMs: task.value ? wallMs : Math.min(wallMs, (await job.meter?.usedMs()) ?? wallMs) }
+    const wallMs = job.limit?.elapsedMs ?? 0
+    return { ...outcome, tookMs: task.value ? wallMs : Math.min(wallMs, (await job.limit?.usedMs()) ?? wallMs) }
   }
 
   async close(): Promise<void> {
@@ -71,166 +93,122 @@ export class SchemaQueue {
     await this.#stop()
   }
 
+  #wait(job: Job, options?: { isAgain: boolean }): void {
+    this.#waiting.push({ job, addedAt: Date.now() }, options)
+    this.#shares.add(job.tenant, 1)
+  }
+
+  #leave(job: Job): void {
+    clearTimeout(job.timer)
+    this.#waiting.remove(job.id)
+    this.#shares.add(job.tenant, -1)
+  }
+
   #next(): void {
-    if (this.#current || this.#isClosed) return
+    if (this.#isClosed) return
     clearTimeout(this.#idle)
-    if (this.#waiting.length === 0) {
+    if (this.#waiting.size === 0 && this.#running.size === 0) {
       this.#idle = setTimeout(() => void this.#stop(), this.#limits.idleMs).unref()
       return
     }
-    this.#active ??= this.#start()
-    if (!this.#active.isReady) return
-    this.#current = this.#waiting.shift()
-    if (this.#current) {
-      this.#current.meter = new CpuMeter(this.#active)
-      this.#send(this.#active, this.#current)
-    }
-    this.#spare ??= this.#start()
+    for (let place = this.#startNext(); place; place = this.#startNext());
+    this.#places.startMore()
   }
 
-  #start(): SchemaThread {
-    const thread = new SchemaThread({
-      onAnswer: (answer) => thread === this.#active && this.#take(answer),
-      onFailure: (cause, isMemory) => this.#replace(thread, cause, isMemory),
-    })
-    return thread
+  /** Begins with the task whose turn it is, of the tenants that may have a place. */
+  #startNext(): Place | undefined {
+    const next = this.#waiting.next((tenant) => this.#places.mayTake(tenant))
+    const place = next && this.#places.take(next.job.tenant)
+    if (!place) return undefined
+    const { job } = next
+    this.#waiting.take(next)
+    this.#leave(job)
+    this.#running.set(place, job)
+    job.limit = new CpuLimit(place.thread, () => this.#expire(place))
+    this.#send(place, job)
+    return place
   }
 
-  #send(thread: SchemaThread, job: Job, schema?: string): void {
-    const { id, value, compileMs } = job
-    job.startedAt ??= performance.now()
-    this.#limit(job, compileMs.left)
+  #send({ thread }: Place, { task: { id, value, compileMs }, limit }: Job, schema?: string): void {
+    limit?.set(compileMs.left)
     thread.send({ id, ...(value && { value }), ...(schema !== undefined && { schema }) })
   }
 
-  #limit(job: Job, limitMs: number): void {
-    job.limitMs = limitMs
-    this.#restartTimer(job, limitMs - msSince(job.startedAt))
-  }
-
-  #restartTimer(job: Job, ms: number): void {
-    clearTimeout(job.timer)
-    // Answers that came while the event loop was busy are read before the thread is ended.
-    const expire = () => setImmediate(() => job.timer === timer && void this.#checkTime(job, timer))
-    const timer = setTimeout(expire, Math.max(0, ms))
-    job.timer = timer
-  }
-
-  /** Gives a task that has had less CPU time than its limit the rest of it, and ends every other. */
-  async #checkTime(job: Job, timer: NodeJS.Timeout | undefined): Promise<void> {
-    const { limitMs, startedAt, meter } = job
-    const usedMs = (await meter?.usedMs()) ?? limitMs
-    if (job.timer !== timer) return
-    const isStarved = usedMs < STARVED * limitMs && msSince(startedAt) < MAX_STRETCH * limitMs
-    if (isStarved) this.#restartTimer(job, limitMs - usedMs)
-    else this.#expire(job)
-  }
-
-  #take(answer: Answer): void {
-    const job = this.#current
-    if (answer.type === 'ready') return this.#next()
-    if (!job) return undefined
-    if (answer.type === 'unusable') return this.#settle(job, { unusable: answer.problem })
-    if (answer.type === 'checked') return this.#settle(job, { problems: answer.problems })
-    if (answer.type === 'unknown') return this.#active && this.#send(this.#active, job, job.schemaText())
+  #take(place: Place, answer: Answer): void {
+    const job = this.#running.get(place)
+    if (!job) return
+    if (answer.type === 'unusable') return this.#settle(place, { unusable: answer.problem })
+    if (answer.type === 'checked') return this.#settle(place, { problems: answer.problems })
+    if (answer.type === 'unknown') return this.#send(place, job, job.task.schemaText())
     job.isCompiled = true
-    if (!job.value) return this.#settle(job, { problems: [] })
+    if (!job.task.value) return this.#settle(place, { problems: [] })
     const { taskMs, totalMs } = this.#limits
-    return this.#limit(job, Math.min(msSince(job.startedAt) + taskMs, totalMs))
+    job.limit?.set(Math.min(job.limit.elapsedMs + taskMs, totalMs))
   }
 
-  #settle(job: Job, outcome: Outcome): void {
-    clearTimeout(job.timer)
-    this.#current = undefined
-    job.timer = undefined
-    job.resolve(outcome)
+  #settle(place: Place, outcome: Outcome): void {
+    this.#places.free(place)
+    this.#end(place)?.resolve(outcome)
     this.#next()
   }
 
-  #expire(job: Job): void {
-    if (job !== this.#current) return
-    void this.#active?.end()
-    this.#takeOver()
-    this.#settle(job, job.firstOutcome ?? { ...tooExpensive(job, this.#timeLimit(job)), isSlow: true })
+  /** Stops the clock of the task that has the place. */
+  #end(place: Place): Job | undefined {
+    const job = this.#running.get(place)
+    this.#running.delete(place)
+    job?.limit?.stop()
+    return job
   }
 
-  #timeLimit({ isCompiled, compileMs: { limit, left } }: Job): string {
+  #expire(place: Place): void {
+    const job = this.#end(place)
+    if (!job) return
+    this.#places.replaceThread(place)
+    job.resolve(job.firstOutcome ?? { ...tooExpensive(job, this.#timeLimit(job)), isSlow: true })
+    this.#next()
+  }
+
+  #timeLimit({ isCompiled, task: { compileMs } }: Job): string {
+    const { limit, left } = compileMs
     if (isCompiled) return `within ${this.#limits.taskMs} ms`
     return left < limit ? `within ${limit} ms together with the schemas before it` : `within ${limit} ms`
   }
 
-  /** A task that used up the memory has a result. Every other failure is a bug, and rejects all tasks. */
-  #replace(thread: SchemaThread, cause: unknown, isMemory: boolean): void {
-    if (thread === this.#spare) this.#spare = undefined
-    if (thread !== this.#active) return
-    this.#takeOver()
-    const job = this.#current
-    if (isMemory && job) return this.#repeatOrRefuse(job)
-    this.#rejectAll(toAppError(cause))
+  /** A task that used up the memory has a result. Every other failure is a bug: without a task that has failed, it rejects all. */
+  #replace(place: Place, cause: unknown, isMemory: boolean): void {
+    const job = this.#end(place)
+    if (job) this.#places.replaceThread(place)
+    else this.#places.remove(place)
+    if (isMemory && job) this.#repeatOrRefuse(job)
+    else if (job) job.reject(toAppError(cause))
+    else this.#rejectAll(toAppError(cause))
     this.#next()
   }
 
   /** The memory of a thread holds the validators of other schemas too, so a task is refused only when a new thread fails as well. */
   #repeatOrRefuse(job: Job): void {
-    if (job.firstOutcome) return this.#settle(job, job.firstOutcome)
-    clearTimeout(job.timer)
+    if (job.firstOutcome) return job.resolve(job.firstOutcome)
     job.firstOutcome = tooExpensive(job, 'in the memory that a check may use')
     job.isCompiled = false
-    this.#current = undefined
-    this.#waiting.unshift(job)
-    return this.#next()
-  }
-
-  #takeOver(): void {
-    this.#active = this.#spare
-    this.#spare = undefined
+    this.#wait(job, { isAgain: true })
   }
 
   #abandon(job: Job): void {
-    const at = this.#waiting.indexOf(job)
-    if (at >= 0) this.#waiting.splice(at, 1)
+    this.#leave(job)
     job.reject(busy())
   }
 
   #rejectAll(error: AppError): void {
-    for (const job of this.#current ? [this.#current, ...this.#waiting] : this.#waiting) {
-      clearTimeout(job.timer)
-      job.reject(error)
+    for (const place of [...this.#running.keys()]) this.#end(place)?.reject(error)
+    for (let next = this.#waiting.next(); next; next = this.#waiting.next()) {
+      this.#leave(next.job)
+      next.job.reject(error)
     }
-    this.#waiting.length = 0
-    this.#current = undefined
   }
 
   async #stop(): Promise<void> {
     clearTimeout(this.#idle)
-    const threads = [this.#active, this.#spare]
-    this.#active = undefined
-    this.#spare = undefined
-    await Promise.all(threads.map(async (thread) => thread?.end()))
-  }
-}
-
-/** The share of its limit below which a task counts as one that did not get the CPU. */
-const STARVED = 0.8
-/** The longest time of a task, as a multiple of its limit. */
-const MAX_STRETCH = 4
-
-/** Measures the CPU time of a thread from now on. */
-class CpuMeter {
-  readonly #thread: SchemaThread
-  readonly #start: Promise<number | undefined>
-
-  constructor(thread: SchemaThread) {
-    this.#thread = thread
-    this.#start = thread.cpuMs().catch(() => undefined)
-  }
-
-  /** `undefined` when the thread has ended. */
-  async usedMs(): Promise<number | undefined> {
-    const hold = setTimeout(() => {}, MAX_STRETCH * 1_000) // A thread does not keep the process alive until it answers.
-    const [start, now] = [await this.#start, await this.#thread.cpuMs().catch(() => undefined)]
-    clearTimeout(hold)
-    return start === undefined || now === undefined ? undefined : now - start
+    await this.#places.endAll()
   }
 }
 
@@ -239,9 +217,17 @@ function tooExpensive({ isCompiled }: Job, when: string): Outcome {
   return { unusable: { path: '', message: `is too expensive: it cannot be compiled ${when}; simplify it` } }
 }
 
-const msSince = (start: number | undefined): number => (start === undefined ? 0 : performance.now() - start)
+const RETRY_SECS = 1
 
 const busy = () =>
-  new AppError('unavailable', 'the server is checking too many schemas; try again in a moment', { retryAfterSecs: 1 })
+  new AppError('unavailable', 'the server is checking too many schemas; try again in a moment', {
+    retryAfterSecs: RETRY_SECS,
+  })
 
-const closed = () => new AppError('unavailable', 'the server is stopping; try again', { retryAfterSecs: 1 })
+const busyTenant = () =>
+  tooMany(
+    'this tenant has its share of the values and schemas that wait to be checked here; try again when some of its flows have been checked',
+    RETRY_SECS,
+  )
+
+const closed = () => new AppError('unavailable', 'the server is stopping; try again', { retryAfterSecs: RETRY_SECS })

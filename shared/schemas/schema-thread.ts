@@ -6,19 +6,26 @@ export type Task = { id: string; schema?: string; value?: { json: string | undef
 
 /** `unknown`: the thread does not hold the schema, and needs the task again, with the schema. */
 export type Answer =
-  | { type: 'ready' }
   | { type: 'unknown' }
   | { type: 'compiled' }
   | { type: 'unusable'; problem: SchemaProblem }
   | { type: 'checked'; problems: readonly SchemaProblem[] }
 
+/** The first message of a thread. */
+export type Ready = { type: 'ready' }
+
 export type ThreadEvents = {
-  onAnswer(answer: Answer): unknown
+  /** The thread has loaded its code. */
+  onReady(): void
+  onAnswer(answer: Answer): void
   /** The thread has ended by itself: `isMemory` when it had used up its memory, else for a bug. */
   onFailure(cause: unknown, isMemory: boolean): void
 }
 
-/** Memory of one thread for its JavaScript objects, in MB. */
+/**
+ * Memory of one thread for its JavaScript objects, in MB. A thread takes some 30 MB when it starts, and with this limit and its code at most
+ * some 100 MB.
+ */
 const HEAP_MB = 64
 const YOUNG_MB = 8
 
@@ -28,14 +35,15 @@ export class SchemaThread {
   #isEnded = false
   readonly #worker: Worker
 
-  constructor({ onAnswer, onFailure }: ThreadEvents) {
+  constructor({ onReady, onAnswer, onFailure }: ThreadEvents) {
     const worker = new Worker(new URL('schema-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
     })
-    worker.on('message', (answer: Answer) => {
+    worker.on('message', (message: Answer | Ready) => {
       if (this.#isEnded) return
-      if (answer.type === 'ready') this.#isReady = true
-      onAnswer(answer)
+      if (message.type !== 'ready') return onAnswer(message)
+      this.#isReady = true
+      onReady()
     })
     worker.on('error', (cause: NodeJS.ErrnoException) => {
       if (this.#isEnded) return

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import { compileSchema, UnusableSchema, type Validate } from './compile.ts'
-import type { Answer, Task } from './schema-thread.ts'
+import type { Answer, Ready, Task } from './schema-thread.ts'
 
 /** Runs in the threads that `schema-thread.ts` starts. Answers each task in order. */
 
@@ -11,7 +11,7 @@ const MAX_TEXT = 384 * 1_024
 const validators = new LRUCache<string, Validate>({ maxSize: MAX_TEXT })
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
-const answer = (message: Answer) => parentPort?.postMessage(message)
+const answer = (message: Answer | Ready) => parentPort?.postMessage(message)
 
 parentPort?.on('message', ({ id, schema, value }: Task) => {
   const validate = validators.get(id) ?? (schema === undefined ? undefined : compile(id, schema))

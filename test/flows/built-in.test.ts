@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { BUILT_IN_FLOWS } from '../../shared/flows/built-in.ts'
 import { createFlowCompiler } from '../../shared/flows/compile.ts'
 import { readDefinition } from '../../shared/flows/definition.ts'
-import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../shared/schemas/checker.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 
 const INPUTS: Record<string, object> = {
   classify: { text: 'x', labels: ['a', 'b'] },
@@ -11,8 +12,9 @@ const INPUTS: Record<string, object> = {
 }
 
 describe('the built-in flows', () => {
-  const checker = createSchemaChecker()
-  after(() => checker.close())
+  const checkers = createSchemaCheckers()
+  const checker = checkers.of(DEFAULT_TENANT)
+  after(() => checkers.close())
 
   it('D6.1: they are classify, extract and summarize, published as version 1', () => {
     expect(BUILT_IN_FLOWS.map(({ name }) => name)).to.deep.equal(['classify', 'extract', 'summarize'])
@@ -24,7 +26,7 @@ describe('the built-in flows', () => {
   for (const { name, definition } of BUILT_IN_FLOWS) {
     it(`${name} compiles without any tool, uses its memory and marks the text as material`, async () => {
       expect(readDefinition({ ...definition })).to.deep.equal(definition)
-      const compiled = await createFlowCompiler({ checker, tools: () => [] })(definition)
+      const compiled = await createFlowCompiler({ checkers, tools: () => [] })(DEFAULT_TENANT, definition)
       if ('problems' in compiled) throw new Error(compiled.problems[0].message)
       const values = { input: { text: 'x' }, sub_outputs: {}, memory: 'REMEMBERED' }
       const prompt = compiled.templates.system?.render(values)

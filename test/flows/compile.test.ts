@@ -3,6 +3,8 @@ import type { JsonObject } from '../../shared/events.ts'
 import { createFlowCompiler, type FlowProblem } from '../../shared/flows/compile.ts'
 import { readDefinition } from '../../shared/flows/definition.ts'
 import type { FlowDefinition } from '../../shared/flows/port.ts'
+import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { BODY, CHECKER } from './setup.ts'
 
 const INPUT = {
@@ -25,18 +27,20 @@ const GOOD = {
   sub_agents: [PRICES],
 }
 
-const compile = createFlowCompiler({ checker: CHECKER, tools: () => ['Read', 'Grep'] })
+const compile = createFlowCompiler({ checkers: { of: () => CHECKER }, tools: () => ['Read', 'Grep'] })
 const definitionOf = (fields: JsonObject): FlowDefinition => readDefinition({ ...GOOD, ...fields })
 const agents = (...more: JsonObject[]) => ({ sub_agents: more.map((fields) => ({ ...PRICES, ...fields })) })
 
 async function problemOf(definition: FlowDefinition): Promise<FlowProblem> {
-  const compiled = await compile(definition)
+  const compiled = await compile(DEFAULT_TENANT, definition)
   return 'problems' in compiled ? compiled.problems[0] : expect.fail('it compiles')
 }
 
+const checkersWith = (findUnusable: SchemaChecker['findUnusable']) => ({ of: () => ({ findUnusable }) })
+
 describe('compiling a flow', () => {
   it('D6.3: a good definition compiles into its templates', async () => {
-    const compiled = await compile(definitionOf({}))
+    const compiled = await compile(DEFAULT_TENANT, definitionOf({}))
     if ('problems' in compiled) throw new Error(compiled.problems[0].message)
     const { system, user, subAgents } = compiled.templates
     const values = {
@@ -51,12 +55,15 @@ describe('compiling a flow', () => {
   })
 
   it('a definition without templates and sub-agents compiles', async () => {
-    expect(await compile(readDefinition(BODY))).to.deep.equal({ templates: { subAgents: new Map() }, usesMemory: true })
+    expect(await compile(DEFAULT_TENANT, readDefinition(BODY))).to.deep.equal({
+      templates: { subAgents: new Map() },
+      usesMemory: true,
+    })
   })
 
   it('says whether a prompt holds the memory, as the default system prompt does', async () => {
     const usesMemory = async (fields: JsonObject) => {
-      const compiled = await compile(readDefinition({ ...BODY, ...fields }))
+      const compiled = await compile(DEFAULT_TENANT, readDefinition({ ...BODY, ...fields }))
       return 'problems' in compiled ? compiled.problems[0].message : compiled.usesMemory
     }
     const [system_prompt_template, memory] = ['Say yes.', 'It says: {{.memory}}']
@@ -134,12 +141,12 @@ describe('compiling a flow', () => {
     const nine = Array.from({ length: 9 }, (_, i) => ({ ...PRICES, name: `a${i}` }))
     const definition = { ...definitionOf({}), sub_agents: nine, user_prompt_template: '{{.sub_outputs.a8}}' }
     expect(await problemOf(definition)).to.have.property('path', '/sub_agents')
-    expect(await compile({ ...definition, sub_agents: nine.slice(1) })).to.have.property('templates')
+    expect(await compile(DEFAULT_TENANT, { ...definition, sub_agents: nine.slice(1) })).to.have.property('templates')
   })
 
   it('D6.3: all problems are told at once: tools, sub-agents, schemas and templates', async () => {
     const pathsOf = async (fields: JsonObject) => {
-      const compiled = await compile(definitionOf(fields))
+      const compiled = await compile(DEFAULT_TENANT, definitionOf(fields))
       return 'problems' in compiled ? compiled.problems.map(({ path }) => path) : []
     }
     const wrong = {
@@ -170,39 +177,38 @@ describe('compiling a flow', () => {
     const checked: (readonly JsonObject[])[] = []
     let tools = ['Read', 'Grep']
     const counting = createFlowCompiler({
-      checker: {
-        async findUnusable(schemas) {
-          checked.push(schemas)
-          return []
-        },
-      },
+      checkers: checkersWith(async (schemas) => {
+        checked.push(schemas)
+        return []
+      }),
       tools: () => tools,
     })
     const definition = definitionOf({})
-    const first = await counting(definition)
-    expect(await counting(definition)).to.equal(first)
+    const first = await counting(DEFAULT_TENANT, definition)
+    expect(await counting(DEFAULT_TENANT, definition)).to.equal(first)
     expect(checked).to.deep.equal([[INPUT, { type: 'object' }, PRICES.output_schema]])
     tools = ['Read']
-    expect(await counting(definition)).to.have.nested.property('problems[0].path', '/sub_agents/0/tools/0')
+    expect(await counting(DEFAULT_TENANT, definition)).to.have.nested.property(
+      'problems[0].path',
+      '/sub_agents/0/tools/0',
+    )
     tools = ['Read', 'Grep']
-    expect(await counting(definition)).to.equal(first)
+    expect(await counting(DEFAULT_TENANT, definition)).to.equal(first)
   })
 
   it('a check that fails at the moment is not remembered', async () => {
     let isAway = true
     const failing = createFlowCompiler({
-      checker: {
-        async findUnusable() {
-          if (isAway) throw new Error('no thread')
-          return []
-        },
-      },
+      checkers: checkersWith(async () => {
+        if (isAway) throw new Error('no thread')
+        return []
+      }),
       tools: () => ['Read', 'Grep'],
     })
     const definition = definitionOf({})
-    const failure = await failing(definition).catch((cause: unknown) => cause)
+    const failure = await failing(DEFAULT_TENANT, definition).catch((cause: unknown) => cause)
     expect(failure).to.be.instanceOf(Error)
     isAway = false
-    expect(await failing(definition)).to.have.property('templates')
+    expect(await failing(DEFAULT_TENANT, definition)).to.have.property('templates')
   })
 })

@@ -35,15 +35,15 @@ export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () =
   const flows = new FlowStore(store, { now })
   const entries = new FlowMemoryStore(store)
   const compiled: JsonObject[] = []
-  const compile = createFlowCompiler({ checker: CHECKER, tools: () => tools })
+  const compile = createFlowCompiler({ checkers: { of: () => CHECKER }, tools: () => tools })
   const library = new FlowLibrary({
     store: flows,
     memory: entries,
     tools: () => tools,
     now,
-    compile(definition) {
+    compile(tenant, definition) {
       compiled.push(definition)
-      return compile(definition)
+      return compile(tenant, definition)
     },
   })
   return { library, memory: new FlowMemory({ flows, entries, now }), compiled, flows }

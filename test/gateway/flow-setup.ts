@@ -7,7 +7,7 @@ import { type OpenedFlows, openFlows as openServices } from '../../services/wiri
 import { openStandaloneStore } from '../../services/wiring/store.ts'
 import { loadConfig } from '../../shared/config/config.ts'
 import type { Dispatch } from '../../shared/flows/port.ts'
-import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../shared/schemas/checker.ts'
 import type { ToolBox } from '../../shared/tools/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 
@@ -22,7 +22,7 @@ export const TOOLS = ['Grep', 'Read']
 export async function openFlows(): Promise<Flows> {
   const dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
   const store = await openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
-  const schemas = createSchemaChecker()
+  const schemas = createSchemaCheckers()
   const toolBox = { tools: TOOLS.map((name) => ({ name, alwaysAsks: false })) } as unknown as ToolBox
   const { library, memory, dispatches, history } = openServices({ store, toolBox, schemas, configs: undefined })
   return {

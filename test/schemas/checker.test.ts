@@ -3,10 +3,12 @@ import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
-import { createSchemaChecker } from '../../shared/schemas/checker.ts'
-import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import { createSchemaCheckers } from '../../shared/schemas/checker.ts'
+import type { SchemaChecker, SchemaCheckers } from '../../shared/schemas/port.ts'
+import type { TenantId } from '../../shared/tenant.ts'
 import { until } from '../support/until.ts'
 
+const ACME = 'acme' as TenantId
 const SMALL = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 /** Compiles in a moment; a value of depth n takes 2^n evaluations. */
 const EXPENSIVE: JsonObject = { properties: { a: { anyOf: [1, 2].map(() => ({ allOf: [{ $ref: '#' }, false] })) } } }
@@ -35,26 +37,29 @@ async function startBusyThreads(count: number): Promise<Worker[]> {
 }
 
 describe('the schema checker', () => {
-  const closing: SchemaChecker[] = []
+  const closing: SchemaCheckers[] = []
   const threads: Worker[] = []
   const record = (worker: Worker) => threads.push(worker)
   before(() => process.on('worker', record))
   after(() => process.off('worker', record))
 
-  function open(limits: Parameters<typeof createSchemaChecker>[0] = {}): SchemaChecker {
-    const checker = createSchemaChecker({
+  function openAll(limits: Parameters<typeof createSchemaCheckers>[0] = {}): SchemaCheckers {
+    const checkers = createSchemaCheckers({
       newSchemasMs: 10_000,
       taskMs: 10_000,
       totalMs: 20_000,
       waitMs: 20_000,
+      threads: 1,
       ...limits,
     })
-    closing.push(checker)
-    return checker
+    closing.push(checkers)
+    return checkers
   }
 
+  const open = (limits: Parameters<typeof createSchemaCheckers>[0] = {}): SchemaChecker => openAll(limits).of(ACME)
+
   afterEach(async () => {
-    await Promise.all(closing.splice(0).map((checker) => checker.close()))
+    await Promise.all(closing.splice(0).map((checkers) => checkers.close()))
     threads.length = 0
   })
 
@@ -86,7 +91,7 @@ describe('the schema checker', () => {
   })
 
   it('a value that is not JSON, too large or too deep is a problem, and reaches no thread', async () => {
-    const checker = open({ maxWaiting: 0 })
+    const checker = open({ waiting: { max: 0, maxPerTenant: 0 } })
     const messageOf = async (value: unknown) => (await checker.check({}, value))[0]
     expect(await messageOf({ a: [() => {}] })).to.deep.equal({ path: '/a/0', message: 'is not JSON' })
     expect(await messageOf(1n)).to.deep.equal({ path: '', message: 'is not JSON' })
@@ -208,7 +213,7 @@ describe('the schema checker', () => {
   })
 
   it('a check is 503 with Retry-After when too many wait; the others are answered in order', async () => {
-    const checker = open({ maxWaiting: 2 })
+    const checker = open({ waiting: { max: 2, maxPerTenant: 2 } })
     const order: number[] = []
     const waiting = [0, 1].map((at) => checker.check(SMALL, { a: 'x' }).then(() => order.push(at)))
     expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
@@ -217,7 +222,7 @@ describe('the schema checker', () => {
   })
 
   it('a check that no thread begins with in time is 503, and leaves the queue', async () => {
-    const checker = open({ waitMs: 1, maxWaiting: 1 })
+    const checker = open({ waitMs: 1, waiting: { max: 1, maxPerTenant: 1 } })
     expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503, retryAfterSecs: 1 })
     expect(await refusal(checker.check(SMALL, {}))).to.include({ status: 503 })
   })
@@ -233,11 +238,12 @@ describe('the schema checker', () => {
   })
 
   it('closing ends the threads and refuses what waits', async () => {
-    const checker = open()
+    const checkers = openAll()
+    const checker = checkers.of(ACME)
     const started = nextThread()
     const waiting = refusal(checker.check(SMALL, {}))
     const ended = once(await started, 'exit')
-    await checker.close()
+    await checkers.close()
     await ended
     expect(await waiting).to.include({ status: 503 })
     expect(await refusal(checker.findUnusable([SMALL]))).to.include({ status: 503 })

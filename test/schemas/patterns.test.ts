@@ -78,12 +78,24 @@ describe('a pattern of a schema', () => {
     expect(() => compilePattern('^.{1,1000}[a-z]{1,1000}$')).to.throw(PatternError, 'is too complex')
   })
 
-  it('a text is tested up to a length that depends on the size of the pattern', () => {
-    const small = compilePattern('b')
-    expect(small.test('a'.repeat(600_000))).to.equal(false)
-    expect(() => small.test('a'.repeat(700_000))).to.throw(PatternError, 'a text of 700000 characters is too long')
-    const large = compilePattern('^.{1,1000}$')
-    expect(large.test('a'.repeat(998))).to.equal(true)
-    expect(() => large.test('a'.repeat(1_000))).to.throw(PatternError, 'at most 998 characters can be tested')
+  it('a pattern is slow when it was measured to be: a long text is refused then, and no hostile one takes its full time', () => {
+    const slow = compilePattern('(\\p{L}{0,500}){2}\\d$')
+    expect(slow.test('x'.repeat(100))).to.equal(false)
+    const started = cpuMs()
+    for (let i = 0; i < 80; i++)
+      expect(() => slow.test(`${i} ${'é'.repeat(800)}`)).to.throw(PatternError, 'characters is too long to be tested')
+    expect(cpuMs() - started).to.be.below(2_000) // Tested, each takes some 150 ms.
   })
+
+  const FAST: [string, string][] = [
+    ['b', 'a'.repeat(700_000)],
+    ['^.{1,1000}$', 'a'.repeat(1_001)],
+    ['^[\\w.+-]+@[\\w-]+\\.[\\w.-]+$', 'a'.repeat(5_000)],
+    ['^https?://[^\\s/]+(/[^\\s]*)?$', `https://a/${' '.repeat(5_000)}`],
+    ['^(\\d{4}-\\d\\d-\\d\\d,?)+$', '2026-11-23,'.repeat(1_000).concat('x')],
+  ]
+  for (const [pattern, text] of FAST)
+    it(`${pattern} is not slow: it tests a text of ${text.length} characters`, () => {
+      expect(compilePattern(pattern).test(text)).to.equal(false)
+    })
 })

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/errors.ts'
 import type { JsonObject } from '../../shared/events.ts'
-import { createSchemaChecker } from '../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../shared/schemas/checker.ts'
 import type { SchemaChecker } from '../../shared/schemas/port.ts'
+import { DEFAULT_TENANT } from '../../shared/tenant.ts'
 import { type Policy, succeed, type Tool } from '../../shared/tools/port.ts'
 import { createBashTool } from '../../shared/tools/process/bash.ts'
 import { createToolRegistry } from '../../shared/tools/registry.ts'
@@ -28,13 +29,14 @@ const builtIn = () => [
   createBashTool(),
 ]
 
-const schemas = createSchemaChecker()
+const checkers = createSchemaCheckers()
+const schemas = checkers.of(DEFAULT_TENANT)
 
 const registryOf = (tools: readonly Tool[], permissions: Record<string, Policy> = {}) =>
   createToolRegistry({ tools, permissions: new Map(Object.entries(permissions)), schemas })
 
 describe('tool registry', () => {
-  after(() => schemas.close())
+  after(() => checkers.close())
 
   it('D5.1: tools that change files, run commands or use the network ask; the others are allowed', async () => {
     const registry = await registryOf(builtIn())

@@ -44,7 +44,7 @@ function fallbackOf(
 export async function checkInput(
   { input_schema: schema }: FlowDefinition,
   { input }: Pick<FlowRunRequest, 'input'>,
-  checker: SchemaChecker,
+  checker: Pick<SchemaChecker, 'check'>,
 ): Promise<void> {
   const [problem] = await checker.check(schema, input)
   if (!problem) return

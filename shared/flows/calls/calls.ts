@@ -169,10 +169,10 @@ export class FlowCalls {
 
   /** The final check of the output (api.md "Named flows" 5). */
   async #checked(tenant: TenantId, answer: FlowAnswer, flow: FlowRef): Promise<FlowAnswer> {
-    const { library, checker } = this.#deps
+    const { library, checkers } = this.#deps
     const definition = await library.definitionOf(tenant, flow)
     if (answer.verdict === 'invalid_output' || !definition) return answer
-    const problems = shownProblems(await checker.check(definition.output_schema, answer.output))
+    const problems = shownProblems(await checkers.of(tenant).check(definition.output_schema, answer.output))
     return problems.length > 0 ? { ...answer, verdict: 'invalid_output', output: null, problems } : answer
   }
 }

@@ -2,7 +2,7 @@ import { AppError, invalidRequest, toAppError } from '../../errors.ts'
 import { runIdOf } from '../../ids.ts'
 import type { Admission } from '../../limits/admission.ts'
 import type { JobQueue } from '../../queue/port.ts'
-import type { SchemaChecker } from '../../schemas/port.ts'
+import type { SchemaCheckers } from '../../schemas/port.ts'
 import type { TenantId } from '../../tenant.ts'
 import type { Audit, TenantConfig } from '../../tenant-config/config.ts'
 import type { LiveConfigs } from '../../tenant-config/live-configs.ts'
@@ -16,7 +16,7 @@ import { type Executors, failed } from './settle.ts'
 
 export type StartDeps = {
   compile: CompileFlow
-  checker: SchemaChecker
+  checkers: SchemaCheckers
   dispatches: Pick<Dispatches, 'create' | 'end'>
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
@@ -63,13 +63,13 @@ type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps
  * "Named flows" 2).
  */
 async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
-  const { compile, checker, executors } = deps
-  const compiled = await compile(flow.definition, { wasPublished: true })
+  const { compile, checkers, executors } = deps
+  const compiled = await compile(tenant, flow.definition, { wasPublished: true })
   if ('problems' in compiled) {
     const [{ path, message }] = compiled.problems
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
   }
-  await checkInput(flow.definition, request, checker)
+  await checkInput(flow.definition, request, checkers.of(tenant))
   const { primary, fallback } = routesOf(flow.definition, request, config)
   if (!executors.hasAny()) {
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })

@@ -44,7 +44,7 @@ export class FlowEvaluator {
   ): Promise<EvaluationReport> {
     const { library, compile } = this.#deps
     const flow = await library.get(tenant, name)
-    const compiled = await compile(flow.definition)
+    const compiled = await compile(tenant, flow.definition)
     if ('problems' in compiled) throw invalidRequest(compiled.problems[0].message, { param: compiled.problems[0].path })
     const recorded = await this.#recorded(tenant, flow, request.limit ?? DEFAULT_LIMIT)
     const runs = await inTurn(recorded, (dispatch) => this.#rerun(tenant, { flow, dispatch, request, ...caller }))

@@ -77,22 +77,45 @@ inBothForms('checks of flows', (startProduct, form) => {
       })
   })
 
-  it('D6.3: publish tells all problems at once', async () => {
+  it('D6.3: publish tells all problems at once, those of the usable schemas beside an unusable one too', async () => {
     const name = newName()
-    const wrong = { tools: ['Nothing'], input_schema: { type: 'string' }, output_schema: { type: 'nope' } }
+    const wrong = {
+      tools: ['Nothing'],
+      system_prompt_template: '{{.input.nothing}}',
+      input_schema: { type: 'string' },
+      output_schema: { type: 'nope' },
+    }
     await call('PUT', `/flows/${name}`, { ...DEFINITION, ...wrong, user_prompt_template: '{{.memory' })
     const { status, body } = await call('POST', `/flows/${name}/publish`)
     const { error } = body as {
       error: { message: string; param: string; problems: { param: string; message: string }[] }
     }
     expect([status, error.param]).to.deep.equal([400, '/tools/0'])
-    expect(error.message).to.match(/there is no tool Nothing.*; 2 more in problems$/)
+    expect(error.message).to.match(/there is no tool Nothing.*; 4 more in problems$/)
     expect(error.problems.map(({ param }) => param)).to.deep.equal([
       '/tools/0',
+      '/input_schema',
       '/output_schema/type',
+      '/system_prompt_template',
       '/user_prompt_template',
     ])
     expect(error.message).to.include(error.problems[0]?.message)
+  })
+
+  it('D6.3: of more than 20 problems publish lists 20 and counts the rest, and none repeats more than 200 characters', async () => {
+    const name = newName()
+    const tools = Array.from({ length: 25 }, (_, i) => `No${i}`)
+    const wrong = { tools, sub_agents: [], system_prompt_template: `{{.input.${'x'.repeat(5_000)}}}` }
+    await call('PUT', `/flows/${name}`, { ...DEFINITION, ...wrong })
+    const { body } = await call('POST', `/flows/${name}/publish`)
+    const { error } = body as { error: { message: string; problems: { message: string }[] } }
+    expect(error.problems).to.have.length(20)
+    expect(error.message).to.match(/No0.*; 19 more in problems, and 6 further ones that are not listed$/)
+    await call('PUT', `/flows/${name}`, { ...DEFINITION, ...wrong, tools: [] })
+    const { body: long } = await call('POST', `/flows/${name}/publish`)
+    expect(JSON.stringify(long))
+      .to.match(/x{150}/)
+      .and.not.match(/x{201}/)
   })
 
   it('D6.2: a definition of the wrong shape is 400 with its place, and stores nothing', async () => {

@@ -36,7 +36,8 @@ const CALL = {
   subject: 'anna',
   idempotencyKey: undefined,
 }
-const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => [], close: async () => {} }
+const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => [] }
+const checkersWith = (checker: SchemaChecker) => ({ of: () => checker, close: async () => {} })
 const RESULT: FlowAnswer = {
   flow_id: 'summarize',
   flow_version: 3,
@@ -65,7 +66,7 @@ describe('the calls of flows', () => {
     const calls = new FlowCalls({
       library: { published: async () => FLOW, definitionOf: async () => FLOW.definition },
       compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: true }),
-      checker: CHECKER,
+      checkers: checkersWith(CHECKER),
       dispatches: history.dispatches,
       idempotency: { reserve: refuse, replace: refuse, release: refuse },
       configs: { get: async () => CONFIG },
@@ -160,9 +161,8 @@ describe('the calls of flows', () => {
     const checker = {
       check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []),
       findUnusable: async () => [],
-      close: async () => {},
     }
-    const { calls, streams } = createCalls({ checker })
+    const { calls, streams } = createCalls({ checkers: checkersWith(checker) })
     const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
     const answered = answer(NEVER)
     await history.dispatches.input(TENANT, traceId)
@@ -174,7 +174,7 @@ describe('the calls of flows', () => {
     const dispatches = { ...withoutReads(), create: history.dispatches.create.bind(history.dispatches) }
     const wrong = { check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []) }
     for (const checker of [{}, wrong]) {
-      const { calls, streams } = createCalls({ dispatches, checker: { ...CHECKER, ...checker } })
+      const { calls, streams } = createCalls({ dispatches, checkers: checkersWith({ ...CHECKER, ...checker }) })
       const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
       const sent = { ...RESULT, trace_id: traceId }
       const answered = answer(NEVER)

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { correctionPrompt } from '../../../shared/flows/execute/output.ts'
-import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../../shared/schemas/checker.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { type Bench, flowOf, GOOD, INPUT, isFrom, lastOf, MISSING, useBench } from './setup.ts'
 
@@ -43,10 +44,10 @@ describe('the correction of a wrong output', () => {
   })
 
   it("the schema checker's own words reach the agent", async () => {
-    const checker = createSchemaChecker()
+    const checkers = createSchemaCheckers()
     bench.server().answer('{"answer":7,"more":true}', GOOD)
-    const { outcome } = await bench.play({}, { checker })
-    await checker.close()
+    const { outcome } = await bench.play({}, { checker: checkers.of(DEFAULT_TENANT) })
+    await checkers.close()
     expect(outcome).to.include({ status: 'ok', turns: 2 })
     expect(
       lastOf(bench.server().requests[1] as Received)

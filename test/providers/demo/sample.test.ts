@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
 import { sampleOf } from '../../../shared/providers/demo/sample.ts'
-import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../../shared/schemas/checker.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 
 const TREE = {
   $ref: '#/$defs/node',
@@ -116,8 +117,9 @@ const IMPOSSIBLE: readonly (readonly [what: string, schema: JsonObject, says: Re
 ]
 
 describe('the values that the demo makes from schemas', () => {
-  const checker = createSchemaChecker()
-  after(() => checker.close())
+  const checkers = createSchemaCheckers()
+  const checker = checkers.of(DEFAULT_TENANT)
+  after(() => checkers.close())
 
   for (const [what, schema, shows] of SCHEMAS)
     it(`${what} fits, and is the same each time`, async () => {

@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/events.ts'
-import { createSchemaChecker } from '../../../shared/schemas/checker.ts'
+import { createSchemaCheckers } from '../../../shared/schemas/checker.ts'
+import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
 import type { Tool, ToolContext } from '../../../shared/tools/port.ts'
 import { createToolRegistry } from '../../../shared/tools/registry.ts'
 import { type HttpServer, startHttpServer } from '../../support/mcp-server/http.ts'
@@ -73,8 +74,9 @@ describe('MCP servers', () => {
         const echo = tools.find(({ name }) => name === 'mcp__one__echo')
         expect([echo?.defaultPolicy, echo?.description]).to.deep.equal(['ask', 'Returns its input.'])
         expect(echo?.describe({})).to.equal('Call the tool echo of the MCP server one.')
-        const schemas = createSchemaChecker()
-        closing.push(() => schemas.close())
+        const checkers = createSchemaCheckers()
+        closing.push(() => checkers.close())
+        const schemas = checkers.of(DEFAULT_TENANT)
         expect((await createToolRegistry({ tools, permissions: new Map(), schemas })).leftOut).to.deep.equal([])
         expect(await call('mcp__one__echo', { text: 'hé' })).to.deep.equal({ output: 'hé', isError: false })
       })
