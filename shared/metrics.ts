@@ -17,6 +17,8 @@ export const COUNTERS = {
     'Frames, and pieces of large frames, that were dropped because their process had been removed from the cluster',
   messages_dropped: 'Messages that were dropped because they were malformed or of another version',
   cost_usd: 'US dollars that ended runs cost, by the known prices of their models',
+  webhook_rests:
+    "Rests of webhooks' receivers that began: after three failed attempts in a row, and after each further one",
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 

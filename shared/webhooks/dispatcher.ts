@@ -168,17 +168,26 @@ export class WebhookDispatcher {
     if (isOurs) return
     if (error === undefined) return this.#receivers.noteSuccess(tenant, webhook)
     const nowMs = Date.now()
-    if (await this.#receivers.noteFailure(tenant, webhook, nowMs)) await this.#giveUpOld(webhook.id, nowMs)
+    if (!(await this.#receivers.noteFailure(tenant, webhook, nowMs))) return
+    this.#deps.metrics.count('webhook_rests')
+    while (await this.#giveUpOld(webhook.id, nowMs));
   }
 
-  /** Messages that wait for a receiver that rests are not attempted, so that they would wait for ever. */
-  async #giveUpOld(webhook: string, nowMs: number): Promise<void> {
+  /**
+   * Messages that wait for a receiver that rests are not attempted, so that they would wait for ever. Returns whether there may be more
+   * of them.
+   */
+  async #giveUpOld(webhook: string, nowMs: number): Promise<boolean> {
     const { store } = this.#deps
+    let givenUp = 0
     for (const due of await store.due(nowMs, { limit: PAGE, webhook })) {
       const delivery = await store.get(due.tenant, due.id)
       const isOld = delivery && Date.parse(delivery.created_at) < nowMs - GIVEN_UP_AFTER_MS
-      if (isOld) await this.#record(due, GIVEN_UP)
+      if (!isOld || this.#stop.signal.aborted) continue
+      await this.#record(due, GIVEN_UP)
+      givenUp++
     }
+    return givenUp === PAGE
   }
 }
 

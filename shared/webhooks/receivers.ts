@@ -42,11 +42,15 @@ export class Receivers {
     await this.#store.forget(tenant, webhook.id)
   }
 
-  /** Returns whether the receiver rests now. */
+  /** Returns whether a rest of the receiver begins with this failure. */
   async noteFailure(tenant: TenantId, webhook: Webhook, nowMs: number): Promise<boolean> {
-    const state = await this.#store.change(tenant, webhook.id, (before) => afterFailure(before, webhook, nowMs))
+    let wasResting = false
+    const state = await this.#store.change(tenant, webhook.id, (before) => {
+      wasResting = restEnd(before, webhook, nowMs) !== undefined
+      return afterFailure(before, webhook, nowMs)
+    })
     this.#known.set(webhook.id, { state })
-    return nowMs < state.restsUntilMs
+    return !wasResting && nowMs < state.restsUntilMs
   }
 }
 

@@ -45,6 +45,8 @@ export class TestWebhooks {
   passes = 0
   /** What the dispatchers have counted for the metrics. */
   readonly counted: string[] = []
+  /** How many rests of receivers the dispatchers have counted. */
+  rests = 0
   readonly store: Store
   readonly deliveries: DeliveryStore
   readonly configs: LiveConfigs
@@ -78,7 +80,11 @@ export class TestWebhooks {
       secretsOf: settings.secretsOf.bind(settings),
       store: this.deliveries,
       egress: { request: (...args) => this.#request(...args) },
-      metrics: { ...NO_METRICS, countDivided: (name, by) => void this.counted.push(`${name} ${by}`) },
+      metrics: {
+        ...NO_METRICS,
+        count: (name) => void (this.rests += Number(name === 'webhook_rests')),
+        countDivided: (name, by) => void this.counted.push(`${name} ${by}`),
+      },
       log,
       everyMs: 5,
       delaysMs,
