@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { type AppError, tooMany } from '../../errors.ts'
+import { AppError, tooMany } from '../../errors.ts'
+import { createKeyedQueue } from '../../keyed-queue.ts'
 import type { PlanLimits } from '../../plans/port.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../tenant.ts'
 import type { Collection, Scalar, Store, Total } from '../port.ts'
@@ -18,6 +19,8 @@ export class ActivePlans {
   /** The positions of the last plans of the pages that were returned. */
   readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
 
+  readonly #turns = createKeyedQueue()
+
   constructor(store: Store, limits: PlanLimits) {
     this.#entries = store.collection(ACTIVE_PLANS)
     this.#limits = limits
@@ -28,11 +31,25 @@ export class ActivePlans {
    * creations at the same time, also in other processes, none passes the limits unseen. Throws `rate_limit` above them.
    */
   async enter(entry: ActivePlan): Promise<boolean> {
+    const entered = await this.#tryEnter(entry)
+    if (!(entered instanceof AppError)) return entered
+    // There was room before many entered at the same time: one after the other those find it that still have some.
+    const again = await this.#turns.run(entry.owner, () => this.#enterIfRoom(entry))
+    if (again instanceof AppError) throw again
+    return again
+  }
+
+  async #enterIfRoom(entry: ActivePlan): Promise<boolean | AppError> {
+    const problem = await this.#problem(entry.owner, { count: 1, sum: entry.bytes })
+    return problem ?? this.#tryEnter(entry)
+  }
+
+  async #tryEnter(entry: ActivePlan): Promise<boolean | AppError> {
     const isNew = await this.#entries.insert(SYSTEM_TENANT, entry, { durability: 'ordered' })
     const problem = await this.#problem(entry.owner, { count: 0, sum: 0 })
     if (!problem) return isNew
     if (isNew) await this.remove(entry.plan_id)
-    throw problem
+    return problem
   }
 
   /** Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again. */
