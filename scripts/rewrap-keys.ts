@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { readSettings } from '../services/wiring/hidden-environment.ts'
+import { hideSettings, readSettings } from '../services/wiring/hidden-environment.ts'
 import { openClusterStore, openStandaloneStore, SQLITE_FILE } from '../services/wiring/store.ts'
 import { type Config, ConfigError, loadConfig } from '../shared/config/config.ts'
 import { createLog } from '../shared/log.ts'
@@ -64,7 +64,9 @@ async function main(): Promise<number> {
 /** The configuration of the standalone form asks for no Redis, which this does not use. */
 function readConfig(): Config | undefined {
   try {
-    return loadConfig(readSettings(process.env), 'standalone')
+    const settings = readSettings(process.env)
+    hideSettings(process, process.env, settings) // Servers of this user, with their tools' programs, run beside it.
+    return loadConfig(settings, 'standalone')
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause
     refuse(cause.problems.join('\n'), EXIT_CONFIG)

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { readSettings } from '../../services/wiring/hidden-environment.ts'
+import { hideSettings, readSettings } from '../../services/wiring/hidden-environment.ts'
 import { ConfigError, loadConfig } from '../../shared/config/config.ts'
 import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'
@@ -77,9 +77,10 @@ function readOptions(args: string[]): { url?: string; help?: boolean } | string 
 function readPatient(url: string | undefined): Patient | { problems: readonly string[] } {
   try {
     const settings = readSettings(process.env)
+    hideSettings(process, process.env, settings) // Programs of the processes' tools run beside it.
     const isCluster = Boolean(settings['REDIS_URL'])
     const config = loadConfig(settings, isCluster ? 'cluster' : 'standalone')
-    return { config, isCluster, publicUrl: url?.replace(/\/+$/, ''), token: process.env['DOCTOR_TOKEN'] || undefined }
+    return { config, isCluster, publicUrl: url?.replace(/\/+$/, ''), token: settings['DOCTOR_TOKEN'] || undefined }
   } catch (cause) {
     if (cause instanceof ConfigError) return cause
     throw cause
