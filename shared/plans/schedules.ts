@@ -46,7 +46,7 @@ export class PlanSchedules {
     const { store, records, schedules, leastSecs } = this.#deps
     const timing = readTiming(times, leastSecs)
     const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan) })
-    await schedules.put(tenant, name, timing).catch(() => {})
+    await schedules.put(tenant, name, slowedTiming(timing, leastSecs)).catch(() => {})
     return viewOf(schedule, await records.get(tenant, name))
   }
 

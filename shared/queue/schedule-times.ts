@@ -18,9 +18,9 @@ const FIELDS = /^\S+(?: +\S+){4,5}$/
 const COMPARED_TICKS = 100
 
 /**
- * Checks when a schedule is to start its work, with at least `leastSecs` between two ticks. Throws `invalid_request` that names the wrong field: a pattern that never applies is
- * wrong, too. A cron pattern has five fields, or six with the second first. A time of day that a change of clocks leaves out applies
- * right after it, and one that it repeats applies once (croner).
+ * Checks when a schedule is to start its work, with at least `leastSecs` between two ticks. Throws `invalid_request` that names the wrong
+ * field: a pattern that never applies is wrong, too. A cron pattern has five fields, or six with the second first. A time of day that a
+ * change of clocks leaves out applies right after it, and one that it repeats applies once (croner).
  */
 export function readTiming({ every_secs, cron, timezone }: TimingInput, leastSecs = 1): Timing {
   if (every_secs !== undefined) {

@@ -121,6 +121,16 @@ describe('the schedules of plans', () => {
     await schedules.put(tenant, 'long', { every_secs: 60, plan: planOf(256 * 1024) })
   })
 
+  it('a pattern with seconds is put and restored alike, so that the queue changes nothing', async () => {
+    const { tenant, schedules, told } = open()
+    await schedules.put(tenant, 'seconds', { cron: '*/20 * * * * *', plan: PLAN })
+    await schedules.restore()
+    const [put, restored, ...others] = told.filter(([name]) => name === 'seconds')
+    expect(put).to.deep.equal(['seconds', { cron: '*/20 * * * * *', timezone: 'UTC', least_secs: LEAST_SECS }])
+    expect(restored).to.deep.equal(put)
+    expect(others).to.deep.equal([])
+  })
+
   it('one that was stored when its ticks could be more frequent is kept, and slowed down', async () => {
     const { tenant, schedules, told } = open()
     const store = createPlanScheduleStore(opened.store)

@@ -18,7 +18,6 @@ export class ActivePlans {
   readonly #limits: PlanLimits
   /** The positions of the last plans of the pages that were returned. */
   readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
-
   readonly #turns = createKeyedQueue()
 
   constructor(store: Store, limits: PlanLimits) {
