@@ -5,6 +5,7 @@ import { HANGING_UPLOADS } from './attacks/hanging-uploads.ts'
 import { LARGE_ANSWERS } from './attacks/large-answers.ts'
 import { PLANS } from './attacks/plans.ts'
 import { RUN_ATTACKS } from './attacks/runs.ts'
+import { SLOW_CHECKS } from './attacks/slow-checks.ts'
 
 /**
  * Everything that one tenant does to take the house. In the short form every second one is made in the cluster, the others in the
@@ -16,6 +17,7 @@ export const ATTACKS: readonly AttackPlan[] = [
   DEAD_RECEIVERS,
   PLANS,
   HANGING_UPLOADS,
+  SLOW_CHECKS,
   ...RUN_ATTACKS,
 ]
 

@@ -19,7 +19,7 @@ const AT_ONCE = 10
 const ANYTHING = { type: 'object' }
 
 /** The first flow or plan of a process loads code. */
-function warm(prepareUse: (other: Tenant) => Promise<Use>): (other: Tenant) => Promise<Use> {
+export function warm(prepareUse: (other: Tenant) => Promise<Use>): (other: Tenant) => Promise<Use> {
   return async (other) => {
     const use = await prepareUse(other)
     await use(1)
