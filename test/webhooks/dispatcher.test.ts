@@ -79,6 +79,7 @@ describe('the dispatcher of webhooks', () => {
     await webhooks.endRest('a')
     const areAll = async () => (await webhooks.listed('a')).every(({ status }) => status === 'delivered')
     await until(areAll, { what: 'all to be delivered' })
+    await until(async () => (await webhooks.failuresOf('a')) === 0, { what: 'the failures to be forgotten' })
     expect(await webhooks.restsUntil('a')).to.equal(null)
   })
 
@@ -120,11 +121,11 @@ describe('the dispatcher of webhooks', () => {
     await webhooks.put('a')
     webhooks.now = () => new Date(Date.now() - 37 * 3_600_000)
     const published = 210
-    for (let i = 0; i < published; i++) await webhooks.publish(`run_${i}`)
+    await Promise.all(Array.from({ length: published }, (_, i) => webhooks.publish(`run_${i}`)))
     webhooks.answer = async () => 500
     webhooks.start({ delaysMs: [1, 1, 1, 1, 1] })
     const areDead = () => webhooks.counted.filter((each) => each === 'webhook_attempts dead').length === published
-    await until(areDead, { what: 'all to be given up', lastSeen: () => webhooks.sent.length })
+    await until(areDead, { what: 'all to be given up', withinMs: 40_000, lastSeen: () => webhooks.sent.length })
     expect(webhooks.sent.length).to.be.below(20)
     expect((await webhooks.listed('a')).at(-1)?.error).to.match(/36 hours|answered 500/)
   })
@@ -259,14 +260,16 @@ describe('the dispatcher of webhooks', () => {
     expect(webhooks.sent).to.deep.equal([])
   })
 
-  it('a secret that cannot be decrypted fails the attempt, and the list says so', async () => {
+  it('a secret that cannot be decrypted fails the attempt, which is no failure of the receiver, and the list says so', async () => {
     await webhooks.put('a')
     await webhooks.publish('run_1')
-    webhooks.start({ settings: webhooks.settingsWith(randomBytes(32)), delaysMs: [3_600_000] })
+    const dispatcher = webhooks.start({ settings: webhooks.settingsWith(randomBytes(32)), delaysMs: [3_600_000] })
     await until(async () => (await webhooks.listed('a'))[0]?.attempts === 1, { what: 'the attempt to be recorded' })
     expect((await webhooks.listed('a'))[0])
       .to.have.property('error')
       .that.includes('master key')
     expect(webhooks.sent).to.deep.equal([])
+    await dispatcher.close()
+    expect(await webhooks.failuresOf('a')).to.equal(0)
   })
 })

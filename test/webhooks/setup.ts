@@ -109,6 +109,11 @@ export class TestWebhooks {
     return (await this.outbox.withRest(TENANT, await this.settings.get(TENANT, name))).resting_until
   }
 
+  /** The failures in a row of a receiver that are stored. */
+  async failuresOf(name: string): Promise<number> {
+    return (await this.deliveries.receivers.get(TENANT, await this.idOf(name)))?.failures ?? 0
+  }
+
   /** Lets the rest of a receiver be over, as if its time had passed, in processes that do not know it yet. */
   async endRest(name: string): Promise<void> {
     const id = await this.idOf(name)
