@@ -83,6 +83,7 @@ export const HISTOGRAMS = {
 } as const
 
 export const GAUGES = {
+  open_to_network: 'Whether other machines can call the API without a token',
   streams: 'Open streams',
   runs: 'Runs that this process has in memory, by state',
   runs_limit: 'Runs that this process executes at a time',

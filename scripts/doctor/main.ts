@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { hideSettings, readSettings } from '../../services/wiring/hidden-environment.ts'
 import { ConfigError, loadConfig } from '../../shared/config/config.ts'
+import { checkAccess } from './access.ts'
 import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'
 import { checkMasterKey } from './keys.ts'
@@ -34,6 +35,7 @@ const CHECKS: Record<string, Check> = {
   models: checkModels,
   issuer: checkIssuer,
   token: checkToken,
+  access: checkAccess,
   'open files': checkOpenFiles,
   folders: checkFolders,
   proxies: checkTrustedHops,

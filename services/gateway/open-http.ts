@@ -1,5 +1,6 @@
 import type { Broker } from '../../shared/broker/port.ts'
 import type { RedisLink } from '../../shared/broker/redis-link.ts'
+import { openAccessWarning } from '../../shared/config/auth.ts'
 import type { Config } from '../../shared/config/config.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import type { IsHeapHigh } from '../../shared/limits/heap.ts'
@@ -14,6 +15,7 @@ import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
 import type { CorsRules } from './middleware/cors.ts'
+import { showOpenAccess } from './open-access.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
@@ -74,10 +76,12 @@ export async function openHttp(
   })
   const server = createServer(app)
   const address = await listenOn(server, { host: config.host, port: config.port, setting: 'PORT' })
+  const openAccess = showOpenAccess(openAccessWarning(config, form), parts)
   return {
     url: `${urlOf(address)}${basePath}`,
     drain: () => server.drain(),
     async close(streamsMs, answersMs) {
+      openAccess.close()
       await server.close(streamsMs, answersMs)
       await Promise.all([closeIdentify(), closeLimiter(), transcription.close()])
     },

@@ -22,13 +22,18 @@ export function authProblems(authMode: string | undefined, form: Form, isSet: Is
   ]
 }
 
-type Access = { host: string; apiToken: string | undefined; oidcIssuer: string | undefined }
+type Access = Record<'publishedAddress' | 'apiToken' | 'oidcIssuer', string | undefined> & { host: string }
 
-/** Warns when other machines can reach a server that requires no token (api.md "Authentication" 5). */
-export function openAccessWarning({ host, apiToken, oidcIssuer }: Access, form: Form): string | false {
-  if (apiToken !== undefined || oidcIssuer !== undefined || isLoopback(host)) return false
-  const missing = form === 'standalone' ? 'API_TOKEN' : 'OIDC_ISSUER'
-  return `HOST=${host} without ${missing}: anyone who can reach the port can run agents`
+/** The warning about an API that other machines can reach and that requires no token (api.md "Authentication" 5). */
+export function openAccessWarning(access: Access, form: Form): string | undefined {
+  const { host, publishedAddress, apiToken, oidcIssuer } = access
+  const address = publishedAddress ?? host
+  if (apiToken !== undefined || oidcIssuer !== undefined || isLoopback(address)) return undefined
+  const [name, missing] = [
+    publishedAddress === undefined ? 'HOST' : 'PUBLISHED_ADDRESS',
+    form === 'standalone' ? 'API_TOKEN or OIDC_ISSUER' : 'OIDC_ISSUER',
+  ]
+  return `${name}=${address} without ${missing}: anyone who can reach the port can run agents; set ${missing}, or listen on 127.0.0.1`
 }
 
 const isLoopback = (host: string) => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { truncate } from '../text.ts'
-import { authProblems, openAccessWarning } from './auth.ts'
+import { authProblems } from './auth.ts'
 import { FIELDS, type Field, type Form, type ValuesOf } from './fields.ts'
 import { type Env, type IsSet, keyWarning, type ModelTarget, targetProblems, toTarget } from './model.ts'
 import { targetFields } from './target-fields.ts'
@@ -64,7 +64,7 @@ export function loadConfig(env: Env, form: Form): Config {
     fallback: targets.fallback,
     variables: env,
     secrets: Object.freeze([...reader.secrets, ...keysOf(targets)]),
-    warnings: Object.freeze(warningsOf(values, form, targets)),
+    warnings: Object.freeze(warningsOf(form, targets)),
   })
 }
 
@@ -120,13 +120,12 @@ function keysOf({ model, fallback }: Targets): string[] {
   return [model?.apiKey, fallback?.apiKey].filter((key) => key !== undefined)
 }
 
-function warningsOf(values: Values, form: Form, { model, fallback }: Targets): string[] {
+function warningsOf(form: Form, { model, fallback }: Targets): string[] {
   const answer =
     form === 'standalone' ? 'the built-in demo answers' : 'only tenants with a route of their own get answers'
   return [
     model === undefined && `no model is configured, ${answer}: set MODEL and MODEL_PROVIDER`,
     keyWarning('MODEL', model),
     keyWarning('FALLBACK_MODEL', fallback),
-    openAccessWarning(values, form),
   ].filter((warning) => warning !== false)
 }

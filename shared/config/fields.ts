@@ -48,6 +48,11 @@ export const FIELDS = {
     or(hostName, { standalone: '127.0.0.1', cluster: '0.0.0.0' }),
     'Address that both listeners bind.',
   ),
+  publishedAddress: field(
+    'PUBLISHED_ADDRESS',
+    optional(hostName),
+    'Address of the machine at which a container publishes the API (default: HOST); for warnings only.',
+  ),
   port: field('PORT', or(port, '8080'), 'Port of the public API; 0 takes any free port.'),
   opsPort: field('OPS_PORT', or(port, '9090'), 'Port of /livez, /readyz and /metrics; 0 takes any free port.'),
   opsToken: field('OPS_TOKEN', secret(token), 'Token that /metrics requires, as bearer token or basic-auth password.'),

@@ -28,6 +28,9 @@ const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: Sp
 const REPEAT_MS = 60_000
 /** The flag of W3C Trace Context. */
 const SAMPLED = 1
+/** Names of models and tools, which come from outside, are parts of names and values. */
+const MAX_NAME_CHARS = 256
+const MAX_VALUE_CHARS = 1_024
 
 /** Records spans with OpenTelemetry and exports them over OTLP. Its packages read the other OTEL_ variables themselves. */
 export async function openOtelRecorder({ serviceName, protocol, onProblem }: OtelOptions): Promise<OpenedRecorder> {
@@ -37,6 +40,7 @@ export async function openOtelRecorder({ serviceName, protocol, onProblem }: Ote
     resource: defaultResource()
       .merge(resource)
       .merge(detectResources({ detectors: [envDetector] })),
+    spanLimits: { attributeValueLengthLimit: MAX_VALUE_CHARS },
     spanProcessors: [new BatchSpanProcessor(await openExporter(protocol))],
   })
   const tracer = provider.getTracer('agent-engine')
@@ -65,7 +69,7 @@ function reportTo(onProblem: (message: string) => void): void {
 const createRecorder = (tracer: Tracer): SpanRecorder => ({
   start(name, { kind = 'internal', attributes = {}, parent }) {
     const context = parent ? trace.setSpanContext(ROOT_CONTEXT, remote(parent)) : ROOT_CONTEXT
-    return new OtelSpan(tracer.startSpan(name, { kind: KINDS[kind], attributes: known(attributes) }, context))
+    return new OtelSpan(tracer.startSpan(bounded(name), { kind: KINDS[kind], attributes: known(attributes) }, context))
   },
 })
 
@@ -90,7 +94,7 @@ class OtelSpan implements RecordedSpan {
   }
 
   rename(name: string): void {
-    this.#span.updateName(name)
+    this.#span.updateName(bounded(name))
   }
 
   end(errorType?: string): void {
@@ -101,6 +105,8 @@ class OtelSpan implements RecordedSpan {
     this.#span.end()
   }
 }
+
+const bounded = (name: string): string => (name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name)
 
 const known = (attributes: Attributes): OtelAttributes => {
   const entries = Object.entries(attributes).filter(([, value]) => value !== undefined)

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { expect } from 'chai'
+import { openAccessWarning } from '../../shared/config/auth.ts'
 import type { Form } from '../../shared/config/fields.ts'
 import { CLUSTER, cluster, type Env, KEY, problems, standalone } from './load.ts'
 
@@ -161,16 +162,17 @@ describe('config: pairs and forms', () => {
     expect(cluster({ ...OIDC, OIDC_JWKS_URI: 'https://k/keys' }).oidcJwksUri).to.equal('https://k/keys')
   })
 
-  it('a server without authentication on a public address logs a warning', () => {
+  it('a server without authentication on a public address is warned of', () => {
     const env = { HOST: '0.0.0.0', MODEL_PROVIDER: 'demo' }
-    expect(standalone(env).warnings.join()).to.include('HOST=0.0.0.0 without API_TOKEN')
-    expect(cluster(env).warnings.join()).to.include('HOST=0.0.0.0 without OIDC_ISSUER')
-    expect(standalone({ ...env, API_TOKEN: 'token-1' }).warnings).to.deep.equal([])
-    for (const HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1'])
-      expect(standalone({ ...env, HOST }).warnings).to.deep.equal([])
+    const alone = (more: Record<string, string>) => openAccessWarning(standalone({ ...env, ...more }), 'standalone')
+    expect(alone({})).to.include('HOST=0.0.0.0 without API_TOKEN')
+    expect(openAccessWarning(cluster(env), 'cluster')).to.include('HOST=0.0.0.0 without OIDC_ISSUER')
+    expect(alone({ API_TOKEN: 'token-1' })).to.equal(undefined)
+    for (const HOST of ['127.0.0.1', '127.0.0.2', 'localhost', '::1']) expect(alone({ HOST })).to.equal(undefined)
     for (const HOST of ['127.0.0.1.example', '::', 'localhost.example', '128.0.0.1'])
-      expect(standalone({ ...env, HOST }).warnings, HOST).to.have.length(1)
-    for (const load of [standalone, cluster]) expect(load({ ...env, ...OIDC }).warnings).to.deep.equal([])
+      expect(alone({ HOST }), HOST).to.include('anyone who can reach the port')
+    expect(alone(OIDC)).to.equal(undefined)
+    expect(openAccessWarning(cluster({ ...env, ...OIDC }), 'cluster')).to.equal(undefined)
   })
 })
 

@@ -96,6 +96,18 @@ describe('deploy/compose.yaml', () => {
     expect(names.filter((name) => set.has(name))).to.deep.equal([])
   })
 
+  it('publishes the API on this machine alone, and further only together with an issuer of tokens', () => {
+    const published = services.flatMap(([, { ports = [] }]) => ports)
+    expect(published).to.deep.equal(['127.0.0.1:${HTTP_PORT:-8080}:8080'])
+    const further = readCompose('compose.public.yaml').services
+    const gateways = product.filter(({ role }) => role === 'gateway').map(({ name }) => name)
+    expect(Object.keys(further)).to.have.members(['nginx', ...gateways])
+    expect(further['nginx']?.['ports']).to.deep.equal(['${PUBLIC_PORT:-80}:8080'])
+    for (const name of gateways)
+      for (const variable of ['OIDC_ISSUER', 'OIDC_AUDIENCE'])
+        expect(further[name]?.environment?.[variable], `${name}: ${variable}`).to.match(/^\$\{OIDC_\w+:\?.+\}$/)
+  })
+
   it('gives each process the time to drain before it is killed', () => {
     expect(readEnvExample()['DRAIN_SECS']).to.equal(FIELDS.drainMs.fallback)
     for (const { name, service } of product)

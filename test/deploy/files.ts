@@ -43,7 +43,8 @@ export type Compose = {
 }
 
 /** compose.yaml with its aliases and merges resolved. */
-export const readCompose = (): Compose => parse(readDeploy('compose.yaml'), { merge: true, strict: true }) as Compose
+export const readCompose = (name = 'compose.yaml'): Compose =>
+  parse(readDeploy(name), { merge: true, strict: true }) as Compose
 
 /** Texts of compose.yaml with the values of its variables, as Compose replaces them. */
 export const interpolated = (

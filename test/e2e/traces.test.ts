@@ -114,6 +114,18 @@ describe('traces of a cluster', () => {
     await collector.wait('its model call', ({ parentSpanId }) => parentSpanId === child.spanId)
   })
 
+  it('names and values that come from outside are cut', async () => {
+    product.model.answer([{ tool: 'T'.repeat(20_000), input: {} }])
+    const stream = await product.run({ prompt: 'long' })
+    await stream.all()
+    await collector.wait('the run', ({ attributes }) => attributes['agent_engine.run_id'] === stream.runId)
+    const tool = await collector.wait('the tool', ({ name }) => name.includes('TTT'))
+    expect(tool.name)
+      .to.have.lengthOf(257)
+      .and.match(/^execute_tool T+…$/)
+    expect(String(tool.attributes['gen_ai.tool.name'])).to.have.lengthOf(1_024)
+  })
+
   it('a model call that fails is marked with its code, and log lines carry the ids of the request and its trace', async () => {
     product.model.answer({ status: 401, message: 'wrong key' })
     const stream = await product.run({ prompt: 'hi' }, headers)

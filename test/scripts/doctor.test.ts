@@ -95,7 +95,7 @@ describe('npm run doctor', function () {
     const ended = await doctor(env)
     expect(problems(ended)).to.deep.equal([])
     expect(ended.code).to.equal(0)
-    const checks = ['redis', 'mongodb', 'clock', 'master key', 'models', 'open files', 'folders']
+    const checks = ['redis', 'mongodb', 'clock', 'master key', 'models', 'access', 'open files', 'folders']
     expect(ended.lines).to.deep.equal([...checks.map((name) => `ok       ${name}`), 'No fault was found.'])
   })
 
@@ -104,6 +104,13 @@ describe('npm run doctor', function () {
     expect(ended.code).to.equal(78)
     expect(problems(ended)).to.have.length(2)
     expect((await doctor(env, '--url nowhere')).code).to.equal(2)
+  })
+
+  it('finds an API that others can reach without a token', async () => {
+    const open = await doctor({ ...env, HOST: '0.0.0.0' })
+    expect(open.code).to.equal(1)
+    expect(problems(open).join()).to.match(/access: HOST=0\.0\.0\.0 without OIDC_ISSUER/)
+    expect(problems(await doctor({ ...env, HOST: '0.0.0.0', PUBLISHED_ADDRESS: '127.0.0.1' }))).to.deep.equal([])
   })
 
   it('finds faults 1 and 2: a Redis that evicts keys, and one that keeps nothing', async () => {
