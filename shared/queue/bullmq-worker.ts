@@ -15,7 +15,7 @@ export type JobWorkerOptions = {
 
 /** How often the queue is looked at while only jobs wait that have no slot here. */
 const LOOK_EVERY_MS = 25
-/** The same while the next job has to wait for memory, or for the end of another one. */
+/** The same while the next job has to wait for memory or for the end of another one. */
 const LOOK_LATER_MS = 200
 /** Time until the next attempt when Redis has refused to hand out a job. */
 const AFTER_FAILURE_MS = 1_000
@@ -100,8 +100,8 @@ export class JobWorker extends Worker<BullData, void> {
       const slot = this.#slots.take(job.data.tenant, this.#mayGrow)
       if (slot) this.#slotOf.set(job, slot)
       if (slot) return job
-      await job.moveToWait(token) // There is no memory for it, or another consumer has taken the chosen one meanwhile.
-      await this.#pause(LOOK_LATER_MS)
+      await job.moveToWait(token) // Another consumer has taken the chosen one meanwhile, or there is no memory for it.
+      if (!this.#slots.hasShare(job.data.tenant)) await this.#pause(LOOK_LATER_MS)
     }
     return NO_JOB
   }
