@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -179,6 +179,24 @@ describe('uploads', () => {
     it(`D9.1: ${what} is 415`, async () => {
       expect((await post(file(1) + END, headers)).status).to.equal(415)
     })
+
+  it('a form that fails by itself, or whose file cannot be created, leaves nothing and no rejected promise without an owner', async () => {
+    const unowned: unknown[] = []
+    const note = (cause: unknown) => void unowned.push(cause)
+    process.on('unhandledRejection', note) // mocha passes over them.
+    try {
+      expect((await post('this is no form')).status).to.equal(400)
+      expect((await post(file(5))).status).to.equal(400)
+      expect(await isEmpty()).to.equal(true)
+      await rm(dir, { recursive: true })
+      expect((await post(file(5) + END)).status).to.equal(500)
+    } finally {
+      process.off('unhandledRejection', note)
+      await mkdir(dir, { recursive: true })
+    }
+    expect(await isEmpty()).to.equal(true)
+    expect(unowned).to.deep.equal([])
+  })
 
   it('a form without a boundary is 400', async () => {
     expect((await post(file(1) + END, { 'content-type': 'multipart/form-data' })).status).to.equal(400)
