@@ -1,8 +1,16 @@
 import type { TenantId } from '../tenant.ts'
 import { type Answer, SchemaThread } from './schema-thread.ts'
 
-/** A thread, with the tenant that has it: while it checks something of the tenant, or starts after a check of the tenant has ended another. */
-export type Place = { thread: SchemaThread; tenant: TenantId | undefined; isChecking: boolean }
+/**
+ * A thread, with the tenant that has it: while it checks something of the tenant, or starts after a check of the tenant has ended another.
+ * `lastTenant` had the place last.
+ */
+export type Place = {
+  thread: SchemaThread
+  tenant: TenantId | undefined
+  lastTenant: TenantId | undefined
+  isChecking: boolean
+}
 
 type PlaceEvents = {
   onReady(): void
@@ -26,14 +34,20 @@ export class SchemaPlaces {
     this.#events = events
   }
 
-  /** A place for a check of the tenant, when it may have one now. */
+  /**
+   * A place for a check of the tenant, when it may have one now: the one that it had last, whose thread holds its schemas. So a tenant whose
+   * checks end their threads leaves those of others alone.
+   */
   take(tenant: TenantId): Place | undefined {
     this.#firstTenant ??= tenant
     this.#isShared ||= this.#firstTenant !== tenant
     if (!this.mayTake(tenant)) return undefined
-    const place = this.#places.find(isFree)
+    const free = this.#places.filter(isFree)
+    const lastOf = (wanted: TenantId | undefined) => free.find(({ lastTenant }) => lastTenant === wanted)
+    const place = lastOf(tenant) ?? lastOf(undefined) ?? free[0]
     if (!place) return undefined
     place.tenant = tenant
+    place.lastTenant = tenant
     place.isChecking = true
     return place
   }
@@ -65,7 +79,7 @@ export class SchemaPlaces {
   replaceThread(place: Place): void {
     void place.thread.end()
     this.remove(place)
-    this.#places.push({ ...this.#start(), tenant: place.tenant })
+    this.#places.push({ ...this.#start(), tenant: place.tenant, lastTenant: place.lastTenant })
   }
 
   remove(place: Place): void {
@@ -97,7 +111,7 @@ export class SchemaPlaces {
       },
     })
     const placeOf = () => this.#places.find((place) => place.thread === thread)
-    return { thread, tenant: undefined, isChecking: false }
+    return { thread, tenant: undefined, lastTenant: undefined, isChecking: false }
   }
 }
 

@@ -71,6 +71,25 @@ describe('the tenants of the schema checkers', () => {
     expect(order.slice(0, 12).filter((tenant) => tenant === GLOBEX)).to.have.length(4)
   })
 
+  it('a tenant whose checks end their threads leaves the thread that holds the schemas of another one', async () => {
+    const checkers = open({ taskMs: 100, totalMs: 200 })
+    const sent: number[] = []
+    let count = 0
+    const counted = Object.defineProperty({ ...SMALL }, 'toJSON', {
+      value: () => {
+        count++
+        return SMALL
+      },
+    })
+    for (let i = 0; i < 4; i++) {
+      const slow = [1, 2].map(() => checkers.of(ACME).check(EXPENSIVE, DEEP))
+      await checkers.of(GLOBEX).check(counted, {})
+      expect((await Promise.all(slow)).map(([problem]) => problem?.message)).to.deep.equal([TIMED_OUT, TIMED_OUT])
+      sent.push(count)
+    }
+    expect(sent.slice(1)).to.deep.equal(Array(3).fill(sent[0])) // All three threads run only after the first round.
+  })
+
   it('a thread that had to be ended is replaced, and no check that waits is lost', async () => {
     const checkers = open({ taskMs: 100, totalMs: 200 })
     const slow = Array.from({ length: 4 }, () => checkers.of(ACME).check(EXPENSIVE, DEEP))
