@@ -55,7 +55,10 @@ async function checkMuch({ url, headers }: Tenant): Promise<Attack> {
 async function publish({ url, headers }: Tenant, name: string, schema: object): Promise<void> {
   const body = { model: 'm', input_schema: schema, output_schema: { type: 'object' } }
   await prepare(url, { method: 'PUT', path: `/flows/${name}`, body, headers })
-  await prepare(url, { method: 'POST', path: `/flows/${name}/publish`, headers })
+  // A schema that is compiled in time on an idle machine may need longer on a busy one.
+  const isPublished = async () =>
+    (await call(url, { method: 'POST', path: `/flows/${name}/publish`, headers })).status === 200
+  await until(isPublished, { what: `the flow ${name} to be published`, withinMs: 60_000 })
 }
 
 /** No two texts are the same, so that the engine remembers nothing of one that helps with another. */
