@@ -184,7 +184,9 @@ export class WebhookDispatcher {
       const delivery = await store.get(due.tenant, due.id)
       const isOld = delivery && Date.parse(delivery.created_at) < nowMs - GIVEN_UP_AFTER_MS
       if (!isOld || this.#stop.signal.aborted) continue
-      await this.#record(due, GIVEN_UP)
+      const claimed = await store.claim(due, Date.now() + CLAIM_MS)
+      if (!claimed) continue
+      await this.#record(claimed, GIVEN_UP)
       givenUp++
     }
     return givenUp === PAGE
