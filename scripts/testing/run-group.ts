@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { COMPILE_CACHE } from '../node-options.ts'
 import type { Report } from './report.ts'
 import type { Group } from './schedule.ts'
 
@@ -13,7 +14,10 @@ export type GroupResult = { isOk: boolean; report: Report; output: string; secon
 export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const startedAt = performance.now()
   const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'scripts/testing/group-reporter.ts', ...files]
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  const child = spawn(process.execPath, args, {
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   const output: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => output.push(text))
 

@@ -66,7 +66,8 @@ describe('deploy/README.md', function () {
   /** Runs what needs no cluster with the real kubectl, and checks the rest against the manifests. */
   async function kubectl(args: string[], cwd: string): Promise<string> {
     const real = await requireKubectl()
-    if (args[0] === 'create') return (await run(real, [...args, '--dry-run=client', '--output', 'yaml'], { cwd })).stdout
+    if (args[0] === 'create')
+      return (await run(real, [...args, '--dry-run=client', '--output', 'yaml'], { cwd })).stdout
     if (args[0] === 'apply')
       return (await run(real, ['kustomize', resolve(cwd, args[args.indexOf('--kustomize') + 1] ?? '')])).stdout
     const manifests = await renderKustomize('overlays/production')
