@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { Random } from '../../harness/seed.ts'
+import { refusals } from '../scenarios/soak/availability.ts'
 import { type PlannedFault, planFaults } from '../scenarios/soak/faults/plan.ts'
 import { Windows } from '../scenarios/soak/faults/windows.ts'
 import { invariantRows } from '../scenarios/soak/invariants.ts'
@@ -34,6 +35,27 @@ describe('the parts of a soak', () => {
     expect(windows.touches(18_000, 19_000, { targets: ['worker'] })).to.equal(false)
     expect(windows.touches(9_000, 20_000, { targets: ['redis'], names: ['gateway 1'] })).to.equal(false)
     expect(windows.noticed()).to.have.length(1)
+  })
+
+  it('a 429 counts as a refusal even while a fault could be noticed, a 503 only when none could', () => {
+    const windows = new Windows()
+    windows.all.push({ target: 'worker', name: 'worker 1', kind: 'kill', from: 10_000, until: 11_000 })
+    const [touched, free] = [10_500, 30_000]
+    const probe = (from: number, word: string) => ({
+      route: 'a run',
+      names: [],
+      targets: ['worker' as const],
+      from,
+      to: from,
+      word,
+    })
+    const counted = [probe(touched, 'status 429 share'), probe(free, '429 {}'), probe(free, '503 {}')]
+    const others = [probe(touched, '503 {}'), probe(free, 'ok'), probe(free, 'worker_lost 429')]
+    expect(refusals([...counted, ...others], windows)).to.deep.equal([
+      'a run: status 429 share',
+      'a run: 429 {}',
+      'a run: 503 {}',
+    ])
   })
 
   it('a decision counts only where it is certain which reply won', () => {

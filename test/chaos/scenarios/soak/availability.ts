@@ -11,6 +11,13 @@ export function unaffected(probes: readonly Probe[], windows: Windows): { count:
   return { count: free.length, failed: free.filter(({ word }) => word !== 'ok') }
 }
 
+/** Requests and runs that met a limit: 429 at any time, and 503 where no fault explains it. */
+export function refusals(probes: readonly Probe[], windows: Windows): string[] {
+  const busy = unaffected(probes, windows).failed.filter(({ word }) => /^(status )?503\b/.test(word))
+  const limited = probes.filter(({ word }) => /^(status )?429\b/.test(word))
+  return [...limited, ...busy].map(({ route, word }) => `${route}: ${word}`)
+}
+
 export function availabilityRow(all: readonly { count: number; failed: readonly Probe[] }[]): Guarantee {
   const count = all.reduce((sum, each) => sum + each.count, 0)
   const failed = all.flatMap((each) => each.failed)

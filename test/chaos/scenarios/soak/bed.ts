@@ -8,6 +8,8 @@ import { EchoModel } from '../flows/model.ts'
 import { PROVIDER_KEY, prepareFlow } from '../flows/setup.ts'
 import { StepModel } from '../plans/model.ts'
 import { Clocks } from './faults/clock.ts'
+import { preparePatternFlow } from './hostile/attacks.ts'
+import { attackerOf, Tarpit } from './hostile/tenant.ts'
 import { SecretWatch } from './secrets.ts'
 import { openTenants, type Tenants } from './tenants.ts'
 
@@ -23,6 +25,8 @@ export type Bed = AsyncDisposable & {
   echoes: EchoModel
   steps: StepModel
   secrets: SecretWatch
+  /** The receiver and provider of the hostile tenant. */
+  tarpit: Tarpit
 }
 
 const SIZE = { gateways: 2, workers: 3, executors: 2 }
@@ -35,12 +39,14 @@ export async function openBed({ random, say }: SoakOptions): Promise<Bed> {
   const mongo = stack.use(await startMongoSet(MONGO_MEMBERS))
   const echoes = stack.use(await EchoModel.start())
   const steps = stack.use(await StepModel.start())
+  const hostileEchoes = stack.use(await EchoModel.start())
+  const tarpit = stack.use(await Tarpit.start())
   const tenants = stack.use(await openTenants())
   const clocks = stack.use(await Clocks.open(say))
   const masterKey = randomBytes(32).toString('base64')
   const [owner = '', stranger = ''] = tenants.secrets
   const secrets = new SecretWatch({ masterKey, owner, stranger, provider: PROVIDER_KEY })
-  const settings = { ...tenants.env, ...EFFECTS_ENV, MASTER_KEY: masterKey, MONGODB_URL: mongo.url, ...TIMES }
+  const settings = { ...tenants.env, ...EFFECTS_ENV, MASTER_KEY: masterKey, MONGODB_URL: mongo.url, ...LIMITS }
   const world = stack.use(
     await World.open({
       ...SIZE,
@@ -55,10 +61,17 @@ export async function openBed({ random, say }: SoakOptions): Promise<Bed> {
   const effects = stack.use(await startEffects((entry) => world.record(entry)))
   const urls = world.gateways.map(({ url }) => url)
   await prepareFlow(urls, echoes.url, tenants.owner)
+  await prepareFlow(urls, hostileEchoes.url, tenants.hostile)
+  const over = AbortSignal.abort()
+  await preparePatternFlow(attackerOf({ world, random, headers: tenants.hostile, tarpit: tarpit.url, over }))
   const all = stack.move()
-  const parts = { world, mongo, tenants, clocks, effects, echoes, steps, secrets }
+  const parts = { world, mongo, tenants, clocks, effects, echoes, steps, secrets, tarpit }
   return { ...parts, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
-/** A run that waits for a permission which its client could not answer ends within a part. */
-const TIMES = { PERMISSION_TIMEOUT_SECS: '15' }
+const LIMITS = {
+  /** A run that waits for a permission which its client could not answer ends within a part. */
+  PERMISSION_TIMEOUT_SECS: '15',
+  /** Half of it is enough for all runs of the owner on one worker, and less than the hostile tenant wants. */
+  RUNS_PER_WORKER: '80',
+}

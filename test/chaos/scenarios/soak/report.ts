@@ -8,7 +8,7 @@ import type { FlowLoad } from '../flows/load.ts'
 import { readRecords } from '../flows/records.ts'
 import { planGuarantees } from '../plans/judge.ts'
 import type { PlanLoad } from '../plans/load.ts'
-import { availabilityRow, unaffected } from './availability.ts'
+import { availabilityRow, refusals, unaffected } from './availability.ts'
 import type { Bed } from './bed.ts'
 import type { Windows } from './faults/windows.ts'
 import { invariantRows, SOAK_LIMITS } from './invariants.ts'
@@ -59,6 +59,24 @@ export async function reportOf(report: Report): Promise<Guarantee[]> {
     ...planRows(report),
     ...(await flowRows(report)),
     availabilityRow(probes),
+    ...hostilityRows(report, seen),
+  ]
+}
+
+/** The hostile tenant was set limits, and nobody else. */
+function hostilityRows({ windows, flows, plans }: Report, seen: readonly Seen[]): Guarantee[] {
+  const met = seen.map(({ hostility }) => hostility)
+  const sum = (of: 'attacks' | 'refusals') => met.reduce((all, each) => all + each[of], 0)
+  const probes = seen.flatMap((each) => [...each.probes, ...livesOf(each)])
+  const calls = flows.answers.filter(({ status }) => status === 429).map(({ traceId }) => `a flow: 429 ${traceId}`)
+  const detail = `in ${sum('attacks')} attacks`
+  return [
+    { title: 'limits that the hostile tenant met', value: sum('refusals'), unit: '', goal: { atLeast: 1 }, detail },
+    noneOf('refusals of other tenants', [
+      ...refusals(probes, windows),
+      ...calls,
+      ...plans.refusals.filter((each) => each.includes(': 429 ')),
+    ]),
   ]
 }
 
