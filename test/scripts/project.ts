@@ -14,6 +14,7 @@ const COPIED = [
   'scripts/cluster',
   'scripts/ensure-chromium.sh',
   'scripts/test-reporter.ts',
+  'scripts/node-options.ts',
   'scripts/testing',
   'scripts/imports',
   'test/hooks.ts',
