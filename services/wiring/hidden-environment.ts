@@ -6,7 +6,7 @@ import {
   fstatSync,
   ftruncateSync,
   openSync,
-  readFileSync,
+  readSync,
   rmSync,
   writeSync,
 } from 'node:fs'
@@ -21,6 +21,8 @@ type Program = Pick<NodeJS.Process, 'execPath' | 'execArgv' | 'argv' | 'execve' 
 /** Set for a program that reads its settings from its standard input. */
 const MARK = 'AGENT_ENGINE_HIDDEN_VARIABLES'
 const STDIN = 0
+const CHUNK_BYTES = 64 * 1024
+const LOOK_EVERY_MS = 5
 
 /**
  * The variables that a process keeps in the environment that it was started with, which every program of its user can read in
@@ -79,11 +81,27 @@ function wereHandedOver(env: Env): boolean {
 
 /** Empties the file: an init between two of our programs keeps it open. */
 function takeHandedOver(): Record<string, string> {
-  const settings = JSON.parse(readFileSync(STDIN, 'utf8')) as Record<string, string>
+  const settings = JSON.parse(readStdin()) as Record<string, string>
   if (fstatSync(STDIN).isFile()) ftruncateSync(STDIN)
   closeSync(STDIN)
   openSync('/dev/null', constants.O_RDONLY) // Takes the lowest free number, that of the standard input.
   return settings
+}
+
+/** Waits for what a parent has not written yet: a socket does not block once Node has opened it as a stream. */
+function readStdin(): string {
+  const chunks: Buffer[] = []
+  for (;;) {
+    const chunk = Buffer.alloc(CHUNK_BYTES)
+    try {
+      const bytes = readSync(STDIN, chunk)
+      if (bytes === 0) return Buffer.concat(chunks).toString()
+      chunks.push(chunk.subarray(0, bytes))
+    } catch (cause) {
+      if (!(cause instanceof Error && 'code' in cause && cause.code === 'EAGAIN')) throw cause
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS)
+    }
+  }
 }
 
 const MEMORY_FOLDER = '/dev/shm'
