@@ -9,7 +9,7 @@ export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'http' | 'runs' |
 
 /** The first row that matches a file is its layer. */
 export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
-  ['root', ['services/*/{main,open-*,standalone}.ts', 'services/wiring/*.ts']],
+  ['root', ['services/*/{main,member,open-*,standalone}.ts', 'services/wiring/*.ts']],
   ['http', ['services/http/**']],
   ['runs', ['services/runs/**']],
   ['service', ['services/**']],

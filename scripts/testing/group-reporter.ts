@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import mocha from 'mocha'
 import type { Report } from './report.ts'
 
@@ -8,7 +9,9 @@ export default class GroupReporter extends mocha.reporters.Spec {
     runner.once(mocha.Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats
       const titles = this.failures.map((test) => test.titlePath().join(': '))
-      process.send?.({ passed: passes, failed: failures, skipped: pending, failures: titles } satisfies Report)
+      const files = new Set(this.failures.flatMap(({ file }) => (file === undefined ? [] : [relative('.', file)])))
+      const counts = { passed: passes, failed: failures, skipped: pending }
+      process.send?.({ ...counts, failures: titles, failedFiles: [...files] } satisfies Report)
     })
   }
 }

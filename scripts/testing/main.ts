@@ -1,36 +1,41 @@
 import { globSync } from 'node:fs'
+import { repeatFailed } from './repeat-failed.ts'
 import { addReports, countLine } from './report.ts'
 import { type GroupResult, runGroup } from './run-group.ts'
-import { type Group, schedule } from './schedule.ts'
+import { type Phase, schedule } from './schedule.ts'
 import { findUnitTests } from './unit-tests.ts'
-
-/** Mocha processes at the same time: two for each core of the smallest machine, since most tests wait for others more than they compute. */
-const LANES = 4
-/** The same for the groups that load the whole machine. */
-const HEAVY_LANES = 2
 
 // Runs every test file, or with --unit the unit tests, in several mocha processes. The last line is the count (D1.1).
 const isUnit = process.argv[2] === '--unit'
 const files = isUnit ? findUnitTests('.') : globSync('test/**/*.test.ts').toSorted()
 const env = isUnit ? { ...process.env, UNIT_TESTS: '1' } : process.env
-const { light, heavy } = schedule(files)
-const results = [...(await runAll(light, LANES)), ...(await runAll(heavy, HEAVY_LANES))]
+const first: GroupResult[] = []
+for (const phase of schedule(files)) first.push(...(await runPhase(phase)))
+const { results, passedWhenRepeated } = await repeatFailed(first, async (group) => show(await runGroup(group, env)))
 const sum = addReports(results.map(({ report }) => report))
-if (sum.failures.length > 0) console.log(`Failed:\n${sum.failures.map((title) => `  ${title}\n`).join('')}`)
+list('Passed only when repeated with nothing beside them', passedWhenRepeated)
+list('Failed', sum.failures)
 console.log(countLine(sum))
 process.exitCode = results.length > 0 && results.every(({ isOk }) => isOk) ? 0 : 1
 
-/** Runs the groups in their order, `lanes` at a time, and prints the output of each when it ends. */
-async function runAll(groups: readonly Group[], lanes: number): Promise<GroupResult[]> {
+/** Runs the groups in their order, some at a time, and prints the output of each when it ends. */
+async function runPhase({ groups, lanes }: Phase): Promise<GroupResult[]> {
   const waiting = [...groups]
   const done: GroupResult[] = []
   const runLane = async () => {
-    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
-      const result = await runGroup(group, env)
-      console.log(`\n== ${group.name}: ${countLine(result.report)} in ${result.seconds.toFixed(1)} s${result.output}`)
-      done.push(result)
-    }
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift())
+      done.push(show(await runGroup(group, env)))
   }
   await Promise.all(Array.from({ length: lanes }, runLane))
   return done
+}
+
+function show(result: GroupResult): GroupResult {
+  const { name, report, seconds, output } = result
+  console.log(`\n== ${name}: ${countLine(report)} in ${seconds.toFixed(1)} s${output}`)
+  return result
+}
+
+function list(what: string, titles: readonly string[]): void {
+  if (titles.length > 0) console.log(`${what}:\n${titles.map((title) => `  ${title}\n`).join('')}`)
 }

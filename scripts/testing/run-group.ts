@@ -8,7 +8,7 @@ import type { Group } from './schedule.ts'
 const EXIT_MS = 20_000
 
 /** `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. */
-export type GroupResult = { isOk: boolean; report: Report; output: string; seconds: number }
+export type GroupResult = { name: string; isOk: boolean; report: Report; output: string; seconds: number }
 
 /** Runs the files of a group in one mocha process. A process that ends without a report counts as one failed test. */
 export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
@@ -34,15 +34,24 @@ export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): 
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(exitTimer)
 
-  const own: Report = report ?? { passed: 0, failed: 0, skipped: 0, failures: [] }
+  const own: Report = report ?? { passed: 0, failed: 0, skipped: 0, failures: [], failedFiles: [] }
   const problem = problemOf({ hasHung, report, how: signal ?? code })
   return {
+    name,
     isOk: code === 0 && !problem,
-    report: problem ? { ...own, failed: own.failed + 1, failures: [...own.failures, `${name} ${problem}`] } : own,
+    report: problem ? withProblem(own, `${name} ${problem}`) : own,
     output: output.join(''),
     seconds: (performance.now() - startedAt) / 1000,
   }
 }
+
+/** A process that hung or died is no matter of single files. */
+const withProblem = (report: Report, problem: string): Report => ({
+  ...report,
+  failed: report.failed + 1,
+  failures: [...report.failures, problem],
+  failedFiles: [],
+})
 
 type Ending = { hasHung: boolean; report: Report | undefined; how: NodeJS.Signals | number | null }
 

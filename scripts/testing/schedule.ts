@@ -3,21 +3,19 @@ import { matchesGlob, posix } from 'node:path'
 /** Test files that one mocha process runs. */
 export type Group = { name: string; files: string[] }
 
-/** Files that load the whole machine or measure it. They run when the others have ended. */
-const HEAVY = 'test/{chaos/chaos,abuse/abuse,fuzz/fuzz,deploy/rolling}.test.ts'
+/** A part of the whole run: its groups in the order in which they start, and how many run at the same time. */
+export type Phase = { groups: Group[]; lanes: number }
 
-/** The longest files and folders in the order in which they start: a long one that starts last delays the end of the run. */
-const FIRST = [
+/** Two mocha processes for each core of the smallest machine, since most tests wait for others more than they compute. */
+const LANES = 4
+/** The longest files and folders: a long one that starts last delays the end of the phase. */
+const LONGEST = [
   'test/scripts/**',
-  'test/e2e/flows/**',
-  'test/broker/processes.test.ts',
-  'test/e2e/customers-outage.test.ts',
   'test/security/**',
+  'test/e2e/flows/**',
   'test/e2e/{run,runs,sub-agents*,oidc}.test.ts',
   'test/e2e/*.test.ts',
-  'test/broker/**',
   'test/e2e/plans/**',
-  'test/store/mongo-*.test.ts',
   'test/gateway/**',
   'test/ops/**',
   'test/tools/**',
@@ -27,19 +25,43 @@ const FIRST = [
   'test/chaos/**',
 ]
 
-/** Divides test files into groups for processes of their own. */
-export function schedule(files: readonly string[]): { light: Group[]; heavy: Group[] } {
-  const groups = new Map<string, string[]>(FIRST.map((glob) => [glob, []]))
-  const heavy: Group[] = []
+/** One lane is always left to the folders that hardly compute. */
+const HEAVY_LANES = 3
+/** Files that load the whole machine or measure it, and folders that wait for Redis and MongoDB most of their time. They run after all others. */
+const HEAVY = [
+  'test/chaos/chaos.test.ts',
+  'test/deploy/rolling.test.ts',
+  'test/broker/{placement,relay,permissions,queued,journal}/**',
+  'test/store/mongo-*.test.ts',
+  'test/broker/**',
+  'test/fuzz/fuzz.test.ts',
+  'test/queue/**',
+  'test/abuse/abuse.test.ts',
+]
+
+/** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
+export function schedule(files: readonly string[]): Phase[] {
+  const isHeavy = (file: string) => HEAVY.some((glob) => matchesGlob(file, glob))
+  return [
+    {
+      groups: groupsOf(
+        files.filter((file) => !isHeavy(file)),
+        LONGEST,
+      ),
+      lanes: LANES,
+    },
+    { groups: groupsOf(files.filter(isHeavy), HEAVY), lanes: HEAVY_LANES },
+  ]
+}
+
+/** A group for each of `globs`, in their order, and for each folder of the other files. */
+function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
+  const groups = new Map<string, string[]>(globs.map((glob) => [glob, []]))
   for (const file of files) {
-    if (matchesGlob(file, HEAVY)) heavy.push({ name: file, files: [file] })
-    else {
-      const name = FIRST.find((glob) => matchesGlob(file, glob)) ?? folderOf(file)
-      groups.set(name, [...(groups.get(name) ?? []), file])
-    }
+    const name = globs.find((glob) => matchesGlob(file, glob)) ?? folderOf(file)
+    groups.set(name, [...(groups.get(name) ?? []), file])
   }
-  const light = [...groups].map(([name, inGroup]) => ({ name, files: inGroup }))
-  return { light: light.filter((group) => group.files.length > 0), heavy }
+  return [...groups].map(([name, inGroup]) => ({ name, files: inGroup })).filter((group) => group.files.length > 0)
 }
 
 /** The folder below test/, or test itself. */

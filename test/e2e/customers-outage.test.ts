@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { LedgerPage } from '../../shared/store/ledger.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { useMongo } from '../support/mongo.ts'
-import { type Product, startClustered } from '../support/product.ts'
+import { type Product, startClusterProcesses } from '../support/product.ts'
 import { suspended } from '../support/suspend.ts'
 
 /** The limit of 3 s, with a margin for this machine. */
@@ -19,7 +19,7 @@ describe('customers while the store is unreachable', function () {
   const mongo = useMongo()
   let product: Product
   before(async () => {
-    product = await startClustered({ MONGODB_URL: mongo.url })
+    product = await startClusterProcesses({ MONGODB_URL: mongo.url })
   })
   after(() => product.close())
   beforeEach(async () => {

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { useMongo } from '../support/mongo.ts'
-import { type Product, startClustered } from '../support/product.ts'
+import { type Product, startClusterProcesses } from '../support/product.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -21,7 +21,7 @@ describe('traces of a cluster', () => {
   before(async function () {
     this.timeout(60_000)
     collector = await startTraceCollector()
-    product = await startClustered({
+    product = await startClusterProcesses({
       ...collector.env,
       MONGODB_URL: mongo.url,
       MASTER_KEY: randomBytes(32).toString('base64'),
@@ -98,9 +98,10 @@ describe('traces of a cluster', () => {
 
   it('a flow is one trace, too, and a sub-agent’s calls are below the tool that started it', async () => {
     const url = product.model.url
-    await product.call('PUT', '/config/instances/main', { type: 'openai-compatible', url, key: 'sk-0123456789' })
+    const instance = { type: 'openai-compatible', url, key: 'sk-0123456789' }
+    expect((await product.call('PUT', '/config/instances/main', instance)).status).to.equal(200)
     const request = { provider_instance: 'main', model: 'm-flow', input: { text: 'a long text' } }
-    await product.call('POST', '/flows/summarize/run', request)
+    expect(await product.call('POST', '/flows/summarize/run', request)).to.deep.include({ status: 200 })
     const call = await collector.wait('the model call of the flow', ({ name }) => name === 'chat m-flow')
     expect(await ancestry(call)).to.deep.equal([
       'agent-engine-gateway POST /flows/:name/run',

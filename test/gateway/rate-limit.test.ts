@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { clientKey } from '../../services/gateway/client-key.ts'
+import { clientKey } from '../../services/gateway/middleware/client-key.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
 import type { RateLimiter } from '../../shared/rate/port.ts'

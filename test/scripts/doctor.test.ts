@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
+import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 import { openClusterStore } from '../../services/wiring/store.ts'
 import { loadConfig } from '../../shared/config/config.ts'
 import { createLog } from '../../shared/log.ts'
@@ -34,7 +35,7 @@ type Ended = { code: number; lines: string[] }
 /** Runs the doctor in a shell after `before`, such as a `ulimit`. */
 function doctor(env: Record<string, string>, args = '', before = 'ulimit -S -n $(ulimit -H -n)'): Promise<Ended> {
   const command = `${before}; exec "${process.execPath}" ${DOCTOR} ${args}`
-  const options = { env: { PATH: process.env['PATH'], ...env }, timeout: WITHIN_MS }
+  const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env }, timeout: WITHIN_MS }
   return new Promise((resolve) => {
     execFile('sh', ['-c', command], options, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code) : 0, lines: `${stdout}${stderr}`.trimEnd().split('\n') }),

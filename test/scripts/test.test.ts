@@ -63,6 +63,23 @@ describe('scripts/test (D1.1)', () => {
     expect(stdout).to.include('Error: never')
   })
 
+  it('repeats a file whose tests failed, alone: what passes then counts and is listed', async () => {
+    const once = `import { existsSync, writeFileSync } from 'node:fs'
+      it('late', () => { if (!existsSync('seen')) { writeFileSync('seen', ''); throw new Error('too late') } })`
+    await using project = await makeProject({ 'test/a/a.test.ts': once, 'test/b/b.test.ts': GOOD })
+    const { code, stdout } = await project.start('scripts/test').ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '3 passed, 0 failed' })
+    expect(stdout).to.match(/Passed only when repeated[^\n]*:\n {2}late\n/)
+  })
+
+  it('repeats nothing when tests of more than three files failed', async () => {
+    const files = ['a', 'b', 'c', 'd'].map((name) => [`test/${name}/a.test.ts`, BAD])
+    await using project = await makeProject(Object.fromEntries(files))
+    const { stdout } = await project.start('scripts/test').ended
+    expect(lastLine(stdout)).to.equal('4 passed, 4 failed')
+    expect(stdout).not.to.include('repeated')
+  })
+
   for (const [what, text, problem] of [
     ['ends itself', `it('one', () => process.exit(0))`, 'ended with 0 before its report'],
     ['is killed', `it('one', () => { process.kill(process.pid, 'SIGKILL') })`, 'ended with SIGKILL before its report'],

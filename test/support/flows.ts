@@ -35,6 +35,11 @@ type Env = Record<string, string>
  * `env` is called in the `before` hook.
  */
 export function useFlows(startProduct: StartProduct, form: Form, env: Env | (() => Env) = {}): FlowBench {
+  const opened: { close(): Promise<void> }[] = []
+  // Hooks run in their order: the product ends before its MongoDB.
+  after(async () => {
+    for (const each of opened.toReversed()) await each.close()
+  })
   const mongo = form === 'cluster' ? useMongo() : undefined
   const bench = {
     call: (...args) => bench.product.call(...args),
@@ -57,7 +62,6 @@ export function useFlows(startProduct: StartProduct, form: Form, env: Env | (() 
     },
   } as { -readonly [field in keyof FlowBench]: FlowBench[field] }
 
-  const opened: { close(): Promise<void> }[] = []
   before(async function () {
     this.timeout(START_MS)
     opened.push((bench.main = await startModelServer()))
@@ -72,10 +76,6 @@ export function useFlows(startProduct: StartProduct, form: Form, env: Env | (() 
     opened.push(bench.product)
     await putInstance(bench, 'main', { url: bench.main.url, key: KEYS.main })
     await putInstance(bench, 'spare', { url: bench.spare.url, key: KEYS.spare })
-  })
-
-  after(async () => {
-    for (const each of opened.toReversed()) await each.close()
   })
 
   return bench

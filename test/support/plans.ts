@@ -29,6 +29,7 @@ const WITHIN_MS = 10_000
 
 /** Starts the product before the enclosing `describe` and stops it afterwards. The cluster gets a MongoDB and an executor of its own. */
 export function usePlans(startProduct: StartProduct, form: Form, env: Record<string, string> = {}): PlanBench {
+  after(() => bench.product?.close()) // Hooks run in their order: the product ends before its MongoDB.
   const mongo = form === 'cluster' ? useMongo() : undefined
   const requestsOf = (id: string) => bench.product.model.requests.filter((request) => stepIdOf(request) === id)
   const bench = {
@@ -63,7 +64,6 @@ export function usePlans(startProduct: StartProduct, form: Form, env: Record<str
   beforeEach(() => {
     bench.product.model.requests.length = 0
   })
-  after(() => bench.product?.close())
   return bench
 }
 

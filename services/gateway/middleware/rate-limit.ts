@@ -1,8 +1,8 @@
 import type { RequestHandler, Response } from 'express'
 import { tooMany } from '../../../shared/errors.ts'
 import type { RateLimiter, Taken } from '../../../shared/rate/port.ts'
-import { addressOf, clientKey } from '../client-key.ts'
 import { tenantOf } from './auth.ts'
+import { addressOf, clientKey } from './client-key.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
 export function limitRate(limiter: RateLimiter | undefined): RequestHandler {

@@ -1,0 +1,30 @@
+import type { GroupResult } from './run-group.ts'
+import type { Group } from './schedule.ts'
+
+/** More files with failed tests than this are a fault and not the load of the machine. */
+const MAX_FILES = 3
+
+export type Repeated = { results: GroupResult[]; passedWhenRepeated: string[] }
+
+/**
+ * Repeats the files with failed tests once, with nothing beside them: a process that gets no CPU for seconds, because other tests use it,
+ * may miss a deadline of the product. Tests that pass then count as passed, and are listed so that somebody makes them steadier.
+ */
+export async function repeatFailed(
+  first: readonly GroupResult[],
+  run: (group: Group) => Promise<GroupResult>,
+): Promise<Repeated> {
+  const results = [...first]
+  const passedWhenRepeated: string[] = []
+  const files = first.flatMap(({ report }) => report.failedFiles)
+  if (files.length > MAX_FILES) return { results, passedWhenRepeated }
+  for (const [at, { name, report, seconds, output }] of first.entries()) {
+    if (report.failedFiles.length === 0) continue
+    const again = await run({ name: `${name}, repeated`, files: report.failedFiles })
+    if (!again.isOk) continue
+    passedWhenRepeated.push(...report.failures)
+    const passed = report.passed + report.failed
+    results[at] = { isOk: true, name, seconds, output, report: { ...report, passed, failed: 0, failures: [] } }
+  }
+  return { results, passedWhenRepeated }
+}

@@ -1,0 +1,62 @@
+import { Lease } from '../../shared/broker/placement/lease.ts'
+import { ExecutorRelay } from '../../shared/broker/relay/redis-executor.ts'
+import { type Config, ConfigError } from '../../shared/config/config.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
+import type { Log } from '../../shared/log.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
+import { createBullConsume } from '../../shared/queue/bullmq-consume.ts'
+import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
+import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
+import { openFlows } from '../wiring/flows.ts'
+import { openLink } from '../wiring/open-link.ts'
+import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openClusterStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { openTools } from '../wiring/tools.ts'
+import { openExecutor } from './open-executor.ts'
+
+const CLOSE_MS = 5_000
+
+/** An executor of the cluster, which takes queued work and executes it (services/README.md). */
+export async function openExecutorMember(config: Config, log: Log): Promise<Opened> {
+  const ops = await openOps(config, { form: 'cluster', log })
+  const { metrics, isHeapHigh } = ops
+  const store = await openClusterStore(config, log)
+  if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
+  const redis = redisOf(config)
+  const lease = new Lease()
+  const link = await openLink(config, log)
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
+  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
+  const queue = ops.watchQueue(createBullQueue(...redis))
+  const schedules = createBullSchedules(...redis)
+  const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, isHeapHigh, metrics, log }
+  const opened = await openExecutor(config, parts)
+  const relay = new ExecutorRelay(link, opened.executor, { pid: ownProcess.pid, lease, log, metrics })
+  metrics.gauge('runs', () => opened.executor.runs.countByStatus())
+  metrics.gauge('runs_limit', () => config.runsPerWorker)
+  await relay.join()
+  const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
+  await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem }), {
+    epoch: () => relay.epoch,
+    announce: (runId) => relay.announceStart(runId),
+    executors: relay.executors,
+  })
+  ops.ready(clusterChecks(() => relay.readiness(), link))
+  return {
+    ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
+    closers: [
+      ops.drain,
+      { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
+      { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'sweeps and webhooks', deadlineMs: CLOSE_MS, close: () => opened.close() },
+      { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+    ],
+  }
+}

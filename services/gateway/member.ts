@@ -1,0 +1,58 @@
+import { GatewayRelay } from '../../shared/broker/relay/redis-gateway.ts'
+import type { Config } from '../../shared/config/config.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
+import type { Log } from '../../shared/log.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
+import { createBullSchedules } from '../../shared/queue/bullmq-schedules.ts'
+import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
+import { openLink } from '../wiring/open-link.ts'
+import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openRunSource } from '../wiring/run-source.ts'
+import { openClusterStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { openTools } from '../wiring/tools.ts'
+import { drainGateway } from './drain.ts'
+import { openFlowSurface } from './open-flows.ts'
+import { openHttp } from './open-http.ts'
+import { openPlanSurface } from './open-plans.ts'
+
+/** For each closer, beyond its share of DRAIN_SECS. */
+const CLOSE_MS = 5_000
+
+/** A gateway of the cluster. Its only state is its open streams. */
+export async function openGatewayMember(config: Config, log: Log): Promise<Opened> {
+  const ops = await openOps(config, { form: 'cluster', log })
+  const { metrics, isHeapHigh } = ops
+  const redis = redisOf(config)
+  const link = await openLink(config, log)
+  const store = await openClusterStore(config, log)
+  const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
+  const jobs = store && openRunSource(store, queue)
+  const relay = new GatewayRelay(link, { pid: ownProcess.pid, log, metrics, jobs })
+  await relay.join()
+  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const { broker, executors } = relay
+  const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
+  const plans = openPlanSurface(config, { store, queue, schedules, broker })
+  const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
+  const { tools } = toolBox
+  const httpParts = { form: 'cluster', broker, tools, ledger: store?.ledger, link, log, metrics } as const
+  const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
+  const drain = () => drainGateway(config.drainMs, { relay, http })
+  void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))
+  return {
+    ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
+    closers: [
+      ops.drain,
+      { name: 'streams', deadlineMs: config.drainMs + CLOSE_MS, close: drain },
+      { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+    ],
+  }
+}

@@ -1,0 +1,52 @@
+import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis-store.ts'
+import { Lease } from '../../shared/broker/placement/lease.ts'
+import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
+import type { Config } from '../../shared/config/config.ts'
+import { redisOf } from '../../shared/config/redis-place.ts'
+import type { Log } from '../../shared/log.ts'
+import { createBullQueue } from '../../shared/queue/bullmq.ts'
+import { openOps } from '../ops/open-ops.ts'
+import { commonClosers } from '../wiring/closers.ts'
+import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { createClusterParts } from '../wiring/config-bell.ts'
+import { openLink } from '../wiring/open-link.ts'
+import { openPlanQueue } from '../wiring/plan-queue.ts'
+import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openClusterStore } from '../wiring/store.ts'
+import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { openWorker } from './open-worker.ts'
+import type { Session } from './session.ts'
+
+const CLOSE_MS = 5_000
+
+/** A worker of the cluster, which owns sessions and runs and hosts the engine (services/README.md). */
+export async function openWorkerMember(config: Config, log: Log): Promise<Opened> {
+  const ops = await openOps(config, { form: 'cluster', log })
+  const { metrics, isHeapHigh } = ops
+  const lease = new Lease()
+  const redis = redisOf(config)
+  const link = await openLink(config, log)
+  const permissions = await openWorkerPermissionStore(link, ownProcess.pid)
+  const store = await openClusterStore(config, log)
+  // The relay exists before it joins the cluster, so before there are sessions.
+  const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const queue = ops.watchQueue(createBullQueue(...redis))
+  const planQueue = openPlanQueue(config, store, queue)
+  const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }
+  const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
+  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: ownProcess.pid, lease, log, metrics })
+  await relay.join()
+  ops.ready(clusterChecks(() => relay.readiness(), link))
+  return {
+    ready: { role: 'worker', id: `wk_${relay.epoch}`, ops_url: ops.url },
+    closers: [
+      ops.drain,
+      { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
+      { name: 'webhooks', deadlineMs: CLOSE_MS, close: settled },
+      { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
+      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+    ],
+  }
+}
