@@ -1,6 +1,7 @@
 import { openWorkerPermissionStore } from '../../shared/broker/permissions/redis-store.ts'
 import { Lease } from '../../shared/broker/placement/lease.ts'
 import { WorkerRelay } from '../../shared/broker/relay/redis-worker.ts'
+import { waitForRedis } from '../../shared/broker/wait-for-redis.ts'
 import type { Config } from '../../shared/config/config.ts'
 import { redisOf } from '../../shared/config/redis-place.ts'
 import type { Log } from '../../shared/log.ts'
@@ -26,7 +27,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const lease = new Lease()
   const redis = redisOf(config)
   const link = await openLink(config, log)
-  const permissions = await openWorkerPermissionStore(link, ownProcess.pid)
+  const permissions = await waitForRedis(() => openWorkerPermissionStore(link, ownProcess.pid), { log })
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)

@@ -5,6 +5,7 @@ import type { Member, MemberFields, Members } from '../placement/members.ts'
 import { type MembershipTimes, TIMES } from '../placement/membership-times.ts'
 import { now } from '../placement/moment.ts'
 import { Steadiness } from '../placement/steadiness.ts'
+import { waitForRedis } from '../wait-for-redis.ts'
 import type { RedisTransport } from './redis-transport.ts'
 
 export type MembershipDeps = {
@@ -68,10 +69,10 @@ export class RedisMembership {
 
   /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
   async start(): Promise<void> {
-    await this.#enter(() => {})
+    await waitForRedis(() => this.#enter(() => {}), this.#deps)
     this.#steadiness.check()
     this.#steadiness.reset()
-    await this.#watch.start()
+    await waitForRedis(() => this.#watch.start(), this.#deps)
     this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
 
