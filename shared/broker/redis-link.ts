@@ -56,7 +56,8 @@ export type LinkOptions = RedisOptions & {
 /** Connects. Rejects when Redis does not answer, or would evict keys (`maxmemory-policy` other than `noeviction`). */
 export async function openRedisLink(url: string, { warn, ...options }: LinkOptions = {}): Promise<RedisLink> {
   const prefix = prefixOf(options)
-  const commands = connect(url, options)
+  let lastError: unknown
+  const commands = connect(url, options).on('error', (cause) => (lastError = cause))
   const listener = connect(url, options)
   const close = async () => {
     commands.disconnect()
@@ -67,7 +68,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
     await checkEvictionPolicy(commands, warn)
   } catch (cause) {
     await close()
-    throw cause
+    throw String(cause).endsWith('Connection is closed.') ? (lastError ?? cause) : cause
   }
   const health = createHealth()
   let refusedAt = -Infinity
