@@ -3,7 +3,7 @@ import { fileVariable } from '../shared/config/secret-settings.ts'
 import { targetFields } from '../shared/config/target-fields.ts'
 import { ABOUT, USAGE } from './local-cluster/options.ts'
 
-// Prints the usage of scripts/start or scripts/cluster and the table of all settings (D1.3). Argument: start or cluster.
+// Prints the usage of scripts/start or scripts/cluster and the table of all settings (D1.3c). Argument: start or cluster.
 
 const WIDTH = 100
 const NAME_WIDTH = 29

@@ -7,7 +7,7 @@ export type FirstPorts = { port: number; opsPort: number }
 
 /**
  * Lays out the slots of a cluster. Public ports are consecutive, and so are ops ports: first the gateways', then the workers',
- * then the executors' (D1.3).
+ * then the executors' (D1.3 OPS_PORT).
  */
 export async function slotsOf(counts: Counts, { port, opsPort }: FirstPorts): Promise<Slot[]> {
   const { gateways, workers, executors } = counts

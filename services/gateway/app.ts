@@ -52,7 +52,7 @@ const EVERYWHERE = ['OPTIONS']
 const parseQuery = (query: string | undefined) => parse(query ?? '', '&', '=', { maxKeys: 0 })
 
 export type AppDeps = {
-  /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md). */
+  /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md Versioning 1). */
   basePath: string
   broker: Broker
   tools: readonly ToolDefinition[]
@@ -92,7 +92,7 @@ export type AppDeps = {
   body?: Partial<BodyLimits>
 }
 
-/** Creates the app of the public API (api.md). A request passes these handlers from top to bottom. */
+/** Creates the app of the public API (api.md Endpoints). A request passes these handlers from top to bottom. */
 export function createApp(deps: AppDeps): Express {
   const { basePath, authentication, log } = deps
 

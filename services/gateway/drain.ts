@@ -12,7 +12,7 @@ const MAX_CLOSE_MS = 1_000
 
 /**
  * Takes a gateway out of service within `drainMs`. For at most a sixth of it the gateway serves as before, so that its load balancer
- * notices the failing readiness probe (D1.3). Then running streams may end by themselves. Those that do not end with an error that
+ * notices the failing readiness probe (D1.3 DRAIN_SECS). Then running streams may end by themselves. Those that do not end with an error that
  * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time.
  */
 export async function drainGateway(drainMs: number, { relay, http }: Draining): Promise<void> {

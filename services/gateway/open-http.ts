@@ -24,7 +24,7 @@ import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
 
-/** Both forms serve the same paths, under different prefixes (api.md). */
+/** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
 
 type HttpParts = {

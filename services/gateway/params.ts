@@ -84,7 +84,7 @@ const EVENT_ID: ValueForm = {
   wanted: 'a whole number below 2^32',
 }
 
-/** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5). */
+/** Number of the last event that the client has: from the header, else from the query, else 0 (D4.5c). */
 export function lastEventId(req: Request): number {
   const header = req.headers['last-event-id']
   if (header !== undefined) return Number(checkValue(header, 'Last-Event-ID', EVENT_ID))

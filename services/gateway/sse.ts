@@ -71,7 +71,7 @@ export function answerHead(runId: string, res: Response): void {
   res.end()
 }
 
-/** Answers a client that has the last event of something that has ended: 204 tells EventSource not to reconnect (D4.5). */
+/** Answers a client that has the last event of something that has ended: 204 tells EventSource not to reconnect (D4.5c). */
 export function answerNothingLeft(runId: string, res: Response): void {
   res.setHeader('X-Run-ID', runId).status(204).end()
 }

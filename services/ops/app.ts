@@ -21,7 +21,7 @@ export type OpsDeps = {
 }
 
 /**
- * The HTTP app of the ops listener (D1.3). The probes answer everyone under any Host or none, because a kubelet asks by the pod's address
+ * The HTTP app of the ops listener (D1.3 OPS_PORT). The probes answer everyone under any Host or none, because a kubelet asks by the pod's address
  * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
  */
 export function createOpsApp({ requestLog, hostCheck, readiness, exposition, queues, token, log }: OpsDeps): Express {

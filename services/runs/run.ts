@@ -16,7 +16,7 @@ export type RunIdentity = {
   workspace?: string
   /** When the run was accepted, if that was in another process; now by default. */
   startedAt?: Date
-  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5). */
+  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
   needsNoReader?: boolean
   /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
   isHeld?: boolean

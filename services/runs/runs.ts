@@ -14,7 +14,7 @@ export type RunsLimits = {
   maxLive: number
   /** `maxLive` by default. */
   maxLivePerTenant?: number
-  /** How long a run continues without a reader, and how long an ended one stays known (D4.5). */
+  /** How long a run continues without a reader, and how long an ended one stays known (D4.5b). */
   resumeMs: number
   maxJournalBytes: number
   /** How many ended runs are kept; 20,000 by default. */
@@ -30,7 +30,7 @@ export type RunsHooks = RunHooks & {
 const MAX_ENDED = 20_000
 const BUSY_RETRY_SECS = 1
 
-/** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5). */
+/** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5b). */
 export class Runs {
   readonly #limits: RunsLimits
   readonly #hooks: RunsHooks
@@ -134,7 +134,7 @@ export class Runs {
     this.#onChanged()
   }
 
-  /** Aborts a run without a reader where there is no slot for another (D4.5): one of the tenant's own when its share is full. */
+  /** Aborts a run without a reader where there is no slot for another (D4.5d): one of the tenant's own when its share is full. */
   #makeRoom(tenant: TenantId): void {
     for (let full = this.#slots.exceeded(tenant, 1); full; full = this.#slots.exceeded(tenant, 1)) {
       const orphan = this.#oldestOrphan(full === 'tenant' ? tenant : undefined)

@@ -8,7 +8,7 @@ export type Models = { primary: ModelRoute | undefined; fallback: ModelRoute | u
 
 type ModelConfig = Pick<Config, 'model' | 'fallback'> & Partial<Pick<Config, 'httpsProxy' | 'noProxy'>>
 
-/** Opens the providers of the server's model and of its fallback (D1.3). The cluster form may have no model (D1.4). */
+/** Opens the providers of the server's model and of its fallback (D1.3 MODEL). The cluster form may have no model (D1.4). */
 export async function openModels({ model, fallback, httpsProxy, noProxy }: ModelConfig, log?: Log): Promise<Models> {
   const onLeftOut = (message: string) => log?.warn(message)
   const proxy = httpsProxy === undefined ? undefined : { url: httpsProxy, except: noProxy }

@@ -28,7 +28,7 @@ export type ProviderSettings = {
   onLeftOut?: ((message: string) => void) | undefined
 }
 
-/** Opens a provider of one of the types of D1.3. Throws `invalid_request` when its address is missing or not an HTTP one. */
+/** Opens a provider of one of the types of D1.3 MODEL_PROVIDER. Throws `invalid_request` when its address is missing or not an HTTP one. */
 export async function openProvider({ type, baseUrl, apiKey, ...settings }: ProviderSettings): Promise<ModelProvider> {
   const dialect = dialectAt(type, baseUrl)
   if (dialect === 'demo') return createDemoProvider()

@@ -32,7 +32,7 @@ export type Opened = { closers: Closer[]; ready: LogFields }
 
 /**
  * Runs a process from its configuration to its end. Exit codes: 0 after a clean shutdown, 1 when the start fails or something did
- * not close, 78 when the configuration is wrong (D1.3). SIGTERM and SIGINT close what `open` opened.
+ * not close, 78 when the configuration is wrong (D1.3a). SIGTERM and SIGINT close what `open` opened.
  */
 export async function runProcess(form: Form, open: (config: Config, log: Log) => Promise<Opened>): Promise<void> {
   const config = isNodeNewEnough() ? readConfig(form) : undefined

@@ -49,7 +49,7 @@ type Parts = {
 const IDLE_MS = 3_600_000
 
 /**
- * Opens the runtime configuration. `undefined` where it is disabled: without a store, or without a master key (api.md). Throws
+ * Opens the runtime configuration. `undefined` where it is disabled: without a store, or without a master key (D1.3 MASTER_KEY). Throws
  * `ConfigError` when the operator's limits cannot be enforced.
  */
 export async function openTenantConfig(

@@ -18,7 +18,7 @@ export type SessionPlace = {
 
 const FULL_RETRY_SECS = 60
 
-/** How many sessions a worker holds and how large their conversations are, in all and by tenant (D1.3). */
+/** How many sessions a worker holds and how large their conversations are, in all and by tenant (D1.3 SESSIONS_PER_WORKER, SESSION_MEMORY_MB). */
 export class SessionRoom {
   readonly #sessions: TenantShares
   readonly #memory: TenantShares

@@ -9,7 +9,7 @@ export type Jwk = Readonly<Record<string, unknown>>
 
 export type IssuerOptions = {
   issuer: string
-  /** Address of the keys. When `undefined`, the issuer's discovery document names it (D1.3). */
+  /** Address of the keys. When `undefined`, the issuer's discovery document names it (D1.3 OIDC_JWKS_URI). */
   jwksUri: string | undefined
   get: HttpGet
   clock: Clock

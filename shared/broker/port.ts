@@ -22,7 +22,7 @@ export type PermissionReply = { allow: boolean; reason?: string; remember?: 'ses
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
-/** `GET /runs/{run_id}` (D4.5). */
+/** `GET /runs/{run_id}` (D4.5g). */
 export type RunSummary = {
   run_id: string
   status: RunStatus
@@ -76,7 +76,7 @@ export type Frames = {
 /**
  * A run's frames from a given number on: first those that the journal holds, then each new one. Frames that are available in
  * the same event-loop turn arrive as one value. Ends after the terminal frame. A reader that leaves early returns the iterator,
- * which detaches it from the run (D4.5).
+ * which detaches it from the run (D4.5b).
  */
 export type FrameStream = AsyncIterable<Frames>
 

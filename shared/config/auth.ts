@@ -2,7 +2,7 @@ import type { Form } from './fields.ts'
 import type { IsSet } from './model.ts'
 
 /**
- * Finds combinations of authentication settings that D3.3 and D1.3 forbid. `isSet` looks at the environment and not at parsed
+ * Finds combinations of authentication settings that D3.3 and D1.3b forbid. `isSet` looks at the environment and not at parsed
  * values.
  */
 export function authProblems(authMode: string | undefined, form: Form, isSet: IsSet): (string | false)[] {

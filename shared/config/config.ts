@@ -8,7 +8,7 @@ import { InvalidValue } from './values.ts'
 
 type Values = ValuesOf<typeof FIELDS>
 
-/** The checked settings of a process (D1.3). Durations are milliseconds. */
+/** The checked settings of a process (D1.3c). Durations are milliseconds. */
 export type Config = Readonly<
   Values & {
     workspaceDir: string

@@ -41,7 +41,7 @@ const logLevel = oneOf('error', 'warn', 'info', 'debug')
 const authMode = oneOf('legacy', 'soft', 'enforced')
 const localOnly = { standalone: 'true', cluster: 'false' }
 
-/** The settings of D1.3 that exist so far; those of the two models are in `targetFields`. */
+/** The settings of D1.3c that exist so far; those of the two models are in `targetFields`. */
 export const FIELDS = {
   host: field(
     'HOST',

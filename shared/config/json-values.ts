@@ -2,7 +2,7 @@ import { isJsonObject, parseJson } from '../json.ts'
 import { findOptionsProblem, type ModelOptions } from '../model-options.ts'
 import { InvalidValue, type Parse } from './values.ts'
 
-/** US dollars per million tokens (D1.3). */
+/** US dollars per million tokens (D1.3 MODEL_PRICES). */
 export type ModelPrice = { input: number; output: number; cache_read?: number; cache_write?: number }
 
 export const modelPrices = jsonMap(

@@ -43,7 +43,7 @@ export function toTarget(parts: TargetParts, env: Env): ModelTarget | undefined 
 }
 
 /**
- * Finds variables that lack the one they need (D1.3). `isSet` looks at the environment and not at parsed values, so that a
+ * Finds variables that lack the one they need (D1.3b). `isSet` looks at the environment and not at parsed values, so that a
  * wrong value is not reported as a missing one too.
  */
 export function targetProblems(prefix: string, provider: ProviderType | undefined, isSet: IsSet): (string | false)[] {

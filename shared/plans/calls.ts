@@ -82,7 +82,7 @@ export class PlanCalls {
     // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.
     if (isEnded(plan) && after === 0) return replay(events, after)
     return new WatchedPlan({
-      after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5).
+      after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5c).
       follow: (seq) => this.#deps.broker.followRun(tenant, planRunId(planId), seq),
       read: () => this.#deps.plans.get(tenant, planId),
     })

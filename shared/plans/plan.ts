@@ -21,7 +21,7 @@ export function planProblem({ steps, parallel = false }: Plan): PlanProblem | un
   )
 }
 
-/** The problem of a plan that a model proposes, in words for the model. A plan without steps is none: nothing will be queued (api.md `plan_queued`). */
+/** The problem of a plan that a model proposes, in words for the model. A plan without steps is none: nothing will be queued (api.md "plan_queued"). */
 export const proposalProblem = (plan: Plan): string | undefined =>
   plan.steps.length === 0 ? undefined : planProblem(plan)?.message
 

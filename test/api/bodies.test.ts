@@ -198,7 +198,7 @@ describe('request bodies', () => {
     expect(await decode('CreateSessionRequest', JSON.stringify({ session_id: id }))).to.deep.equal({ session_id: id })
   })
 
-  it('api.md: provider_instance on /agent/run is refused whatever its value, elsewhere it is unknown', async () => {
+  it('api.md RunRequest: provider_instance on /agent/run is refused whatever its value, elsewhere it is unknown', async () => {
     for (const value of ['x', '', null, 0, {}]) {
       const { message, param } = await refusalOf(run({ provider_instance: value }))
       expect(param).to.equal('/provider_instance')

@@ -103,7 +103,7 @@ describe('the API description', () => {
     for (const reference of references) expect(reference).to.match(/^#\/components\/schemas\/\w+(Request|Form)$/)
   })
 
-  it('D4.5, D6.2, D6.8: lists the states of runs, flows and dispatches', async () => {
+  it('D4.5g, D6.2, D6.8: lists the states of runs, flows and dispatches', async () => {
     const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
     expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
     expect(components.schemas['FlowHead']?.properties?.['state']).to.deep.include({ enum: [...FLOW_STATES] })

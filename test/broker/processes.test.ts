@@ -95,7 +95,7 @@ describe('gateways and workers as separate processes', () => {
     }
   })
 
-  it('D1.3: a draining gateway without streams exits when its load balancer has had time to notice', async () => {
+  it('D1.3 DRAIN_SECS: a draining gateway without streams exits when its load balancer has had time to notice', async () => {
     const { gateways } = await start({ DRAIN_SECS: '6' })
     const since = performance.now()
     await at(gateways, 0).kill('SIGTERM')
@@ -122,7 +122,7 @@ describe('gateways and workers as separate processes', () => {
     await resumed.all()
   })
 
-  it('api.md "Create a session": an id in use is 409 while its worker is suspended for 1.5 s, and the session stays', async () => {
+  it('api.md Endpoints, POST /sessions: an id in use is 409 while its worker is suspended for 1.5 s, and the session stays', async () => {
     const { workers, urls } = await start()
     const create = (url: string) => postJson(`${url}/sessions`, { session_id: 'kept' })
     expect((await create(at(urls, 0))).status).to.equal(201)

@@ -140,7 +140,7 @@ describe('the queue of a session on a draining worker', () => {
     await drained
   })
 
-  it('D4.5: a run that ends on a draining worker can be followed for RUN_RESUME_SECS before the worker leaves', async () => {
+  it('D4.5b: a run that ends on a draining worker can be followed for RUN_RESUME_SECS before the worker leaves', async () => {
     const { leaving, staying, broker, first, drained } = await setUp({ resumeMs: 2_000 })
     await broker.cancelRun(TENANT, first.runId)
     await first.text

@@ -39,7 +39,7 @@ describe('claims of sessions', () => {
   const relay = createTestRelay(() => redis.url)
   afterEach(() => relay.close())
 
-  it('api.md "Create a session": an id in use is 409 while its worker does not answer, and the session stays', async () => {
+  it('api.md Endpoints, POST /sessions: an id in use is 409 while its worker does not answer, and the session stays', async () => {
     const workers = [await relay.worker(), await relay.worker()]
     const { broker } = await relay.gateway()
     const ids = Array.from({ length: 6 }, () => newId('sess'))
@@ -52,7 +52,7 @@ describe('claims of sessions', () => {
     expect(await Promise.all(ids.map((id) => say(broker, id)))).to.deep.equal(ids.map(() => 4))
   })
 
-  it('api.md "Create a session": an id in use is 409 while its worker drains and is busy, and the session moves on whole', async () => {
+  it('api.md Endpoints, POST /sessions: an id in use is 409 while its worker drains and is busy, and the session moves on whole', async () => {
     const leaving = await relay.worker()
     const { broker } = await relay.gateway()
     const { session_id: id } = await broker.createSession(TENANT)

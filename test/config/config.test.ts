@@ -7,7 +7,7 @@ import { CLUSTER, cluster, type Env, KEY, problems, standalone } from './load.ts
 const OIDC = { OIDC_ISSUER: 'https://i/realm', OIDC_AUDIENCE: 'urn:ae' }
 
 describe('config: defaults', () => {
-  it('D1.3: an empty environment gives the standalone form the defaults of the table', () => {
+  it('D1.3c: an empty environment gives the standalone form the defaults of the table', () => {
     expect(standalone()).to.deep.include({
       host: '127.0.0.1',
       port: 8080,
@@ -41,13 +41,13 @@ describe('config: defaults', () => {
     })
   })
 
-  it('D1.3: while OIDC is on, a tenant may take half of the runs and of the sessions, rounded up', () => {
+  it('D1.3 RUNS_PER_TENANT, SESSIONS_PER_TENANT: while OIDC is on, a tenant may take half of the runs and of the sessions, rounded up', () => {
     const half = standalone({ ...OIDC, RUNS_PER_WORKER: '5', SESSIONS_PER_WORKER: '20' })
     expect(half).to.include({ tenantShare: 0.5, runsPerTenant: 3, sessionsPerTenant: 10 })
     expect(standalone({ ...OIDC, RUNS_PER_TENANT: '7' })).to.include({ runsPerTenant: 7 })
   })
 
-  it('api.md Limits and D1.3: customers, the store, the master key and the plan queue have their defaults too', () => {
+  it('api.md Limits and D1.3c: customers, the store, the master key and the plan queue have their defaults too', () => {
     expect(standalone()).to.deep.include({
       customerEngines: 256,
       customerIdleMs: 1_800_000,
@@ -61,7 +61,7 @@ describe('config: defaults', () => {
     })
   })
 
-  it('D1.3: the cluster form listens everywhere, hides the explorer and keeps tenants out of private addresses', () => {
+  it('D1.3 HOST, API_EXPLORER, ALLOW_PRIVATE_URLS: the cluster form listens everywhere, hides the explorer and keeps tenants out of private addresses', () => {
     expect(cluster()).to.include({ host: '0.0.0.0', hasExplorer: false, allowsPrivateUrls: false })
   })
 
@@ -71,7 +71,7 @@ describe('config: defaults', () => {
     expect(standalone({ WORKSPACE_DIR: 'w' }).workspaceDir).to.equal(resolve('w'))
   })
 
-  it('D1.3: an empty variable counts as unset', () => {
+  it('D1.3a: an empty variable counts as unset', () => {
     expect(standalone({ PORT: '', MODEL: '', AUTH_MODE: '' })).to.include({ port: 8080, authMode: 'legacy' })
   })
 

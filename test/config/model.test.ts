@@ -30,12 +30,12 @@ describe('config: the model', () => {
     ['google', 'GOOGLE_API_KEY'],
     ['ollama', 'OLLAMA_API_KEY'],
   ] as const) {
-    it(`D1.3: the key of ${provider} is read from ${name}`, () => {
+    it(`D1.3 MODEL_API_KEY: the key of ${provider} is read from ${name}`, () => {
       expect(standalone({ MODEL: 'm', MODEL_PROVIDER: provider, [name]: 'k' }).model?.apiKey).to.equal('k')
     })
   }
 
-  it('D1.3: of several usual variables the first that is not empty counts', () => {
+  it('D1.3 MODEL_API_KEY: of several usual variables the first that is not empty counts', () => {
     const env = { MODEL: 'm', MODEL_PROVIDER: 'google', GEMINI_API_KEY: 'second', GOOGLE_API_KEY: 'third' }
     expect(standalone(env).model?.apiKey).to.equal('second')
     expect(standalone({ ...env, GOOGLE_GENERATIVE_AI_API_KEY: 'first' }).model?.apiKey).to.equal('first')
@@ -74,7 +74,7 @@ describe('config: the model', () => {
     [{ MODEL: 'm', MODEL_PROVIDER: 'gpt' }, ['MODEL_PROVIDER holds "gpt": wanted one of openai, ']],
   ]
   for (const [env, wanted] of pairs) {
-    it(`D1.3: ${JSON.stringify(env)} lacks a variable and stops the start`, () => {
+    it(`D1.3b: ${JSON.stringify(env)} lacks a variable and stops the start`, () => {
       const found = problems(env)
       expect(found).to.have.length(wanted.length)
       for (const [index, start] of wanted.entries())

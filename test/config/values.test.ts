@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../../shared/config/config.ts'
 import { KEY, problems, standalone } from './load.ts'
 
 describe('config: values', () => {
-  it('D1.3: all problems are reported together, one line each', () => {
+  it('D1.3a: all problems are reported together, one line each', () => {
     const found = problems({ PORT: 'http', KEEPALIVE_SECS: '0', ENABLE_BASH: 'yes', MODEL: 'm', LOG_LEVEL: 'a\nb' })
     const names = ['PORT', 'KEEPALIVE_SECS', 'LOG_LEVEL', 'ENABLE_BASH', 'MODEL_PROVIDER']
     expect(found.map((line) => line.split(' ')[0])).to.have.members(names)
@@ -91,16 +91,16 @@ describe('config: values', () => {
     ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
   ]
   for (const [name, raw, field, value] of fits) {
-    it(`D1.3: ${name}=${raw} is accepted`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
+    it(`D1.3c: ${name}=${raw} is accepted`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
   }
 
-  it('D1.3: a model id has up to 256 characters, and an audience up to 512', () => {
+  it('D1.3 MODEL, OIDC_AUDIENCE: a model id has up to 256 characters, and an audience up to 512', () => {
     expect(standalone({ MODEL_PROVIDER: 'ollama', MODEL: 'm'.repeat(256) }).model?.model).to.have.length(256)
     const oidc = { OIDC_ISSUER: 'https://i', OIDC_AUDIENCE: 'a'.repeat(512) }
     expect(standalone(oidc).oidcAudience).to.have.length(512)
   })
 
-  it('D1.3: a variable that names no setting is ignored', () => {
+  it('D1.3a: a variable that names no setting is ignored', () => {
     expect(problems({ PLAN_PERMISSION: '{"Write":"maybe"}', DISPATCH_STORES: 'maybe', NO_SETTING: '1' })).to.deep.equal(
       [],
     )
@@ -161,7 +161,7 @@ describe('config: values', () => {
   ]
   for (const [name, values] of misfits) {
     for (const raw of values) {
-      it(`D1.3: ${name}=${JSON.stringify(raw.slice(0, 60))} stops the start`, () => {
+      it(`D1.3a: ${name}=${JSON.stringify(raw.slice(0, 60))} stops the start`, () => {
         const own = problems({ [name]: raw }).filter((line) => line.startsWith(`${name} holds `))
         expect(own).to.have.length(1)
         expect(own[0]).to.match(/^[^\n]+: wanted [^\n]+$/)

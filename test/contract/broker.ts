@@ -78,7 +78,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     })
   })
 
-  it('D4.5: a run is followed from any frame, live and after its end, through any gateway', async () => {
+  it('D4.5a: a run is followed from any frame, live and after its end, through any gateway', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/tool Ask {}' })
     const reading = frames[Symbol.asyncIterator]()
     const start = await readUntil(reading, /permission_request/)
@@ -90,7 +90,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await readUntil(reading, /cancelled/)).to.equal(rest)
   })
 
-  it('D4.5: the stream of an ended run opens and ends at once after the last id, and an id above it counts as the last', async () => {
+  it('D4.5c: the stream of an ended run opens and ends at once after the last id, and an id above it counts as the last', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one' })
     const last = idsOf(await textOf(frames)).at(-1) ?? 0
     for (const after of [last, last + 1, 4_294_967_295])
@@ -98,7 +98,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
         expect(await textOf(await broker.followRun(TENANT, runId, after))).to.equal('')
   })
 
-  it('D4.5: an id above the last event of a live run counts as the last: the next event and the end come', async () => {
+  it('D4.5c: an id above the last event of a live run counts as the last: the next event and the end come', async () => {
     const { runId, frames } = await first.startRun(TENANT, { prompt: '/say one\n/tool Ask {}' })
     const reading = frames[Symbol.asyncIterator]()
     const last = idsOf(await readUntil(reading, /permission_request/)).at(-1) ?? 0
@@ -195,7 +195,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect((await other.listRuns(OTHER, { limit: 10 })).runs).to.deep.equal([])
   })
 
-  it('D4.5: the list has every run of the tenant once, newest first, page by page', async () => {
+  it('D4.5g: the list has every run of the tenant once, newest first, page by page', async () => {
     const made = new Set<string>()
     for (let i = 0; i < 7; i++) {
       const { runId, frames } = await (i % 2 ? first : other).startRun(TENANT, { prompt: '/say x' })

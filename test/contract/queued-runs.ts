@@ -96,7 +96,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
   })
 
-  it('D4.5: a run that has begun is followed from any frame, live and after its end, through any gateway', async () => {
+  it('D4.5a: a run that has begun is followed from any frame, live and after its end, through any gateway', async () => {
     const runId = setup.table.queue(TENANT)
     const { finish } = begin(setup, runId)
     const whole = textOf(await first.followRun(TENANT, runId, 0))
@@ -121,7 +121,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     expect(eventsOf(await textOf(await frames))).to.deep.equal(['started', 'result'])
   })
 
-  it('D4.5: the list of runs has those of the executors that have begun, for their own tenant', async () => {
+  it('D4.5g: the list of runs has those of the executors that have begun, for their own tenant', async () => {
     const [queued, running] = [setup.table.queue(TENANT), setup.table.queue(TENANT)]
     const { finish } = begin(setup, running)
     for (const broker of setup.brokers) {
@@ -134,7 +134,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     finish()
   })
 
-  it('D4.5: a cancelled run that has begun ends with cancelled', async () => {
+  it('D4.5f: a cancelled run that has begun ends with cancelled', async () => {
     const runId = setup.table.queue(TENANT)
     const frames = await first.followRun(TENANT, runId, 0)
     begin(setup, runId)

@@ -106,7 +106,7 @@ describe('the web page of shared/api/guide.md, in Chromium', function () {
     expect(eventsAnswers().map(({ status }) => status)).to.deep.equal([200])
   })
 
-  it('D4.5: EventSource gets each event once, no empty message, and stops after the end', async () => {
+  it('D4.5c: EventSource gets each event once, no empty message, and stops after the end', async () => {
     const { path = '' } = eventsAnswers()[0] ?? {}
     answers.length = 0
     const address = `http://127.0.0.1:${portOf(proxy.server)}${path}`

@@ -49,7 +49,7 @@ describe('the standalone process', () => {
     expect(child.lines.find((line) => line.startsWith('fetch loaded'))).to.equal('fetch loaded: false')
   })
 
-  it('D1.3: all problems of the configuration are printed together, and the process exits with 78', async () => {
+  it('D1.3a: all problems of the configuration are printed together, and the process exits with 78', async () => {
     const child = start({ PORT: 'http', RATE_LIMIT_RPM: '-1', AUTH_MODE: 'strict', MODEL: 'x' })
     expect(await child.exited).to.equal(78)
     for (const name of ['PORT', 'RATE_LIMIT_RPM', 'AUTH_MODE', 'MODEL_PROVIDER']) {

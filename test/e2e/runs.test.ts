@@ -12,7 +12,7 @@ inBothForms('runs', (startProduct) => {
   const eventsFrom = (runId: string, headers: Record<string, string> = {}, query = '') =>
     product.stream(`/runs/${runId}/events${query}`, undefined, headers)
 
-  it('D4.5: a client that reconnects with Last-Event-ID misses no event', async () => {
+  it('D4.5a: a client that reconnects with Last-Event-ID misses no event', async () => {
     const gate = Promise.withResolvers<void>()
     product.model.answer([{ text: ['a', 'b'] }, { hold: gate.promise }, { text: ['c', 'd'] }])
     const first = await product.run({ prompt: 'hi' })
@@ -26,7 +26,7 @@ inBothForms('runs', (startProduct) => {
     expect(frames.find(({ event }) => event === 'text')?.data).to.deep.equal({ text: 'abcd' })
   })
 
-  it('D4.5: an ended run is replayed from its beginning, or from behind ?last_event_id=; after its last event the answer is 204', async () => {
+  it('D4.5c: an ended run is replayed from its beginning, or from behind ?last_event_id=; after its last event the answer is 204', async () => {
     product.model.answer('hello')
     const stream = await product.run({ prompt: 'hi' })
     const frames = await stream.all()
@@ -36,7 +36,7 @@ inBothForms('runs', (startProduct) => {
     expect([over.status, over.text]).to.deep.equal([204, ''])
   })
 
-  it('D4.5: an id that is no whole number is 400, an unknown run 404', async () => {
+  it('D4.5c: an id that is no whole number is 400, an unknown run 404', async () => {
     product.model.answer('hello')
     const stream = await product.run({ prompt: 'hi' })
     await stream.all()
@@ -52,7 +52,7 @@ inBothForms('runs', (startProduct) => {
     }
   })
 
-  it('D4.5: when the next event is no longer kept, the stream opens and ends with stream_gap', async () => {
+  it('D4.5e: when the next event is no longer kept, the stream opens and ends with stream_gap', async () => {
     product.model.answer([{ tokens: 6000 }])
     const stream = await product.run({ prompt: 'much' })
     const frames = await stream.all()
@@ -65,7 +65,7 @@ inBothForms('runs', (startProduct) => {
     expect(await (await eventsFrom(stream.runId, { 'last-event-id': last })).all()).to.deep.equal(frames.slice(-10))
   })
 
-  it('D4.5: DELETE aborts the run and its model call at once', async () => {
+  it('D4.5f: DELETE aborts the run and its model call at once', async () => {
     product.model.answer([{ text: 'hi' }, { hang: true }])
     const stream = await product.run({ prompt: 'hi' })
     await stream.until('text_delta')
@@ -78,7 +78,7 @@ inBothForms('runs', (startProduct) => {
     expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'cancelled' })
   })
 
-  it('D4.5: GET /runs/{id} returns the state of a run, GET /runs lists the newest first and filters by status', async () => {
+  it('D4.5g: GET /runs/{id} returns the state of a run, GET /runs lists the newest first and filters by status', async () => {
     product.model.answer('hello', { status: 400 })
     const good = await product.run({ prompt: 'hi' })
     const frames = await good.all()
@@ -114,7 +114,7 @@ inBothForms('runs', (startProduct) => {
 })
 
 inBothForms('runs whose client has left', (startProduct) => {
-  it('D4.5: are aborted after RUN_RESUME_SECS with their model call, and are 404 from then on', async () => {
+  it('D4.5b: are aborted after RUN_RESUME_SECS with their model call, and are 404 from then on', async () => {
     const product = await startProduct({ RUN_RESUME_SECS: '1' })
     try {
       product.model.answer([{ text: 'hi' }, { hang: true }])

@@ -43,7 +43,7 @@ inBothForms('sessions', (startProduct) => {
     expect(statuses.filter((status) => status === 409)).to.have.length(99)
   })
 
-  it('api.md Sessions: each message continues the conversation, and message_count counts both sides', async () => {
+  it('api.md "What the service does" 3: each message continues the conversation, and message_count counts both sides', async () => {
     const session = await create()
     product.model.answer('I am Ada', 'you asked who I am')
     await (await post(session, 'who are you?')).all()

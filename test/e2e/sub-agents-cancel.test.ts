@@ -33,7 +33,7 @@ inBothForms('cancelling sub-agents', (startProduct) => {
     return { stream, hanging: asked().filter(({ prompt }) => prompt.startsWith('do ') && prompt !== 'do task 0') }
   }
 
-  it('D4.5: cancelling a run with eight sub-agents closes the model calls of the whole tree', async () => {
+  it('D4.5f: cancelling a run with eight sub-agents closes the model calls of the whole tree', async () => {
     const { stream, hanging } = await startTeam()
     expect(hanging).to.have.length(8)
     const cancelledAt = elapsedMs()

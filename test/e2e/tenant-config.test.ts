@@ -96,7 +96,7 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect(own.requests.at(-1)).to.have.nested.property('body.model', 'm-2')
   })
 
-  it('api.md Role route: the fallback takes the turn of a main provider that fails', async () => {
+  it('api.md "Role route": the fallback takes the turn of a main provider that fails', async () => {
     const down = await startModelServer()
     await putInstance('down', { url: down.url })
     await putInstance('spare')
@@ -254,7 +254,7 @@ inBothForms('runtime configuration without a master key', (startProduct) => {
   })
   after(() => product.close())
 
-  it('api.md: every configuration endpoint and the transcription proxy answer 503, and runs use the server’s model', async () => {
+  it('D8: every configuration endpoint and the transcription proxy answer 503, and runs use the server’s model', async () => {
     for (const [method, path] of [
       ['GET', '/config/engine'],
       ['PUT', '/config/engine'],

@@ -29,7 +29,7 @@ describe('FLOWS_DIR', () => {
   const write = (files: Record<string, string>) =>
     Promise.all(Object.entries(files).map(([file, text]) => writeFile(join(dir, file), text)))
 
-  it('D1.3: each YAML file is stored as a draft of its tenant, and other files are not read', async () => {
+  it('D1.3 FLOWS_DIR: each YAML file is stored as a draft of its tenant, and other files are not read', async () => {
     const prompt = 'system_prompt_template: |\n  One.\n  Two {{.memory}}\ntools: [Read]\nevolve: true\n'
     await write({ 'a.yaml': yamlOf(name, prompt), 'b.yml': yamlOf(`${name}-b`), 'c.txt': '{', '.d.yaml': '{' })
     expect(await loadFlows(dir, library)).to.deep.equal({ flows: 2, problems: [] })

@@ -17,7 +17,7 @@ const CONSTANT = {
 describe('CORS', () => {
   const start = useGateways()
 
-  it('api.md: every response has the four constant headers, exactly as documented', async () => {
+  it('api.md "CORS headers set": every response has the four constant headers, exactly as documented', async () => {
     const { get, post, url } = await start({ identify: createTokenIdentify('t') })
     const responses = [
       await get('/health'),

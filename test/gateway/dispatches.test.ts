@@ -159,7 +159,7 @@ describe('the history of the runs of flows', () => {
     expect(frames.at(-1)).to.deep.include({ event: 'result', data: { ...answer, at: dispatch.ended_at } })
   })
 
-  it('D4.5: a replay continues after Last-Event-ID or last_event_id, at any speed; after the last event the answer is 204', async () => {
+  it('D4.5c: a replay continues after Last-Event-ID or last_event_id, at any speed; after the last event the answer is 204', async () => {
     const { url } = await open()
     const path = `${url}/dispatches/${(await ended()).trace_id}/events`
     const whole = await (await openStream(path, { method: 'GET' })).all()
@@ -211,7 +211,7 @@ describe('the history of the runs of flows', () => {
     }
   })
 
-  it('api.md: without a store, or with DISPATCH_STORE=false, all paths are 503', async () => {
+  it('api.md Flow execution history: without a store, or with DISPATCH_STORE=false, all paths are 503', async () => {
     const { get } = await start()
     for (const path of ['/dispatches', `/dispatches/${newTraceId()}`, `/dispatches/${newTraceId()}/events`]) {
       const response = await get(path)

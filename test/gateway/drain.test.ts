@@ -18,7 +18,7 @@ describe('draining a gateway', () => {
     [3_000, 500, 2_000, 500],
     [0, 0, 0, 0],
   ] as const) {
-    it(`D1.3: of ${drainMs} ms, at most a sixth is for the load balancer, at most a second for the last frames`, async () => {
+    it(`D1.3 DRAIN_SECS: of ${drainMs} ms, at most a sixth is for the load balancer, at most a second for the last frames`, async () => {
       const [http, relay, close] = await stepsOf(drainMs)
       expect([http, relay]).to.deep.equal([['http'], ['relay', { graceMs, streamsMs }]])
       const [, ofStreams, ofAnswers] = close as [string, number, number]

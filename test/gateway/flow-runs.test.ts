@@ -57,7 +57,7 @@ describe('runs of flows', () => {
 
   const run = '/flows/invoice-total/run'
 
-  it('D6.5: answers with the JSON of api.md, X-Trace-ID and no X-Run-ID', async () => {
+  it('D6.5: answers with the JSON of api.md Named flows, X-Trace-ID and no X-Run-ID', async () => {
     const { post } = await open(callsOf({}))
     const response = await post(run, BODY)
     expect(response.headers.get('x-trace-id')).to.equal(TRACE)

@@ -203,7 +203,7 @@ describe('the definitions of flows', () => {
     }
   })
 
-  it('api.md: GET /flows/tools lists the names of the tools', async () => {
+  it('api.md Named flows: GET /flows/tools lists the names of the tools', async () => {
     expect((await (await open())('GET', '/flows/tools')).body).to.deep.equal({ tools: TOOLS, count: TOOLS.length })
   })
 

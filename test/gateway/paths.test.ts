@@ -70,7 +70,7 @@ describe('paths and methods', () => {
     expect([url, (await get('/session')).status]).to.deep.equal([`http://127.0.0.1:${port}/v1`, 404])
   })
 
-  it('api.md: the base path is configured, /v1 or /api/v1', async () => {
+  it('api.md Versioning 1: the base path is configured, /v1 or /api/v1', async () => {
     const { get, port } = await start({ basePath: '/api/v1' })
     expect((await get('/health')).status).to.equal(200)
     expect((await fetch(`http://127.0.0.1:${port}/v1/health`)).status).to.equal(404)

@@ -27,7 +27,7 @@ describe('GET /plans/{id}/events', () => {
   const HEADS = ['1 plan_started', '2 step_started', '3 step_ended', '4 step_ended', '5 plan_ended']
   const headOf = ({ id, event }: { id: number; event: string }) => `${id} ${event}`
 
-  it('D4.5: replays the record of a plan that has ended, from any event on; after the last one the answer is 204', async () => {
+  it('D4.5c: replays the record of a plan that has ended, from any event on; after the last one the answer is 204', async () => {
     const id = await planning.failed(DEFAULT_TENANT)
     const stream = await follow(id)
     expect((await stream.all()).map(headOf)).to.deep.equal(HEADS)
@@ -44,7 +44,7 @@ describe('GET /plans/{id}/events', () => {
     }
   })
 
-  it('D4.5: a number that is none is 400, and HEAD is answered like GET', async () => {
+  it('D4.5c: a number that is none is 400, and HEAD is answered like GET', async () => {
     const id = await planning.failed(DEFAULT_TENANT)
     const { get, url } = await open()
     const response = await get(`/plans/${id}/events?last_event_id=x`)

@@ -10,14 +10,14 @@ describe('the resources', () => {
   const start = useGateways()
   const described = useContract()
 
-  it('api.md: GET /health is 200 with ok and the time in UTC', async () => {
+  it('api.md Endpoints: GET /health is 200 with ok and the time in UTC', async () => {
     const response = await (await start()).get('/health')
     const { status, timestamp } = (await described('GET', '/health', response)) as { status: string; timestamp: string }
     expect(status).to.equal('ok')
     expect(Math.abs(Date.parse(timestamp) - Date.now())).to.be.lessThan(5_000)
   })
 
-  it('api.md: GET /tools lists the tools by name, description and input schema, with their count', async () => {
+  it('api.md Endpoints: GET /tools lists the tools by name, description and input schema, with their count', async () => {
     const inputSchema = { type: 'object', properties: { path: { type: 'string' } } }
     const { get } = await start({ tools: [{ name: 'Read', description: 'Reads.', inputSchema }] })
     expect(await described('GET', '/tools', await get('/tools'))).to.deep.equal({
@@ -26,7 +26,7 @@ describe('the resources', () => {
     })
   })
 
-  it('api.md: POST /sessions is 201 with the id and the time, with and without a body', async () => {
+  it('api.md Endpoints: POST /sessions is 201 with the id and the time, with and without a body', async () => {
     const asked: (string | undefined)[] = []
     const { post } = await start({
       methods: {
@@ -45,7 +45,7 @@ describe('the resources', () => {
     expect(asked).to.deep.equal([undefined, undefined, 's-1', 's-1'])
   })
 
-  it('api.md: GET /sessions/{id} describes the session, DELETE deletes it', async () => {
+  it('api.md Endpoints: GET /sessions/{id} describes the session, DELETE deletes it', async () => {
     const deleted: string[] = []
     const { get, url } = await start({
       methods: {
@@ -78,7 +78,7 @@ describe('the resources', () => {
     expect(asked).to.deep.equal([{ prompt: 'hi' }, { prompt: 'hi', customer_id: 'c', max_turns: 3 }])
   })
 
-  it('api.md: a message reaches its session, and its stream has the headers of D4.1', async () => {
+  it('api.md Endpoints: a message reaches its session, and its stream has the headers of D4.1', async () => {
     const asked: unknown[] = []
     const { post } = await start({
       methods: {
@@ -94,7 +94,7 @@ describe('the resources', () => {
     expect(asked).to.deep.equal([['s-1', { prompt: 'hi', model: 'm' }]])
   })
 
-  it('api.md: a permission reply reaches the session, or the one-shot run (D4.1), and is ok', async () => {
+  it('api.md Endpoints: a permission reply reaches the session, or the one-shot run (D4.1), and is ok', async () => {
     const asked: [string, string, PermissionReply][] = []
     const { post } = await start({
       methods: {

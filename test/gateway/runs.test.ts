@@ -9,7 +9,7 @@ describe('the runs', () => {
   const start = useGateways()
   const described = useContract()
 
-  it('D4.5: GET /runs/{run_id} describes the run, DELETE cancels it', async () => {
+  it('D4.5f, D4.5g: GET /runs/{run_id} describes the run, DELETE cancels it', async () => {
     const { get, url } = await start({ methods: { getRun: async () => RUN, async cancelRun() {} } })
     expect(await described('GET', '/runs/{run_id}', await get(`/runs/${RUN_ID}`))).to.deep.equal(RUN)
     const cancelled = await fetch(`${url}/runs/${RUN_ID}`, { method: 'DELETE' })
@@ -56,7 +56,7 @@ describe('the runs', () => {
     }
   })
 
-  it('D4.5: a stream continues after Last-Event-ID, else after ?last_event_id=, else it begins with the first event', async () => {
+  it('D4.5a: a stream continues after Last-Event-ID, else after ?last_event_id=, else it begins with the first event', async () => {
     const asked: number[] = []
     const { get } = await start({
       methods: {
@@ -74,7 +74,7 @@ describe('the runs', () => {
     expect(asked).to.deep.equal([0, 7, 12, 4_294_967_295])
   })
 
-  it('D4.5: after the last event of an ended run the answer is 204 without a body, and the run is not followed', async () => {
+  it('D4.5c: after the last event of an ended run the answer is 204 without a body, and the run is not followed', async () => {
     const { url } = await start({ methods: { getRun: async () => RUN } })
     for (const method of ['GET', 'HEAD']) {
       for (const id of ['5', '6', '4294967295']) {
@@ -89,7 +89,7 @@ describe('the runs', () => {
     expect(head.status).to.equal(200)
   })
 
-  it('D4.5: an event id that is not a whole number below 2^32 is 400', async () => {
+  it('D4.5c: an event id that is not a whole number below 2^32 is 400', async () => {
     const { get } = await start()
     for (const id of ['x', '-1', '1.5', '1e3', '', '9'.repeat(16), '999999999999999', '4294967296', '1, 2']) {
       expect((await get(`/runs/${RUN_ID}/events`, { 'last-event-id': id })).status, `header ${id}`).to.equal(400)

@@ -67,7 +67,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('D4.5: reading stops when the client disconnects, also while no frames arrive', async () => {
+  it('D4.5b: reading stops when the client disconnects, also while no frames arrive', async () => {
     const feed = new Feed()
     const { port } = await following(feed)
     const wire = await Wire.open(port)
@@ -76,7 +76,7 @@ describe('the relay', () => {
     await feed.left
   })
 
-  it('D4.5: reading stops when the client disconnected before the broker answered', async () => {
+  it('D4.5b: reading stops when the client disconnected before the broker answered', async () => {
     const feed = new Feed()
     const asked = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()

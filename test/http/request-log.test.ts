@@ -34,7 +34,7 @@ describe('the request log', () => {
     }
   })
 
-  it('api.md 11: every response carries X-Request-ID, refusals included', async () => {
+  it('api.md "What the service does" 11: every response carries X-Request-ID, refusals included', async () => {
     const { get, post, url } = await start({ allowedHosts: ['127.0.0.1'] })
     for (const response of [
       await get('/nowhere'),

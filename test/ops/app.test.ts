@@ -12,7 +12,7 @@ describe('the ops listener', () => {
   const statusAt = async ({ get }: TestOps, path: string, headers: Record<string, string> = {}) =>
     (await get(path, { headers })).status
 
-  it('D1.3: /livez is 200 whether the process is ready or not', async () => {
+  it('D1.3 OPS_PORT: /livez is 200 whether the process is ready or not', async () => {
     const ops = await open()
     for (const change of [() => {}, () => ops.ready({ redis: () => false }), () => ops.drain.close()]) {
       change()
@@ -62,7 +62,7 @@ describe('the ops listener', () => {
     })
   }
 
-  it('D1.3: a password may contain colons', async () => {
+  it('D1.3 OPS_TOKEN: a password may contain colons', async () => {
     const ops = await open({ opsToken: 'a:b:c' })
     expect(await statusAt(ops, '/metrics', { authorization: basic('x:a:b:c') })).to.equal(200)
   })
@@ -80,7 +80,7 @@ describe('the ops listener', () => {
     })
   }
 
-  it('D1.3: the probes require no token', async () => {
+  it('D1.3 OPS_TOKEN: the probes require no token', async () => {
     const ops = await open({ opsToken: TOKEN })
     ops.ready({})
     expect(await statusAt(ops, '/livez')).to.equal(200)

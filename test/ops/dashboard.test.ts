@@ -76,7 +76,7 @@ describe('the dashboard in a browser', () => {
     expect(problems).to.deep.equal([])
   })
 
-  it('D1.3: without the token, or with a wrong one, a browser sees nothing of it', async () => {
+  it('D1.3 OPS_TOKEN: without the token, or with a wrong one, a browser sees nothing of it', async () => {
     const ops = await open({ opsToken: TOKEN, redisUrl: redis.url })
     for (const password of [undefined, 'wrong']) {
       const { page } = await openPage(password)

@@ -12,7 +12,7 @@ describe('/metrics', () => {
     return parsePage(await response.text())
   }
 
-  it('D1.3: every metric is present before anything was counted', async () => {
+  it('D1.3 OPS_PORT: every metric is present before anything was counted', async () => {
     const { types, value } = await scrape(await open())
     for (const name of Object.keys(COUNTERS)) {
       expect(types.get(`agent_engine_${name}_total`)).to.equal('counter')

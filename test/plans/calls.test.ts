@@ -162,7 +162,7 @@ describe('the calls of the plan queue', () => {
       expect(await read(2)).to.deep.equal(HEADS.slice(2))
     })
 
-    it('D4.5: a number above the last event counts as the last, before the start and after the end', async () => {
+    it('D4.5c: a number above the last event counts as the last, before the start and after the end', async () => {
       const { read } = await ended()
       for (const after of [4, 5, 2 ** 40]) expect(await read(after)).to.equal(undefined)
       const { calls, streams, followed } = open()

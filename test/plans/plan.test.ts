@@ -87,7 +87,7 @@ describe('plan', () => {
     expect(planProblem({ parallel: true, steps: [{ ...step('a'), writes: ['x', './x'] }] })).to.equal(undefined)
   })
 
-  it('api.md plan_queued: a plan without steps is no mistake of the model, others are named to it', () => {
+  it('api.md "plan_queued": a plan without steps is no mistake of the model, others are named to it', () => {
     expect(proposalProblem({ steps: [] })).to.equal(undefined)
     expect(proposalProblem({ steps: [step('a')] })).to.equal(undefined)
     expect(proposalProblem({ steps: [step('a', 'a')] })).to.match(/depends on itself/)

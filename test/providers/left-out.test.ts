@@ -91,7 +91,7 @@ describe('an option that a server does not take', () => {
       const [option = ''] = Object.keys(options)
       const { [dialect]: name } = names
       if (name === undefined) continue
-      it(`D1.3: ${option} is left out of the requests over ${dialect}, with one log line`, async () => {
+      it(`D1.3 MODEL_OPTIONS: ${option} is left out of the requests over ${dialect}, with one log line`, async () => {
         refuse(name, `Unsupported parameter: '${name}' is not supported with this model.`)
         const provider = await connect(dialect, options)
         const asked = request({ model: modelFor(dialect, option), tools: TOOLS })

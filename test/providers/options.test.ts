@@ -75,24 +75,24 @@ describe('the options of a model', () => {
   }
 
   for (const dialect of DIALECTS) {
-    it(`D1.3: the output limit reaches ${dialect}`, async () => {
+    it(`D1.3 MODEL_OPTIONS: the output limit reaches ${dialect}`, async () => {
       expectFields((await sent(dialect, { max_output_tokens: 77 })).body, LIMIT[dialect])
     })
 
-    it(`D1.3: the temperature reaches ${dialect}, 0 included`, async () => {
+    it(`D1.3 MODEL_OPTIONS: the temperature reaches ${dialect}, 0 included`, async () => {
       expectFields((await sent(dialect, { temperature: 0.3 })).body, TEMPERATURE[dialect])
       server.requests.length = 0
       const [path = ''] = Object.keys(TEMPERATURE[dialect])
       expect(at((await sent(dialect, { temperature: 0 })).body, path)).to.equal(0)
     })
 
-    it(`D1.3: extra headers reach ${dialect}, beside the key`, async () => {
+    it(`D1.3 MODEL_OPTIONS: extra headers reach ${dialect}, beside the key`, async () => {
       const { headers } = await sent(dialect, { headers: { 'x-team': 'blue' } })
       expect(headers['x-team']).to.equal('blue')
       expect(JSON.stringify(headers)).to.contain(KEY)
     })
 
-    it(`D1.3: parallel tool calls can be switched off at ${dialect}, in requests with tools only`, async () => {
+    it(`D1.3 MODEL_OPTIONS: parallel tool calls can be switched off at ${dialect}, in requests with tools only`, async () => {
       const off = { parallel_tool_calls: false }
       expectFields((await sent(dialect, off, { tools: [TOOL] })).body, SERIAL[dialect])
       server.requests.length = 0
@@ -139,7 +139,7 @@ describe('the options of a model', () => {
     ['anthropic', 'claude-sonnet-4-5', 'thinking.type', 'enabled'],
     ['google', 'gemini-2.5-pro', 'generationConfig.thinkingConfig.thinkingBudget', undefined],
   ] as const)
-    it(`D1.3: the reasoning effort reaches ${dialect}`, async () => {
+    it(`D1.3 MODEL_OPTIONS: the reasoning effort reaches ${dialect}`, async () => {
       const { body } = await sent(dialect, { reasoning_effort: 'low' }, { model })
       if (value === undefined) expect(at(body, path)).to.be.a('number')
       else expect(at(body, path)).to.equal(value)

@@ -12,7 +12,7 @@ import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
 const NEIGHBOUR = 'neighbour' as TenantId
 
 describe('ended runs', () => {
-  it('D4.5: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
+  it('D4.5b: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const run = open()
     await run.execute(say)
@@ -23,7 +23,7 @@ describe('ended runs', () => {
     expect(run.status).to.equal('done')
   })
 
-  it('D4.5: the time starts anew at the end of the run', async () => {
+  it('D4.5b: the time starts anew at the end of the run', async () => {
     const order: Run[] = []
     const { open } = setUp({ resumeMs: 1 }, (run) => order.push(run))
     const [ended, waiting] = [open(), open()]
@@ -32,7 +32,7 @@ describe('ended runs', () => {
     expect(order).to.deep.equal([waiting, ended])
   })
 
-  it('D4.5: the time starts anew when the last reader of an ended run leaves', async () => {
+  it('D4.5b: the time starts anew when the last reader of an ended run leaves', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const run = open()
     const reader = run.follow(0)

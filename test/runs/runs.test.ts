@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { readAll, refusal, say, sayMuch, sayMuchUntilCancelled, setUp, untilCancelled } from './runs-setup.ts'
 
 describe('runs', () => {
-  it('D4.5: the summary of a run holds its status, times and number of events', async () => {
+  it('D4.5g: the summary of a run holds its status, times and number of events', async () => {
     const { runs, open } = setUp()
     const run = open()
     expect(runs.get(run.tenant, run.id).summary).to.include({ status: 'waiting', ended_at: null, event_count: 0 })
@@ -17,7 +17,7 @@ describe('runs', () => {
     expect(run.summary.ended_at).to.match(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
   })
 
-  it('D4.5: a run that waits for a permission is waiting, and running again afterwards', async () => {
+  it('D4.5g: a run that waits for a permission is waiting, and running again afterwards', async () => {
     const run = setUp().open()
     const running = run.execute(untilCancelled)
     expect(run.status).to.equal('running')
@@ -31,7 +31,7 @@ describe('runs', () => {
     await running
   })
 
-  it('D4.5: a cancelled run ends its stream with the code of the cancel', async () => {
+  it('D4.5f: a cancelled run ends its stream with the code of the cancel', async () => {
     const run = setUp().open()
     const reading = readAll(run.follow(0))
     const running = run.execute(untilCancelled)
@@ -91,7 +91,7 @@ describe('runs', () => {
     for (const run of others) run.cancel('cancelled')
   })
 
-  it('D4.5: when no slot is free, the run that has been without a reader longest is aborted in favour of a new one', async () => {
+  it('D4.5d: when no slot is free, the run that has been without a reader longest is aborted in favour of a new one', async () => {
     const { runs, open } = setUp({ maxLive: 3 })
     const [read, second, first] = [open(), open(), open()]
     const running = [read, second, first].map((run) => run.execute(untilCancelled))
@@ -110,7 +110,7 @@ describe('runs', () => {
     await Promise.all(running)
   })
 
-  it('D4.5: a tenant whose share is full aborts a run of its own, never one of another tenant', async () => {
+  it('D4.5d: a tenant whose share is full aborts a run of its own, never one of another tenant', async () => {
     const { open } = setUp({ maxLive: 4, maxLivePerTenant: 1 })
     const [own, foreign] = [open(), open('other' as TenantId)]
     const running = [own, foreign].map((run) => run.execute(untilCancelled))
@@ -124,7 +124,7 @@ describe('runs', () => {
     await Promise.all(running)
   })
 
-  it('D4.5: a run that needs no reader is never aborted in favour of a new one', async () => {
+  it('D4.5d: a run that needs no reader is never aborted in favour of a new one', async () => {
     const { runs, open } = setUp({ maxLive: 1 })
     const plan = runs.open({ id: 'run_1', tenant: DEFAULT_TENANT, sessionId: undefined, needsNoReader: true })
     await new CursorStream(plan.follow(0)).return()
@@ -132,7 +132,7 @@ describe('runs', () => {
     plan.cancel('cancelled')
   })
 
-  it('D4.5: a run whose reader left is aborted and unknown after RUN_RESUME_SECS', async () => {
+  it('D4.5b: a run whose reader left is aborted and unknown after RUN_RESUME_SECS', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const run = open()
     const reader = new CursorStream(run.follow(0))
@@ -158,7 +158,7 @@ describe('runs', () => {
     await ended
   })
 
-  it('D4.5: a run continues and stays known while it has a reader', async () => {
+  it('D4.5b: a run continues and stays known while it has a reader', async () => {
     const { runs, open, forgotten } = setUp({ resumeMs: 1 })
     const read = open()
     const reader = new CursorStream(read.follow(0))
@@ -212,7 +212,7 @@ describe('runs', () => {
     expect(await readAll(second.follow(0))).not.to.include('stream_gap')
   })
 
-  it('D4.5: cancelling a run that waits for its reader ends it', async () => {
+  it('D4.5f: cancelling a run that waits for its reader ends it', async () => {
     const run = setUp().open()
     const reader = run.follow(0)
     const running = run.execute(sayMuchUntilCancelled)
@@ -226,7 +226,7 @@ describe('runs', () => {
     reader.close()
   })
 
-  it('D4.5: a run that waits for its reader goes on when the reader has left', async () => {
+  it('D4.5b: a run that waits for its reader goes on when the reader has left', async () => {
     const run = setUp().open()
     const reader = run.follow(0)
     const running = run.execute(sayMuchUntilCancelled)

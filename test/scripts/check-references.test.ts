@@ -3,6 +3,7 @@ import { check } from './check-tree.ts'
 
 const DECISIONS =
   'Text.\n\n## D1 Running it\n\n1. One.\n2. Two, long:\n   1. not an item\n\n## D4 Runs\n\n12. Twelve.\n'
+const API = 'shared/api/api.md'
 const COPY = 'shared/api/decisions.md'
 const SPECIFICATION = '../shared/spec/decisions.md'
 /** Keeps these test texts from being references of this file. */
@@ -42,13 +43,62 @@ describe('the check of references', () => {
     expect(await check({ 'shared/a.ts': `const ${D}1x = '0${D}4 A${D}9 ${D}_4'\n${D}1x` })).to.deep.equal([])
   })
 
-  it('reports a copy that differs from the specification beside the project, and how to update it', async () => {
-    const files = { 'shared/a.ts': '', [COPY]: DECISIONS }
-    expect(await check({ ...files, [SPECIFICATION]: DECISIONS })).to.deep.equal([])
-    expect(await check({ ...files, [SPECIFICATION]: `${DECISIONS}13. New.\n` })).to.deep.equal([
-      `${COPY}:1 differs from ${SPECIFICATION}: run \`cp ${SPECIFICATION} ${COPY}\``,
-    ])
-    expect(await check({ 'shared/a.ts': '', [SPECIFICATION]: DECISIONS })).to.have.length(1)
+  const LETTERED = `## ${D}4 Runs\n\n5. (a) One rule.\n   (b) Another.\n   (c) The names:\n\n| name | default |\n|---|---|\n| HOST, PORT | - |\n`
+
+  it('resolves lettered rules, ranges of them and the settings of a table', async () => {
+    const texts = [`${D}4.5b`, `${D}4.5a–c`, `${D}4.5 PORT: a title`, `HOST (${D}4.5)`]
+    expect(
+      await check({ [COPY]: LETTERED, 'shared/a.ts': texts.map((text) => `// ${text}\n`).join('') }),
+    ).to.deep.equal([])
+  })
+
+  for (const [text, problem] of [
+    [`${D}4.5d`, `${D}4.5d is not in ${COPY}`],
+    [`${D}4.5a–e`, `${D}4.5e is not in ${COPY}`],
+    [`${D}4.5`, `${D}4.5 has several rules: cite ${D}4.5a or another one`],
+    [`${D}4.5 TENANTS`, `${D}4.5 has several rules: cite ${D}4.5a or another one`],
+  ] as const)
+    it(`reports "${text.replace(D, '')}" where the decision has the rules a to c`, async () => {
+      expect(await check({ [COPY]: LETTERED, 'shared/a.ts': `// ${text}` })).to.deep.equal([`shared/a.ts:1 ${problem}`])
+    })
+
+  const API_TEXT = '# API\n\n## What it does\n\n1. Runs.\n2. Lists.\n\n## Limits (all)\n\nOf a body: "x".\n'
+
+  it('resolves sections of the specification by heading or words, and their numbered items', async () => {
+    const cited = [
+      'api%.md Limits',
+      'api%.md "What it does" 2',
+      'api%.md "Of a body"',
+      'api%.md What it does 1',
+      'api%.md',
+    ]
+    const text = cited.map((each) => `// ${each.replace('%', '')}\n`).join('')
+    expect(await check({ [API]: API_TEXT, 'shared/a.ts': text })).to.deep.equal([])
+  })
+
+  for (const [text, problem] of [
+    ['api%.md "What it does" 3', 'What it does 3 is not in shared/api/api.md'],
+    ['api%.md Sessions', 'Sessions is not in shared/api/api.md'],
+    ['(api%.md)', 'the specification is cited without a section'],
+  ] as const)
+    it(`reports "${text.replace('%', '')}"`, async () => {
+      const files = {
+        [API]: API_TEXT,
+        'shared/a.ts': `// ${text.replace('%', '')}`,
+        'README.md': '(api%.md)'.replace('%', ''),
+      }
+      expect(await check(files)).to.deep.equal([`shared/a.ts:1 ${problem}`])
+    })
+
+  it('reports a copy that does not say what the specification beside the project says; letters, lines and more sections are ours', async () => {
+    const specification = `## ${D}4 Runs\n\n5. One rule. Another.\n   The names:\n\n| name | default |\n|---|---|\n| HOST, PORT | - |\n`
+    const files = { 'shared/a.ts': '', [COPY]: `${LETTERED}\n## ${D}5 Ours\n`, [SPECIFICATION]: specification }
+    expect(await check(files)).to.deep.equal([])
+    const other = specification.replace('One rule', 'A rule')
+    const problem = `${COPY}:1 does not say what ${SPECIFICATION} says: compare them word by word`
+    expect(await check({ ...files, [SPECIFICATION]: other })).to.deep.equal([problem])
+    expect(await check({ 'shared/a.ts': '', [SPECIFICATION]: specification })).to.deep.equal([problem])
+    expect(await check({ 'shared/a.ts': '', [API]: 'old', '../shared/spec/api.md': 'new' })).to.have.length(1)
   })
 
   // The sign % keeps these texts from being references of this file.

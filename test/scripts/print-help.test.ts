@@ -29,7 +29,7 @@ describe('the help of scripts/start and scripts/cluster', () => {
     ['start', ['-h']],
     ['cluster', ['--workers', '1', '--help']],
   ] as const) {
-    it(`D1.3: scripts/${script} ${args.join(' ')} prints every setting with its meaning, and installs and starts nothing`, async () => {
+    it(`D1.3c: scripts/${script} ${args.join(' ')} prints every setting with its meaning, and installs and starts nothing`, async () => {
       const { code, stdout, stderr, npmCalls } = await run(script, [...args])
       expect({ code, stderr, npmCalls }).to.deep.equal({ code: 0, stderr: '', npmCalls: [] })
       expect(stdout).to.match(new RegExp(`^usage: scripts/${script} `))
@@ -40,7 +40,7 @@ describe('the help of scripts/start and scripts/cluster', () => {
     })
   }
 
-  it('D1.3: a default is printed once, or for both forms where they differ', async () => {
+  it('D1.3c: a default is printed once, or for both forms where they differ', async () => {
     const { stdout } = await run('start', ['--help'])
     for (const [name, end] of [
       ['PORT', '[8080]'],

@@ -86,7 +86,7 @@ describe('scripts/rewrap-keys', () => {
     ['with a wrong MASTER_KEY', () => ({ DATA_DIR: dir, MASTER_KEY: 'short' }), 'MASTER_KEY does not fit'],
     ['where there is no database', rotation, 'there is no '],
   ] as [string, () => Record<string, string>, string][])
-    it(`D1.3: ends with 78 ${what}, says what is wrong, and creates nothing`, async () => {
+    it(`D1.3a: ends with 78 ${what}, says what is wrong, and creates nothing`, async () => {
       const { code, stderr } = await run(env())
       expect(code).to.equal(78)
       expect(stderr).to.include(expected)

@@ -65,7 +65,7 @@ describe('scripts/run-cluster.ts', () => {
     return promise.finally(() => watcher.close())
   }
 
-  it('D1.1, D1.3: cluster.json lists every process with its ports, and a killed process is started again', async () => {
+  it('D1.1, D1.3 OPS_PORT: cluster.json lists every process with its ports, and a killed process is started again', async () => {
     const [port, opsPort] = [await freePort(), await freePort()]
     const env = { PORT: String(port), OPS_PORT: String(opsPort) }
     const child = start(['--gateways', '1', '--workers', '2', '--executors', '1'], env)
@@ -146,7 +146,7 @@ describe('scripts/run-cluster.ts', () => {
     }
   })
 
-  it('D1.3: a wrong configuration is reported once for all processes, nothing is started, and the exit code is 78', async () => {
+  it('D1.3a: a wrong configuration is reported once for all processes, nothing is started, and the exit code is 78', async () => {
     const child = start([], { AUTH_MODE: 'enforced', OPS_PORT: 'http' })
     expect(await child.exited).to.equal(78)
     const said = child.lines.join('\n')

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /** A response with its body as text. */
 export type Reply = { status: number; headers: Headers; text: string }
 
@@ -19,9 +21,18 @@ export async function call(
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** As `call`, and throws when the status is not 2xx: for the preparation of an attack. */
+/** As `call`, and again, as late as it is told, after a refusal with 429: for what comes before and after an attack. */
+export async function callPatiently(url: string, request: Call): Promise<Reply> {
+  for (;;) {
+    const reply = await call(url, request)
+    if (reply.status !== 429) return reply
+    await sleep(1_000 * Number(reply.headers.get('retry-after') ?? 1))
+  }
+}
+
+/** As `callPatiently`, and throws when the status is not 2xx. */
 export async function prepare(url: string, request: Call): Promise<Reply> {
-  const reply = await call(url, request)
+  const reply = await callPatiently(url, request)
   if (reply.status > 299)
     throw new Error(`${request.method} ${request.path} was answered ${reply.status}: ${reply.text}`)
   return reply

@@ -46,7 +46,7 @@ const environment = (options: unknown) => ({
 
 describe("a model's options", () => {
   for (const [options, pointer] of TABLE)
-    it(`D1.3: ${nameOf(options)} is ${pointer === undefined ? 'fine' : `refused at "${pointer}"`}`, () => {
+    it(`D1.3 MODEL_OPTIONS: ${nameOf(options)} is ${pointer === undefined ? 'fine' : `refused at "${pointer}"`}`, () => {
       expect(findOptionsProblem(options)?.pointer).to.equal(pointer)
     })
 

@@ -15,7 +15,7 @@ const [READ, WRITE] = createFileTools() as [Tool, Tool]
 const rulesOf = (rules: Record<string, Policy>) => createPolicyRules(new Map(Object.entries(rules)))
 
 describe('rules for the policies of tools', () => {
-  it('D1.3: of the rules that match, the longest decides, of equally long ones the strictest', () => {
+  it('D1.3 TOOL_PERMISSIONS: of the rules that match, the longest decides, of equally long ones the strictest', () => {
     const rules = rulesOf({ '*': 'deny', 'mcp__*': 'ask', 'mcp__github__*': 'allow', 'mcp__github__del*': 'deny' })
     const policies = ['mcp__github__list', 'mcp__github__delete', 'mcp__mail__send', 'Read'].map((name) =>
       rules.policyOf(tool(name), {}),
@@ -25,7 +25,7 @@ describe('rules for the policies of tools', () => {
     expect(rulesOf({ 'mcp__*': 'allow' }).policyOf(tool('Read'), {})).to.equal(undefined)
   })
 
-  it('D1.3: a rule with brackets decides for the calls that act on what it names', () => {
+  it('D1.3 TOOL_PERMISSIONS: a rule with brackets decides for the calls that act on what it names', () => {
     const rules = rulesOf({ Bash: 'ask', 'Bash(git *)': 'allow', 'Bash(git push*)': 'deny' })
     const policies = ['git status', ' git log ', 'git push origin', 'rm -rf .', 'gitk'].map((command) =>
       rules.policyOf(BASH, { command }),

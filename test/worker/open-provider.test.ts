@@ -43,7 +43,7 @@ const CHAT = { type: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1' } as const
 const delta = (fields: object) => ({ choices: [{ index: 0, delta: fields }] })
 
 describe('the opening of providers', () => {
-  it('D1.3: opens every type there is, under its own name', async () => {
+  it('D1.3 MODEL_PROVIDER: opens every type there is, under its own name', async () => {
     for (const type of PROVIDER_NAMES) {
       const provider = await openProvider({ type, baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k' })
       expect(provider.type).to.equal(type)

@@ -73,7 +73,7 @@ const refusalOf = (act: () => unknown): AppError => {
 }
 
 describe('a worker', () => {
-  it('D4.5: forgets an ended one-shot run after RUN_RESUME_SECS, with its permission requests', async () => {
+  it('D4.5b: forgets an ended one-shot run after RUN_RESUME_SECS, with its permission requests', async () => {
     const { inbox, run, read, forgotten } = setUp({ runResumeMs: 1 })
     const id = run('/say hello')
     await read(id)
@@ -84,7 +84,7 @@ describe('a worker', () => {
     expect(refusalOf(() => inbox.cancelRun(TENANT, id)).status).to.equal(404)
   })
 
-  it('D4.5: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
+  it('D4.5b: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
     const { inbox, message, read, forgotten, worker } = setUp({ runResumeMs: 1 })
     inbox.createSession(TENANT, 's1', 'a1')
     const id = message('s1', '/say hello')

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express'
 export type CorsRules = {
   /** CORS_ORIGINS: origins, or `*` for any. */
   origins: readonly string[]
-  /** CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS: additions to the lists of api.md. */
+  /** CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS: additions to the lists of api.md "CORS headers set". */
   allowHeaders: readonly string[]
   exposeHeaders: readonly string[]
 }

@@ -11,7 +11,7 @@ import { webhookRoutes } from './config/webhooks.ts'
 
 type Deps = { config: ConfigSurface | undefined; readBody: ReadBody }
 
-/** Runtime configuration (api.md, D8). Without a master key every path answers 503. */
+/** Runtime configuration (api.md Runtime configuration, D8). Without a master key every path answers 503. */
 export function configRoutes({ config, readBody }: Deps): RouteTable {
   const enabled = enabledWith(config)
   return {

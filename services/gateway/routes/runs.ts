@@ -13,7 +13,7 @@ import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 type Deps = { broker: Broker; relay: Relay }
 type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
 
-/** Lists, reads, follows and cancels the runs of the tenant (D4.5). */
+/** Lists, reads, follows and cancels the runs of the tenant (D4.5a–g). */
 export function runRoutes({ broker, relay }: Deps): RunRoutes {
   return {
     async list(req, res) {
@@ -38,7 +38,7 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
   }
 }
 
-/** A number above the last event counts as the last (D4.5). */
+/** A number above the last event counts as the last (D4.5c). */
 const isOver = ({ ended_at, event_count }: RunSummary, after: number): boolean =>
   ended_at !== null && after >= event_count
 

@@ -73,7 +73,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /**
    * Handles the worker's answer that the stream begins after frame `seq`: the run has no frame of the number that the client named
-   * (D4.5). Ignored when frames were accepted before the answer came.
+   * (D4.5c). Ignored when frames were accepted before the answer came.
    */
   startAfter(seq: number): void {
     if (this.#isOver || this.#hasAccepted || seq >= this.seq) return

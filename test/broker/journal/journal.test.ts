@@ -50,7 +50,7 @@ describe('frames', () => {
 })
 
 describe('journal', () => {
-  it('D4.5: a reader gets the events from before and after it came, in order and without a gap', async () => {
+  it('D4.5a: a reader gets the events from before and after it came, in order and without a gap', async () => {
     const journal = new Journal(newBudget())
     journal.append(delta('a'))
     const reading = readAll(journal.follow(0))
@@ -85,14 +85,14 @@ describe('journal', () => {
     expect(value).to.have.property('lastSeq', 3)
   })
 
-  it('D4.5: Last-Event-ID n replays from n + 1', async () => {
+  it('D4.5a: Last-Event-ID n replays from n + 1', async () => {
     const journal = new Journal(newBudget())
     for (const text of ['a', 'b', 'c']) journal.append(delta(text))
     journal.append(END)
     expect(idsOf(await readAll(journal.follow(2)))).to.deep.equal([3, 4])
   })
 
-  it('D4.5: a reader whose next event is no longer kept gets stream_gap at once, under the id it has', async () => {
+  it('D4.5e: a reader whose next event is no longer kept gets stream_gap at once, under the id it has', async () => {
     const journal = new Journal(newBudget(), { ...JOURNAL_LIMITS, maxEvents: 2 })
     for (const text of ['a', 'b', 'c', 'd']) journal.append(delta(text))
     const text = await readAll(journal.follow(1))

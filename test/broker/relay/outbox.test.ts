@@ -172,7 +172,7 @@ describe('outbox', () => {
     expect(String(sent[0]?.[0]?.body)).to.match(/^id: 2\n[^]*\n\nid: 3\n/)
   })
 
-  it('D4.5: an ended run that is followed from its last frame sends its end, and repeats it with each heartbeat', async () => {
+  it('D4.5c: an ended run that is followed from its last frame sends its end, and repeats it with each heartbeat', async () => {
     const { outbox, sent, messages, publishNext } = setUp()
     const journal = newJournal()
     journal.append(errorEvent('cancelled', 'x'))

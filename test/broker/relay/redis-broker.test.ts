@@ -203,7 +203,7 @@ describe('gateway’s broker: a worker that does not answer', () => {
   })
   const pageOf = (epoch: number) => ({ runs: [runOf(epoch)], next_cursor: null })
 
-  it('D4.5: the runs of the others are listed, and the list says that it is incomplete', async () => {
+  it('D4.5g: the runs of the others are listed, and the list says that it is incomplete', async () => {
     const { relay, broker } = setUp((epoch) => (epoch === 2 ? SILENT : pageOf(epoch)))
     relay.onMembers([worker(2), worker(3), worker(4, { role: 'executor' })])
     const page = await broker.listRuns(TENANT, { limit: 50 })
@@ -211,7 +211,7 @@ describe('gateway’s broker: a worker that does not answer', () => {
     expect(page).to.include({ next_cursor: null, incomplete: true })
   })
 
-  it('D4.5: the list is complete when a worker is lost meanwhile, and 503 when no worker answers', async () => {
+  it('D4.5g: the list is complete when a worker is lost meanwhile, and 503 when no worker answers', async () => {
     const { relay, broker } = setUp((epoch) => (epoch === 2 ? SILENT : pageOf(epoch)))
     relay.onMembers([worker(2), worker(3)])
     const listing = broker.listRuns(TENANT, { limit: 50 })

@@ -106,7 +106,7 @@ describe('relayed stream', () => {
     expect(stream.seq).to.equal(9)
   })
 
-  it('D4.5: after the last frame of an ended run the stream ends without a frame', async () => {
+  it('D4.5c: after the last frame of an ended run the stream ends without a frame', async () => {
     const { stream, take, closes } = setUp({}, 7)
     const rest = take()
     stream.onEnded(7)
@@ -115,7 +115,7 @@ describe('relayed stream', () => {
     expect(closes()).to.equal(1)
   })
 
-  it('D4.5: a stream that begins above the last frame of an ended run ends without a frame', async () => {
+  it('D4.5c: a stream that begins above the last frame of an ended run ends without a frame', async () => {
     const { stream, take, asked } = setUp({}, 4_294_967_295)
     stream.onEnded(7)
     expect([await take(), asked]).to.deep.equal(['END', []])
@@ -130,7 +130,7 @@ describe('relayed stream', () => {
     expect([await take(), await take(), gaps]).to.deep.equal(['1+1 2+2 ', 'END', ['asked', 'repaired']])
   })
 
-  it('D4.5: a stream that begins above the last frame begins there when the worker says so', async () => {
+  it('D4.5c: a stream that begins above the last frame begins there when the worker says so', async () => {
     const { stream, send, take, asked, reported } = setUp({}, 50)
     expect(send(8)).to.equal(false)
     stream.startAfter(7)

@@ -81,7 +81,7 @@ describe('relayed streams', () => {
     expect(streams.size).to.equal(0)
   })
 
-  it('D4.5: detach is sent again when a heartbeat shows that it was lost', async () => {
+  it('D4.5b: detach is sent again when a heartbeat shows that it was lost', async () => {
     const { streams, sent } = setUp()
     const { number, stream } = streams.open(7, 0)
     streams.onRecord(7, beatOf(number, 0, 0))
@@ -201,7 +201,7 @@ describe('relayed streams', () => {
     await stream.return()
   })
 
-  it('D4.5: an empty record with the flag of the last frame ends its stream', async () => {
+  it('D4.5c: an empty record with the flag of the last frame ends its stream', async () => {
     const { streams } = setUp()
     const { number, stream } = streams.open(7, 3)
     const next = stream.next()

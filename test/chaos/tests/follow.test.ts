@@ -40,7 +40,7 @@ describe('a client that resumes its run', () => {
     expect([words, resumes]).to.deep.equal(['worker_draining', 0])
   })
 
-  it('D4.5: resumes with the last number it has when its gateway drains', async () => {
+  it('D4.5a: resumes with the last number it has when its gateway drains', async () => {
     const { words, asked, found } = await play(
       (_req, res) => send(res, delta(1), delta(2), failed(2, 'worker_draining')).end(),
       (_req, res) => void res.writeHead(503).end(),
@@ -49,7 +49,7 @@ describe('a client that resumes its run', () => {
     expect([words, asked, found]).to.deep.equal(['done', [undefined, '2', '2'], []])
   })
 
-  it('D4.5: resumes when its connection broke', async () => {
+  it('D4.5a: resumes when its connection broke', async () => {
     const { words, resumes, asked } = await play(
       (_req, res) => {
         send(res, delta(1))

@@ -169,7 +169,7 @@ inBothForms('bad input for flows', (startProduct, form) => {
 inBothForms('flows without a history', (startProduct, form) => {
   const bench = useFlows(startProduct, form, { DISPATCH_STORE: 'false' })
 
-  it('D1.3: the dispatch endpoints answer 503, and flows run', async () => {
+  it('D1.3 DISPATCH_STORE: the dispatch endpoints answer 503, and flows run', async () => {
     bench.main.otherwise(() => GOOD)
     const name = await bench.publish(DEFINITION)
     const reply = await bench.run(name)

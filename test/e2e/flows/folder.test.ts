@@ -88,7 +88,7 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
     await rm(dir, { recursive: true, force: true })
   })
 
-  it('D1.3: its definitions are drafts of their tenant at the start, whichever gateway loads them, and other files are left out', async () => {
+  it('D1.3 FLOWS_DIR: its definitions are drafts of their tenant at the start, whichever gateway loads them, and other files are left out', async () => {
     for (let gateway = 0; gateway < 2; gateway++) {
       expect(await flows()).to.deep.equal(['greet 1 draft', 'part 1 draft'])
     }

@@ -115,7 +115,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     }
   })
 
-  it('D4.5: a client that reconnects with Last-Event-ID, also through another gateway, misses no event', async () => {
+  it('D4.5a: a client that reconnects with Last-Event-ID, also through another gateway, misses no event', async () => {
     const gate = Promise.withResolvers<void>()
     bench.main.answer([{ tool: 'TodoWrite', input: { todos: [] } }], [{ hold: gate.promise }, { text: GOOD }])
     const first = await streamFlow(bench, name)
@@ -128,7 +128,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect(eventsOf(frames)).to.deep.equal(['started', 'progress', 'progress', 'result'])
   })
 
-  it('D4.5: a run that has ended is replayed from its beginning, or from behind Last-Event-ID, through any gateway', async () => {
+  it('D4.5a: a run that has ended is replayed from its beginning, or from behind Last-Event-ID, through any gateway', async () => {
     bench.main.answer(GOOD)
     const stream = await streamFlow(bench, name)
     const frames = await stream.all()
@@ -149,7 +149,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     }
   })
 
-  it('D4.5: DELETE ends a stream and its model call at once', async () => {
+  it('D4.5f: DELETE ends a stream and its model call at once', async () => {
     bench.main.answer([{ hang: true }])
     const called = nextCall(bench.main)
     const stream = await streamFlow(bench, name)
@@ -166,7 +166,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect((await bench.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'cancelled' })
   })
 
-  it('D4.5: DELETE gives a client that waits for the synchronous answer its answer at once', async () => {
+  it('D4.5f: DELETE gives a client that waits for the synchronous answer its answer at once', async () => {
     bench.main.answer([{ hang: true }])
     const called = nextCall(bench.main)
     const waiting = bench.run(name)
@@ -206,7 +206,7 @@ inBothForms('streams of flows', (startProduct, form) => {
     await bench.call('DELETE', `/runs/${hanging[1]?.runId}`)
   })
 
-  it('D4.5: a run whose clients have left is aborted after RUN_RESUME_SECS with its model call, and ends as an error', async () => {
+  it('D4.5b: a run whose clients have left is aborted after RUN_RESUME_SECS with its model call, and ends as an error', async () => {
     bench.main.answer([{ hang: true }], [{ hang: true }])
     const streamed = nextCall(bench.main)
     const stream = await streamFlow(bench, name)

@@ -45,7 +45,7 @@ inBothForms('auto_queue_plan', (startProduct, form) => {
     expect(bench.product.model.requests).to.have.length(3)
   })
 
-  it('api.md plan_queued: a plan without steps is not queued, and the event carries a note', async () => {
+  it('api.md "plan_queued": a plan without steps is not queued, and the event carries a note', async () => {
     const before = await idsOf(bench.product)
     const { event, data } = await propose(bench.product, { steps: [] })
     expect(event).to.equal('plan_queued')
@@ -86,7 +86,7 @@ inBothForms('PLAN_QUEUE=false', (startProduct, form) => {
     }
   })
 
-  it('api.md plan_queued: an approved plan ends the run with a note', async () => {
+  it('api.md "plan_queued": an approved plan ends the run with a note', async () => {
     const { event, data } = await propose(bench.product, PLAN)
     expect(event).to.equal('plan_queued')
     expect(data).not.to.have.property('plan_id')

@@ -92,7 +92,7 @@ inBothForms('plans', (startProduct, form) => {
     }
   })
 
-  it('D4.5: the events of an ended plan are replayed, and continue after Last-Event-ID; after the last one the answer is 204', async () => {
+  it('D4.5c: the events of an ended plan are replayed, and continue after Last-Event-ID; after the last one the answer is 204', async () => {
     const { id } = await submit({ steps: [step('a'), step('b', 'a'), step('c', 'b')] })
     const live = await events(id)
     const atOf = ({ event, data }: Frame) => [event, data['step_id'], data['at']]

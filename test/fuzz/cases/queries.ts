@@ -1,7 +1,7 @@
 import type { Case, Fixtures } from '../case.ts'
 import { get, type Headers } from '../request.ts'
 
-/** A query parameter is a single string in its own format. Other parameters are ignored (D2.7, D2.11, D4.5). */
+/** A query parameter is a single string in its own format. Other parameters are ignored (D2.7, D2.11, D4.5c). */
 export const queries = ({ run }: Fixtures): readonly Case[] => [
   ...bad.map((query): Case => [`runs?${query.slice(0, 40)}`, get(`/v1/runs?${query}`), 400]),
   ...harmless.map((query): Case => [`runs?${query.slice(0, 40)}`, get(`/v1/runs?${query}`), 200]),

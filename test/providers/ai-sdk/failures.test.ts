@@ -221,7 +221,7 @@ describe('a failure', () => {
     expect(failure).to.include({ code: 'provider_rejected', reason: 'web_page', ...FINAL })
   })
 
-  it('D1.3: the message of a missing key names the variable to set, and no request is made', async () => {
+  it('D1.3 MODEL_API_KEY: the message of a missing key names the variable to set, and no request is made', async () => {
     for (const type of ['openai', 'anthropic', 'google'] as const) {
       const failure = await failureOf(await openProvider({ type }))
       expect(failure).to.include({ code: 'provider_auth', reason: 'missing_api_key', ...FINAL })

@@ -57,7 +57,7 @@ describe('the request to a provider', () => {
       expect(server.requests[1]?.results.map(({ text }) => text).join()).to.include('it says so')
     })
 
-    it(`D1.3: carries the key in the header of ${dialect}`, async () => {
+    it(`D1.3 MODEL_API_KEY: carries the key in the header of ${dialect}`, async () => {
       await ask(await connect(dialect, server))
       const { authorization, 'x-api-key': anthropic, 'x-goog-api-key': google } = server.requests[0]?.headers ?? {}
       const own = { anthropic, google }[dialect as 'google'] ?? authorization

@@ -265,7 +265,7 @@ describe('the failures of the adapters', () => {
     for (const key of ['a b', 'a\n', '\na', 'ä', '\u007f']) expect(reasonOf(key), key).to.equal('malformed_api_key')
   })
 
-  it("D1.3: a missing key is a failure where the provider requires one, at the provider's own address only", () => {
+  it("D1.3 MODEL_API_KEY: a missing key is a failure where the provider requires one, at the provider's own address only", () => {
     expect(PROVIDER_NAMES.filter((type) => PROVIDER_TYPES[type].isKeyRequired)).to.include.members([
       'openai',
       'anthropic',

@@ -23,7 +23,7 @@ describe('MCP_CONFIG', () => {
     throw new Error('the file was accepted')
   }
 
-  it('D1.3: reads stdio servers and streamable HTTP servers from {"mcpServers": {...}}', async () => {
+  it('D1.3 MCP_CONFIG: reads stdio servers and streamable HTTP servers from {"mcpServers": {...}}', async () => {
     const mcpServers = {
       files: {
         command: 'npx',

@@ -278,7 +278,7 @@ describe('the folders of workspaces', () => {
     expect(workspacePath('/w', DEFAULT_TENANT, 'sess_0af1')).to.equal('/w/t_default/sess_0af1')
   })
 
-  it('D1.3: the folder lies two levels below the root for every tenant and id', () => {
+  it('D1.3 WORKSPACE_DIR: the folder lies two levels below the root for every tenant and id', () => {
     const ids = ['.', '..', '...', 'a:b', 'A', '-x', '.hidden', 'con', 'x'.repeat(128)]
     for (const id of ids) {
       const path = workspacePath('/w', tenant(id), id)

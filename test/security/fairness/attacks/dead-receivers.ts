@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts'
-import { call, prepare } from '../../api.ts'
+import { call, callPatiently, prepare } from '../../api.ts'
 import type { Attack, AttackPlan, Tenant, Use } from '../attack.ts'
 import { useAtOnce } from '../neighbour.ts'
 
@@ -30,7 +30,8 @@ async function sendToTarpit({ url, headers }: Tenant): Promise<Attack> {
   return {
     refused: () => 0,
     async end() {
-      const remove = (i: number) => call(url, { method: 'DELETE', path: `/config/webhooks/dead-${i}`, headers })
+      const remove = (i: number) =>
+        callPatiently(url, { method: 'DELETE', path: `/config/webhooks/dead-${i}`, headers })
       await Promise.all(Array.from({ length: WEBHOOKS }, (_, i) => remove(i)))
       tarpit.close()
     },

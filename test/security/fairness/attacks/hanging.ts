@@ -1,5 +1,5 @@
 import { until } from '../../../support/until.ts'
-import { call, prepare } from '../../api.ts'
+import { call, callPatiently, prepare } from '../../api.ts'
 import type { Attack, AttackPlan, Surroundings, Tenant, Use } from '../attack.ts'
 import { useFlows, usePlans } from '../neighbour.ts'
 
@@ -49,7 +49,7 @@ async function hangFlows(hostile: Tenant, { model }: Surroundings): Promise<Atta
     refused: () => 0,
     async end() {
       const cancel = (answer: Response) =>
-        call(url, { method: 'DELETE', path: `/runs/${answer.headers.get('x-run-id')}`, headers })
+        callPatiently(url, { method: 'DELETE', path: `/runs/${answer.headers.get('x-run-id')}`, headers })
       await Promise.all(answers.map(cancel))
       abort.abort()
     },

@@ -1,5 +1,5 @@
 import { until } from '../../../support/until.ts'
-import { call, prepare } from '../../api.ts'
+import { callPatiently, prepare } from '../../api.ts'
 import type { Attack, AttackPlan, Tenant, Use } from '../attack.ts'
 import { usePlans, useService } from '../neighbour.ts'
 
@@ -45,9 +45,9 @@ async function queuePlans({ url, headers }: Tenant): Promise<Attack> {
     async end() {
       over.abort()
       await clients
-      for (const name of names) await call(url, { method: 'DELETE', path: `/plans/schedules/${name}`, headers })
+      for (const name of names) await prepare(url, { method: 'DELETE', path: `/plans/schedules/${name}`, headers })
       for (const id of await unended({ url, headers }))
-        await call(url, { method: 'POST', path: `/plans/${id}/cancel`, headers })
+        await callPatiently(url, { method: 'POST', path: `/plans/${id}/cancel`, headers })
     },
   }
 }
@@ -55,7 +55,7 @@ async function queuePlans({ url, headers }: Tenant): Promise<Attack> {
 /** The plans that wait or run. */
 async function unended({ url, headers }: Tenant): Promise<string[]> {
   const list = async (status: string) => {
-    const { text } = await call(url, { method: 'GET', path: `/plans?limit=200&status=${status}`, headers })
+    const { text } = await prepare(url, { method: 'GET', path: `/plans?limit=200&status=${status}`, headers })
     return (JSON.parse(text) as { plans: { id: string }[] }).plans.map(({ id }) => id)
   }
   return (await Promise.all(['queued', 'running'].map(list))).flat()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '../../../support/until.ts'
-import { call } from '../../api.ts'
+import { call, callPatiently } from '../../api.ts'
 import type { Attack, AttackPlan, Tenant } from '../attack.ts'
 import { useFlows, usePlans } from '../neighbour.ts'
 
@@ -36,7 +36,7 @@ async function takeSessions({ url, headers }: Tenant): Promise<Attack> {
   const create = () => call(url, { method: 'POST', path: '/sessions', headers, body: {} })
   const replies = await Promise.all(timesOf(60).map(create))
   const ids = replies.flatMap(({ text }) => (JSON.parse(text) as { session_id?: string }).session_id ?? [])
-  const remove = (id: string) => call(url, { method: 'DELETE', path: `/sessions/${id}`, headers })
+  const remove = (id: string) => callPatiently(url, { method: 'DELETE', path: `/sessions/${id}`, headers })
   return { refused: () => replies.filter(isRefused).length, end: () => void Promise.all(ids.map(remove)) }
 }
 
@@ -48,7 +48,10 @@ async function takeMemory({ url, headers }: Tenant): Promise<Attack> {
     const body = { prompt: `/say ok\n${'x'.repeat(99_000)}` }
     if (isRefused(await call(url, { method: 'POST', path: `/sessions/${id}/messages`, headers, body }))) refused++
   }
-  return { refused: () => refused, end: () => void call(url, { method: 'DELETE', path: `/sessions/${id}`, headers }) }
+  return {
+    refused: () => refused,
+    end: () => void callPatiently(url, { method: 'DELETE', path: `/sessions/${id}`, headers }),
+  }
 }
 
 /** Fifteen bodies of 10 MB that end before their last megabyte. */
