@@ -1,7 +1,7 @@
 import type { JsonObject } from '../events.ts'
 import type { TenantId } from '../tenant.ts'
 
-/** The events that a webhook can ask for. */
+/** The events that a webhook can ask for (D10.2). */
 export type WebhookEventType = 'run.ended' | 'permission.requested' | 'plan.ended' | 'flow.ended'
 
 /** Something that happened to a thing of the tenant's. `data` holds ids and states only; the API has the rest. */

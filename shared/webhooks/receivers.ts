@@ -17,7 +17,7 @@ const MAX_KNOWN = 10_000
 
 type Known = { state: ReceiverState | undefined }
 
-/** Decides how many messages a receiver gets at a time: none while it rests, one when it may be back, otherwise a few. */
+/** Decides how many messages a receiver gets at a time: none while it rests (D10.4), one when it may be back, otherwise a few. */
 export class Receivers {
   readonly #store: ReceiverStore
   readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN, ttl: KNOWN_FOR_MS })

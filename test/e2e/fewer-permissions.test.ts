@@ -31,7 +31,7 @@ inBothForms('fewer permission requests', (startProduct) => {
   const countOf = (frames: readonly { event: string }[], event: string) =>
     frames.filter((frame) => frame.event === event).length
 
-  it('D4.12: a reply may allow a tool for the rest of the session, which is listed and ends with the session', async () => {
+  it('D14.1: a reply may allow a tool for the rest of the session, which is listed and ends with the session', async () => {
     await product.call('POST', '/sessions', { session_id: 'calm' })
     const first = await message('calm', write('a.txt'), write('b.txt'))
     const { data } = await first.until('permission_request')
@@ -102,7 +102,7 @@ inBothForms('fewer permission requests', (startProduct) => {
     await asking.all()
   })
 
-  it('D5.4: with plan_mode nothing is changed before the plan is allowed, also not by a sub-agent', async () => {
+  it('D14.2: with plan_mode nothing is changed before the plan is allowed, also not by a sub-agent', async () => {
     const prompt = [
       tool('Agent', { description: 'x', prompt: bash('echo hello') }),
       write('a.txt'),

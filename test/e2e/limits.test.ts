@@ -130,7 +130,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await call('PUT', '/config/engine', { routing: {} })
   })
 
-  it('a run is refused with budget_exhausted when the tokens of the day are used up, and until when is said', async () => {
+  it('D11.2: a run is refused with budget_exhausted when the tokens of the day are used up, and until when is said', async () => {
     await refusalOf({ prompt: 'hi' })
     await until(async () => (await shown()).used.tokens > 0, { what: 'the tokens to be counted', withinMs: 5_000 })
     await put({ tokens_per_day: 1 })
@@ -141,7 +141,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(refusal?.message).to.match(/^the budget of 1 tokens a day is used up; it begins anew at .*T00:00:00.000Z$/)
   })
 
-  it('a run that goes on ends before its next model call, with the tools of the turn before made', async () => {
+  it('D11.2: a run that goes on ends before its next model call, with the tools of the turn before made', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)
     const answer = { steps: [{ tool: 'TodoWrite', input: { todos: [] } }], usage: { input: 200_000, output: 1 } }
@@ -154,7 +154,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await counted(used, 200_001)
   })
 
-  it('the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
+  it('D11.2: the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)
     const task = { description: 'd', prompt: 'p' }
@@ -181,7 +181,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await until(isCounted, { what: 'the dollars to be counted', withinMs: 5_000 })
   })
 
-  it('a probe is counted and refused, too, and a transcription is refused', async () => {
+  it('D11.2: a probe is counted and refused, too, and a transcription is refused', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)
     await call('PUT', '/config/instances/main', { type: 'openai-compatible', url: product.model.url })
@@ -212,7 +212,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(product.model.requests.length).to.equal(asked + 1)
   })
 
-  it('flows and plans are counted and refused, too', async () => {
+  it('D11.2: flows and plans are counted and refused, too', async () => {
     const url = product.model.url
     await call('PUT', '/config/instances/main', { type: 'openai-compatible', url, key: 'sk-0123456789' })
     const flow = () =>
@@ -232,7 +232,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(String(ended.at(-1)?.data['error'])).to.include('the budget of')
   })
 
-  it('no more runs go on at a time than the limit, over all processes, and a place is free when a run has ended', async () => {
+  it('D11.2: no more runs go on at a time than the limit, over all processes, and a place is free when a run has ended', async () => {
     await put({ concurrent_runs: 2 })
     const hold = Promise.withResolvers<void>()
     product.model.otherwise(async () => {
@@ -263,7 +263,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     })
   })
 
-  it("the operator's ceiling holds whatever the tenant sets, for one that is stored already too, and may be read and not passed", async () => {
+  it("D11.3: the operator's ceiling holds whatever the tenant sets, for one that is stored already too, and may be read and not passed", async () => {
     const ceiling = { requests_per_minute: null, concurrent_runs: null, tokens_per_day: 1, usd_per_day: null }
     await put({ tokens_per_day: 1_000_000_000 })
     expect(await refusalOf({ prompt: 'hi' })).to.equal(undefined)
@@ -289,7 +289,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await shownByBoth(null)
   })
 
-  it('requests above the limit of the tenant are refused, but for those that change the limit', async () => {
+  it('D11.1, D11.2: requests above the limit of the tenant are refused, but for those that change the limit', async () => {
     await put({ requests_per_minute: 3 })
     let refused: Awaited<ReturnType<typeof call>> | undefined
     const remaining = new Set<string | null>()

@@ -46,7 +46,7 @@ describe('traces of a cluster', () => {
     return isTop ? [line] : [...(await ancestry(await parentOf(span))), line]
   }
 
-  it('a run is one trace from the caller over gateway and worker to the model calls and the tool, with parents right', async () => {
+  it('D15.2: a run is one trace from the caller over gateway and worker to the model calls and the tool, with parents right', async () => {
     product.model.answer([{ tool: 'TodoWrite', input: { todos: [] } }])
     const stream = await product.run({ prompt: 'a prompt that no span repeats' }, headers)
     await stream.all()
@@ -76,7 +76,7 @@ describe('traces of a cluster', () => {
     expect(JSON.stringify(collector.spans)).not.to.include('no span repeats')
   })
 
-  it('a submitted plan is one trace from the gateway over the queue to the executor and its steps', async () => {
+  it('D15.2: a submitted plan is one trace from the gateway over the queue to the executor and its steps', async () => {
     const steps = [
       { id: 'a', prompt: 'hello' },
       { id: 'b', prompt: 'hello', depends_on: ['a'] },
@@ -96,7 +96,7 @@ describe('traces of a cluster', () => {
     expect(plan.traceId).to.equal(call.traceId)
   })
 
-  it('a flow is one trace, too, and a sub-agent’s calls are below the tool that started it', async () => {
+  it('D15.2: a flow is one trace, too, and a sub-agent’s calls are below the tool that started it', async () => {
     const url = product.model.url
     const instance = { type: 'openai-compatible', url, key: 'sk-0123456789' }
     expect((await product.call('PUT', '/config/instances/main', instance)).status).to.equal(200)
@@ -115,7 +115,7 @@ describe('traces of a cluster', () => {
     await collector.wait('its model call', ({ parentSpanId }) => parentSpanId === child.spanId)
   })
 
-  it('names and values that come from outside are cut', async () => {
+  it('D15.2: names and values that come from outside are cut', async () => {
     product.model.answer([{ tool: 'T'.repeat(20_000), input: {} }])
     const stream = await product.run({ prompt: 'long' })
     await stream.all()

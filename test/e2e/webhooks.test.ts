@@ -60,7 +60,7 @@ inBothForms('webhooks', (startProduct, form) => {
   const deliveries = async (query = '') =>
     (JSON.parse((await call('GET', `/config/webhooks/ci/deliveries${query}`)).text) as Listed).deliveries
 
-  it('the end of a run is sent as a small message that the secret signs', async () => {
+  it('D10.2: the end of a run is sent as a small message that the secret signs', async () => {
     const stream = await product.run({ prompt: 'a prompt that no message repeats' })
     await stream.all()
     const message = await about('run_id', stream.runId)
@@ -72,7 +72,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(message.headers['content-type']).to.equal('application/json')
   })
 
-  it('a run that fails or is cancelled is sent with its state and code', async () => {
+  it('D10.2: a run that fails or is cancelled is sent with its state and code', async () => {
     product.model.answer({ status: 401, message: 'wrong key' })
     const failing = await product.run({ prompt: 'hi' })
     await failing.all()
@@ -80,7 +80,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(failed.body.data).to.include({ status: 'failed', code: 'provider_auth' })
   })
 
-  it('a permission request of a session is sent with the ids that its answer needs, and without the input', async () => {
+  it('D10.2: a permission request of a session is sent with the ids that its answer needs, and without the input', async () => {
     const { body } = await call('POST', '/sessions')
     const { session_id } = body as { session_id: string }
     product.model.answer([{ tool: 'Write', input: { path: 'a.txt', content: 'a canary in the input' } }])
@@ -96,7 +96,7 @@ inBothForms('webhooks', (startProduct, form) => {
     await stream.all()
   })
 
-  it('the end of a queued plan and of a cancelled one is sent', async () => {
+  it('D10.2: the end of a queued plan and of a cancelled one is sent', async () => {
     const submit = async () => {
       const { text } = await call('POST', '/plans/submit', { steps: [{ id: 'a', prompt: 'hello' }] })
       return (JSON.parse(text) as { id: string }).id
@@ -112,7 +112,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect((await about('plan_id', id)).body.data).to.include({ status: 'cancelled' })
   })
 
-  it('the end of a flow is sent with its trace id', async () => {
+  it('D10.2: the end of a flow is sent with its trace id', async () => {
     await call('PUT', '/config/instances/main', {
       type: 'openai-compatible',
       url: product.model.url,
@@ -129,7 +129,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(body.data['status']).to.be.oneOf(['ok', 'invalid_output'])
   })
 
-  it('a redirect is not followed: the message is sent again with the same id, and the list shows why', async () => {
+  it('D10.3: a redirect is not followed: the message is sent again with the same id, and the list shows why', async () => {
     const elsewhere = await startWebhookReceiver()
     receiver.answers = [{ status: 307, headers: { location: elsewhere.url } }]
     const { text } = await call('POST', '/config/webhooks/ci/test')
@@ -153,7 +153,7 @@ inBothForms('webhooks', (startProduct, form) => {
     await elsewhere.close()
   })
 
-  it('a message that the receiver does not want any more is dead at once, and can be sent again', async () => {
+  it('D10.3: a message that the receiver does not want any more is dead at once, and can be sent again', async () => {
     receiver.answers = [{ status: 410 }]
     const { text } = await call('POST', '/config/webhooks/ci/test')
     const { id } = JSON.parse(text) as { id: string }
@@ -164,7 +164,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect((await call('POST', `/config/webhooks/ci/deliveries/msg_${'0'.repeat(32)}/retry`)).status).to.equal(404)
   })
 
-  it('a secret that replaces another signs beside it, and neither is ever shown', async () => {
+  it('D10.1: a secret that replaces another signs beside it, and neither is ever shown', async () => {
     const next = secret()
     await put('ci', { secret: next })
     await until(
@@ -197,7 +197,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect((await call('DELETE', '/config/webhooks/other')).status).to.equal(200)
   })
 
-  it('a change without a secret keeps it, and a deleted webhook is not found', async () => {
+  it('D10.1: a change without a secret keeps it, and a deleted webhook is not found', async () => {
     const { body } = await call('GET', '/config/webhooks/ci')
     expect(body).to.include({ enabled: false, url: receiver.url })
     expect((await call('DELETE', '/config/webhooks/ci')).body).to.deep.equal({ status: 'deleted' })

@@ -44,14 +44,14 @@ describe("the operator's own providers", () => {
     ['anthropic', 'model.invalid:443'],
     ['google', 'model.invalid:443'],
   ] as const) {
-    it(`${type} is called through HTTPS_PROXY`, async () => {
+    it(`D15.1: ${type} is called through HTTPS_PROXY`, async () => {
       const { last } = await callWith({ MODEL_PROVIDER: type, MODEL_BASE_URL: 'https://model.invalid/v1' })
       expect(proxy.hosts).to.deep.equal([host])
       expect(last).to.have.nested.property('failure.code', 'provider_unavailable')
       expect(JSON.stringify(last)).not.to.include('canary-pass')
     })
 
-    it(`${type} is called directly where NO_PROXY names its host`, async () => {
+    it(`D15.1: ${type} is called directly where NO_PROXY names its host`, async () => {
       await callWith({
         MODEL_PROVIDER: type,
         MODEL_BASE_URL: 'https://127.0.0.1:1/v1',
@@ -61,7 +61,7 @@ describe("the operator's own providers", () => {
     })
   }
 
-  it('an http address is never called through HTTPS_PROXY', async () => {
+  it('D15.1: an http address is never called through HTTPS_PROXY', async () => {
     const { last } = await callWith({ MODEL_PROVIDER: 'ollama', MODEL_BASE_URL: server.url })
     expect(last).to.include({ type: 'finish' })
     expect(proxy.hosts).to.deep.equal([])

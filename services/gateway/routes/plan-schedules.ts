@@ -7,7 +7,7 @@ import { type PlanSurface, queuedWith } from './plan-surface.ts'
 
 type Deps = { plans: PlanSurface | undefined; readBody: ReadBody }
 
-/** The schedules by which plans are submitted. */
+/** The schedules by which plans are submitted (D12). */
 export function planScheduleRoutes({ plans, readBody }: Deps): RouteTable {
   const queued = queuedWith(plans)
   return {

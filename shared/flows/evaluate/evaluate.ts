@@ -17,7 +17,7 @@ export type EvaluatorDeps = {
   execute(tenant: TenantId, execution: Execution): Promise<StartedFlow>
 }
 
-/** Body of `POST /flows/{name}/evaluate`. Without an instance or a model: those of each recorded execution. */
+/** Body of `POST /flows/{name}/evaluate` (D13.1). Without an instance or a model: those of each recorded execution. */
 export type EvaluateRequest = { limit?: number; provider_instance?: string; model?: string }
 
 const DEFAULT_LIMIT = 10

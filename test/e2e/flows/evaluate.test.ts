@@ -56,7 +56,7 @@ inBothForms('evaluation of flows', (startProduct, form) => {
 
   const messageOf = ({ body }: Reply) => (body as { error: { message: string } }).error.message
 
-  it('compares the draft with the recorded runs of the published version: rates, costs, times and differences', async () => {
+  it('D13.1: compares the draft with the recorded runs of the published version: rates, costs, times and differences', async () => {
     const { name, traces } = await flowWithDraft(['a', 'b', 'c'])
     const report = reportOf(await evaluate(name))
     expect(report).to.include({ flow_id: name, version: 2, published_version: 1, published_pass_rate: 1 })
@@ -86,7 +86,7 @@ inBothForms('evaluation of flows', (startProduct, form) => {
     }
   })
 
-  it('runs of an evaluation are not in the history of the flow, and write no precedents', async () => {
+  it('D13.1: runs of an evaluation are not in the history of the flow, and write no precedents', async () => {
     const { name, traces } = await flowWithDraft(['a', 'b'])
     const precedents = async () =>
       (await bench.call('GET', `/flows/${name}/memory?scope=evolve`)).body as { entries: object[] }
@@ -103,7 +103,7 @@ inBothForms('evaluation of flows', (startProduct, form) => {
     expect(again.runs.map(({ trace_id }) => trace_id)).to.deep.equal(traces.toReversed())
   })
 
-  it('the body limits the runs and replaces their instance and model', async () => {
+  it('D13.1: the body limits the runs and replaces their instance and model', async () => {
     const { name, traces } = await flowWithDraft(['a', 'b', 'd'])
     const before = bench.main.requests.length
     const report = reportOf(await evaluate(name, { limit: 2, model: 'm-2' }))
@@ -151,7 +151,7 @@ inBothForms('evaluation of flows', (startProduct, form) => {
     }
   })
 
-  it('require_pass_rate publishes only a version whose evaluation passed so often', async () => {
+  it('D13.2: require_pass_rate publishes only a version whose evaluation passed so often', async () => {
     const { name } = await flowWithDraft(['a', 'b', 'c'])
     const stateOf = async () => ((await bench.call('GET', `/flows/${name}`)).body as { state: string }).state
     const missing = await publish(name, 0)
@@ -167,7 +167,7 @@ inBothForms('evaluation of flows', (startProduct, form) => {
     expect(passed.body).to.include({ state: 'published', version: 2, published_version: 2 })
   })
 
-  it('the evaluation of a version does not count for the next one', async () => {
+  it('D13.2: the evaluation of a version does not count for the next one', async () => {
     const { name } = await flowWithDraft(['a'])
     expect(reportOf(await evaluate(name)).pass_rate).to.equal(1)
     await bench.call('PUT', `/flows/${name}`, version('draft', { model: 'm-3' }))

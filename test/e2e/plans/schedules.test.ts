@@ -48,7 +48,7 @@ inBothForms('schedules of plans', (startProduct, form) => {
       { what: `${times} plans with the title ${title}`, withinMs: WITHIN_MS, everyMs: 50 },
     )
 
-  it('every second submits one plan for each tick, and it is carried out', async () => {
+  it('D12.2: every second submits one plan for each tick, and it is carried out', async () => {
     const startedAt = Date.now()
     await putEverySecond('each', 'each')
     const [newest] = await hasFired('each', 2)
@@ -80,7 +80,7 @@ inBothForms('schedules of plans', (startProduct, form) => {
     expect((await call('GET', '/plans/schedules')).body).to.deep.equal({ schedules: [], next_cursor: null })
   })
 
-  it('a tick is skipped while the plan before has not ended, and above the rate of the tenant; the schedule shows it', async () => {
+  it('D12.3: a tick is skipped while the plan before has not ended, and above the rate of the tenant; the schedule shows it', async () => {
     const held = Promise.withResolvers<void>()
     bench.product.model.otherwise(async (request) => {
       await held.promise

@@ -4,7 +4,7 @@ import type { ReadBody } from '../../body.ts'
 import { assertAdmin, tenantOf } from '../../middleware/auth.ts'
 import type { Enabled } from './enabled.ts'
 
-/** The tenant's own limits. */
+/** The tenant's own limits (D11). */
 export const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable => ({
   '/config/limits': {
     get: enabled(

@@ -9,7 +9,7 @@ import { type Enabled, listOf } from './enabled.ts'
 
 const STATUS = { pattern: /^(pending|delivered|dead)$/, wanted: 'pending, delivered or dead' }
 
-/** The tenant's webhooks, and the messages that were sent to them. */
+/** The tenant's webhooks, and the messages that were sent to them (D10). */
 export function webhookRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
   return {
     '/config/webhooks': {
