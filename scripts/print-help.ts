@@ -1,6 +1,6 @@
-import { FIELDS, type Field, type Form } from '../shared/config/fields.ts'
-import { fileVariable } from '../shared/config/secret-settings.ts'
-import { targetFields } from '../shared/config/target-fields.ts'
+import { FIELDS, type Field, type Form } from '../shared/platform/config/fields.ts'
+import { fileVariable } from '../shared/platform/config/secret-settings.ts'
+import { targetFields } from '../shared/platform/config/target-fields.ts'
 import { ABOUT, USAGE } from './local-cluster/options.ts'
 
 // Prints the usage of scripts/start or scripts/cluster and the table of all settings (D1.3c). Argument: start or cluster.

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { hideSettings, readSettings } from '../services/wiring/hidden-environment.ts'
-import { openClusterStore, openStandaloneStore, SQLITE_FILE } from '../services/wiring/store.ts'
-import { type Config, ConfigError, loadConfig } from '../shared/config/config.ts'
-import { createLog } from '../shared/log.ts'
-import { createKeyring, type Keyring } from '../shared/secrets/keyring.ts'
-import { rewrapAll } from '../shared/tenant-config/rewrap.ts'
+import { openClusterStore, openStandaloneStore, SQLITE_FILE } from '../services/wiring/open-store.ts'
+import { createLog } from '../shared/kernel/log.ts'
+import { type Config, ConfigError, loadConfig } from '../shared/platform/config/config.ts'
+import { createKeyring, type Keyring } from '../shared/tenancy/secrets/keyring.ts'
+import { rewrapAll } from '../shared/tenancy/tenant-config/rewrap.ts'
 
 const USAGE = `usage: scripts/rewrap-keys [--help]
 

@@ -1,7 +1,7 @@
 import { holdDataDir } from '../services/wiring/data-dir.ts'
 import { type Env, hideSettings, readSettings } from '../services/wiring/hidden-environment.ts'
 import { usesPrograms } from '../services/wiring/process.ts'
-import { redisOf } from '../shared/config/redis-place.ts'
+import { redisOf } from '../shared/platform/config/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'

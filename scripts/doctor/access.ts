@@ -1,4 +1,4 @@
-import { openAccessWarning } from '../../shared/config/auth.ts'
+import { openAccessWarning } from '../../shared/platform/config/auth.ts'
 import type { Check } from './finding.ts'
 
 /** Whether other machines can call the API without a token. */

@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/config/config.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
 
 /** Something that is wrong, and what to do about it. Neither text holds a secret. */
 export type Finding = { problem: string; cure: string }

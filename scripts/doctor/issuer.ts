@@ -1,6 +1,6 @@
-import { createReadKeys } from '../../shared/auth/published-keys.ts'
-import { parseJson } from '../../shared/json.ts'
-import { createEgress } from '../../shared/net/egress.ts'
+import { parseJson } from '../../shared/kernel/json.ts'
+import { createEgress } from '../../shared/platform/net/egress.ts'
+import { createReadKeys } from '../../shared/tenancy/auth/published-keys.ts'
 import { type Check, type Finding, reasonOf } from './finding.ts'
 
 /** The identity provider: its discovery document, its keys, and its clock. */

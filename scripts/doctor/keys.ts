@@ -1,11 +1,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type OpenedStore, openClusterStore, openStandaloneStore, SQLITE_FILE } from '../../services/wiring/store.ts'
-import { createLog } from '../../shared/log.ts'
-import { readKeptKey } from '../../shared/secrets/kept-key.ts'
-import { createKeyring } from '../../shared/secrets/keyring.ts'
-import type { Sealed } from '../../shared/secrets/seal.ts'
-import type { TenantConfig } from '../../shared/tenant-config/config.ts'
+import {
+  type OpenedStore,
+  openClusterStore,
+  openStandaloneStore,
+  SQLITE_FILE,
+} from '../../services/wiring/open-store.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import { readKeptKey } from '../../shared/tenancy/secrets/kept-key.ts'
+import { createKeyring } from '../../shared/tenancy/secrets/keyring.ts'
+import type { Sealed } from '../../shared/tenancy/secrets/seal.ts'
+import type { TenantConfig } from '../../shared/tenancy/tenant-config/config.ts'
 import type { Check, Finding, Patient } from './finding.ts'
 
 /** Whether every stored key of a tenant can be decrypted. Keys are not decrypted: each record names its master key. */

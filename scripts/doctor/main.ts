@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { hideSettings, readSettings } from '../../services/wiring/hidden-environment.ts'
-import { ConfigError, loadConfig } from '../../shared/config/config.ts'
+import { ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import { checkAccess } from './access.ts'
 import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'

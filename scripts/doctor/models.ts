@@ -1,7 +1,7 @@
 import { openModels } from '../../services/wiring/open-models.ts'
-import type { Config } from '../../shared/config/config.ts'
-import { apiBase } from '../../shared/providers/base-url.ts'
-import type { Failure, ModelRequest, ModelRoute } from '../../shared/providers/port.ts'
+import { apiBase } from '../../shared/agent/providers/base-url.ts'
+import type { Failure, ModelRequest, ModelRoute } from '../../shared/agent/providers/port.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
 import type { Check, Finding } from './finding.ts'
 
 const WITHIN_MS = 60_000

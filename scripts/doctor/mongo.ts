@@ -1,6 +1,6 @@
 import { type Db, type Document, MongoClient } from 'mongodb'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { canExpire, indexesOf } from '../../shared/store/document.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { canExpire, indexesOf } from '../../shared/platform/store/document.ts'
 import { type Check, type Finding, unreachable } from './finding.ts'
 
 const WITHIN_MS = 5_000

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../shared/json.ts'
+import { isJsonObject, parseJson } from '../../shared/kernel/json.ts'
 import { type Check, type Finding, type Patient, unreachable } from './finding.ts'
 
 const WITHIN_MS = 30_000

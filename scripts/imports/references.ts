@@ -6,8 +6,8 @@ import type { Violation } from './violation.ts'
 type Text = readonly [file: string, text: string]
 
 /** The project's copies of the specification and of the decisions, from the project's folder, and where both come from. */
-const API = 'shared/api/api.md'
-const DECISIONS = 'shared/api/decisions.md'
+const API = 'shared/platform/api/api.md'
+const DECISIONS = 'shared/platform/api/decisions.md'
 const SPECIFICATIONS = '../shared/spec'
 
 /** Text files that the TypeScript project does not include. */

@@ -1,7 +1,7 @@
-import { matchesGlob, posix } from 'node:path'
+import { matchesGlob } from 'node:path'
 import type { FileFacts } from './read-file.ts'
 import { isFile, type Tree, targetOf } from './read-tree.ts'
-import { ADAPTERS, GLOBALS, LAYERS, LAZY, type Layer, MAY_IMPORT, PACKAGES, SIDEWAYS } from './table.ts'
+import { ADAPTERS, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, TOP_ROOM } from './table.ts'
 import type { Violation } from './violation.ts'
 
 /** Checks every file's imports and globals against the table. */
@@ -20,7 +20,7 @@ export function checkImports(tree: Tree): Violation[] {
 type Add = (line: number, rule: string) => void
 
 function checkEdges(file: string, { imports }: FileFacts, add: Add): void {
-  const isProduct = !isTooling(layerOf(file))
+  const isProduct = !isTooling(file)
   for (const { specifier, line, kind } of imports) {
     const target = targetOf(file, specifier)
     const refusal = isFile(target) ? refuseFile(file, target) : isProduct && refusePackage(file, target)
@@ -32,39 +32,28 @@ function checkEdges(file: string, { imports }: FileFacts, add: Add): void {
 }
 
 function refuseFile(file: string, target: string): string | undefined {
-  const [from, to] = [layerOf(file), layerOf(target)]
-  if (from === undefined || to === undefined) return `${from ? target : file} has no layer: add it to the table`
-  if (MAY_IMPORT[from].includes(to) || isSameSubject(file, target)) return undefined
-  if (from === to) return `${posix.dirname(file)} may not import its neighbour ${target}`
-  return `${from} files may not import ${to} files (${target})`
+  if (isTooling(file)) return undefined
+  if (isTooling(target)) return `the product may not import ${target}`
+  const [from, to] = [roomOf(file), roomOf(target)]
+  if (from === undefined || to === undefined) return `${from ? target : file} has no room: add it to the table`
+  if (floorOf(to) > floorOf(from)) return `${from} comes before ${to} in the house and may not import ${target}`
+  if (BLIND.some((pair) => isBlind(pair, from, to))) return `${from} and ${to} do not know each other: ${target}`
+  const technology = technologyOf(target)
+  if (technology !== undefined && from !== TOP_ROOM && technologyOf(file) !== technology)
+    return `only roots and the files of ${technology} import ${target}`
+  return undefined
 }
 
-/** Whether an import between two files is allowed by the subjects they belong to, though not by their layers. */
-function isSameSubject(file: string, target: string): boolean {
-  const isSame = subjectOf(file) === subjectOf(target)
-  switch (`${layerOf(file)} ${layerOf(target)}`) {
-    case 'domain domain':
-      return isSame || (SIDEWAYS[subjectOf(file)] ?? []).includes(subjectOf(target))
-    case 'adapter adapter':
-      return isSame && adapterOf(file) === adapterOf(target)
-    case 'adapter domain':
-    case 'service service':
-      return isSame
-    default:
-      return false
-  }
-}
+const isTooling = (file: string) => /^(scripts|test)\//.test(file)
 
-/** The folder below services/ or shared/. */
-const subjectOf = (file: string) => file.split('/')[1] ?? ''
+const roomOf = (file: string) => ROOMS.find(([, glob]) => matchesGlob(file, glob))?.[0]
 
-/** The name in ADAPTERS with which a part of the path below the subject begins. */
-const adapterOf = (file: string) => {
-  const parts = file.split('/').slice(2)
-  return ADAPTERS.find((name) => parts.some((part) => part.startsWith(name)))
-}
+const floorOf = (room: string) => (room === TOP_ROOM ? ROOMS.length : ROOMS.findIndex(([name]) => name === room))
 
-const isTooling = (layer: Layer | undefined) => layer === 'script' || layer === 'test'
+const isBlind = ([one, other]: readonly [string, string], from: string, to: string) =>
+  (from.startsWith(one) && to.startsWith(other)) || (from.startsWith(other) && to.startsWith(one))
+
+const technologyOf = (file: string) => ADAPTERS.find(([, globs]) => isIn(file, globs))?.[0]
 
 function refusePackage(file: string, target: string): string | undefined {
   if (target.startsWith('.')) return undefined // A file that is not TypeScript, such as package.json.
@@ -74,14 +63,12 @@ function refusePackage(file: string, target: string): string | undefined {
 }
 
 function checkGlobals(file: string, { mentions, bound }: FileFacts, add: Add): void {
-  if (isTooling(layerOf(file))) return
+  if (isTooling(file)) return
   for (const { name, line } of mentions) {
     const globs = Object.hasOwn(GLOBALS, name) && !bound.has(name) ? GLOBALS[name] : undefined
     if (globs && !isIn(file, globs)) add(line, `the global ${name} is for ${globs.join(', ')} only`)
   }
 }
-
-const layerOf = (file: string) => LAYERS.find(([, globs]) => isIn(file, globs))?.[0]
 
 const isIn = (file: string, globs: readonly string[] | undefined) =>
   globs?.some((glob) => matchesGlob(file, glob)) ?? false

@@ -4,8 +4,9 @@ import { isFile, type Tree, targetOf } from './read-tree.ts'
 import type { Violation } from './violation.ts'
 
 const MAX_FUNCTION_LINES = 40
-const MAX_FILE_LINES = 250
-const MAX_FOLDER_FILES = 20
+/** Above the first number the check asks whether two subjects share a room; above the second it fails. */
+const FILE_LINES = { asks: 250, fails: 400 }
+const FOLDER_FILES = { asks: 20, fails: 30 }
 
 /** Checks sizes and cycles: files for the whole tree; functions, folders and cycles of folders for the product. */
 export function checkShape(tree: Tree): Violation[] {
@@ -34,20 +35,23 @@ function findLongFunctions(tree: Tree): Violation[] {
 function findLongFiles(tree: Tree): Violation[] {
   return [...tree].flatMap(([file, { text }]) => {
     const count = text.trimEnd().split('\n').length
-    return count > MAX_FILE_LINES
-      ? [{ file, line: MAX_FILE_LINES + 1, rule: `${count} lines: a file has at most ${MAX_FILE_LINES}` }]
-      : []
+    return judge(count, FILE_LINES, { file, line: FILE_LINES.asks + 1, what: 'lines: a file' })
   })
 }
 
 function findFullFolders(tree: Tree): Violation[] {
-  return [...Map.groupBy(tree.keys(), (file) => posix.dirname(file))]
-    .filter(([, files]) => files.length > MAX_FOLDER_FILES)
-    .map(([file, files]) => ({
-      file,
-      line: 1,
-      rule: `${files.length} source files: a folder has at most ${MAX_FOLDER_FILES}`,
-    }))
+  return [...Map.groupBy(tree.keys(), (file) => posix.dirname(file))].flatMap(([file, files]) =>
+    judge(files.length, FOLDER_FILES, { file, line: 1, what: 'source files: a folder' }),
+  )
+}
+
+type Limit = { asks: number; fails: number }
+type Judged = { file: string; line: number; what: string }
+
+function judge(count: number, { asks, fails }: Limit, { file, line, what }: Judged): Violation[] {
+  if (count > fails) return [{ file, line, rule: `${count} ${what} has at most ${fails}` }]
+  if (count <= asks) return []
+  return [{ file, line, rule: `${count} ${what} above ${asks} may hold two subjects`, isQuestion: true }]
 }
 
 function findFileCycles(tree: Tree): Violation[] {
@@ -69,7 +73,6 @@ function findFolderCycles(tree: Tree): Violation[] {
       const target = targetOf(file, specifier)
       const [from, to] = [posix.dirname(file), posix.dirname(target)]
       if (!isFile(target) || !tree.has(target) || isWithin(from, to) || isWithin(to, from)) continue
-      if (posix.basename(target) === 'port.ts') continue // The subject of a port may depend on those that implement it.
       const ofFolder = edges.get(from) ?? new Map<string, FolderEdge>()
       edges.set(from, ofFolder.has(to) ? ofFolder : ofFolder.set(to, { file, line, target }))
     }

@@ -1,115 +1,108 @@
 /** The import table: which file may import which, as globs over paths from the project's folder. */
 
 /**
- * The purpose of a file. `kernel`: small things without a subject. `port`: the interface of a subject. `domain`: a subject's own logic.
- * `adapter`: a port over one technology. `http`: what the listeners of gateway and ops share, and `runs`: what workers and executors
- * share, so that neither imports the other. `service`: one process's code. `root`: where adapters are chosen and put together.
+ * The rooms of the house, from the ground up. A file imports files of its own room and of the rooms before it, so that nothing below knows
+ * who is above. `shared/` is the system and `services/` are its processes; the last room puts adapters together and starts processes.
  */
-export type Layer = 'kernel' | 'port' | 'domain' | 'adapter' | 'http' | 'runs' | 'service' | 'root' | 'script' | 'test'
-
-/** The first row that matches a file is its layer. */
-export const LAYERS: readonly (readonly [Layer, readonly string[]])[] = [
-  ['root', ['services/*/{main,member,open-*,standalone}.ts', 'services/wiring/*.ts']],
-  ['http', ['services/http/**']],
-  ['runs', ['services/runs/**']],
-  ['service', ['services/**']],
-  ['port', ['shared/*/port.ts']],
-  ['kernel', ['shared/*.ts', 'shared/config/**', 'shared/net/{event-parser,node-http}.ts']],
-  [
-    'adapter',
-    [
-      'shared/{broker,limits,rate}/**/{memory,redis}{,-*}.ts',
-      'shared/store/{mongo,sqlite}/**',
-      'shared/providers/{ai-sdk,chat,demo}/**',
-      'shared/tools/mcp/**',
-      'shared/net/egress{,-*}.ts',
-      'shared/tracing/otel.ts',
-      'shared/queue/{bullmq,memory}{,-*}.ts',
-    ],
-  ],
-  ['domain', ['shared/**']],
-  ['script', ['scripts/**']],
-  ['test', ['test/**']],
+export const ROOMS: readonly (readonly [room: string, files: string])[] = [
+  ['kernel', 'shared/kernel/**'],
+  ['platform/config', 'shared/platform/config/**'],
+  ['platform/net', 'shared/platform/net/**'],
+  ['platform/api', 'shared/platform/api/**'],
+  ['platform/store', 'shared/platform/store/**'],
+  ['platform/tracing', 'shared/platform/tracing/**'],
+  ['platform/fairness', 'shared/platform/fairness/**'],
+  ['platform/redis', 'shared/platform/redis/**'],
+  ['platform/schemas', 'shared/platform/schemas/**'],
+  ['agent/providers', 'shared/agent/providers/**'],
+  ['agent/transcription', 'shared/agent/transcription/**'],
+  ['agent/tools', 'shared/agent/tools/**'],
+  ['agent/engine', 'shared/agent/engine/**'],
+  ['agent/customers', 'shared/agent/customers/**'],
+  ['cluster/port', 'shared/cluster/{port,run-page}.ts'],
+  ['cluster/journal', 'shared/cluster/journal/**'],
+  ['cluster/permissions', 'shared/cluster/permissions/**'],
+  ['cluster/members', 'shared/cluster/members/**'],
+  ['cluster/queued-runs', 'shared/cluster/queued-runs/**'],
+  ['cluster/relay', 'shared/cluster/relay/**'],
+  ['cluster/memory', 'shared/cluster/memory.ts'],
+  ['tenancy/auth', 'shared/tenancy/auth/**'],
+  ['tenancy/rate', 'shared/tenancy/rate/**'],
+  ['tenancy/secrets', 'shared/tenancy/secrets/**'],
+  ['tenancy/tenant-config', 'shared/tenancy/tenant-config/**'],
+  ['tenancy/webhooks', 'shared/tenancy/webhooks/**'],
+  ['tenancy/limits', 'shared/tenancy/limits/**'],
+  ['work/queue', 'shared/work/queue/**'],
+  ['work/runs', 'shared/work/runs/**'],
+  ['work/plans', 'shared/work/plans/**'],
+  ['work/flows', 'shared/work/flows/**'],
+  ['roots', 'services/{*/{main,member,open-*,standalone},wiring/*}.ts'],
+  ['services/http', 'services/http/**'],
+  ['services/ops', 'services/ops/**'],
+  ['services/gateway', 'services/gateway/**'],
+  ['services/worker', 'services/worker/**'],
+  ['services/executor', 'services/executor/**'],
 ]
 
-/**
- * The layers that a layer may import. In addition, files of one subject (the folder below services/ or shared/) may import each
- * other within `domain` and within `service`; an adapter may import its own other files and the domain files of its subject.
- */
-export const MAY_IMPORT: Record<Layer, readonly Layer[]> = {
-  kernel: ['kernel'],
-  port: ['kernel'],
-  domain: ['kernel', 'port'],
-  adapter: ['kernel', 'port'],
-  http: ['kernel', 'port', 'domain', 'http'],
-  runs: ['kernel', 'port', 'domain', 'runs'],
-  service: ['kernel', 'port', 'domain', 'http', 'runs'],
-  root: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root'],
-  script: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root', 'script'],
-  test: ['kernel', 'port', 'domain', 'adapter', 'http', 'runs', 'service', 'root', 'script', 'test'],
-}
+/** The room above all others, though its globs come first: a file's room is the first that matches. */
+export const TOP_ROOM = 'roots'
 
-/** The adapters of a subject, by the beginning of their file's or folder's name. One adapter does not import another. */
-export const ADAPTERS: readonly string[] = [
-  'memory',
-  'redis',
-  'mongo',
-  'sqlite',
-  'ai-sdk',
-  'chat',
-  'demo',
-  'mcp',
-  'egress',
-  'bullmq',
-  'otel',
+/** Rooms that do not know each other, by the beginnings of their names. */
+export const BLIND: readonly (readonly [string, string])[] = [
+  ['agent', 'cluster'],
+  ['services/ops', 'services/gateway'],
+  ['services/gateway', 'services/worker'],
+  ['services/gateway', 'services/executor'],
+  ['services/worker', 'services/executor'],
 ]
 
-/** Domain subjects that may import other domain subjects. There is no way back. */
-export const SIDEWAYS: Record<string, readonly string[]> = {
-  engine: ['store', 'providers'],
-  customers: ['store', 'engine'],
-  plans: ['broker', 'engine', 'queue', 'store', 'tools'],
-  flows: ['broker', 'store', 'engine', 'limits', 'tenant-config', 'tools'],
-  tools: ['schemas'],
-  schemas: ['limits', 'queue'],
-  'tenant-config': ['net', 'providers', 'secrets', 'store'],
-  limits: ['engine', 'tenant-config'],
-  queue: ['limits'],
-  webhooks: ['limits', 'tenant-config'],
-}
+/** The files that put a port on one technology, by its name. Only roots and the files of the same technology import them. */
+export const ADAPTERS: readonly (readonly [technology: string, files: readonly string[]])[] = [
+  ['memory', ['shared/cluster/{memory,**/memory-*}.ts', 'shared/{tenancy/{limits,rate},work/queue}/memory{,-*}.ts']],
+  ['redis', ['shared/cluster/{relay/*,**/redis-*}.ts', 'shared/tenancy/{limits,rate}/redis{,-*}.ts']],
+  ['mongo', ['shared/platform/store/mongo/**']],
+  ['sqlite', ['shared/platform/store/sqlite/**']],
+  ['bullmq', ['shared/work/queue/bullmq{,-*}.ts']],
+  ['ai-sdk', ['shared/agent/providers/ai-sdk/**']],
+  ['chat', ['shared/agent/providers/chat/**']],
+  ['demo', ['shared/agent/providers/demo/**']],
+  ['mcp', ['shared/agent/tools/mcp/**']],
+  ['egress', ['shared/platform/net/egress{,-*}.ts']],
+  ['otel', ['shared/platform/tracing/otel.ts']],
+]
 
 /**
  * The files that may import a package or a Node module. A package without a row is for nobody in `shared` and `services`; a Node
  * module without a row is for all.
  */
 export const PACKAGES: Record<string, readonly string[]> = {
-  '@opentelemetry/*': ['shared/tracing/otel.ts'],
+  '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
   multer: ['services/gateway/upload.ts'],
-  'form-data': ['shared/transcription/**'],
+  'form-data': ['shared/agent/transcription/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
-  winston: ['shared/log.ts'],
+  winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
-  undici: ['shared/net/egress{,-*}.ts', 'shared/providers/ai-sdk/**'],
-  '@ai-sdk/*': ['shared/providers/ai-sdk/**'],
-  '@modelcontextprotocol/client': ['shared/tools/mcp/**'],
-  '@pydantic/genai-prices': ['shared/providers/prices{,-*}.ts'],
-  ajv: ['shared/api/**', 'shared/schemas/**'],
-  'ajv-formats': ['shared/api/**'],
-  yaml: ['shared/api/**', 'shared/flows/**', 'shared/tools/agents/**'],
-  re2js: ['shared/schemas/**', 'shared/tools/**'],
-  picomatch: ['shared/tools/**'],
+  undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
+  '@ai-sdk/*': ['shared/agent/providers/ai-sdk/**'],
+  '@modelcontextprotocol/client': ['shared/agent/tools/mcp/**'],
+  '@pydantic/genai-prices': ['shared/agent/providers/prices{,-*}.ts'],
+  ajv: ['shared/platform/api/**', 'shared/platform/schemas/**'],
+  'ajv-formats': ['shared/platform/api/**'],
+  yaml: ['shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
+  re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
+  picomatch: ['shared/agent/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
-  ioredis: ['shared/broker/redis-link.ts'],
-  bullmq: ['shared/queue/bullmq{,-*}.ts'],
+  ioredis: ['shared/platform/redis/link.ts'],
+  bullmq: ['shared/work/queue/bullmq{,-*}.ts'],
   '@bull-board/*': ['services/ops/**'],
-  croner: ['shared/queue/schedule-times.ts'],
-  'jwks-rsa': ['shared/auth/**'],
-  jsonwebtoken: ['shared/auth/**'],
-  mongodb: ['shared/store/mongo/**'],
-  'node:sqlite': ['shared/store/sqlite/**'],
-  'node:process': ['services/*/main.ts', 'shared/loop-budget.ts'], // The latter needs only `nextTick`.
-  'node:child_process': ['shared/tools/**'],
+  croner: ['shared/work/queue/schedule-times.ts'],
+  'jwks-rsa': ['shared/tenancy/auth/**'],
+  jsonwebtoken: ['shared/tenancy/auth/**'],
+  mongodb: ['shared/platform/store/mongo/**'],
+  'node:sqlite': ['shared/platform/store/sqlite/**'],
+  'node:process': ['services/*/main.ts', 'shared/kernel/loop-budget.ts'], // The latter needs only `nextTick`.
+  'node:child_process': ['shared/agent/tools/**'],
 }
 
 /** The files that may use a global. */
@@ -118,37 +111,40 @@ export const GLOBALS: Record<string, readonly string[]> = {
   process: [
     'services/*/main.ts',
     'services/wiring/process.ts',
-    'shared/schemas/pattern-cost.ts',
-    'shared/tools/process/process-group.ts',
+    'shared/platform/schemas/pattern-cost.ts',
+    'shared/agent/tools/process/process-group.ts',
   ],
   // `fetch` follows redirects to any address; net/egress checks each address.
-  fetch: ['shared/net/egress{,-*}.ts'],
+  fetch: ['shared/platform/net/egress{,-*}.ts'],
 }
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
-  ['services/{executor,gateway,worker,wiring}/*.ts', 'shared/{auth,net,providers,queue,store,tools}/**'],
-  ['services/gateway/open-rate-limit.ts', 'shared/broker/redis-link.ts'], // The standalone form needs it only for a shared rate limit.
-  ['shared/providers/**', '@ai-sdk/*'],
-  ['shared/providers/**', 'undici'],
-  ['shared/providers/**', '@pydantic/genai-prices'],
-  ['shared/tools/**', '@modelcontextprotocol/client'],
-  ['shared/tools/**', 'picomatch'],
-  ['shared/tools/**', 're2js'],
-  ['shared/schemas/**', 're2js'],
-  ['shared/tools/**', 'shared/schemas/compile.ts'], // It loads ajv.
+  [
+    'services/{executor,gateway,worker,wiring}/*.ts',
+    'shared/{platform/{net,store},agent/{providers,tools},tenancy/auth,work/queue}/**',
+  ],
+  ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
+  ['shared/agent/providers/**', '@ai-sdk/*'],
+  ['shared/agent/providers/**', 'undici'],
+  ['shared/agent/providers/**', '@pydantic/genai-prices'],
+  ['shared/agent/tools/**', '@modelcontextprotocol/client'],
+  ['shared/agent/tools/**', 'picomatch'],
+  ['shared/agent/tools/**', 're2js'],
+  ['shared/platform/schemas/**', 're2js'],
+  ['shared/agent/tools/**', 'shared/platform/schemas/compile.ts'], // It loads ajv.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
   ['services/ops/open-queues.ts', 'services/{http,ops}/**'], // Most processes are never asked for their queues.
-  ['services/ops/open-queues.ts', 'shared/queue/bullmq-board.ts'],
+  ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
-  ['shared/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
-  ['services/wiring/tracing.ts', 'shared/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
-  ['shared/tracing/otel.ts', '@opentelemetry/*'],
+  ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
+  ['services/wiring/tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
+  ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/open-transcription.ts', 'services/gateway/upload.ts'], // It loads multer.
-  ['shared/transcription/**', 'form-data'],
-  ['shared/api/**', 'yaml'],
-  ['shared/flows/**', 'yaml'],
-  ['shared/api/**', 'shared/api/decode.ts'], // It loads ajv.
+  ['shared/agent/transcription/**', 'form-data'],
+  ['shared/platform/api/**', 'yaml'],
+  ['shared/work/flows/**', 'yaml'],
+  ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

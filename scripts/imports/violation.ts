@@ -1,2 +1,2 @@
-/** One line of the checks' output. */
-export type Violation = { file: string; line: number; rule: string }
+/** One line of the checks' output. A question is shown and fails nothing. */
+export type Violation = { file: string; line: number; rule: string; isQuestion?: true }

@@ -1,5 +1,5 @@
-import { createRedisMembers } from '../../shared/broker/placement/redis-members.ts'
-import { openRedisLink } from '../../shared/broker/redis-link.ts'
+import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
+import { openRedisLink } from '../../shared/platform/redis/link.ts'
 import type { Member } from './member.ts'
 
 /** Removes a process that has died from the members of the cluster. This is announced to the others, so they need not wait until its lease runs out. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Config, ConfigError, loadConfig } from '../../shared/config/config.ts'
+import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import { StartFailure, toFailure } from './supervisor.ts'
 
 export type ClusterOptions = { gateways: number; workers: number; executors: number; restarts: boolean }

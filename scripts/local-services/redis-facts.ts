@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { connectionOptions, type Sentinels } from '../../shared/config/redis-place.ts'
+import { connectionOptions, type Sentinels } from '../../shared/platform/config/redis-place.ts'
 
 export type RedisFacts = {
   version: string

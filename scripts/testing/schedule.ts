@@ -18,10 +18,10 @@ const LONGEST = [
   'test/e2e/plans/**',
   'test/gateway/**',
   'test/ops/**',
-  'test/tools/**',
+  'test/agent/tools/**',
   'test/documents/**',
   'test/deploy/**',
-  'test/auth/**',
+  'test/tenancy/auth/**',
   'test/chaos/**',
 ]
 
@@ -31,11 +31,11 @@ const HEAVY_LANES = 3
 const HEAVY = [
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
-  'test/broker/{placement,relay,permissions,queued,journal}/**',
-  'test/store/mongo-*.test.ts',
-  'test/broker/**',
+  'test/cluster/{members,relay,permissions,queued-runs,journal}/**',
+  'test/platform/store/mongo-*.test.ts',
+  'test/cluster/**',
   'test/fuzz/fuzz.test.ts',
-  'test/queue/**',
+  'test/work/queue/**',
   'test/abuse/abuse.test.ts',
 ]
 
@@ -64,5 +64,5 @@ function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
   return [...groups].map(([name, inGroup]) => ({ name, files: inGroup })).filter((group) => group.files.length > 0)
 }
 
-/** The folder below test/, or test itself. */
-const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 2).join('/')
+/** The folder of a room, such as test/work/plans, or test itself. */
+const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 3).join('/')

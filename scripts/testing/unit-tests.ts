@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { readTree, type Tree, targetOf } from '../imports/read-tree.ts'
 
 /** Modules for servers, browsers and processes. A unit test imports none of them, neither directly nor through test/ and scripts/. */
-const HEAVY = /^(ioredis|mongodb|playwright-core|node:child_process|scripts\/local-services\/.*)$/
+const HEAVY =
+  /^(ioredis|mongodb|playwright-core|node:child_process|scripts\/local-services\/.*|test\/support\/mcp-server\/raw\.ts)$/
 
 /** The test files, in order, that need no Redis, MongoDB or Chromium and start no process. Imports of the product do not count. */
 export function findUnitTests(root: string): string[] {

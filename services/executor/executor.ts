@@ -1,13 +1,13 @@
-import type { RunInbox } from '../../shared/broker/port.ts'
-import { withDeadline } from '../../shared/deadline.ts'
-import type { IsHeapHigh } from '../../shared/limits/heap.ts'
-import type { Log } from '../../shared/log.ts'
-import type { Metrics } from '../../shared/metrics.ts'
-import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/queue/port.ts'
-import type { SlotLimits } from '../../shared/queue/slots.ts'
-import { RunReporter } from '../runs/run-report.ts'
-import { Runs } from '../runs/runs.ts'
-import type { Workspaces } from '../runs/workspaces.ts'
+import type { RunInbox } from '../../shared/cluster/port.ts'
+import { withDeadline } from '../../shared/kernel/deadline.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/work/queue/port.ts'
+import type { SlotLimits } from '../../shared/work/queue/slots.ts'
+import { RunReporter } from '../../shared/work/runs/run-report.ts'
+import { Runs } from '../../shared/work/runs/runs.ts'
+import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
+import type { IsHeapHigh } from '../http/heap.ts'
 
 export type ExecutorDeps = {
   limits: { maxRuns: number; runResumeMs: number }

@@ -1,6 +1,6 @@
-import type { FlowFailure } from '../../shared/events.ts'
-import type { Dispatch } from '../../shared/flows/port.ts'
-import type { JobEnd } from '../../shared/queue/port.ts'
+import type { FlowFailure } from '../../shared/kernel/events.ts'
+import type { Dispatch } from '../../shared/work/flows/port.ts'
+import type { JobEnd } from '../../shared/work/queue/port.ts'
 
 /** The job of a dispatch that has ended. It is listed as failed when the flow has failed. */
 export const jobEndOf = ({ trace_id, status, error }: Dispatch): JobEnd | undefined =>

@@ -1,10 +1,10 @@
-import { createAges } from '../../shared/flows/calls/ages.ts'
-import { sweepOrphans } from '../../shared/flows/calls/orphan-sweep.ts'
-import { createRetentionSweep } from '../../shared/flows/retention-sweep.ts'
-import { reconcilePlans } from '../../shared/plans/reconcile.ts'
-import type { PlanSchedules } from '../../shared/plans/schedules.ts'
-import type { JobQueue } from '../../shared/queue/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { createAges } from '../../shared/work/flows/calls/ages.ts'
+import { sweepOrphans } from '../../shared/work/flows/calls/orphan-sweep.ts'
+import { createRetentionSweep } from '../../shared/work/flows/retention-sweep.ts'
+import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
+import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
+import type { JobQueue } from '../../shared/work/queue/port.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
 type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'fence' | 'log'>

@@ -1,6 +1,6 @@
-import type { Identify, Identity } from '../../shared/auth/port.ts'
-import { AppError } from '../../shared/errors.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import type { Identify, Identity } from '../../shared/tenancy/auth/port.ts'
 import { bearerOf, createTokenCheck } from '../http/token.ts'
 
 const ANONYMOUS: Identity = { tenant: DEFAULT_TENANT, subject: 'anonymous' }

@@ -1,5 +1,5 @@
-import type { Log } from '../../shared/log.ts'
-import type { Metrics } from '../../shared/metrics.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
 
 const EVERY_MS = 3_600_000
 

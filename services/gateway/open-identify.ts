@@ -1,7 +1,7 @@
-import type { Authentication } from '../../shared/api/document.ts'
-import type { Identify } from '../../shared/auth/port.ts'
-import type { Config } from '../../shared/config/config.ts'
-import type { Log } from '../../shared/log.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Authentication } from '../../shared/platform/api/document.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import { createOpenIdentify, createTokenIdentify } from './identify.ts'
 
 export type OpenedIdentify = { identify: Identify; authentication: Authentication; close(): Promise<void> }
@@ -28,8 +28,8 @@ async function openOidc(
   oidc: Oidc,
 ): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([
-    import('../../shared/auth/oidc.ts'),
-    import('../../shared/net/egress.ts'),
+    import('../../shared/tenancy/auth/oidc.ts'),
+    import('../../shared/platform/net/egress.ts'),
   ])
   const egress = createEgress({ allowPrivate: true })
   const identify = createOidcIdentify({

@@ -1,9 +1,9 @@
-import type { Broker } from '../../shared/broker/port.ts'
-import type { Config } from '../../shared/config/config.ts'
-import { PlanCalls } from '../../shared/plans/calls.ts'
-import { PlanSchedules } from '../../shared/plans/schedules.ts'
-import type { JobQueue, Schedules } from '../../shared/queue/port.ts'
-import type { OpenedStore } from '../wiring/store.ts'
+import type { Broker } from '../../shared/cluster/port.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { PlanCalls } from '../../shared/work/plans/calls.ts'
+import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
+import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
+import type { OpenedStore } from '../wiring/open-store.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
 
 type Parts = {

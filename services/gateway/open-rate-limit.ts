@@ -1,10 +1,10 @@
-import type { RedisLink } from '../../shared/broker/redis-link.ts'
-import type { Config } from '../../shared/config/config.ts'
-import { redisOf } from '../../shared/config/redis-place.ts'
-import type { Log } from '../../shared/log.ts'
-import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
-import type { RateLimiter } from '../../shared/rate/port.ts'
-import { createRedisRateLimiter } from '../../shared/rate/redis.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
+import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import { createRedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
 
 type LimiterParts = {
   /** The Redis connection that the process already has, if any. */
@@ -38,6 +38,6 @@ export async function openRateLimiters(config: Config, { link, log }: LimiterPar
 
 /** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */
 async function openLink(config: Config): Promise<RedisLink> {
-  const { openRedisLink } = await import('../../shared/broker/redis-link.ts')
+  const { openRedisLink } = await import('../../shared/platform/redis/link.ts')
   return openRedisLink(...redisOf(config))
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Config } from '../../shared/config/config.ts'
-import { openSpool } from '../../shared/transcription/spool.ts'
+import { openSpool } from '../../shared/agent/transcription/spool.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
 import { ownProcess } from '../wiring/process.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { TranscriptionDeps } from './routes/transcriptions.ts'

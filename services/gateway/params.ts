@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import type { PageRequest } from '../../shared/broker/port.ts'
-import { invalidRequest, notFound } from '../../shared/errors.ts'
+import type { PageRequest } from '../../shared/cluster/port.ts'
+import { invalidRequest, notFound } from '../../shared/kernel/errors.ts'
 
 export type IdForm = { noun: string; pattern: RegExp }
 

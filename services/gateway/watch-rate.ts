@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { type AppError, invalidRequest } from '../../shared/errors.ts'
+import { type AppError, invalidRequest } from '../../shared/kernel/errors.ts'
 
 export type RateLimits = {
   /** The length of the windows in which the rate is measured. */

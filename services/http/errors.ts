@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
-import { AppError, invalidRequest, notFound as noSuch, toAppError, toErrorBody } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
+import { AppError, invalidRequest, notFound as noSuch, toAppError, toErrorBody } from '../../shared/kernel/errors.ts'
+import type { Log } from '../../shared/kernel/log.ts'
 
 /** Answers requests that no route matched with 404. `hintFor` names paths that exist. */
 export function notFound(hintFor: (path: string) => string): RequestHandler {

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import { AppError, invalidRequest } from '../../shared/errors.ts'
+import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 

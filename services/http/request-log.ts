@@ -1,8 +1,8 @@
 import type { RequestHandler, Response } from 'express'
-import type { Identity } from '../../shared/auth/port.ts'
-import { newId } from '../../shared/ids.ts'
-import type { Log } from '../../shared/log.ts'
-import { type Metrics, NO_METRICS } from '../../shared/metrics.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import { type Metrics, NO_METRICS } from '../../shared/kernel/metrics.ts'
+import type { Identity } from '../../shared/tenancy/auth/port.ts'
 
 /** The form in which a client's own request id is accepted (D2.5). */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/

@@ -1,6 +1,6 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
-import { AppError, invalidRequest } from '../../shared/errors.ts'
-import { escapePointer } from '../../shared/json.ts'
+import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
+import { escapePointer } from '../../shared/kernel/json.ts'
 
 type Method = 'get' | 'post' | 'put' | 'delete'
 

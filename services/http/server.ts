@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { AppError, invalidRequest, toErrorBody } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import { nodeHttp } from '../../shared/net/node-http.ts'
+import { AppError, invalidRequest, toErrorBody } from '../../shared/kernel/errors.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import { nodeHttp } from '../../shared/platform/net/node-http.ts'
 import { LiveItems } from './live-items.ts'
 import { limitWrites, type WriteLimits } from './write-deadline.ts'
 

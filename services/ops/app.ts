@@ -1,5 +1,5 @@
 import express, { type Express, type RequestHandler } from 'express'
-import type { Log } from '../../shared/log.ts'
+import type { Log } from '../../shared/kernel/log.ts'
 import { notFound, recover } from '../http/errors.ts'
 import { createRoutes } from '../http/routes.ts'
 import type { Exposition } from './exposition.ts'

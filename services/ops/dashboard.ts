@@ -2,7 +2,7 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { ExpressAdapter } from '@bull-board/express'
 import { type RequestHandler, Router } from 'express'
-import { AppError } from '../../shared/errors.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 
 type BoardQueue = ConstructorParameters<typeof BullMQAdapter>[0]
 type ServerAdapter = Parameters<typeof createBullBoard>[0]['serverAdapter']

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metric, Registry } from 'prom-client'
-import { withDeadline } from '../../shared/deadline.ts'
+import { withDeadline } from '../../shared/kernel/deadline.ts'
 import {
   COUNTERS,
   type CounterName,
@@ -12,7 +12,7 @@ import {
   HISTOGRAMS,
   type HistogramName,
   type LabelledValue,
-} from '../../shared/metrics.ts'
+} from '../../shared/kernel/metrics.ts'
 import type { HistogramReading, MetricsRegistry } from './registry.ts'
 
 const PREFIX = 'agent_engine_'

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
-import type { redisOf } from '../../shared/config/redis-place.ts'
-import type { Log } from '../../shared/log.ts'
-import type { QueueMonitor } from '../../shared/queue/port.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { redisOf } from '../../shared/platform/config/redis-place.ts'
+import type { QueueMonitor } from '../../shared/work/queue/port.ts'
 
 /** The pages below `/queues`. */
 export type Queues = {
@@ -47,7 +47,7 @@ async function openPage(watched: () => QueueMonitor | undefined): Promise<Opened
 
 async function openDashboard(redis: RedisArgs, log: Log): Promise<Opened> {
   const [{ openBoardQueues }, { createDashboard }] = await Promise.all([
-    import('../../shared/queue/bullmq-board.ts'),
+    import('../../shared/work/queue/bullmq-board.ts'),
     import('./dashboard.ts'),
   ])
   const { queues, close } = await openBoardQueues(...redis)

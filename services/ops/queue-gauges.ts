@@ -1,5 +1,5 @@
-import type { LabelledValue, Metrics } from '../../shared/metrics.ts'
-import { JOB_KINDS, type JobCounts, type JobKind, type QueueMonitor } from '../../shared/queue/port.ts'
+import type { LabelledValue, Metrics } from '../../shared/kernel/metrics.ts'
+import { JOB_KINDS, type JobCounts, type JobKind, type QueueMonitor } from '../../shared/work/queue/port.ts'
 
 /** Registers the gauges of the queue. One scrape reads the queue once. */
 export function watchQueue(metrics: Pick<Metrics, 'gauge'>, queue: QueueMonitor): void {

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { JOB_KINDS, type QueueMonitor } from '../../shared/queue/port.ts'
+import { JOB_KINDS, type QueueMonitor } from '../../shared/work/queue/port.ts'
 
 /** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty before the queue is watched. */
 export function createQueuesPage(watched: () => QueueMonitor | undefined): RequestHandler {

@@ -8,7 +8,7 @@ import {
   HISTOGRAMS,
   type HistogramName,
   type Metrics,
-} from '../../shared/metrics.ts'
+} from '../../shared/kernel/metrics.ts'
 
 /**
  * `counts[i]` is the number of values up to `bounds[i]` and above the bound before it. The last one counts the values above all

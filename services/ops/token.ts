@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { AppError } from '../../shared/errors.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 import { bearerOf, createTokenCheck } from '../http/token.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { RedisLink } from '../../shared/broker/redis-link.ts'
-import type { Closer } from '../../shared/shutdown.ts'
+import type { Closer } from '../../shared/kernel/shutdown.ts'
+import type { RedisLink } from '../../shared/platform/redis/link.ts'
 
 /** For each closer. */
 const CLOSE_MS = 5_000

@@ -1,4 +1,4 @@
-import type { RedisLink } from '../../shared/broker/redis-link.ts'
+import type { RedisLink } from '../../shared/platform/redis/link.ts'
 import type { Checks } from '../ops/readiness.ts'
 
 type Readiness = { isRedisAway: boolean; isMember: boolean }

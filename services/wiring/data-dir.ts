@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError } from '../../shared/config/config.ts'
-import { lockFile } from '../../shared/store/sqlite/file-lock.ts'
+import { ConfigError } from '../../shared/platform/config/config.ts'
+import { lockFile } from '../../shared/platform/store/sqlite/file-lock.ts'
 import { ownProcess } from './process.ts'
 
 /** The lock, and beside it the description of its holder, which is true only while the lock is held. */

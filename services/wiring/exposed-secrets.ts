@@ -2,9 +2,9 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../../shared/config/config.ts'
-import { fileVariable, SECRET_SETTINGS } from '../../shared/config/secret-settings.ts'
-import { KEPT_KEY_FILE } from '../../shared/secrets/kept-key.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { fileVariable, SECRET_SETTINGS } from '../../shared/platform/config/secret-settings.ts'
+import { KEPT_KEY_FILE } from '../../shared/tenancy/secrets/kept-key.ts'
 
 type SecretConfig = Pick<Config, 'variables' | 'dataDir' | 'mcpConfig'>
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readSecretFiles } from '../../shared/config/secret-settings.ts'
+import { readSecretFiles } from '../../shared/platform/config/secret-settings.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { Config } from '../../shared/config/config.ts'
-import type { Form } from '../../shared/config/fields.ts'
-import type { Log } from '../../shared/log.ts'
-import { KEPT_KEY_FILE, keepKey, readKeptKey } from '../../shared/secrets/kept-key.ts'
-import { createKeyring, type Keyring } from '../../shared/secrets/keyring.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
+import { KEPT_KEY_FILE, keepKey, readKeptKey } from '../../shared/tenancy/secrets/kept-key.ts'
+import { createKeyring, type Keyring } from '../../shared/tenancy/secrets/keyring.ts'
 
 type KeyConfig = Pick<Config, 'masterKey' | 'masterKeysPrevious' | 'dataDir' | 'isBashEnabled' | 'mcpConfig'>
 

@@ -1,8 +1,8 @@
-import { openRedisLink, type RedisLink } from '../../shared/broker/redis-link.ts'
-import { waitForRedis } from '../../shared/broker/wait-for-redis.ts'
-import type { Config } from '../../shared/config/config.ts'
-import { redisOf } from '../../shared/config/redis-place.ts'
-import type { Log } from '../../shared/log.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
+import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 
 type LinkConfig = Pick<Config, 'redisUrl' | 'redisSentinels' | 'clusterName'>
 

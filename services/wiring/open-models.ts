@@ -1,7 +1,7 @@
-import type { Config } from '../../shared/config/config.ts'
-import type { ModelTarget } from '../../shared/config/model.ts'
-import type { Log } from '../../shared/log.ts'
-import type { ModelRoute } from '../../shared/providers/port.ts'
+import type { ModelRoute } from '../../shared/agent/providers/port.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import type { ModelTarget } from '../../shared/platform/config/model.ts'
 import { openProvider, type ProviderSettings } from './open-provider.ts'
 
 export type Models = { primary: ModelRoute | undefined; fallback: ModelRoute | undefined }

@@ -1,13 +1,13 @@
-import { invalidRequest } from '../../shared/errors.ts'
-import type { ModelOptions } from '../../shared/model-options.ts'
-import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../shared/provider-types.ts'
-import { openAiSdkProvider } from '../../shared/providers/ai-sdk/ai-sdk.ts'
-import { createChatProvider } from '../../shared/providers/chat/chat.ts'
-import type { Send } from '../../shared/providers/chat/transport.ts'
-import { createDemoProvider } from '../../shared/providers/demo/demo.ts'
-import { LeftOut } from '../../shared/providers/left-out.ts'
-import { MODEL_LIMITS, type ModelLimits } from '../../shared/providers/limits.ts'
-import type { HttpsProxy, ModelProvider } from '../../shared/providers/port.ts'
+import { openAiSdkProvider } from '../../shared/agent/providers/ai-sdk/ai-sdk.ts'
+import { createChatProvider } from '../../shared/agent/providers/chat/chat.ts'
+import type { Send } from '../../shared/agent/providers/chat/transport.ts'
+import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
+import { MODEL_LIMITS, type ModelLimits } from '../../shared/agent/providers/limits.ts'
+import type { HttpsProxy, ModelProvider } from '../../shared/agent/providers/port.ts'
+import { LeftOut } from '../../shared/agent/providers/unsupported-options.ts'
+import { invalidRequest } from '../../shared/kernel/errors.ts'
+import type { ModelOptions } from '../../shared/kernel/model-options.ts'
+import { type Dialect, PROVIDER_TYPES, type ProviderType } from '../../shared/kernel/provider-types.ts'
 
 export type ProviderSettings = {
   type: ProviderType

@@ -1,9 +1,9 @@
-import type { Config } from '../../shared/config/config.ts'
-import { queueNothing, queuePlanWith } from '../../shared/plans/submit.ts'
-import type { JobQueue } from '../../shared/queue/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import type { QueuePlan } from '../../shared/tools/port.ts'
-import type { OpenedStore } from './store.ts'
+import type { QueuePlan } from '../../shared/agent/tools/port.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { queueNothing, queuePlanWith } from '../../shared/work/plans/submit.ts'
+import type { JobQueue } from '../../shared/work/queue/port.ts'
+import type { OpenedStore } from './open-store.ts'
 
 /** Opens what queues the approved plans of runs (`auto_queue_plan`). */
 export function openPlanQueue(

@@ -1,9 +1,9 @@
 import { flushCompileCache } from 'node:module'
 import { basename, dirname } from 'node:path'
-import { type Config, ConfigError, loadConfig } from '../../shared/config/config.ts'
-import type { Form } from '../../shared/config/fields.ts'
-import { createLog, type Log, type LogFields } from '../../shared/log.ts'
-import { type Closer, createShutdown } from '../../shared/shutdown.ts'
+import { createLog, type Log, type LogFields } from '../../shared/kernel/log.ts'
+import { type Closer, createShutdown } from '../../shared/kernel/shutdown.ts'
+import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
 import { hideSettings, readSettings } from './hidden-environment.ts'
 import { openTracing } from './tracing.ts'
 

@@ -1,9 +1,9 @@
-import type { QueuedRunSource } from '../../shared/broker/port.ts'
-import { joinRunSources } from '../../shared/broker/queued/join-run-sources.ts'
-import { createFlowRuns } from '../../shared/flows/calls/flow-runs.ts'
-import { createPlanRuns } from '../../shared/plans/plan-runs.ts'
-import type { JobQueue } from '../../shared/queue/port.ts'
-import type { OpenedStore } from './store.ts'
+import type { QueuedRunSource } from '../../shared/cluster/port.ts'
+import { joinRunSources } from '../../shared/cluster/queued-runs/join-run-sources.ts'
+import { createFlowRuns } from '../../shared/work/flows/calls/flow-runs.ts'
+import { createPlanRuns } from '../../shared/work/plans/plan-runs.ts'
+import type { JobQueue } from '../../shared/work/queue/port.ts'
+import type { OpenedStore } from './open-store.ts'
 
 /** Finds the queued runs of flows and plans in the store. */
 export const openRunSource = (

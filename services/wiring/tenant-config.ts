@@ -1,26 +1,26 @@
-import { type Config, ConfigError } from '../../shared/config/config.ts'
-import type { Form } from '../../shared/config/fields.ts'
-import type { RunPlaces } from '../../shared/limits/port.ts'
-import { pricesOf } from '../../shared/limits/unpriced.ts'
-import type { Log } from '../../shared/log.ts'
-import { createConnectionGuard } from '../../shared/net/address-policy.ts'
-import type { Egress } from '../../shared/net/port.ts'
-import { createHttpSend } from '../../shared/providers/chat/transport.ts'
-import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
-import type { ModelProvider } from '../../shared/providers/port.ts'
-import type { RateLimiter } from '../../shared/rate/port.ts'
-import type { StoredInstance } from '../../shared/tenant-config/config.ts'
-import { CredentialReader, type Credentials } from '../../shared/tenant-config/credentials.ts'
-import { type InspectorDeps, InstanceInspector } from '../../shared/tenant-config/inspector.ts'
-import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenant-config/live-configs.ts'
-import { TenantSettings } from '../../shared/tenant-config/settings.ts'
-import { WebhookSettings } from '../../shared/tenant-config/webhooks.ts'
-import { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
-import { isWebhookSecret } from '../../shared/webhooks/signature.ts'
+import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
+import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
+import type { ModelProvider } from '../../shared/agent/providers/port.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
+import { createConnectionGuard } from '../../shared/platform/net/address-policy.ts'
+import type { Egress } from '../../shared/platform/net/port.ts'
+import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import { pricesOf } from '../../shared/tenancy/limits/unpriced.ts'
+import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
+import { CredentialReader, type Credentials } from '../../shared/tenancy/tenant-config/credentials.ts'
+import { type InspectorDeps, InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
+import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
+import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
+import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
+import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
+import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'
 import { openKeyring } from './keyring.ts'
 import { type OpenedLimits, openLimits } from './limits.ts'
 import { openProvider } from './open-provider.ts'
-import type { OpenedStore } from './store.ts'
+import type { OpenedStore } from './open-store.ts'
 
 /** The runtime configuration of tenants, and guarded connections to the providers that it names. */
 export type OpenedTenantConfig = {
@@ -141,7 +141,7 @@ const createInstanceOpener =
 function openEgressLazily(allowPrivate: boolean): Egress {
   let opened: Promise<Egress> | undefined
   const open = () => {
-    opened ??= import('../../shared/net/egress.ts').then(({ createEgress }) =>
+    opened ??= import('../../shared/platform/net/egress.ts').then(({ createEgress }) =>
       createEgress({ allowPrivate, idleTimeoutMs: IDLE_MS }),
     )
     return opened

@@ -1,6 +1,6 @@
-import type { Log } from '../../shared/log.ts'
-import type { Closer } from '../../shared/shutdown.ts'
-import { recordSpansWith } from '../../shared/trace.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Closer } from '../../shared/kernel/shutdown.ts'
+import { recordSpansWith } from '../../shared/kernel/trace.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -13,7 +13,7 @@ const CLOSE_MS = 5_000
  */
 export async function openTracing(env: Env, role: string, log: Log): Promise<Closer[]> {
   if (!wantsTraces(env)) return []
-  const { openOtelRecorder } = await import('../../shared/tracing/otel.ts')
+  const { openOtelRecorder } = await import('../../shared/platform/tracing/otel.ts')
   const { recorder, close } = await openOtelRecorder({
     serviceName: `agent-engine-${role}`,
     protocol: env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/protobuf',

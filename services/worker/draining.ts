@@ -1,4 +1,4 @@
-import type { Runs } from '../runs/runs.ts'
+import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PendingPermission } from '../../shared/broker/permissions/store.ts'
-import type { RunEvent } from '../../shared/events.ts'
-import type { Log } from '../../shared/log.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import type { WebhookOutbox } from '../../shared/webhooks/outbox.ts'
-import type { WebhookEvent } from '../../shared/webhooks/port.ts'
-import type { Run } from '../runs/run.ts'
+import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
+import type { RunEvent } from '../../shared/kernel/events.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
+import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
 
 /** Passes what happens to runs on to the tenants' webhooks. Neither call fails or waits. */
 export interface EventReporter {

@@ -1,5 +1,5 @@
-import { AppError } from '../../shared/errors.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 
 /** Runs that wait until their tenant's models are loaded. They do not exist yet, but can be cancelled. */
 export class LoadingRuns {

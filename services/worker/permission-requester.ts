@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/broker/permissions/store.ts'
-import type { AskRequest, Decision, OpenAsk } from '../../shared/engine/permissions.ts'
-import { newId } from '../../shared/ids.ts'
-import type { Log } from '../../shared/log.ts'
-import type { Metrics } from '../../shared/metrics.ts'
-import type { Run } from '../runs/run.ts'
+import type { AskRequest, Decision, OpenAsk } from '../../shared/agent/engine/permissions.ts'
+import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
 import type { EventReporter } from './event-reporter.ts'
 
 /**

@@ -1,8 +1,8 @@
-import type { RunRequest } from '../../shared/broker/port.ts'
-import { Conversation } from '../../shared/engine/conversation.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import type { QueuePlan, ToolServices } from '../../shared/tools/port.ts'
-import type { RunExecutor } from '../runs/run.ts'
+import { Conversation } from '../../shared/agent/engine/conversation.ts'
+import type { QueuePlan, ToolServices } from '../../shared/agent/tools/port.ts'
+import type { RunRequest } from '../../shared/cluster/port.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { RunExecutor } from '../../shared/work/runs/run.ts'
 import type { PrepareCustomerRun } from './prepare-customer-run.ts'
 import type { PrepareRun } from './prepare-run.ts'
 

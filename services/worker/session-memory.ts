@@ -1,7 +1,7 @@
-import type { Conversation } from '../../shared/engine/conversation.ts'
-import { renderMemories, renderMessages } from '../../shared/engine/transcript.ts'
-import { inTags } from '../../shared/text.ts'
-import type { MemorySource } from '../../shared/tools/port.ts'
+import type { Conversation } from '../../shared/agent/engine/conversation.ts'
+import { renderMemories, renderMessages } from '../../shared/agent/engine/transcript.ts'
+import type { MemorySource } from '../../shared/agent/tools/port.ts'
+import { inTags } from '../../shared/kernel/text.ts'
 
 const MAX_ENTRIES = 100
 

@@ -1,6 +1,6 @@
-import { type AppError, tooMany } from '../../shared/errors.ts'
-import { type ShareLimits, TenantShares } from '../../shared/limits/tenant-shares.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { type AppError, tooMany } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { type ShareLimits, TenantShares } from '../../shared/platform/fairness/tenant-shares.ts'
 
 export type RoomLimits = {
   sessions: ShareLimits

@@ -1,6 +1,6 @@
-import type { RememberedPermission } from '../../shared/broker/port.ts'
-import { conflict, notFound } from '../../shared/errors.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { RememberedPermission } from '../../shared/cluster/port.ts'
+import { conflict, notFound } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { Session, type SessionIdentity, type SessionState } from './session.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../shared/json.ts'
+import { parseJson } from '../../shared/kernel/json.ts'
 import { now } from './history.ts'
 
 export type Asked = {

@@ -1,4 +1,4 @@
-import type { CounterName } from '../../shared/metrics.ts'
+import type { CounterName } from '../../shared/kernel/metrics.ts'
 import type { Member } from './world.ts'
 
 /** The sum of a counter over the `/metrics` of these processes. */

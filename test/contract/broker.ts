@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { Broker, PermissionSummary, RunSummary } from '../../shared/broker/port.ts'
-import { AppError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import type { Broker, PermissionSummary, RunSummary } from '../../shared/cluster/port.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
 import { until } from '../support/until.ts'
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { AppError } from '../../shared/errors.ts'
-import type { Dispatch, DispatchQuery, DispatchStore } from '../../shared/flows/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Dispatch, DispatchQuery, DispatchStore } from '../../shared/work/flows/port.ts'
 import { FAILED, INPUT, newDispatch, OK, OUTPUT } from './dispatch-setup.ts'
 
 const OTHER = 't_2' as TenantId

@@ -1,5 +1,5 @@
-import type { Dispatch, DispatchEnd, DispatchOutput } from '../../shared/flows/port.ts'
-import { newTraceId } from '../../shared/ids.ts'
+import { newTraceId } from '../../shared/kernel/ids.ts'
+import type { Dispatch, DispatchEnd, DispatchOutput } from '../../shared/work/flows/port.ts'
 
 /** The tests' clock begins at the real time, by which MongoDB deletes expired documents. */
 export const START = Date.now()

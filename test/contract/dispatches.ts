@@ -1,11 +1,15 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import type { Dispatch, DispatchStore } from '../../shared/flows/port.ts'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { DISPATCH_ANSWERS, DISPATCH_INPUTS, DISPATCH_OUTPUTS } from '../../shared/store/dispatch-documents.ts'
-import { createDispatches } from '../../shared/store/dispatches.ts'
-import type { CollectionSpec, Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import type { Dispatch, DispatchStore } from '../../shared/work/flows/port.ts'
+import {
+  DISPATCH_ANSWERS,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+} from '../../shared/work/flows/store/dispatch-documents.ts'
+import { createDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { dispatchListContract } from './dispatch-list.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT, START } from './dispatch-setup.ts'
 import type { OpenStore } from './store.ts'

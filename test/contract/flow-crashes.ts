@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { FlowHead } from '../../shared/store/flow-head.ts'
-import { FlowStore } from '../../shared/store/flows.ts'
-import type { Store } from '../../shared/store/port.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { FlowHead } from '../../shared/work/flows/store/flow-head.ts'
+import { FlowStore } from '../../shared/work/flows/store/flows.ts'
 import { aroundStore, isRead } from '../support/around-store.ts'
 import { countDown, createFlowWriter, definition, TENANT } from './flow-writer.ts'
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import { FLOW_MEMORY, type FlowMemoryEntry, FlowMemoryStore } from '../../shared/store/flow-memory.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import { FLOW_MEMORY, type FlowMemoryEntry, FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
 
 const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import type { FlowDefinition } from '../../shared/flows/port.ts'
-import type { FlowHead } from '../../shared/store/flow-head.ts'
-import { FLOW_REVISIONS, type FlowSave, FlowStore } from '../../shared/store/flows.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { FlowDefinition } from '../../shared/work/flows/port.ts'
+import type { FlowHead } from '../../shared/work/flows/store/flow-head.ts'
+import { FLOW_REVISIONS, type FlowSave, FlowStore } from '../../shared/work/flows/store/flows.ts'
 
 export const TENANT = 't_1' as TenantId
 

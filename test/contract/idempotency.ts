@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { createIdempotency, type Idempotency } from '../../shared/store/idempotency.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { createLedger, type Ledger } from '../../shared/store/ledger.ts'
-import { createMemoryEntries, MEMORY_ENTRIES } from '../../shared/store/memory-entries.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
+import { createMemoryEntries, MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId

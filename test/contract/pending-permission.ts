@@ -1,7 +1,7 @@
-import type { PendingPermission } from '../../shared/broker/permissions/store.ts'
-import type { JsonObject } from '../../shared/events.ts'
-import { newId } from '../../shared/ids.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 
 /** A request as a worker opens it; it expires in five minutes, or in `waitsMs`. */
 export function newRequest(

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { reply } from '../../shared/broker/permissions/reply.ts'
-import type { PermissionStore } from '../../shared/broker/permissions/store.ts'
-import type { PageRequest } from '../../shared/broker/port.ts'
-import { encodeCursor } from '../../shared/cursor.ts'
-import { AppError } from '../../shared/errors.ts'
-import type { JsonObject } from '../../shared/events.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { reply } from '../../shared/cluster/permissions/reply.ts'
+import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import type { PageRequest } from '../../shared/cluster/port.ts'
+import { encodeCursor } from '../../shared/kernel/cursor.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { newRequest } from './pending-permission.ts'
 
 const ALL: PageRequest = { limit: 200 }

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import type { PlanRecord, PlanTransition } from '../../shared/plans/port.ts'
-import { beginNextSteps, claim, endStep, finish } from '../../shared/plans/transitions.ts'
-import { createPlans } from '../../shared/store/plans.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import { after, by, DIAMOND, record, step } from '../plans/plan-setup.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { PlanRecord, PlanTransition } from '../../shared/work/plans/port.ts'
+import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { beginNextSteps, claim, endStep, finish } from '../../shared/work/plans/transitions.ts'
 import { aroundStore, isRead } from '../support/around-store.ts'
+import { after, by, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
 
 const TENANT = 't_1' as TenantId
 const CRASHES = [1, 2, 3].flatMap((write) => [false, true].map((isDone) => ({ write, isDone })))

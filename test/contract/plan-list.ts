@@ -1,10 +1,16 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { AppError } from '../../shared/errors.ts'
-import { PLAN_STATUSES, type PlanHead, type PlanQuery, type PlanRecord, type Plans } from '../../shared/plans/port.ts'
-import { claim, requestCancel } from '../../shared/plans/transitions.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import { at, by, record, step } from '../plans/plan-setup.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import {
+  PLAN_STATUSES,
+  type PlanHead,
+  type PlanQuery,
+  type PlanRecord,
+  type Plans,
+} from '../../shared/work/plans/port.ts'
+import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { at, by, record, step } from '../work/plans/plan-setup.ts'
 
 const TENANT = 't_1' as TenantId
 

@@ -1,9 +1,13 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { createPlanScheduleStore, MAX_SCHEDULES, type PlanScheduleStore } from '../../shared/store/plan-schedules.ts'
-import type { Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import {
+  createPlanScheduleStore,
+  MAX_SCHEDULES,
+  type PlanScheduleStore,
+} from '../../shared/work/plans/store/plan-schedules.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId

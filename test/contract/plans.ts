@@ -1,14 +1,22 @@
 import { expect } from 'chai'
-import { AppError } from '../../shared/errors.ts'
-import type { PlanHead, Plans } from '../../shared/plans/port.ts'
-import { begin, beginStep, claim, endStep, finish, requestCancel, takeOver } from '../../shared/plans/transitions.ts'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import { ACTIVE_PLANS } from '../../shared/store/plans/documents.ts'
-import { createPlans } from '../../shared/store/plans.ts'
-import type { Store } from '../../shared/store/port.ts'
-import { SYSTEM_TENANT, type TenantId } from '../../shared/tenant.ts'
-import { at, by, DIAMOND, record, START, step } from '../plans/plan-setup.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { PlanHead, Plans } from '../../shared/work/plans/port.ts'
+import { ACTIVE_PLANS } from '../../shared/work/plans/store/documents.ts'
+import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import {
+  begin,
+  beginStep,
+  claim,
+  endStep,
+  finish,
+  requestCancel,
+  takeOver,
+} from '../../shared/work/plans/transitions.ts'
 import { until } from '../support/until.ts'
+import { at, by, DIAMOND, record, START, step } from '../work/plans/plan-setup.ts'
 import { planCrashContract } from './plan-crashes.ts'
 import { planLimitsContract } from './plan-limits.ts'
 import { planListContract } from './plan-list.ts'

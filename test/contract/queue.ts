@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import type {
   Consume,
   ConsumeOptions,
@@ -8,8 +9,7 @@ import type {
   JobKind,
   JobQueue,
   QueueMonitor,
-} from '../../shared/queue/port.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+} from '../../shared/work/queue/port.ts'
 import { until } from '../support/until.ts'
 
 /** The queue as one process has it. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { RunPlaces } from '../../shared/limits/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
 
 const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId

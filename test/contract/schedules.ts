@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { Consume, Job, JobConsumer, Schedules } from '../../shared/queue/port.ts'
-import { readTick, type Tick } from '../../shared/queue/schedule-times.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import type { Consume, Job, JobConsumer, Schedules } from '../../shared/work/queue/port.ts'
+import { readTick, type Tick } from '../../shared/work/queue/schedule-times.ts'
 import { until } from '../support/until.ts'
 
 export type SchedulesProcess = { schedules: Schedules; consume: Consume }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { CollectionSpec, Store } from '../../shared/store/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
 
 const TENANT = 't_1' as TenantId
 

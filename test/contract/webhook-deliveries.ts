@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../shared/store/collections.ts'
-import type { Store } from '../../shared/store/port.ts'
-import { createDeliveryStore } from '../../shared/store/webhooks/deliveries.ts'
-import type { TenantId } from '../../shared/tenant.ts'
-import type { Delivery, DeliveryStore } from '../../shared/webhooks/port.ts'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { Delivery, DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
+import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId

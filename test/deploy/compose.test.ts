@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
-import { FIELDS } from '../../shared/config/fields.ts'
-import { InvalidValue } from '../../shared/config/values.ts'
+import { FIELDS } from '../../shared/platform/config/fields.ts'
+import { InvalidValue } from '../../shared/platform/config/values.ts'
 import {
   interpolated,
   LONGEST_STOP_SECS,

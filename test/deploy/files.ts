@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { FIELDS, type Field } from '../../shared/config/fields.ts'
-import { targetFields } from '../../shared/config/target-fields.ts'
+import { FIELDS, type Field } from '../../shared/platform/config/fields.ts'
+import { targetFields } from '../../shared/platform/config/target-fields.ts'
 
 /** The project's folder, with a slash at its end. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
-import { FIELDS } from '../../shared/config/fields.ts'
-import { COUNTERS, GAUGES } from '../../shared/metrics.ts'
+import { COUNTERS, GAUGES } from '../../shared/kernel/metrics.ts'
+import { FIELDS } from '../../shared/platform/config/fields.ts'
 import { LONGEST_STOP_SECS, ROOT, SETTINGS } from './files.ts'
 import { checkSchemas, checkTypes, type Manifest, renderKustomize } from './kubernetes.ts'
 

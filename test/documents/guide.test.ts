@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { readDocument } from '../../shared/api/document.ts'
-import { operationsOf } from '../api/operations.ts'
+import { readDocument } from '../../shared/platform/api/document.ts'
+import { operationsOf } from '../platform/api/operations.ts'
 import { type Commands, commandsOf, isAsShown } from './blocks.ts'
 import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
-const FILE = new URL('../../shared/api/guide.md', import.meta.url)
+const FILE = new URL('../../shared/platform/api/guide.md', import.meta.url)
 const guide = await readFile(FILE, 'utf8')
 const document = await readDocument({ basePath: '/v1', authentication: 'none' })
 const flowsLine = guide.split('\n').indexOf('## Flows')
 
-describe('shared/api/guide.md', () => {
+describe('shared/platform/api/guide.md', () => {
   let stage: Stage
   let shell: Shell
   let hasPaused = false

@@ -17,7 +17,7 @@ import { Child } from '../support/child.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
-const guide = await readFile(new URL('../../shared/api/guide.md', import.meta.url), 'utf8')
+const guide = await readFile(new URL('../../shared/platform/api/guide.md', import.meta.url), 'utf8')
 
 /** The only block of this language in the guide. */
 function blockOf(language: string): string {
@@ -50,7 +50,7 @@ class CuttingProxy {
 
 const portOf = (server: Server | TcpServer): number => (server.address() as AddressInfo).port
 
-describe('the web page of shared/api/guide.md, in Chromium', function () {
+describe('the web page of shared/platform/api/guide.md, in Chromium', function () {
   this.timeout(60_000)
   let dir: string
   let pages: Server

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { LedgerPage } from '../../shared/store/ledger.ts'
+import type { LedgerPage } from '../../shared/agent/customers/store/ledger.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { useMongo } from '../support/mongo.ts'
 import { type Product, startClusterProcesses } from '../support/product.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { LedgerPage } from '../../shared/store/ledger.ts'
+import type { LedgerPage } from '../../shared/agent/customers/store/ledger.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import type { EventStream } from '../support/event-stream.ts'

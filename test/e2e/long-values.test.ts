@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { readDocument } from '../../shared/api/document.ts'
-import type { JsonObject } from '../../shared/events.ts'
-import { bodyOf, type Operation, operationsOf } from '../api/operations.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
+import { readDocument } from '../../shared/platform/api/document.ts'
+import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { type Product, startStandalone } from '../support/product.ts'
 
 const LONG = 'x'.repeat(5_000)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createTokenIdentify } from '../../services/gateway/identify.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { refusalOf, useGateways } from './setup.ts'
 
 describe('authentication', () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { until } from '../support/until.ts'
 import { type Gateway, type Refusal, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'

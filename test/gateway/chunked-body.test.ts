@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { ChunkedBody } from '../../services/gateway/chunked-body.ts'
-import { renderFrame } from '../../shared/broker/journal/frames.ts'
+import { renderFrame } from '../../shared/cluster/journal/frames.ts'
 import { DONE, delta, Feed, RUN_ID, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'
 

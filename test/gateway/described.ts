@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { readDocument } from '../../shared/api/document.ts'
-import { type Contract, createContract } from '../api/contract.ts'
+import { readDocument } from '../../shared/platform/api/document.ts'
+import { type Contract, createContract } from '../platform/api/contract.ts'
 
 /** Reads the body of an answer and checks the answer against the API description. */
 export function useContract(): (method: string, path: string, response: Response) => Promise<unknown> {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { openIdentify } from '../../services/gateway/open-identify.ts'
-import type { ApiDocument } from '../../shared/api/document.ts'
-import { loadConfig } from '../../shared/config/config.ts'
-import { createLog } from '../../shared/log.ts'
-import { operationsOf } from '../api/operations.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import type { ApiDocument } from '../../shared/platform/api/document.ts'
+import { loadConfig } from '../../shared/platform/config/config.ts'
+import { operationsOf } from '../platform/api/operations.ts'
 import { useGateways } from './setup.ts'
 
 describe('the explorer', () => {

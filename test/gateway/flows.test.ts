@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
 import { useContract } from './described.ts'
 import { DEFINITION, type Flows, newName, openFlows, SCHEMA, TOOLS } from './flow-setup.ts'
 import { refusalOf, useGateways } from './setup.ts'

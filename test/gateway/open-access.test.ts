@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { showOpenAccess } from '../../services/gateway/open-access.ts'
-import { openAccessWarning } from '../../shared/config/auth.ts'
-import { createLog } from '../../shared/log.ts'
-import { type GaugeValue, NO_METRICS } from '../../shared/metrics.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import { type GaugeValue, NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { openAccessWarning } from '../../shared/platform/config/auth.ts'
 import { until } from '../support/until.ts'
 
 const OPEN = { host: '0.0.0.0', publishedAddress: undefined, apiToken: undefined, oidcIssuer: undefined }

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { openHttp } from '../../services/gateway/open-http.ts'
-import type { Broker } from '../../shared/broker/port.ts'
-import { loadConfig } from '../../shared/config/config.ts'
-import type { Form } from '../../shared/config/fields.ts'
-import { createLog } from '../../shared/log.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
+import type { Broker } from '../../shared/cluster/port.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { loadConfig } from '../../shared/platform/config/config.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
 import { request, Wire } from './wire.ts'
 
 type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { type ApiDocument, readDocument } from '../../shared/api/document.ts'
-import { operationsOf } from '../api/operations.ts'
+import { type ApiDocument, readDocument } from '../../shared/platform/api/document.ts'
+import { operationsOf } from '../platform/api/operations.ts'
 import { PERMISSION_ID, RUN_ID, refusalOf, routesOfApp, useGateways } from './setup.ts'
 
 const concrete = (path: string) =>

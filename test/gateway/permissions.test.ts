@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PageRequest, PermissionSummary } from '../../shared/broker/port.ts'
+import type { PageRequest, PermissionSummary } from '../../shared/cluster/port.ts'
 import { useContract } from './described.ts'
 import { PERMISSION_ID, RUN_ID, useGateways } from './setup.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
 import { useContract } from './described.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { refusalOf, useGateways } from './setup.ts'

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { clientKey } from '../../services/gateway/middleware/client-key.ts'
-import { AppError } from '../../shared/errors.ts'
-import { createMemoryRateLimiter } from '../../shared/rate/memory.ts'
-import type { RateLimiter } from '../../shared/rate/port.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
+import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import { refusalOf, useGateways } from './setup.ts'
 
 describe('the client that a request is counted for', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { PermissionReply, RunRequest } from '../../shared/broker/port.ts'
-import { AppError, conflict, notFound, tooMany } from '../../shared/errors.ts'
+import type { PermissionReply, RunRequest } from '../../shared/cluster/port.ts'
+import { AppError, conflict, notFound, tooMany } from '../../shared/kernel/errors.ts'
 import { useContract } from './described.ts'
 import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 

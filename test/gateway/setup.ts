@@ -1,9 +1,9 @@
 import { type AppDeps, createApp } from '../../services/gateway/app.ts'
 import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
-import { renderFrame } from '../../shared/broker/journal/frames.ts'
-import type { Broker, FrameStream, Frames, RunSummary } from '../../shared/broker/port.ts'
-import type { AgentEvent, RunEvent } from '../../shared/events.ts'
-import type { LogFields } from '../../shared/log.ts'
+import { renderFrame } from '../../shared/cluster/journal/frames.ts'
+import type { Broker, FrameStream, Frames, RunSummary } from '../../shared/cluster/port.ts'
+import type { AgentEvent, RunEvent } from '../../shared/kernel/events.ts'
+import type { LogFields } from '../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../support/app-defaults.ts'
 
 export const RUN_ID = `run_${'0123456789abcdef'.repeat(2)}`

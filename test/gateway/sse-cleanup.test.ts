@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { expect } from 'chai'
 import type { Response } from 'express'
 import { createRelay } from '../../services/gateway/sse.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DONE, delta, Feed, framesOf, RUN_ID } from './setup.ts'
 
 const LOG = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { MetricsRegistry } from '../../services/ops/registry.ts'
-import { renderFrame } from '../../shared/broker/journal/frames.ts'
+import { renderFrame } from '../../shared/cluster/journal/frames.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 import { DONE, delta, Feed, framesOf, LIVE_RUN, RUN_ID, useGateways } from './setup.ts'

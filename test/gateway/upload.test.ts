@@ -11,8 +11,8 @@ import { createReceiveUpload, type ReceivedUpload, type UploadLimits } from '../
 import { recover } from '../../services/http/errors.ts'
 import { createRoutes } from '../../services/http/routes.ts'
 import { createServer, type HttpServer } from '../../services/http/server.ts'
-import { createLog } from '../../shared/log.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { until } from '../support/until.ts'
 
 const LIMITS = {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { parseJson } from '../../shared/json.ts'
+import { parseJson } from '../../shared/kernel/json.ts'
 import type { Answer } from './answer.ts'
 
 /** The statuses that each error type may have (api.md "Errors", D2.1–D2.3; 408 and 431 of the HTTP parser, 412 and 416 of files). */

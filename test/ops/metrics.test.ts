@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { COUNTERS, GAUGES, HISTOGRAMS } from '../../shared/metrics.ts'
+import { COUNTERS, GAUGES, HISTOGRAMS } from '../../shared/kernel/metrics.ts'
 import { parsePage } from './prometheus-text.ts'
 import { type TestOps, useOps } from './setup.ts'
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { COUNTERS, DIVIDED_COUNTERS, GAUGES, HISTOGRAMS } from '../../shared/metrics.ts'
+import { COUNTERS, DIVIDED_COUNTERS, GAUGES, HISTOGRAMS } from '../../shared/kernel/metrics.ts'
 
 const folder = new URL('../../deploy/observability/', import.meta.url)
 const read = (name: string) => readFile(new URL(name, folder), 'utf8')

@@ -1,6 +1,6 @@
 import { type Ops, type OpsConfig, openOps } from '../../services/ops/open-ops.ts'
-import type { Form } from '../../shared/config/fields.ts'
-import { createLog } from '../../shared/log.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
 
 export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }
 

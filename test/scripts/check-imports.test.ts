@@ -6,36 +6,35 @@ const use = (path: string) => `import { x } from '${path}'\nx()\n`
 describe('the import table', () => {
   const allowed: [string, Files][] = [
     [
-      'a domain file imports kernel, ports and its own folder',
+      'a file imports its own room and the rooms before it',
       {
-        'shared/errors.ts': X,
-        'shared/tools/port.ts': `${use('../errors.ts')}export type Tool = string\n`,
-        'shared/tools/clip.ts': X,
-        'shared/tools/workspace/files.ts': `${use('../clip.ts')}import type { Tool } from '../port.ts'\nconst t: Tool = ''\n`,
+        'shared/kernel/errors.ts': X,
+        'shared/agent/tools/port.ts': `${use('../../kernel/errors.ts')}export type Tool = string\n`,
+        'shared/agent/tools/clip.ts': X,
+        'shared/agent/tools/workspace/files.ts': `${use('../clip.ts')}import type { Tool } from '../port.ts'\nconst t: Tool = ''\n`,
       },
     ],
     [
-      'the engine imports stores and providers, and the customers import the engine',
+      'what the tenants have imports what an agent is',
       {
-        'shared/store/ledger.ts': X,
-        'shared/engine/run.ts': use('../store/ledger.ts') + X.replace('x', 'run'),
-        'shared/customers/line.ts': `import { run } from '../engine/run.ts'\nrun()\n`,
+        'shared/agent/providers/prices.ts': X,
+        'shared/tenancy/limits/meter.ts': use('../../agent/providers/prices.ts'),
       },
     ],
     [
-      'an adapter imports its own other files, the domain files of its subject, and its package',
+      'an adapter imports the files of its technology, and its package',
       {
-        'shared/broker/journal/frames.ts': X,
-        'shared/broker/redis-link.ts': `import { Redis } from 'ioredis'\n${X}Redis\n`,
-        'shared/broker/relay/redis-node.ts': `import { x as y } from '../redis-link.ts'\n${use('../journal/frames.ts')}y()\n`,
+        'shared/platform/redis/link.ts': `import { Redis } from 'ioredis'\n${X}Redis\n`,
+        'shared/cluster/members/redis-members.ts': `import { x as y } from '../../platform/redis/link.ts'\n${X}y()\n`,
+        'shared/cluster/relay/worker.ts': use('../members/redis-members.ts'),
       },
     ],
     [
       'a root imports adapters, services and `process`',
       {
-        'shared/broker/memory.ts': X,
+        'shared/cluster/memory.ts': X,
         'services/gateway/app.ts': X.replace('x', 'app'),
-        'services/wiring/process.ts': `${use('../../shared/broker/memory.ts')}import { app } from '../gateway/app.ts'\napp(process.env)\n`,
+        'services/wiring/process.ts': `${use('../../shared/cluster/memory.ts')}import { app } from '../gateway/app.ts'\napp(process.env)\n`,
       },
     ],
     [
@@ -55,7 +54,7 @@ describe('the import table', () => {
     [
       '`process` as the name of a property or of a parameter, and `fetch` as a type',
       {
-        'shared/tools/a.ts': `const a = (process: { fetch(): void }) => process.fetch()\na({ fetch() {} })\ntype F = typeof fetch\ntype G = typeof globalThis.fetch\nconst f: F | G = a\nf\n`,
+        'shared/agent/tools/a.ts': `const a = (process: { fetch(): void }) => process.fetch()\na({ fetch() {} })\ntype F = typeof fetch\ntype G = typeof globalThis.fetch\nconst f: F | G = a\nf\n`,
       },
     ],
   ]
@@ -65,78 +64,99 @@ describe('the import table', () => {
 
   const refused: [string, Files, string | RegExp][] = [
     [
-      'the kernel imports a port',
-      { 'shared/store/port.ts': X, 'shared/ids.ts': use('./store/port.ts') },
-      'shared/ids.ts:1 kernel files may not import port files (shared/store/port.ts)',
+      'the kernel imports the platform',
+      { 'shared/platform/store/port.ts': X, 'shared/kernel/ids.ts': use('../platform/store/port.ts') },
+      'shared/kernel/ids.ts:1 kernel comes before platform/store in the house and may not import shared/platform/store/port.ts',
     ],
     [
-      'a port imports another port',
-      { 'shared/store/port.ts': X, 'shared/tools/port.ts': use('../store/port.ts') },
-      'shared/tools/port.ts:1 shared/tools may not import its neighbour shared/store/port.ts',
+      'a type of a later room is imported, also from a port',
+      {
+        'shared/work/queue/port.ts': 'export type Job = 1',
+        'shared/platform/fairness/turns.ts': `import type { Job } from '../../work/queue/port.ts'\nconst j: Job = 1\nj\n`,
+      },
+      /^shared\/platform\/fairness\/turns.ts:1 platform\/fairness comes before work\/queue/,
     ],
     [
-      'a store imports the engine',
-      { 'shared/engine/run.ts': X, 'shared/store/ledger.ts': use('../engine/run.ts') },
-      'shared/store/ledger.ts:1 shared/store may not import its neighbour shared/engine/run.ts',
+      'the store imports the engine',
+      { 'shared/agent/engine/run.ts': X, 'shared/platform/store/append.ts': use('../../agent/engine/run.ts') },
+      /^shared\/platform\/store\/append.ts:1 platform\/store comes before agent\/engine/,
     ],
     [
-      'a domain file imports an adapter',
-      { 'shared/broker/memory.ts': X, 'shared/broker/ring.ts': use('./memory.ts') },
-      'shared/broker/ring.ts:1 domain files may not import adapter files (shared/broker/memory.ts)',
+      'the cluster knows the agent',
+      { 'shared/agent/engine/run.ts': X, 'shared/cluster/relay/worker.ts': use('../../agent/engine/run.ts') },
+      'shared/cluster/relay/worker.ts:1 cluster/relay and agent/engine do not know each other: shared/agent/engine/run.ts',
+    ],
+    [
+      'the agent knows the cluster',
+      { 'shared/cluster/port.ts': X, 'shared/agent/engine/run.ts': use('../../cluster/port.ts') },
+      /^shared\/agent\/engine\/run.ts:1 agent\/engine comes before cluster\/port/,
+    ],
+    [
+      'a file is in no room',
+      { 'shared/kernel/a.ts': X, 'shared/other/b.ts': use('../kernel/a.ts') },
+      'shared/other/b.ts:1 shared/other/b.ts has no room: add it to the table',
+    ],
+    [
+      'a file that is no adapter imports one',
+      { 'shared/work/queue/memory.ts': X, 'shared/work/plans/submit.ts': use('../queue/memory.ts') },
+      'shared/work/plans/submit.ts:1 only roots and the files of memory import shared/work/queue/memory.ts',
     ],
     [
       'an adapter imports another adapter',
-      { 'shared/store/mongo/mongo.ts': X, 'shared/store/sqlite/sqlite.ts': use('../mongo/mongo.ts') },
-      /^shared\/store\/sqlite\/sqlite.ts:1 shared\/store\/sqlite may not import its neighbour/,
+      { 'shared/platform/store/mongo/mongo.ts': X, 'shared/platform/store/sqlite/sqlite.ts': use('../mongo/mongo.ts') },
+      /^shared\/platform\/store\/sqlite\/sqlite.ts:1 only roots and the files of mongo import/,
     ],
     [
       'a service imports an adapter',
-      { 'shared/store/sqlite/sqlite.ts': X, 'services/gateway/app.ts': use('../../shared/store/sqlite/sqlite.ts') },
-      'services/gateway/app.ts:1 service files may not import adapter files (shared/store/sqlite/sqlite.ts)',
+      {
+        'shared/platform/store/sqlite/sqlite.ts': X,
+        'services/gateway/app.ts': use('../../shared/platform/store/sqlite/sqlite.ts'),
+      },
+      'services/gateway/app.ts:1 only roots and the files of sqlite import shared/platform/store/sqlite/sqlite.ts',
     ],
     [
       'a service imports its sibling',
-      { 'services/worker/run.ts': X, 'services/gateway/app.ts': use('../worker/run.ts') },
-      'services/gateway/app.ts:1 services/gateway may not import its neighbour services/worker/run.ts',
+      { 'services/gateway/app.ts': X, 'services/worker/run.ts': use('../gateway/app.ts') },
+      /do not know each other/,
     ],
     [
       'a service imports a root',
       { 'services/worker/main.ts': X, 'services/worker/run.ts': use('./main.ts') },
-      /:1 service files may not import root files/,
+      /:1 services\/worker comes before roots in the house/,
     ],
     [
       'shared code imports a service',
-      { 'services/worker/run.ts': X, 'shared/engine/run.ts': use('../../services/worker/run.ts') },
-      /:1 domain files may not import service files/,
+      { 'services/worker/run.ts': X, 'shared/agent/engine/run.ts': use('../../../services/worker/run.ts') },
+      /:1 agent\/engine comes before services\/worker in the house/,
     ],
     [
       'the product imports a test',
-      { 'test/support/fake.ts': X, 'shared/ids.ts': use('../test/support/fake.ts') },
-      /:1 kernel files may not import test files/,
+      { 'test/support/fake.ts': X, 'shared/kernel/ids.ts': use('../../test/support/fake.ts') },
+      /:1 the product may not import test\/support\/fake.ts/,
     ],
     [
       'a type counts as an import',
       {
-        'services/worker/run.ts': 'export type T = 1',
-        'services/gateway/app.ts': `import type { T } from '../worker/run.ts'\nconst t: T = 1\n`,
+        'services/gateway/run.ts': 'export type T = 1',
+        'services/worker/app.ts': `import type { T } from '../gateway/run.ts'\nconst t: T = 1\n`,
       },
-      /:1 services\/gateway may not import its neighbour/,
+      /do not know each other/,
     ],
     [
       'typeof import() counts as an import',
       {
-        'services/worker/run.ts': X,
-        'services/gateway/app.ts': `const t = 1 as unknown as typeof import('../worker/run.ts')\nt\n`,
+        'services/gateway/run.ts': X,
+        'services/worker/app.ts': `const t = 1 as unknown as typeof import('../gateway/run.ts')\nt\n`,
       },
-      /:1 services\/gateway may not import its neighbour/,
+      /do not know each other/,
     ],
     [
       "a thread's entry file counts as an import",
       {
-        'services/worker/thread.ts': '1',
-        'services/gateway/app.ts': `\nnew Worker(new URL('../worker/thread.ts', import.meta.url))`,
+        'services/gateway/thread.ts': '1',
+        'services/worker/app.ts': `\nnew Worker(new URL('../gateway/thread.ts', import.meta.url))`,
       },
-      /app.ts:2 services\/gateway may not import its neighbour/,
+      /app.ts:2 services\/worker and services\/gateway do not know each other/,
     ],
     [
       'express outside the gateway',
@@ -145,54 +165,58 @@ describe('the import table', () => {
     ],
     [
       'a file of a package that has a row',
-      { 'shared/ids.ts': `import 'winston/lib/winston.js'` },
-      'shared/ids.ts:1 winston is for shared/log.ts only',
+      { 'shared/kernel/ids.ts': `import 'winston/lib/winston.js'` },
+      'shared/kernel/ids.ts:1 winston is for shared/kernel/log.ts only',
     ],
     [
       'a scoped package in another adapter',
-      { 'shared/providers/demo/demo.ts': `import '@ai-sdk/openai'` },
-      /:1 @ai-sdk\/openai is for shared\/providers\/ai-sdk/,
+      { 'shared/agent/providers/demo/demo.ts': `import '@ai-sdk/openai'` },
+      /:1 @ai-sdk\/openai is for shared\/agent\/providers\/ai-sdk/,
     ],
     [
       'import.meta.resolve of a package that has a row',
-      { 'shared/ids.ts': `import.meta.resolve('express')` },
+      { 'shared/kernel/ids.ts': `import.meta.resolve('express')` },
       /:1 express is for/,
     ],
     [
       'a package that no row names',
-      { 'shared/ids.ts': `import { nanoid } from 'nanoid'\nnanoid()` },
-      'shared/ids.ts:1 nanoid is in no row of the import table',
+      { 'shared/kernel/ids.ts': `import { nanoid } from 'nanoid'\nnanoid()` },
+      'shared/kernel/ids.ts:1 nanoid is in no row of the import table',
     ],
     [
       'process outside a root',
-      { 'shared/log.ts': 'const a = {\n  b: process.env,\n}\na' },
-      /^shared\/log.ts:2 the global process is for services\/\*\/main.ts, /,
+      { 'shared/kernel/log.ts': 'const a = {\n  b: process.env,\n}\na' },
+      /^shared\/kernel\/log.ts:2 the global process is for services\/\*\/main.ts, /,
     ],
     [
       'process as a shorthand, or of globalThis',
-      { 'shared/log.ts': 'const a = { process }\nglobalThis.process\na' },
+      { 'shared/kernel/log.ts': 'const a = { process }\nglobalThis.process\na' },
       /log.ts:1 the global process/,
     ],
     [
       'node:process outside a root',
-      { 'shared/log.ts': `import { env } from 'node:process'\nenv` },
+      { 'shared/kernel/log.ts': `import { env } from 'node:process'\nenv` },
       /:1 node:process is for/,
     ],
     [
       'fetch outside the egress',
-      { 'shared/tools/web-fetch.ts': `fetch('http://x')` },
-      /:1 the global fetch is for shared\/net\/egress/,
+      { 'shared/agent/tools/web-fetch.ts': `fetch('http://x')` },
+      /:1 the global fetch is for shared\/platform\/net\/egress/,
     ],
     [
       'a dynamic import that is not listed',
       { 'services/gateway/app.ts': `import('express')` },
       `services/gateway/app.ts:1 import('express') is not among the lazy imports of the table`,
     ],
-    ['an index file', { 'shared/tools/index.ts': '1' }, /^shared\/tools\/index.ts:1 index files are barrels/],
+    [
+      'an index file',
+      { 'shared/agent/tools/index.ts': '1' },
+      /^shared\/agent\/tools\/index.ts:1 index files are barrels/,
+    ],
     [
       'export *',
-      { 'shared/a.ts': X, 'shared/b.ts': `export * from './a.ts'` },
-      /^shared\/b.ts:1 `export \*` is a barrel/,
+      { 'shared/kernel/a.ts': X, 'shared/kernel/b.ts': `export * from './a.ts'` },
+      /^shared\/kernel\/b.ts:1 `export \*` is a barrel/,
     ],
   ]
   for (const [rule, files, violation] of refused) {

@@ -3,8 +3,8 @@ import { check } from './check-tree.ts'
 
 const DECISIONS =
   'Text.\n\n## D1 Running it\n\n1. One.\n2. Two, long:\n   1. not an item\n\n## D4 Runs\n\n12. Twelve.\n'
-const API = 'shared/api/api.md'
-const COPY = 'shared/api/decisions.md'
+const API = 'shared/platform/api/api.md'
+const COPY = 'shared/platform/api/decisions.md'
 const SPECIFICATION = '../shared/spec/decisions.md'
 /** Keeps these test texts from being references of this file. */
 const D = 'D'
@@ -13,7 +13,7 @@ describe('the check of references', () => {
   it('resolves decisions, sections and ranges of decisions in code, tests, scripts and documents', async () => {
     const found = await check({
       [COPY]: DECISIONS,
-      'shared/a.ts': `// ${D}1.2, ${D}4.12.\n`,
+      'shared/kernel/a.ts': `// ${D}1.2, ${D}4.12.\n`,
       'test/a.test.ts': `it('${D}4: a rule', () => '${D}1.1–2')\n`,
       'scripts/start': `# ${D}1\n`,
       'README.md': `See ${D}1.1-${D}4.12.\n`,
@@ -29,18 +29,26 @@ describe('the check of references', () => {
     ['the end of a range over sections', `${D}1.2–${D}4.13`, ['4.13']],
     ['both ends of a range', `${D}1.3-4`, ['1.3', '1.4']],
   ] as const)
-    for (const file of ['shared/a.ts', 'test/a.test.ts', 'README.md', 'shared/broker/README.md', 'scripts/start'])
+    for (const file of [
+      'shared/kernel/a.ts',
+      'test/a.test.ts',
+      'README.md',
+      'shared/cluster/README.md',
+      'scripts/start',
+    ])
       it(`reports ${what} in ${file}`, async () => {
-        const found = await check({ [COPY]: DECISIONS, [file]: `\n// ${text}\n`, 'shared/b.ts': '' })
+        const found = await check({ [COPY]: DECISIONS, [file]: `\n// ${text}\n`, 'shared/kernel/b.ts': '' })
         expect(found).to.deep.equal(names.map((name) => `${file}:2 ${D}${name} is not in ${COPY}`))
       })
 
   it('reports every decision when there is no copy', async () => {
-    expect(await check({ 'shared/a.ts': `// ${D}1.1` })).to.deep.equal([`shared/a.ts:1 ${D}1.1 is not in ${COPY}`])
+    expect(await check({ 'shared/kernel/a.ts': `// ${D}1.1` })).to.deep.equal([
+      `shared/kernel/a.ts:1 ${D}1.1 is not in ${COPY}`,
+    ])
   })
 
   it('takes no hexadecimal number or longer name for a decision', async () => {
-    expect(await check({ 'shared/a.ts': `const ${D}1x = '0${D}4 A${D}9 ${D}_4'\n${D}1x` })).to.deep.equal([])
+    expect(await check({ 'shared/kernel/a.ts': `const ${D}1x = '0${D}4 A${D}9 ${D}_4'\n${D}1x` })).to.deep.equal([])
   })
 
   const LETTERED = `## ${D}4 Runs\n\n5. (a) One rule.\n   (b) Another.\n   (c) The names:\n\n| name | default |\n|---|---|\n| HOST, PORT | - |\n`
@@ -48,7 +56,7 @@ describe('the check of references', () => {
   it('resolves lettered rules, ranges of them and the settings of a table', async () => {
     const texts = [`${D}4.5b`, `${D}4.5a–c`, `${D}4.5 PORT: a title`, `HOST (${D}4.5)`]
     expect(
-      await check({ [COPY]: LETTERED, 'shared/a.ts': texts.map((text) => `// ${text}\n`).join('') }),
+      await check({ [COPY]: LETTERED, 'shared/kernel/a.ts': texts.map((text) => `// ${text}\n`).join('') }),
     ).to.deep.equal([])
   })
 
@@ -59,7 +67,9 @@ describe('the check of references', () => {
     [`${D}4.5 TENANTS`, `${D}4.5 has several rules: cite ${D}4.5a or another one`],
   ] as const)
     it(`reports "${text.replace(D, '')}" where the decision has the rules a to c`, async () => {
-      expect(await check({ [COPY]: LETTERED, 'shared/a.ts': `// ${text}` })).to.deep.equal([`shared/a.ts:1 ${problem}`])
+      expect(await check({ [COPY]: LETTERED, 'shared/kernel/a.ts': `// ${text}` })).to.deep.equal([
+        `shared/kernel/a.ts:1 ${problem}`,
+      ])
     })
 
   const API_TEXT = '# API\n\n## What it does\n\n1. Runs.\n2. Lists.\n\n## Limits (all)\n\nOf a body: "x".\n'
@@ -73,39 +83,39 @@ describe('the check of references', () => {
       'api%.md',
     ]
     const text = cited.map((each) => `// ${each.replace('%', '')}\n`).join('')
-    expect(await check({ [API]: API_TEXT, 'shared/a.ts': text })).to.deep.equal([])
+    expect(await check({ [API]: API_TEXT, 'shared/kernel/a.ts': text })).to.deep.equal([])
   })
 
   for (const [text, problem] of [
-    ['api%.md "What it does" 3', 'What it does 3 is not in shared/api/api.md'],
-    ['api%.md Sessions', 'Sessions is not in shared/api/api.md'],
+    ['api%.md "What it does" 3', 'What it does 3 is not in shared/platform/api/api.md'],
+    ['api%.md Sessions', 'Sessions is not in shared/platform/api/api.md'],
     ['(api%.md)', 'the specification is cited without a section'],
   ] as const)
     it(`reports "${text.replace('%', '')}"`, async () => {
       const files = {
         [API]: API_TEXT,
-        'shared/a.ts': `// ${text.replace('%', '')}`,
+        'shared/kernel/a.ts': `// ${text.replace('%', '')}`,
         'README.md': '(api%.md)'.replace('%', ''),
       }
-      expect(await check(files)).to.deep.equal([`shared/a.ts:1 ${problem}`])
+      expect(await check(files)).to.deep.equal([`shared/kernel/a.ts:1 ${problem}`])
     })
 
   it('reports a copy that does not say what the specification beside the project says; letters, lines and more sections are ours', async () => {
     const specification = `## ${D}4 Runs\n\n5. One rule. Another.\n   The names:\n\n| name | default |\n|---|---|\n| HOST, PORT | - |\n`
-    const files = { 'shared/a.ts': '', [COPY]: `${LETTERED}\n## ${D}5 Ours\n`, [SPECIFICATION]: specification }
+    const files = { 'shared/kernel/a.ts': '', [COPY]: `${LETTERED}\n## ${D}5 Ours\n`, [SPECIFICATION]: specification }
     expect(await check(files)).to.deep.equal([])
     const other = specification.replace('One rule', 'A rule')
     const problem = `${COPY}:1 does not say what ${SPECIFICATION} says: compare them word by word`
     expect(await check({ ...files, [SPECIFICATION]: other })).to.deep.equal([problem])
-    expect(await check({ 'shared/a.ts': '', [SPECIFICATION]: specification })).to.deep.equal([problem])
-    expect(await check({ 'shared/a.ts': '', [API]: 'old', '../shared/spec/api.md': 'new' })).to.have.length(1)
+    expect(await check({ 'shared/kernel/a.ts': '', [SPECIFICATION]: specification })).to.deep.equal([problem])
+    expect(await check({ 'shared/kernel/a.ts': '', [API]: 'old', '../shared/spec/api.md': 'new' })).to.have.length(1)
   })
 
   // The sign % keeps these texts from being references of this file.
   for (const reference of ['style%.md', 'rule% 12', 'WK% row', 'chapter %\u00a74'].map((text) => text.replace('%', '')))
     it(`reports a reference to "${reference}", which is outside the project`, async () => {
-      const [found, ...more] = await check({ 'shared/a.ts': `\n// See ${reference}.` })
-      expect(found).to.match(/^shared\/a\.ts:2 ".+" refers to a document outside the project/)
+      const [found, ...more] = await check({ 'shared/kernel/a.ts': `\n// See ${reference}.` })
+      expect(found).to.match(/^shared\/kernel\/a\.ts:2 ".+" refers to a document outside the project/)
       expect(more).to.deep.equal([])
     })
 })

@@ -9,10 +9,11 @@ export const TSCONFIG = JSON.stringify({
   include: ['services', 'shared', 'scripts', 'test'],
 })
 
-/** The violations of a tree as `file:line rule`. */
+/** The violations of a tree as `file:line rule`, questions with a `? ` before them. */
 export async function check(files: Files): Promise<string[]> {
   await using tree = await makeTree({ 'tsconfig.json': TSCONFIG, ...files })
-  return findViolations(readTree(tree.root), tree.root).map(({ file, line, rule }) => `${file}:${line} ${rule}`)
+  const found = findViolations(readTree(tree.root), tree.root)
+  return found.map(({ file, line, rule, isQuestion }) => `${isQuestion ? '? ' : ''}${file}:${line} ${rule}`)
 }
 
 /** A file that exports `x`. */

@@ -1,8 +1,8 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { FIELDS } from '../../shared/config/fields.ts'
-import { targetFields } from '../../shared/config/target-fields.ts'
+import { FIELDS } from '../../shared/platform/config/fields.ts'
+import { targetFields } from '../../shared/platform/config/target-fields.ts'
 import { makeProject, OURS } from './project.ts'
 
 const COPIED = ['shared', 'scripts/print-help.ts', 'scripts/local-cluster', 'scripts/local-services']

@@ -1,5 +1,5 @@
-import { readDocument } from '../../shared/api/document.ts'
-import { type Contract, createContract } from '../api/contract.ts'
+import { readDocument } from '../../shared/platform/api/document.ts'
+import { type Contract, createContract } from '../platform/api/contract.ts'
 import { EventStream, type StreamChecks } from './event-stream.ts'
 
 export type Reply = { status: number; headers: Headers; text: string; body: unknown }

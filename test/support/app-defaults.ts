@@ -1,5 +1,5 @@
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 
 /** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */
 export const APP_DEFAULTS = {

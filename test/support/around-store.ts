@@ -1,4 +1,4 @@
-import type { Collection, Store } from '../../shared/store/port.ts'
+import type { Collection, Store } from '../../shared/platform/store/port.ts'
 
 type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
 

@@ -1,5 +1,5 @@
-import type { FrameStream } from '../../shared/broker/port.ts'
-import { AppError } from '../../shared/errors.ts'
+import type { FrameStream } from '../../shared/cluster/port.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 
 /** Reads a stream to its end. */
 export async function textOf(frames: FrameStream): Promise<string> {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { FIELDS, type Field } from '../../shared/config/fields.ts'
-import { SECRET_SETTINGS } from '../../shared/config/secret-settings.ts'
-import { targetFields } from '../../shared/config/target-fields.ts'
-import { InvalidValue } from '../../shared/config/values.ts'
+import { FIELDS, type Field } from '../../shared/platform/config/fields.ts'
+import { SECRET_SETTINGS } from '../../shared/platform/config/secret-settings.ts'
+import { targetFields } from '../../shared/platform/config/target-fields.ts'
+import { InvalidValue } from '../../shared/platform/config/values.ts'
 
 export type Canaries = {
   /** A value for each setting that holds a secret. */

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { Executor } from '../../services/executor/executor.ts'
-import type { CancelCode } from '../../services/runs/run.ts'
-import type { QueuedRunSource, QueuedRunState } from '../../shared/broker/port.ts'
-import { errorEvent, type RunEvent } from '../../shared/events.ts'
-import { newTraceId, runIdOf } from '../../shared/ids.ts'
-import { createLog } from '../../shared/log.ts'
-import { NO_METRICS } from '../../shared/metrics.ts'
-import type { TenantId } from '../../shared/tenant.ts'
+import type { QueuedRunSource, QueuedRunState } from '../../shared/cluster/port.ts'
+import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
+import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { CancelCode } from '../../shared/work/runs/run.ts'
 
 const EXECUTOR_DEPS = {
   limits: { maxRuns: 102, runResumeMs: 60_000 },

@@ -1,5 +1,5 @@
-import type { RunSummary } from '../../shared/broker/port.ts'
-import type { DispatchDetail } from '../../shared/flows/dispatch-log.ts'
+import type { RunSummary } from '../../shared/cluster/port.ts'
+import type { DispatchDetail } from '../../shared/work/flows/dispatch-log.ts'
 import type { EventStream, Frame } from './event-stream.ts'
 import type { FlowBench } from './flows.ts'
 import type { ModelServer, Received } from './model-server/model-server.ts'

@@ -1,4 +1,4 @@
-import type { JournalBudget } from '../../shared/broker/journal/journal.ts'
+import type { JournalBudget } from '../../shared/cluster/journal/journal.ts'
 
 /** The bytes of journals that share one limit, without tenants. */
 export function newBudget(maxBytes = 64 * 1024 * 1024, bytes = 0): JournalBudget & { readonly bytes: number } {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Form } from '../../shared/config/fields.ts'
-import type { PlanView } from '../../shared/plans/view.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
+import type { PlanView } from '../../shared/work/plans/view.ts'
 import type { Frame } from './event-stream.ts'
 import type { Received } from './model-server/model-server.ts'
 import { useMongo } from './mongo.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createMemoryPermissionStore } from '../../shared/broker/permissions/memory-store.ts'
-import { AppError, tooMany } from '../../shared/errors.ts'
-import { type Admission, NO_ADMISSION } from '../../shared/limits/admission.ts'
-import { DEFAULT_TENANT as TENANT } from '../../shared/tenant.ts'
+import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
+import { AppError, tooMany } from '../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { type Admission, NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
 
 describe("a worker under its tenant's limits", () => {

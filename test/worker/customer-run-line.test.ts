@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { Lease } from '../../shared/broker/placement/lease.ts'
-import { CustomerLine } from '../../shared/customers/line.ts'
-import { AppError } from '../../shared/errors.ts'
-import { errorEvent } from '../../shared/events.ts'
+import { CustomerLine } from '../../shared/agent/customers/line.ts'
+import { Lease } from '../../shared/cluster/members/lease.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { errorEvent } from '../../shared/kernel/events.ts'
 import { fakeLedger, setUp } from './customer-run-setup.ts'
 
 describe('the line of a customer’s run', () => {

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../shared/events.ts'
+import type { AgentEvent } from '../../shared/kernel/events.ts'
 
 /** The end of a good run that has cost nothing. */
 export const DONE: AgentEvent = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { LoadingRuns } from '../../services/worker/loading-runs.ts'
-import { DEFAULT_TENANT as TENANT, type TenantId } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT as TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 
 const OTHER = 'other' as TenantId
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { openModels } from '../../services/wiring/open-models.ts'
 import { openProvider, type ProviderSettings } from '../../services/wiring/open-provider.ts'
-import { AppError } from '../../shared/errors.ts'
-import { PROVIDER_NAMES, PROVIDER_TYPES } from '../../shared/provider-types.ts'
-import type { Send } from '../../shared/providers/chat/transport.ts'
-import { MODEL_LIMITS } from '../../shared/providers/limits.ts'
-import { ask, failureOf, partsOf } from '../providers/ai-sdk/setup.ts'
+import type { Send } from '../../shared/agent/providers/chat/transport.ts'
+import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { PROVIDER_NAMES, PROVIDER_TYPES } from '../../shared/kernel/provider-types.ts'
+import { ask, failureOf, partsOf } from '../agent/providers/ai-sdk/setup.ts'
 import { startModelServer } from '../support/model-server/model-server.ts'
 
 const refusal = async (settings: ProviderSettings): Promise<unknown> => {

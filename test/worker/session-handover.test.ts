@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Run } from '../../services/runs/run.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
 import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
 
 describe('a session that was handed over', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { SessionMemory } from '../../services/worker/session-memory.ts'
-import { Conversation } from '../../shared/engine/conversation.ts'
+import { Conversation } from '../../shared/agent/engine/conversation.ts'
 
 describe('the memory entries of a session', () => {
   it('D5.3: are the text that later messages start with, marked as memories, and no text while there are none', async () => {

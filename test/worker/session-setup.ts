@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Run, RunExecutor } from '../../services/runs/run.ts'
-import { Runs } from '../../services/runs/runs.ts'
 import type { Session } from '../../services/worker/session.ts'
 import { Sessions, type SessionsLimits } from '../../services/worker/sessions.ts'
-import { newId } from '../../shared/ids.ts'
-import { DEFAULT_TENANT } from '../../shared/tenant.ts'
+import { newId } from '../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import type { Run, RunExecutor } from '../../shared/work/runs/run.ts'
+import { Runs } from '../../shared/work/runs/runs.ts'
 import { DONE } from './events.ts'
 
 const runs = () =>

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { Run, RunExecutor } from '../../services/runs/run.ts'
-import { CursorStream } from '../../shared/broker/journal/cursor-stream.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/tenant.ts'
-import { say } from '../runs/runs-setup.ts'
+import { CursorStream } from '../../shared/cluster/journal/cursor-stream.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import type { Run, RunExecutor } from '../../shared/work/runs/run.ts'
+import { say } from '../work/runs/runs-setup.ts'
 import { DONE } from './events.ts'
 import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
 

@@ -1,5 +1,5 @@
-import { createRedisOwners } from '../../../shared/broker/placement/redis-owners.ts'
-import { openRedisLink } from '../../../shared/broker/redis-link.ts'
+import { createRedisOwners } from '../../../shared/cluster/members/redis-owners.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import type { Peer } from '../relay/peer.ts'
 import type { Row } from '../relay/row.ts'
 import { createSession, joinWorker } from './simulated.ts'

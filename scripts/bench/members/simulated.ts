@@ -1,12 +1,12 @@
-import { Lease } from '../../../shared/broker/placement/lease.ts'
-import type { Inbox } from '../../../shared/broker/port.ts'
-import { openRedisLink } from '../../../shared/broker/redis-link.ts'
-import { GatewayRelay } from '../../../shared/broker/relay/redis-gateway.ts'
-import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../shared/broker/relay/redis-worker.ts'
-import { newToken } from '../../../shared/ids.ts'
-import { createLog } from '../../../shared/log.ts'
-import { NO_METRICS } from '../../../shared/metrics.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/tenant.ts'
+import { Lease } from '../../../shared/cluster/members/lease.ts'
+import type { Inbox } from '../../../shared/cluster/port.ts'
+import { GatewayRelay } from '../../../shared/cluster/relay/gateway.ts'
+import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../shared/cluster/relay/worker.ts'
+import { newToken } from '../../../shared/kernel/ids.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 
 const log = createLog({ level: 'error' })
 const MAX_LOAD = 8

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStandalone } from '../../../services/standalone/standalone.ts'
-import { openStandaloneStore } from '../../../services/wiring/store.ts'
-import { loadConfig } from '../../../shared/config/config.ts'
-import { createLog } from '../../../shared/log.ts'
-import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
+import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { loadConfig } from '../../../shared/platform/config/config.ts'
 
 // Runs the standalone form in this process to measure its heap (--expose-gc). Prints the heap before and after a number of
 // customers with long histories have had a run each and are idle in the cache. Arguments: customers, past runs of each.

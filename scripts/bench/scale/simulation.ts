@@ -1,5 +1,5 @@
-import { Ring } from '../../../shared/broker/placement/ring.ts'
-import { lessLoadedOfTwo } from '../../../shared/broker/placement/workers.ts'
+import { Ring } from '../../../shared/cluster/members/hash-ring.ts'
+import { lessLoadedOfTwo } from '../../../shared/cluster/members/workers.ts'
 import { quantile } from '../statistics.ts'
 
 export type Spread = {

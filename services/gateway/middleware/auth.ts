@@ -1,8 +1,8 @@
 import type { RequestHandler, Response } from 'express'
-import type { Identify, Identity } from '../../../shared/auth/port.ts'
-import { AppError } from '../../../shared/errors.ts'
-import type { TenantId } from '../../../shared/tenant.ts'
-import { forSubject } from '../../../shared/trace.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { forSubject } from '../../../shared/kernel/trace.ts'
+import type { Identify, Identity } from '../../../shared/tenancy/auth/port.ts'
 
 /** Identifies the caller, for whom everything behind it works, and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {

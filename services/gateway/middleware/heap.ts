@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { type IsHeapHigh, refuseAtHighHeap } from '../../../shared/limits/heap.ts'
+import { type IsHeapHigh, refuseAtHighHeap } from '../../http/heap.ts'
 
 /** Refuses what begins new work while the process's heap is too full, before the body is read. */
 export const whileHeapIsLow =

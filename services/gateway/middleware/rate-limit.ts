@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from 'express'
-import { tooMany } from '../../../shared/errors.ts'
-import type { RateLimiter, Taken } from '../../../shared/rate/port.ts'
+import { tooMany } from '../../../shared/kernel/errors.ts'
+import type { RateLimiter, Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 import { addressOf, clientKey } from './client-key.ts'
 

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express'
-import { AppError, tooMany } from '../../../shared/errors.ts'
-import type { TenantRequests } from '../../../shared/limits/tenant-requests.ts'
-import type { Taken } from '../../../shared/rate/port.ts'
-import type { TenantId } from '../../../shared/tenant.ts'
+import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
+import type { Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 import { showLimit } from './rate-limit.ts'
 

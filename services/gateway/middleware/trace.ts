@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { linked, startSpan, traceFields, withinSpan } from '../../../shared/trace.ts'
+import { linked, startSpan, traceFields, withinSpan } from '../../../shared/kernel/trace.ts'
 
 /** The first status of a failure that is the server's. */
 const SERVER_ERROR = 500

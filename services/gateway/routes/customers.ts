@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
-import { AppError } from '../../../shared/errors.ts'
-import { createKeyedQueue } from '../../../shared/keyed-queue.ts'
-import type { Ledger } from '../../../shared/store/ledger.ts'
+import type { Ledger } from '../../../shared/agent/customers/store/ledger.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { createKeyedQueue } from '../../../shared/kernel/keyed-queue.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CUSTOMER, pageOf, pathId } from '../params.ts'
 

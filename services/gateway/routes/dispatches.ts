@@ -1,8 +1,8 @@
 import type { Request, RequestHandler } from 'express'
-import { AppError } from '../../../shared/errors.ts'
-import type { DispatchFilter, DispatchLog } from '../../../shared/flows/dispatch-log.ts'
-import { DISPATCH_STATUSES, type DispatchStatus } from '../../../shared/flows/port.ts'
-import { runIdOf } from '../../../shared/ids.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { runIdOf } from '../../../shared/kernel/ids.ts'
+import type { DispatchFilter, DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
+import { DISPATCH_STATUSES, type DispatchStatus } from '../../../shared/work/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import {

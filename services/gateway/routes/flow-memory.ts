@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import type { JsonObject } from '../../../shared/events.ts'
+import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'

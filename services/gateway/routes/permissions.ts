@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { Broker, PermissionReply } from '../../../shared/broker/port.ts'
+import type { Broker, PermissionReply } from '../../../shared/cluster/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { PERMISSION, pageOf, pathId, queryValue, SESSION } from '../params.ts'

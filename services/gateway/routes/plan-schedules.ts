@@ -1,4 +1,4 @@
-import type { ScheduleRequest } from '../../../shared/plans/schedules.ts'
+import type { ScheduleRequest } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'

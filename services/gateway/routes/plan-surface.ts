@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
-import { AppError } from '../../../shared/errors.ts'
-import type { PlanCalls } from '../../../shared/plans/calls.ts'
-import type { PlanSchedules } from '../../../shared/plans/schedules.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import type { PlanCalls } from '../../../shared/work/plans/calls.ts'
+import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 
 /** The services behind the plan endpoints. */
 export type PlanSurface = {

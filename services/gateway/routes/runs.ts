@@ -5,7 +5,7 @@ import {
   type RunFilter,
   type RunStatus,
   type RunSummary,
-} from '../../../shared/broker/port.ts'
+} from '../../../shared/cluster/port.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { lastEventId, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'

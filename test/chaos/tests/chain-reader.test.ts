@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { renderFrame } from '../../../shared/broker/journal/frames.ts'
-import { errorEvent } from '../../../shared/events.ts'
+import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
+import { errorEvent } from '../../../shared/kernel/events.ts'
 import { Random } from '../../harness/seed.ts'
 import { Chain } from '../scenarios/lossy-relay/chain.ts'
 import { ChainReader } from '../scenarios/lossy-relay/chain-reader.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'chai'
-import { turnsOf } from '../../../shared/providers/demo/script.ts'
+import { turnsOf } from '../../../shared/agent/providers/demo/script.ts'
 import { LoopLag } from '../../harness/loop-lag.ts'
 import { check } from '../checker.ts'
 import { startEffects } from '../effects.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PlanView } from '../../../shared/plans/view.ts'
+import type { PlanView } from '../../../shared/work/plans/view.ts'
 import { isKept } from '../../harness/guarantee.ts'
 import { Random } from '../../harness/seed.ts'
 import { randomPlan, readOrder, tokenOf } from '../scenarios/plans/form.ts'

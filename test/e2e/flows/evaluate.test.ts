@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { DispatchSummary } from '../../../shared/flows/dispatch-log.ts'
-import type { EvaluationReport } from '../../../shared/flows/evaluate/report.ts'
+import type { DispatchSummary } from '../../../shared/work/flows/dispatch-log.ts'
+import type { EvaluationReport } from '../../../shared/work/flows/evaluate/report.ts'
 import { endOf, REQUEST } from '../../support/flow-streams.ts'
 import { answerOf, DEFINITION, lastOf, newName, systemOf, useFlows } from '../../support/flows.ts'
 import type { Received } from '../../support/model-server/model-server.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { runIdOf, traceIdOf } from '../../../shared/ids.ts'
+import { runIdOf, traceIdOf } from '../../../shared/kernel/ids.ts'
 import { callApi, initOf } from '../../support/api-client.ts'
 import {
   EVENTS,

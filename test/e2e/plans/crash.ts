@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PlanView } from '../../../shared/plans/view.ts'
+import type { PlanView } from '../../../shared/work/plans/view.ts'
 import type { ModelServer, Received } from '../../support/model-server/model-server.ts'
 import { step, stepIdOf } from '../../support/plans.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PlanView } from '../../../shared/plans/view.ts'
+import type { PlanView } from '../../../shared/work/plans/view.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'

@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { planRunId } from '../../../shared/ids.ts'
+import { planRunId } from '../../../shared/kernel/ids.ts'
 import type { Answer, Received } from '../../support/model-server/model-server.ts'
 import { step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'

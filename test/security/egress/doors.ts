@@ -1,5 +1,5 @@
-import { parseJson } from '../../../shared/json.ts'
-import type { InstanceType } from '../../../shared/tenant-config/config.ts'
+import { parseJson } from '../../../shared/kernel/json.ts'
+import type { InstanceType } from '../../../shared/tenancy/tenant-config/config.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { call, prepare, transcriptionForm } from '../api.ts'
 

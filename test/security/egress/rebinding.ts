@@ -1,6 +1,6 @@
-import { type Address, createConnectionGuard } from '../../../shared/net/address-policy.ts'
-import { createEgress } from '../../../shared/net/egress.ts'
-import { createHttpSend } from '../../../shared/providers/chat/transport.ts'
+import { createHttpSend } from '../../../shared/agent/providers/chat/transport.ts'
+import { type Address, createConnectionGuard } from '../../../shared/platform/net/address-policy.ts'
+import { createEgress } from '../../../shared/platform/net/egress.ts'
 import type { Random } from '../../harness/seed.ts'
 import type { Trap } from './trap.ts'
 

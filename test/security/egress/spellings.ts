@@ -1,4 +1,4 @@
-import { SPELLINGS } from '../../net/egress-spellings.ts'
+import { SPELLINGS } from '../../platform/net/egress-spellings.ts'
 
 /** More spellings of addresses that are not on the public internet. `PORT` stands for the listener's port. */
 const MORE = `

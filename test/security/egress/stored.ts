@@ -1,7 +1,7 @@
-import { openStandaloneStore } from '../../../services/wiring/store.ts'
-import { loadConfig } from '../../../shared/config/config.ts'
-import { DEFAULT_TENANT } from '../../../shared/tenant.ts'
-import { EMPTY_CONFIG, type InstanceType, type StoredInstance } from '../../../shared/tenant-config/config.ts'
+import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { loadConfig } from '../../../shared/platform/config/config.ts'
+import { EMPTY_CONFIG, type InstanceType, type StoredInstance } from '../../../shared/tenancy/tenant-config/config.ts'
 
 /**
  * Writes instances into the database of a standalone form that does not run: as one that allowed private addresses before has stored

@@ -1,4 +1,4 @@
-import { runIdOf } from '../../../shared/ids.ts'
+import { runIdOf } from '../../../shared/kernel/ids.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 import { prepare, type Reply } from '../api.ts'
 import { type Ids, random } from './ids.ts'

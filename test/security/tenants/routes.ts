@@ -1,6 +1,6 @@
 import { createApp } from '../../../services/gateway/app.ts'
-import type { Broker } from '../../../shared/broker/port.ts'
-import { createLog } from '../../../shared/log.ts'
+import type { Broker } from '../../../shared/cluster/port.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../../support/app-defaults.ts'
 
 export type ApiRoute = { method: 'GET' | 'DELETE' | 'POST' | 'PUT'; path: string; params: readonly string[] }

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../shared/json.ts'
+import { parseJson } from '../../../shared/kernel/json.ts'
 import type { ToolCall } from './acts.ts'
 import type { Failure, Finish, Usage } from './script.ts'
 

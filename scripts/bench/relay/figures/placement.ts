@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Ring } from '../../../../shared/broker/placement/ring.ts'
+import { Ring } from '../../../../shared/cluster/members/hash-ring.ts'
 import { cpuMs } from '../../proc.ts'
 import { median } from '../../statistics.ts'
 import type { RelayBench } from '../relay-bench.ts'

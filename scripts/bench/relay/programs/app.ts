@@ -1,8 +1,8 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
-import type { Broker } from '../../../../shared/broker/port.ts'
-import { createLog } from '../../../../shared/log.ts'
-import { NO_METRICS } from '../../../../shared/metrics.ts'
+import type { Broker } from '../../../../shared/cluster/port.ts'
+import { createLog } from '../../../../shared/kernel/log.ts'
+import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { BASE_PATH, TOKEN } from '../target.ts'
 
 /** The product's HTTP application on a broker: routing, authentication, body validation, SSE. */

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../../../shared/events.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 
 export const TO_GATEWAY = 'bench:gw'
 export const TO_WORKER = 'bench:wk'

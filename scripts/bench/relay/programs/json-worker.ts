@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { type AgentEvent, isTerminal } from '../../../../shared/events.ts'
+import { type AgentEvent, isTerminal } from '../../../../shared/kernel/events.ts'
 import { Player, type Sink } from '../source/player.ts'
 import { readScript } from '../source/script.ts'
 import { answerCalls, readOptions } from './answer.ts'

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { createKeepalive, type KeepaliveTarget } from '../../../../services/gateway/keepalive.ts'
-import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
+import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { LoopDelay } from '../loop-delay.ts'
 import { TURN_START } from '../source/prepared-events.ts'
 import { answerCalls, readOptions } from './answer.ts'

@@ -1,8 +1,8 @@
-import { Lease } from '../../../../shared/broker/placement/lease.ts'
-import { openRedisLink } from '../../../../shared/broker/redis-link.ts'
-import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../../shared/broker/relay/redis-worker.ts'
-import { createLog } from '../../../../shared/log.ts'
-import { NO_METRICS } from '../../../../shared/metrics.ts'
+import { Lease } from '../../../../shared/cluster/members/lease.ts'
+import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../../shared/cluster/relay/worker.ts'
+import { createLog } from '../../../../shared/kernel/log.ts'
+import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import { openRedisLink } from '../../../../shared/platform/redis/link.ts'
 import { createSyntheticInbox } from '../source/synthetic-inbox.ts'
 import { answerCalls, readOptions } from './answer.ts'
 

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../../../shared/events.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { DONE, PreparedEvents, TURN_START } from './prepared-events.ts'
 import type { Script } from './script.ts'
 

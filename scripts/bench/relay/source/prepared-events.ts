@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../../../shared/events.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 
 /** The size of every measured event on the wire. */
 export const FRAME_BYTES = 112

@@ -1,5 +1,5 @@
-import { JOURNAL_LIMITS, Journal } from '../../../../shared/broker/journal/journal.ts'
-import type { Inbox } from '../../../../shared/broker/port.ts'
+import { JOURNAL_LIMITS, Journal } from '../../../../shared/cluster/journal/journal.ts'
+import type { Inbox } from '../../../../shared/cluster/port.ts'
 import { Player } from './player.ts'
 import { readScript } from './script.ts'
 

@@ -1,4 +1,4 @@
-import type { Limits } from '../../../../shared/limits/port.ts'
+import type { Limits } from '../../../../shared/tenancy/tenant-config/config.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
 import { assertAdmin, tenantOf } from '../../middleware/auth.ts'

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import type { WebhookBody } from '../../../../shared/tenant-config/webhooks.ts'
-import type { DeliveryStatus } from '../../../../shared/webhooks/port.ts'
+import type { DeliveryStatus } from '../../../../shared/tenancy/webhooks/port.ts'
+import type { WebhookBody } from '../../../../shared/tenancy/webhooks/settings.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
 import { tenantOf } from '../../middleware/auth.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../../../shared/json.ts'
+import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
 import { now } from '../../history.ts'
 import { type SseFrame, SseReader } from '../../sse-reader.ts'
 import type { EchoInput } from './model.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isJsonObject, parseJson } from '../../../../shared/json.ts'
+import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
 import { ModelServer } from '../../../support/model-server/model-server.ts'
 
 /** The input of the flow `echo`. The model answers the token after `ms` milliseconds. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Dispatch } from '../../../../shared/flows/port.ts'
+import type { Dispatch } from '../../../../shared/work/flows/port.ts'
 import { now } from '../../history.ts'
 import type { EchoInput } from './model.ts'
 

@@ -1,4 +1,4 @@
-import type { LedgerEntry, LedgerPage } from '../../../../shared/store/ledger.ts'
+import type { LedgerEntry, LedgerPage } from '../../../../shared/agent/customers/store/ledger.ts'
 import { type Entry, now } from '../../history.ts'
 import type { CustomerRun } from './customer-load.ts'
 

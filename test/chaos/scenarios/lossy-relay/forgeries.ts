@@ -1,5 +1,5 @@
-import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
-import { type AgentEvent, errorEvent } from '../../../../shared/events.ts'
+import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import { type AgentEvent, errorEvent } from '../../../../shared/kernel/events.ts'
 import type { Random } from '../../../harness/seed.ts'
 import { Chain } from './chain.ts'
 import { ChainReader, type Fault } from './chain-reader.ts'

@@ -1,4 +1,4 @@
-import type { Plan, PlanStep } from '../../../../shared/plan.ts'
+import type { Plan, PlanStep } from '../../../../shared/kernel/plan-step.ts'
 import type { Random } from '../../../harness/seed.ts'
 
 /** The prompt of a step as JSON. The model answers the token after `ms` milliseconds; with `writes` it first calls the tool Write. */

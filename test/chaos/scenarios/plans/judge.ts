@@ -1,5 +1,5 @@
-import type { PlanStep } from '../../../../shared/plan.ts'
-import type { PlanView } from '../../../../shared/plans/view.ts'
+import type { PlanStep } from '../../../../shared/kernel/plan-step.ts'
+import type { PlanView } from '../../../../shared/work/plans/view.ts'
 import { allOf, type Guarantee, noneOf, slowest } from '../../../harness/guarantee.ts'
 import { tokenOf } from './form.ts'
 import type { PlanLoad, SeenPlan } from './load.ts'

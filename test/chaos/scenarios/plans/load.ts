@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Plan } from '../../../../shared/plan.ts'
-import type { PlanView } from '../../../../shared/plans/view.ts'
+import type { Plan } from '../../../../shared/kernel/plan-step.ts'
+import type { PlanView } from '../../../../shared/work/plans/view.ts'
 import type { Random } from '../../../harness/seed.ts'
 import { ask } from '../../ask.ts'
 import { randomPlan } from './form.ts'

@@ -1,4 +1,4 @@
-import type { PlanView } from '../../../../shared/plans/view.ts'
+import type { PlanView } from '../../../../shared/work/plans/view.ts'
 import { type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import type { StepModel } from '../plans/model.ts'
 import type { Windows } from './faults/windows.ts'

@@ -1,5 +1,5 @@
-import { forgedClasses } from '../../../auth/forged-classes.ts'
 import { AUDIENCE, Issuer } from '../../../support/issuer/issuer.ts'
+import { forgedClasses } from '../../../tenancy/auth/forged-classes.ts'
 import { forgerFor } from '../tokens/forgeries.ts'
 
 /** The tenants of a soak. The tokens stay valid however a fault shifts the clock of a process. */

@@ -1,11 +1,11 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
-import type { Broker } from '../../../../shared/broker/port.ts'
-import { createLog } from '../../../../shared/log.ts'
-import { type HandClock, setUp } from '../../../auth/setup.ts'
+import type { Broker } from '../../../../shared/cluster/port.ts'
+import { createLog } from '../../../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../../../support/app-defaults.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import type { Signer } from '../../../support/issuer/signer.ts'
+import { type HandClock, setUp } from '../../../tenancy/auth/setup.ts'
 import { TokenProbe } from './token-probe.ts'
 
 export type ClockedGateway = AsyncDisposable & { probe: TokenProbe; issuer: Issuer; clock: HandClock }

@@ -1,8 +1,8 @@
-import { forgedClasses } from '../../../auth/forged-classes.ts'
-import { createForger, type Forger } from '../../../auth/forger.ts'
 import { allOf, type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import { json } from '../../../support/issuer/misbehaviour.ts'
+import { forgedClasses } from '../../../tenancy/auth/forged-classes.ts'
+import { createForger, type Forger } from '../../../tenancy/auth/forger.ts'
 import type { TokenProbe } from './token-probe.ts'
 
 const CLASSES = 60

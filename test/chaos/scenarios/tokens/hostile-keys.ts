@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
-import { newSigners } from '../../../auth/setup.ts'
 import { allOf, type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import { AUDIENCE } from '../../../support/issuer/issuer.ts'
 import { hang, json, stall, status, text } from '../../../support/issuer/misbehaviour.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../../../support/issuer/signer.ts'
+import { newSigners } from '../../../tenancy/auth/setup.ts'
 import { openClockedGateway } from './clocked-gateway.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
-import { newSigners } from '../../../auth/setup.ts'
 import { type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import { newSigner, type Signer } from '../../../support/issuer/signer.ts'
+import { newSigners } from '../../../tenancy/auth/setup.ts'
 import { type ClockedGateway, openClockedGateway } from './clocked-gateway.ts'
 
 const SECOND = 1_000

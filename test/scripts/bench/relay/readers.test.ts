@@ -8,7 +8,7 @@ import {
   STAMP_END,
   stampAt,
 } from '../../../../scripts/bench/relay/source/prepared-events.ts'
-import { renderFrame } from '../../../../shared/broker/journal/frames.ts'
+import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 
 const prepared = new PreparedEvents()
 const FRAMES = Array.from({ length: 120 }, (_, i) => renderFrame(i + 1, prepared.next()))

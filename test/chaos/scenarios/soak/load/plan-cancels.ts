@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PlanView } from '../../../../../shared/plans/view.ts'
+import type { PlanView } from '../../../../../shared/work/plans/view.ts'
 import { now } from '../../../history.ts'
 import type { StepOrder } from '../../plans/form.ts'
 import { type Loading, repeat } from './runs.ts'

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
+
+/** How a job ended; `undefined` while the work that it stands for has not. */
+export type Settled = { end: JobEnd | undefined } | undefined
+
+const LOOK_EVERY_MS = 1_000
+
+/**
+ * Keeps the jobs of one kind until their work has ended, here or elsewhere: should this process die before, the queue hands a job to
+ * another executor.
+ */
+export class Settling {
+  readonly #onFailure: (id: string, cause: unknown) => void
+  /** The jobs that a handler of this process is at work on. */
+  readonly #active = new Set<string>()
+
+  /** `onFailure` is called when an attempt has failed; it is repeated after a second. */
+  constructor(onFailure: (id: string, cause: unknown) => void) {
+    this.#onFailure = onFailure
+  }
+
+  /** Calls `settle` until it returns how the job ended. Never rejects. */
+  async untilEnded(
+    { tenant, id }: Job,
+    settle: (tenant: TenantId, id: string) => Promise<Settled>,
+  ): Promise<JobEnd | undefined> {
+    for (;;) {
+      const settled = await this.#once(id, () => settle(tenant, id))
+      if (settled) return settled.end
+      await sleep(LOOK_EVERY_MS)
+    }
+  }
+
+  async #once(id: string, settle: () => Promise<Settled>): Promise<Settled> {
+    if (this.#active.has(id)) return undefined // The queue has handed the job out again while its first handler is at work.
+    this.#active.add(id)
+    try {
+      return await settle()
+    } catch (cause) {
+      this.#onFailure(id, cause)
+      return undefined
+    } finally {
+      this.#active.delete(id)
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
+import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
+import { isEnded as hasFlowEnded } from '../../shared/work/flows/calls/end-lost-execution.ts'
+import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
+import { isEnded as hasPlanEnded } from '../../shared/work/plans/plan-runs.ts'
+import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
+import type { Job, JobEnd, JobHandler } from '../../shared/work/queue/port.ts'
+
+export type AnnounceDeps = {
+  outbox: Pick<WebhookOutbox, 'publish' | 'wants'>
+  dispatches: Pick<Dispatches, 'get'>
+  plans: Pick<Plans, 'get'>
+  /** Aborted when this process shuts down. */
+  draining: AbortSignal
+  log: Log
+}
+
+const RETRY_MS = 1_000
+
+/**
+ * Wraps the handler of jobs: when the flow or plan of a job has ended, its webhooks' deliveries are stored before the job ends. Should
+ * this process die in between, or the store stay away until it shuts down, the executor that gets the job next stores them.
+ */
+export const announcingEnds =
+  (handle: JobHandler, deps: AnnounceDeps): JobHandler =>
+  async (job, giveWay) => {
+    const end = await handle(job, giveWay)
+    return (await announce(job, deps)) ? end : AGAIN
+  }
+
+const AGAIN: JobEnd = { again: true }
+
+/** Returns whether the job can end. */
+async function announce(job: Job, deps: AnnounceDeps): Promise<boolean> {
+  const { outbox, draining, log } = deps
+  const type = job.kind === 'plan' ? 'plan.ended' : 'flow.ended'
+  for (;;) {
+    try {
+      const event = (await outbox.wants(job.tenant, type)) ? await eventOf(job, deps) : undefined
+      if (event) await outbox.publish(job.tenant, event)
+      return true
+    } catch (cause) {
+      log.debug('an event for webhooks cannot be stored at the moment', { job: job.id, cause })
+      if (draining.aborted) return false
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+async function eventOf({ kind, tenant, id }: Job, deps: AnnounceDeps): Promise<WebhookEvent | undefined> {
+  if (kind === 'plan') {
+    const plan = await deps.plans.get(tenant, id)
+    return plan && hasPlanEnded(plan) ? planEnded(plan) : undefined
+  }
+  const dispatch = await deps.dispatches.get(tenant, id)
+  return dispatch?.kind === 'run' && hasFlowEnded(dispatch) ? flowEnded(dispatch) : undefined
+}
+
+const planEnded = ({ plan_id, status, ended_at }: PlanRecord): WebhookEvent => ({
+  type: 'plan.ended',
+  subject: plan_id,
+  at: ended_at ?? new Date().toISOString(),
+  data: { plan_id, status },
+})
+
+const flowEnded = ({ trace_id, flow, status, ended_at }: Dispatch): WebhookEvent => ({
+  type: 'flow.ended',
+  subject: trace_id,
+  at: ended_at ?? new Date().toISOString(),
+  data: { trace_id, flow: flow.name, flow_version: flow.version, status },
+})

@@ -1,0 +1,54 @@
+import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
+import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
+import { IDEMPOTENCY } from '../../shared/platform/store/idempotency.ts'
+import type { CollectionSpec } from '../../shared/platform/store/port.ts'
+import { SPENDING } from '../../shared/tenancy/limits/store/spending.ts'
+import { INSTANCE_CAPABILITIES } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
+import {
+  CONFIG_CHANGES,
+  CONFIGURED_TENANTS,
+  TENANT_CONFIGS,
+} from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
+import {
+  DISPATCH_ANSWERS,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+  DISPATCHES,
+} from '../../shared/work/flows/store/dispatch-documents.ts'
+import { FLOW_MEMORY } from '../../shared/work/flows/store/flow-memory.ts'
+import { FLOW_REVISIONS, FLOWS } from '../../shared/work/flows/store/flows.ts'
+import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from '../../shared/work/plans/store/documents.ts'
+import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from '../../shared/work/plans/store/plan-schedules.ts'
+import { PLAN_SCHEDULE_TICKS } from '../../shared/work/plans/store/tick-records.ts'
+import { JOBS } from '../../shared/work/queue/store/jobs.ts'
+
+/** Every collection of the product; both stores are opened with them. */
+export const COLLECTIONS: readonly CollectionSpec[] = [
+  LEDGER,
+  MEMORY_ENTRIES,
+  TENANT_CONFIGS,
+  CONFIGURED_TENANTS,
+  CONFIG_CHANGES,
+  INSTANCE_CAPABILITIES,
+  FLOWS,
+  FLOW_REVISIONS,
+  FLOW_MEMORY,
+  DISPATCHES,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+  DISPATCH_ANSWERS,
+  IDEMPOTENCY,
+  JOBS,
+  PLANS,
+  PLAN_STEPS,
+  PLAN_OUTPUTS,
+  ACTIVE_PLANS,
+  PLAN_SCHEDULES,
+  SCHEDULING_TENANTS,
+  PLAN_SCHEDULE_TICKS,
+  SPENDING,
+  WEBHOOK_OUTBOX,
+  WEBHOOK_RECEIVERS,
+  WEBHOOK_DELIVERIES,
+]

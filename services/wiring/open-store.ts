@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
+import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Config } from '../../shared/platform/config/config.ts'
+import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { SpendingStore } from '../../shared/tenancy/limits/port.ts'
+import { createSpendingStore } from '../../shared/tenancy/limits/store/spending.ts'
+import {
+  type CapabilityStore,
+  createCapabilityStore,
+} from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
+import {
+  createTenantConfigStore,
+  type TenantConfigStore,
+} from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import type { DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
+import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import type { DispatchStore } from '../../shared/work/flows/port.ts'
+import { createDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
+import { FlowStore } from '../../shared/work/flows/store/flows.ts'
+import type { Plans } from '../../shared/work/plans/port.ts'
+import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
+import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { createTickRecords, type TickRecords } from '../../shared/work/plans/store/tick-records.ts'
+import type { JobStore } from '../../shared/work/queue/port.ts'
+import { createJobStore } from '../../shared/work/queue/store/jobs.ts'
+import { COLLECTIONS } from './collections.ts'
+
+export const SQLITE_FILE = 'agent-engine.db'
+
+type PlanRoom = Pick<Config, 'plansPerTenant' | 'planBytesPerTenant'>
+type StoreConfig = Pick<Config, 'mongodbUrl' | 'mongodbDb'>
+
+export type OpenedStore = {
+  ledger: Ledger
+  memories: MemoryEntries
+  tenantConfigs: TenantConfigStore
+  capabilities: CapabilityStore
+  flows: FlowStore
+  flowMemory: FlowMemoryStore
+  dispatches: DispatchStore
+  idempotency: Idempotency
+  jobs: JobStore
+  plans: Plans
+  planSchedules: PlanScheduleStore
+  tickRecords: TickRecords
+  deliveries: DeliveryStore
+  spending: SpendingStore
+  close(): Promise<void>
+}
+
+/** Opens the store of the standalone form: a SQLite file in DATA_DIR. */
+export const openStandaloneStore = async (config: PlanRoom & Pick<Config, 'dataDir'>): Promise<OpenedStore> =>
+  createStores(config, await openFile(config))
+
+/** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
+export async function openClusterStore(config: PlanRoom & StoreConfig, log: Log): Promise<OpenedStore | undefined> {
+  const store = await openMongo(config, log)
+  return store && createStores(config, store)
+}
+
+const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
+  ledger: createLedger(store),
+  memories: createMemoryEntries(store),
+  tenantConfigs: createTenantConfigStore(store),
+  capabilities: createCapabilityStore(store),
+  flows: new FlowStore(store),
+  flowMemory: new FlowMemoryStore(store),
+  dispatches: createDispatches(store),
+  idempotency: createIdempotency(store),
+  jobs: createJobStore(store),
+  plans: createPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
+  planSchedules: createPlanScheduleStore(store),
+  tickRecords: createTickRecords(store),
+  deliveries: createDeliveryStore(store),
+  spending: createSpendingStore(store),
+  close: () => store.close(),
+})
+
+async function openFile({ dataDir }: Pick<Config, 'dataDir'>): Promise<Store> {
+  const { openSqliteStore } = await import('../../shared/platform/store/sqlite/sqlite.ts')
+  return openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
+}
+
+async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Promise<Store | undefined> {
+  if (mongodbUrl === undefined) {
+    log.warn('no store is configured, so no customer history is kept: set MONGODB_URL')
+    return undefined
+  }
+  const { openMongoStore } = await import('../../shared/platform/store/mongo/mongo.ts')
+  const onProblem = (message: string) => log.error(message)
+  return openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
+}

@@ -1,0 +1,152 @@
+import { createAgentTools } from '../../shared/agent/tools/agents/agents.ts'
+import { createDreamTool } from '../../shared/agent/tools/agents/dream.ts'
+import { createSkillTool, type Skill } from '../../shared/agent/tools/agents/skill.ts'
+import { createExitPlanTool } from '../../shared/agent/tools/exit-plan.ts'
+import type { ToolChange } from '../../shared/agent/tools/mcp/offered-tools.ts'
+import type { Tool, ToolBox } from '../../shared/agent/tools/port.ts'
+import { createBashTool } from '../../shared/agent/tools/process/bash.ts'
+import { createToolRegistry, policyProblems, type ToolRegistry } from '../../shared/agent/tools/registry.ts'
+import { createTodoTool } from '../../shared/agent/tools/todo.ts'
+import { createWebFetchTool } from '../../shared/agent/tools/web/web-fetch.ts'
+import { createFileTools } from '../../shared/agent/tools/workspace/file-tools.ts'
+import { createQuota } from '../../shared/agent/tools/workspace/quota.ts'
+import { createSearchTools } from '../../shared/agent/tools/workspace/search-tools.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import { SYSTEM_TENANT } from '../../shared/kernel/tenant.ts'
+import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
+import type { Egress } from '../../shared/platform/net/port.ts'
+import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import { proposalProblem } from '../../shared/work/plans/plan.ts'
+import { findExposedSecrets } from './exposed-secrets.ts'
+
+type ToolConfig = Pick<
+  Config,
+  | 'toolPermissions'
+  | 'planPermissions'
+  | 'workspaceQuotaBytes'
+  | 'isBashEnabled'
+  | 'mcpConfig'
+  | 'mcpStartMs'
+  | 'variables'
+  | 'dataDir'
+  | 'skillsDir'
+  | 'allowsPrivateUrls'
+>
+
+export type OpenedTools = {
+  toolBox: ToolBox
+  /** Checks the inputs of MCP tools; the process uses it for its other schemas too. */
+  schemas: SchemaCheckers
+  close(): Promise<void>
+}
+
+/** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
+export async function openTools(config: ToolConfig, log: Log): Promise<OpenedTools> {
+  const egress = openEgress(config.allowsPrivateUrls)
+  const mayStartPrograms = once(() => checkSecrets(config, log))
+  const mcp = await openMcp(config, { log, mayStartPrograms })
+  const tools: Tool[] = [
+    ...createFileTools(createQuota({ maxBytes: config.workspaceQuotaBytes })),
+    ...createSearchTools(),
+    createWebFetchTool({ egress: egress.open }),
+    createTodoTool(),
+    ...createAgentTools(),
+    createSkillTool(await openSkills(config.skillsDir, log)),
+    createDreamTool(),
+    createExitPlanTool(proposalProblem),
+    ...(config.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
+    ...mcp.tools,
+  ]
+  const schemas = createSchemaCheckers()
+  const registry = await createToolRegistry({
+    tools,
+    permissions: config.toolPermissions,
+    schemas: schemas.of(SYSTEM_TENANT),
+  })
+  const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  for (const message of registry.leftOut) log.warn(message)
+  mcp.onChange((change) => applyChange(registry, change, log))
+  return {
+    toolBox: registry,
+    schemas,
+    async close() {
+      await Promise.all([mcp.close(), egress.close(), schemas.close()])
+    },
+  }
+}
+
+/** Whether no program of a tool could read a secret. Logs what it could read. */
+async function checkSecrets(config: ToolConfig, log: Log): Promise<boolean> {
+  const exposed = await findExposedSecrets(config)
+  if (exposed.length > 0)
+    log.error(
+      `Bash and MCP servers over stdio are not offered, because the programs that they start could read secrets: ${exposed.join('; ')}. Start with scripts/start instead of npm, give secrets in the environment instead of files, and see "Secrets and programs" in deploy/README.md.`,
+    )
+  return exposed.length === 0
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => {
+    result ??= work()
+    return result
+  }
+}
+
+async function applyChange(registry: ToolRegistry, { tools, gone }: ToolChange, log: Log): Promise<void> {
+  try {
+    registry.remove(gone)
+    for (const message of await registry.add(tools)) log.warn(message)
+  } catch (cause) {
+    log.error('the new tools of an MCP server cannot be offered', { cause })
+  }
+}
+
+/** Opens the egress at its first use: its library is large, and many processes never use it. */
+function openEgress(allowPrivate: boolean) {
+  let egress: Promise<Egress> | undefined
+  const open = () => {
+    egress ??= import('../../shared/platform/net/egress.ts').then(({ createEgress }) => createEgress({ allowPrivate }))
+    return egress
+  }
+  return { open, close: async () => (await egress)?.close() }
+}
+
+/** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
+const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
+
+type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
+
+/** Loads the MCP client only when MCP servers are configured. */
+async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolConfig, { log, mayStartPrograms }: McpNeeds) {
+  if (mcpConfig === undefined) return { tools: [], onChange: () => {}, close: async () => {} }
+  const [{ openMcpServers }, { createEgress }] = await Promise.all([
+    import('../../shared/agent/tools/mcp/mcp.ts'),
+    import('../../shared/platform/net/egress.ts'),
+  ])
+  const egress = createEgress(MCP_EGRESS)
+  const { fetch } = egress
+  const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms }
+  const mcp = await openMcpServers(parts).catch((cause: unknown) => {
+    throw cause instanceof AppError && cause.kind === 'invalid_request' ? new ConfigError([cause.message]) : cause
+  })
+  return {
+    ...mcp,
+    async close() {
+      await mcp.close()
+      await egress.close()
+    },
+  }
+}
+
+/** Loads the reader of skills only when a folder of skills is configured. */
+async function openSkills(dir: string | undefined, log: Log): Promise<Skill[]> {
+  if (dir === undefined) return []
+  const { loadSkills } = await import('../../shared/agent/tools/agents/load-skills.ts')
+  const { skills, problems } = await loadSkills(dir)
+  for (const message of problems) log.warn(message)
+  return skills
+}

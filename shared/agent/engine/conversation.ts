@@ -1,0 +1,90 @@
+import { jsonBytes } from '../../kernel/json.ts'
+import type { Message } from '../providers/port.ts'
+import { charsOf, type Measure } from './context/size.ts'
+
+/** The state that a conversation continues from. */
+export type ConversationState = {
+  messages: readonly Message[]
+  /** Missing: counted from `messages`. A compacted history holds fewer messages than the conversation had. */
+  messageCount?: number | undefined
+}
+
+/**
+ * The history that a run continues: the user's message is added at once, each turn when it is complete, so that a run that
+ * fails or is aborted leaves no partial turn (D4.6).
+ */
+export class Conversation {
+  #messages: readonly Message[]
+  #messageCount: number
+  readonly #onResize: (bytes: number) => void
+  #chars: number
+  #bytes: number
+  #measured: Measure | undefined
+
+  /** `onResize` is called with the size of the history in bytes, now and whenever it has changed. */
+  constructor(
+    { messages, messageCount = countOf(messages) }: ConversationState = { messages: [] },
+    onResize: (bytes: number) => void = () => {},
+  ) {
+    this.#messages = messages
+    this.#messageCount = messageCount
+    this.#chars = charsOf(messages)
+    this.#bytes = bytesOf(messages, this.#chars)
+    this.#onResize = onResize
+    onResize(this.#bytes)
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  /** How many user and assistant messages the conversation has had (D5.7). Compaction does not lower it. */
+  get messageCount(): number {
+    return this.#messageCount
+  }
+
+  /** Size of the history in characters. */
+  get chars(): number {
+    return this.#chars
+  }
+
+  /** The provider's last token count, and the size of the history at that time. */
+  get measured(): Measure | undefined {
+    return this.#measured
+  }
+
+  append(...messages: Message[]): void {
+    this.#messages = [...this.#messages, ...messages]
+    this.#messageCount += countOf(messages)
+    const chars = charsOf(messages)
+    this.#chars += chars
+    this.#setBytes(this.#bytes + bytesOf(messages, chars))
+  }
+
+  /** Replaces the history by a shorter one (D5.6). */
+  compact(messages: readonly Message[]): void {
+    this.#messages = messages
+    this.#chars = charsOf(messages)
+    this.#setBytes(bytesOf(messages, this.#chars))
+  }
+
+  /** Records how many tokens the provider counted in a request with the current history. */
+  measure(tokens: number): void {
+    this.#measured = { tokens, chars: this.#chars }
+  }
+
+  #setBytes(bytes: number): void {
+    this.#bytes = bytes
+    this.#onResize(bytes)
+  }
+}
+
+const LARGE_CHARS = 64 * 1024
+
+/** Counts as JSON, which includes what the model does not read, such as ids. `chars` is `charsOf(messages)`. */
+function bytesOf(messages: readonly Message[], chars: number): number {
+  const bytesOfOne = chars > LARGE_CHARS ? jsonBytes : (message: Message) => Buffer.byteLength(JSON.stringify(message))
+  return messages.reduce((bytes, message) => bytes + bytesOfOne(message), 0)
+}
+
+const countOf = (messages: readonly Message[]): number => messages.filter(({ role }) => role !== 'tool').length

@@ -1,0 +1,23 @@
+import type { JsonObject, PermissionResolution } from '../../kernel/events.ts'
+import type { RememberedTools } from './remembered-tools.ts'
+
+/** The answer to a permission request. `reason` may be empty. `isRemembered`: the tool is allowed for the rest of the session. */
+export type Decision = { isAllowed: boolean; how: PermissionResolution; reason: string; isRemembered?: boolean }
+
+/** An open permission request: its id, which is part of the reply's path, its deadline, and the decision once there is one. */
+export type Ask = { id: string; expiresAt: string; decision: Promise<Decision> }
+
+/** Opens a permission request of a run. The promise resolves after the request is stored, so that no reply can come too early. */
+export type OpenAsk = (request: AskRequest) => Promise<Ask>
+
+export type AskRequest = { toolUseId: string; toolName: string; input: JsonObject; message: string }
+
+/** Whether the run, with its sub-agents, may only look so far: until its plan is approved (`plan_mode`, D5.4). */
+export type PlanMode = { isOn: boolean }
+
+/** How a run asks its client for permission, and what it need not ask for, or may not do. */
+export type Permissions = {
+  openAsk: OpenAsk
+  remembered?: RememberedTools
+  planMode?: PlanMode
+}

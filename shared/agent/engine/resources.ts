@@ -1,0 +1,46 @@
+import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
+import type { ToolBox, ToolServices } from '../tools/port.ts'
+import type { Permissions } from './permissions.ts'
+
+/** The model of a turn, and the one that may replace it. */
+export type Route = {
+  primary: ModelRoute
+  /** Takes over a turn of which the client has seen nothing when the primary model fails (D5.5). */
+  fallback: ModelRoute | undefined
+}
+
+/**
+ * The models that a run calls, by what they are for, and what is known of their prices and context windows. A route is read at the
+ * start of each turn, so that a changed configuration applies to the next one (D8.5).
+ */
+export type Models = {
+  main(): Route
+  /** For the sub-agents that the run starts. */
+  subAgents(): Route
+  /** For the summaries that compaction makes. */
+  summaries(): Route
+  priceOf: PriceOf
+  windowOf: WindowOf
+}
+
+/** The tools that a run may call, and what they need. */
+export type Tools = {
+  toolBox: ToolBox
+  services: ToolServices
+  /** Returns the path of the run's folder. It is called when a tool is about to start: never for a run without tool calls. */
+  workspace: () => string
+  /** Longer tool outputs are cut to this many characters. */
+  maxOutputChars: number
+  /**
+   * Called right before each tool starts. Resolves to true once this process may act for the run, which can take as long as
+   * its lease is in doubt (shared/cluster/README.md "Membership and leases"), and to false when the run has ended.
+   */
+  canAct(signal: AbortSignal): Promise<boolean>
+  /** Whether this process may act at this moment. Tools read it again right before each effect. */
+  mayAct(): boolean
+  /** Called when a tool has thrown, which is a bug of the tool. */
+  onToolBug(toolName: string, cause: unknown): void
+}
+
+/** Everything that a run uses of its process. The reason that `signal` is aborted with is a `RunErrorCode`. */
+export type RunResources = { models: Models; tools: Tools; permissions: Permissions; signal: AbortSignal }

@@ -1,0 +1,195 @@
+import {
+  type AgentEvent,
+  type ErrorEvent,
+  errorEvent,
+  type RunErrorCode,
+  type WarningEvent,
+} from '../../kernel/events.ts'
+import { quoted } from '../../kernel/text.ts'
+import { callModel, type ModelCall } from '../providers/failures/failover.ts'
+import type {
+  Failure,
+  Message,
+  ModelRoute,
+  PriceOf,
+  StructuredOutput,
+  ToolResultBlock,
+  Usage,
+} from '../providers/port.ts'
+import type { AgentTask, SubAgents } from '../tools/port.ts'
+import { type Context, createContext } from './context/context.ts'
+import { Conversation } from './conversation.ts'
+import type { Route, RunResources } from './resources.ts'
+import { createStickyModels, type StickyModels } from './sticky-models.ts'
+import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
+import { callTools, toolUseBlocks } from './tool-step.ts'
+import { type Answer, readAnswer } from './turn.ts'
+import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd, withTotals } from './usage.ts'
+
+export type RunInput = {
+  prompt: string
+  /** The history that the run continues and adds to. */
+  conversation: Conversation
+  systemPrompt: string | undefined
+  /** Facts from earlier conversations, which the model reads ahead of the history. */
+  background: string | undefined
+  maxTurns: number
+  stopSequences: readonly string[]
+  /** The form that the provider is asked to give each answer. */
+  output?: StructuredOutput | undefined
+  /** Sent to the client right behind the first `turn_start`. */
+  warnings: readonly WarningEvent[]
+}
+
+/**
+ * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
+ * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug. `lineage` is set
+ * when another agent started this run as its sub-agent.
+ */
+export async function* run(
+  input: RunInput,
+  given: RunResources,
+  lineage?: Lineage,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  const { conversation } = input
+  const models = createStickyModels(given.models)
+  const resources = { ...given, models }
+  const { signal } = resources
+  const tree = new AgentTree()
+  const subAgentsFor = subAgentsOf(input, resources, { tree: lineage?.tree ?? tree, caller: lineage })
+  conversation.append({ role: 'user', text: input.prompt })
+  const context = contextOf(input, resources, lineage?.tree ?? tree)
+  let totals = startTotals()
+  const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
+  for (let turn = 1; turn <= input.maxTurns; turn++) {
+    const first = models.main()
+    yield { type: 'turn_start', turn_number: turn, model: first.primary.model }
+    if (turn === 1) yield* input.warnings
+    yield* context.compactIfNeeded()
+    const { answer, route } = yield* askModel(input, { first, context, resources })
+    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
+    if (answer.failure) return yield withTotals(failureEvent(answer.failure), spent())
+    const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
+    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
+
+    context.measure(answer.usage)
+    const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
+    conversation.append(...turnMessages(answer, results))
+    totals = yield* account(turn, { usage, route }, { totals, ...models })
+    if (ending) return yield ending
+    if (results.length > 0) continue
+    return yield done(spent(), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
+  }
+  const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+  yield withTotals(outOfTurns, spent())
+}
+
+const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
+
+type Asking = { first: Route; context: Context; resources: RunResources & { models: StickyModels } }
+
+/** Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). */
+async function* askModel(
+  input: RunInput,
+  { first, context, resources }: Asking,
+): AsyncGenerator<AgentEvent, { answer: Answer; route: ModelRoute }, undefined> {
+  const { models } = resources
+  const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
+  const answer = yield* ask(first)
+  models.stayWith(answer.servedBy)
+  if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
+  const second = models.main()
+  const shorter = yield* ask(second)
+  models.stayWith(shorter.servedBy)
+  return { answer: shorter, route: shorter.servedBy ?? second.primary }
+}
+
+/** The summaries that compaction makes are no turns: their cost counts like the cost of sub-agents. */
+function contextOf(input: RunInput, { models, tools, signal }: RunResources, tree: AgentTree): Context {
+  const { conversation, systemPrompt, background } = input
+  const onSpent = (usage: Usage, { provider, model }: ModelRoute) => {
+    tree.spent = addSpent(tree.spent, usage, models.priceOf(provider, model, usage) ?? 0)
+  }
+  const fixed = { systemPrompt, background, tools: tools.toolBox.tools }
+  return createContext({ conversation, fixed, models, signal, onSpent })
+}
+
+type Family = { tree: AgentTree; caller: Lineage | undefined }
+
+/** A sub-agent is a run of this same loop, with a fresh history and a narrowed set of its caller's tools (D5.3). */
+function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, caller }: Family) {
+  const { models, tools } = resources
+  const launch = ({ prompt, system = SUB_AGENT, tools: names }: AgentTask, lineage: Lineage) => {
+    const toolBox = narrow(tools.toolBox, lineage.depth, names)
+    return run(
+      {
+        prompt,
+        conversation: new Conversation(),
+        systemPrompt: system,
+        background: undefined,
+        maxTurns,
+        stopSequences: [],
+        warnings: [],
+      },
+      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox } },
+      lineage,
+    )
+  }
+  const common = { tree, caller, toolBox: tools.toolBox, launch }
+  return (emit: Emit): SubAgents =>
+    createSubAgents({ ...common, model: models.subAgents().primary.model, emit: caller?.emit ?? emit })
+}
+
+const SUB_AGENT =
+  'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
+
+function modelCall(input: RunInput, route: Route, { tools, signal }: RunResources): ModelCall {
+  const { systemPrompt: system, background, conversation, stopSequences, output } = input
+  const messages =
+    background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
+  const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output }
+  return { ...route, request, signal }
+}
+
+const userMessage = (text: string): Message => ({ role: 'user', text })
+
+function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[]): Message[] {
+  const messages: Message[] = []
+  const answered = [...blocks, ...toolUseBlocks(toolCalls)]
+  if (answered.length > 0) messages.push({ role: 'assistant', blocks: answered })
+  if (results.length > 0) messages.push({ role: 'tool', results })
+  return messages
+}
+
+/** Yields the turn's `turn_end` and adds its cost up. The first turn of a model without a price carries its warning (D4.10). */
+async function* account(
+  turn: number,
+  { usage, route }: { usage: Usage; route: ModelRoute },
+  { totals, priceOf }: { totals: Totals; priceOf: PriceOf },
+): AsyncGenerator<AgentEvent, Totals, undefined> {
+  const { provider, model } = route
+  const price = priceOf(provider, model, usage)
+  if (price === undefined && !totals.unpriced.has(model)) yield priceUnknown(model)
+  yield turnEnd(turn, usage, price ?? 0)
+  return addTurn(totals, usage, { model, price })
+}
+
+const priceUnknown = (model: string): AgentEvent => ({
+  type: 'warning',
+  code: 'price_unknown',
+  message: `the price of ${quoted(model)} is not known: its cost is reported as 0`,
+  detail: { model, suggestion: 'Set MODEL_PRICES, or `prices` of the instance.' },
+})
+
+const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
+  cancelled: 'the run was cancelled',
+  session_deleted: 'the session was deleted',
+  worker_draining: 'the server is shutting down',
+  worker_lost: 'the worker that ran this was lost',
+}
+
+/** The terminal event of a run whose signal was aborted. */
+export function abortEvent({ reason }: AbortSignal): ErrorEvent {
+  const code = reason as RunErrorCode
+  return errorEvent(code, ABORT_MESSAGE[code] ?? 'the run was ended')
+}

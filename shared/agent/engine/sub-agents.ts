@@ -1,0 +1,176 @@
+import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../../kernel/events.ts'
+import { newId } from '../../kernel/ids.ts'
+import { inSpan } from '../../kernel/trace.ts'
+import type { Usage } from '../providers/port.ts'
+import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import { addSpent, startTotals, type Totals } from './usage.ts'
+
+/** Limits of D5.3. */
+const MAX_DEPTH = 2
+const MAX_CHILDREN = 8
+const MAX_IN_RUN = 64
+/** api.md "Limits": the length of a sub-agent's result in `subagent_end`. */
+const MAX_RESULT_BYTES = 2_048
+
+/** Counts that all sub-agents of one run share. */
+export class AgentTree {
+  started = 0
+  /** The cost of all sub-agents. Their turns are not turns of the run. */
+  spent: Totals = startTotals()
+}
+
+/** The place of a sub-agent in its run's tree. The run itself has none. */
+export type Lineage = { tree: AgentTree; depth: number; id: string; emit: Emit }
+
+/** Puts an event on the root run's stream; resolves when there is room for more. */
+export type Emit = (event: AgentEvent) => Promise<void>
+
+export type SubAgentOptions = {
+  tree: AgentTree
+  /** The sub-agent that makes the tool calls; `undefined` for the run itself. */
+  caller: Lineage | undefined
+  emit: Emit
+  /** The caller's tools. */
+  toolBox: ToolBox
+  model: string
+  launch(task: AgentTask, child: Lineage): AsyncIterable<AgentEvent>
+}
+
+/** Starts sub-agents for one agent's tool calls: runs of the same loop whose events go to the root's stream (D4.13). */
+export function createSubAgents(options: SubAgentOptions): SubAgents {
+  const { tree, toolBox } = options
+  const depth = options.caller?.depth ?? 0
+  let children = 0
+  return {
+    depth,
+    refusal(tasks) {
+      const count = tasks.length
+      const unknown = tasks.flatMap(({ tools = [] }) => tools).filter((name) => !toolBox.find(name))
+      if (unknown.length > 0) return `There is no tool ${unknown.join(', ')}. The tools are: ${namesOf(toolBox)}.`
+      if (depth >= MAX_DEPTH) return `Sub-agents go ${MAX_DEPTH} deep and no deeper: do this task yourself.`
+      if (children + count > MAX_CHILDREN) {
+        return `An agent may have ${MAX_CHILDREN} sub-agents at a time, and ${children} are at work: wait for their results first.`
+      }
+      if (tree.started + count <= MAX_IN_RUN) return undefined
+      return `A run may start ${MAX_IN_RUN} sub-agents, and ${tree.started} were started: do the rest yourself.`
+    },
+    async run(task) {
+      children++
+      tree.started++
+      try {
+        return await inSpan(INVOKE_AGENT, SUB_AGENT_SPAN, async (fail) => {
+          const report = await runSubAgent(task, options)
+          if (report.status !== 'completed') fail(report.status)
+          return report
+        })
+      } finally {
+        children--
+      }
+    },
+  }
+}
+
+const INVOKE_AGENT = 'invoke_agent sub-agent'
+const SUB_AGENT_SPAN = {
+  attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'sub-agent' },
+}
+
+const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
+
+async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<AgentReport> {
+  const { tree, caller, emit, model, launch } = options
+  const id = newId('sub')
+  const start = performance.now()
+  const parentage: Parentage = caller ? { subagent_id: id, parent_subagent_id: caller.id } : { subagent_id: id }
+  const description = task.description ? { description: task.description } : {}
+  await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: Date.now() })
+  const collector = new ReportCollector(tree)
+  for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
+    collector.add(event)
+    const wrapped = emit(wrap(event, parentage))
+    // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
+    if (event.type === 'permission_request' || event.type === 'permission_resolved') await emit(event)
+    await wrapped
+  }
+  await emit(endEvent(collector.report, parentage, Math.round(performance.now() - start)))
+  return collector.report
+}
+
+type Parentage = { subagent_id: string; parent_subagent_id?: string }
+
+function wrap({ type, ...fields }: AgentEvent, parentage: Parentage): SubAgentEvent {
+  return { type: 'subagent_event', ...parentage, event_type: type, ...fields }
+}
+
+function endEvent({ status, result, error }: AgentReport, parentage: Parentage, durationMs: number): SubAgentEndEvent {
+  const fields = { duration_ms: durationMs, status, result: truncateBytes(result) }
+  const event: SubAgentEndEvent = { type: 'subagent_end', ...parentage, ...fields }
+  return error === undefined ? event : { ...event, error }
+}
+
+/** Cuts at a character's boundary. */
+function truncateBytes(result: string): string {
+  const bytes = Buffer.from(result)
+  if (bytes.length <= MAX_RESULT_BYTES) return result
+  const start = bytes.subarray(0, MAX_RESULT_BYTES).toString()
+  return `${start.replace(/\uFFFD+$/, '')}...`
+}
+
+/** Builds the report for the caller from a sub-agent's events, and adds its cost to the tree. */
+class ReportCollector {
+  readonly #tree: AgentTree
+  #texts: string[] = []
+  #end: Pick<AgentReport, 'status' | 'error'> = { status: 'failed', error: 'it ended without an answer' }
+
+  constructor(tree: AgentTree) {
+    this.#tree = tree
+  }
+
+  /** The result is the text of the last turn. */
+  get report(): AgentReport {
+    return { ...this.#end, result: this.#texts.join('\n') }
+  }
+
+  add(event: AgentEvent): void {
+    if (event.type === 'turn_start') this.#texts = []
+    if (event.type === 'text') this.#texts.push(event.text)
+    if (event.type === 'turn_end') this.#tree.spent = addSpent(this.#tree.spent, usageOf(event), event.cost_usd)
+    if (isTerminal(event)) this.#end = outcomeOf(event)
+  }
+}
+
+const CANCELLED = new Set(['cancelled', 'session_deleted', 'worker_draining', 'worker_lost'])
+
+function outcomeOf(event: AgentEvent): Pick<AgentReport, 'status' | 'error'> {
+  if (event.type !== 'error') return { status: 'completed' }
+  return { status: CANCELLED.has(event.code) ? 'cancelled' : 'failed', error: event.error }
+}
+
+function usageOf(event: Extract<AgentEvent, { type: 'turn_end' }>): Usage {
+  return {
+    input: event.input_tokens,
+    output: event.output_tokens,
+    cacheRead: event.cache_read_tokens ?? 0,
+    cacheWrite: event.cache_write_tokens ?? 0,
+  }
+}
+
+/** Tools that only the run itself may use. */
+const ROOT_ONLY: ReadonlySet<string> = new Set(['Team', 'ExitPlanMode'])
+/** Tools that start sub-agents: not for those at the last depth. */
+const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
+
+/**
+ * Narrows the caller's tools to those of a sub-agent at `depth`, and to `names` where they are given. A tool that starts
+ * sub-agents is found although it is not offered, so that the model reads why the call is refused.
+ */
+export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
+  const isWithheld = (name: string) => ROOT_ONLY.has(name) || (depth >= MAX_DEPTH && STARTERS.has(name))
+  const isNamed = (name: string) => names === undefined || names.includes(name)
+  return {
+    tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
+    find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
+    policyOf: (name, input) => toolBox.policyOf(name, input),
+    problemWith: (name, input) => toolBox.problemWith(name, input),
+  }
+}

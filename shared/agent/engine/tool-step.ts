@@ -1,0 +1,164 @@
+import { AppError } from '../../kernel/errors.ts'
+import type { AgentEvent, PlanQueuedEvent } from '../../kernel/events.ts'
+import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
+import { inSpan } from '../../kernel/trace.ts'
+import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
+import { fail, type SubAgents, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { EventQueue } from './event-queue.ts'
+import type { RunResources } from './resources.ts'
+import type { Emit } from './sub-agents.ts'
+import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
+import { refusalOf } from './tool-permission.ts'
+import type { ToolCall } from './turn.ts'
+
+export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
+  /** Returns what starts sub-agents for this step's calls; their events go out through `emit`. */
+  subAgentsFor(emit: Emit): SubAgents
+}
+
+/** api.md "Limits": tool calls of one turn. */
+const MAX_CALLS = 64
+const MAX_QUEUED = 256
+
+/** The results of a turn's tool calls, in the order of the calls. `ending`, if there is one, ends the run. */
+export type ToolStep = { results: ToolResultBlock[]; ending: PlanQueuedEvent | undefined }
+
+/** Renders tool calls as the history keeps them. */
+export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
+  calls.map(({ id, toolName, input, meta }) => ({
+    type: 'tool_use',
+    id,
+    toolName,
+    input: visibleInput(input),
+    ...(meta && { meta }),
+  }))
+
+/**
+ * Makes one turn's tool calls, all at the same time: their events come in the order in which they happen, and each call that
+ * needs permission waits for its own decision (D4.3). Once the signal is aborted the events end, and the calls are left to
+ * stop by themselves.
+ */
+export async function* callTools(
+  calls: readonly ToolCall[],
+  { subAgentsFor, ...resources }: ToolStepResources,
+): AsyncGenerator<AgentEvent, ToolStep, undefined> {
+  const { signal } = resources
+  if (calls.length === 0) return { results: [], ending: undefined }
+  for (const { id, toolName, input } of calls) {
+    yield { type: 'tool_use', id, tool_name: toolName, input: visibleInput(input) }
+  }
+  const events = new EventQueue<AgentEvent>(MAX_QUEUED)
+  const close = () => events.close()
+  signal.addEventListener('abort', close, { once: true })
+  const step = { ...resources, events, agents: subAgentsFor((event) => events.send(event)) }
+  const settled = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, step)))
+  settled.then(close, close)
+  yield* events
+  signal.removeEventListener('abort', close)
+  return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
+}
+
+type Settled = { result: ToolResultBlock; ending: PlanQueuedEvent | undefined }
+
+const stepOf = (settled: readonly Settled[]): ToolStep => ({
+  results: settled.map(({ result }) => result),
+  ending: settled.find(({ ending }) => ending)?.ending,
+})
+
+type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: EventQueue<AgentEvent>; agents: SubAgents }
+
+async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
+  const { id, toolName } = call
+  const { maxOutputChars } = step.tools
+  const outcome = isWithinLimit
+    ? await tracedOutcomeOf(call, step)
+    : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
+  const output = capOutput(outcome.output, maxOutputChars)
+  if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
+  step.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
+  const { isError, attachments, ending } = outcome
+  return { result: { id, toolName, output, isError, ...(attachments && { attachments }) }, ending }
+}
+
+function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
+  const { id, toolName } = call
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': toolName,
+    'gen_ai.tool.call.id': id,
+  }
+  return inSpan(`execute_tool ${toolName}`, { attributes }, async (markFailed) => {
+    const outcome = await outcomeOf(call, step)
+    if (outcome.isError) markFailed('tool_error')
+    return outcome
+  })
+}
+
+/** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */
+async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
+  const { toolName } = call
+  const { toolBox, canAct, onToolBug } = step.tools
+  if (call.isCut) return fail(cutCall(toolName))
+  const tool = toolBox.find(toolName)
+  if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(toolBox)}.`)
+  const input = parseInput(call.input)
+  if (!input) {
+    const problem = `The input of ${toolName} is not a JSON object of at most ${MAX_INPUT_DEPTH} levels.`
+    return fail(`${problem} Call it again with valid JSON.`)
+  }
+  const problem = await toolBox.problemWith(toolName, input)
+  if (problem !== undefined) return fail(problem)
+  if (step.signal.aborted) return fail('The run has ended.')
+
+  const refusal = await refusalOf({ id: call.id, tool, input }, step)
+  if (refusal) return refusal
+  if (!(await canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
+  try {
+    return await tool.run(input, contextOf(call, step))
+  } catch (cause) {
+    onToolBug(toolName, cause)
+    return fail(`${toolName} failed unexpectedly. Try another way.`)
+  }
+}
+
+function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }: Step): ToolContext {
+  const report = (progress: number, detail: string) =>
+    events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
+  const assertMayAct = () => {
+    signal.throwIfAborted()
+    if (!tools.mayAct()) throw mayNotAct()
+  }
+  const { toolBox, services } = tools
+  const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
+  return { ...services, workspace: tools.workspace(), signal, assertMayAct, report, policyOf, agents }
+}
+
+const mayNotAct = () =>
+  new AppError(
+    'unavailable',
+    'The call was not made, because this server lost its connection to the others. Try again.',
+  )
+
+const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
+
+const cutCall = (toolName: string): string =>
+  `Not run: the output limit was reached before the input of ${toolName} was complete. Call it again with a shorter input, in several calls if needed.`
+
+/** Returns `output` itself when it is short enough. Else both ends of it: errors, exit codes and the next offset stand at the end. */
+function capOutput(output: string, maxChars: number): string {
+  if (output.length <= maxChars) return output
+  const chars = countChars(output)
+  if (chars <= maxChars) return output
+  const half = Math.floor(maxChars / 2)
+  const gap = `\n[… ${chars - 2 * half} of ${chars} characters left out …]\n`
+  return truncate(output, half, gap) + truncateStart(output, half)
+}
+
+function truncationWarning({ id, toolName }: ToolCall, output: string, maxChars: number): AgentEvent {
+  return {
+    type: 'warning',
+    code: 'tool_output_truncated',
+    message: `the output of ${toolName} was cut to ${maxChars} characters`,
+    detail: { id, tool_name: toolName, chars: countChars(output), max_chars: maxChars },
+  }
+}

@@ -1,0 +1,138 @@
+import type { AgentEvent } from '../../kernel/events.ts'
+import { eventLoop } from '../../kernel/loop-budget.ts'
+import type { CallPart } from '../providers/failures/retry.ts'
+import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import { StopMatcher } from './stop-sequences.ts'
+import { TextBuilder } from './text-builder.ts'
+import { isPossiblyCut } from './tool-input.ts'
+
+export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
+  /** The output limit may have cut its input: the call is not run (D4.4). */
+  isCut?: boolean
+}
+
+/** The outcome of one model call. */
+export type Answer = {
+  blocks: AssistantBlock[]
+  toolCalls: ToolCall[]
+  outputChars: number
+  /** `failed`: see `failure`. `aborted`: the parts ended without a `finish`, because the run's signal was aborted. */
+  outcome: 'complete' | 'stopped' | 'failed' | 'aborted'
+  /** Missing when the provider has reported no token counts, or the call was cut off before. */
+  usage?: Usage
+  failure?: Failure
+  /** Set when the fallback served the turn. */
+  servedBy?: ModelRoute
+}
+
+/** Yields a model's answer as events (D4.3), enforces the stop sequences, and returns the whole answer. */
+export async function* readAnswer(
+  parts: AsyncIterable<CallPart>,
+  stopSequences: readonly string[],
+): AsyncGenerator<AgentEvent, Answer, undefined> {
+  const reader = new AnswerReader(stopSequences)
+  for await (const part of parts) {
+    if (reader.endsLargeText(part)) await eventLoop.enter()
+    for (const event of reader.read(part)) yield event
+    if (reader.isOver) break
+  }
+  return reader.answer
+}
+
+class AnswerReader {
+  readonly answer: Answer = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'aborted' }
+  readonly #stop: StopMatcher
+  readonly #text = new TextBuilder()
+  readonly #thinking = new TextBuilder()
+
+  constructor(stopSequences: readonly string[]) {
+    this.#stop = new StopMatcher(stopSequences)
+  }
+
+  get isOver(): boolean {
+    return this.answer.outcome !== 'aborted'
+  }
+
+  /** To read this part takes milliseconds. */
+  endsLargeText({ type }: CallPart): boolean {
+    return (this.#text.isLarge && type !== 'text_delta') || (this.#thinking.isLarge && type !== 'thinking_delta')
+  }
+
+  read(part: CallPart): AgentEvent[] {
+    switch (part.type) {
+      case 'text_delta':
+        return this.#textDelta(part.text)
+      case 'text_end':
+        return this.#textEnd()
+      case 'thinking_delta':
+        this.#thinking.add(part.text)
+        this.answer.outputChars += part.text.length
+        return part.text === '' ? [] : [part]
+      case 'thinking_end':
+        return this.#thinkingEnd(part)
+      case 'tool_call':
+        this.answer.toolCalls.push(part)
+        this.answer.outputChars += part.input.length
+        return []
+      case 'finish':
+        this.answer.outcome = part.reason === 'stop_sequence' ? 'stopped' : 'complete'
+        if (part.usage) this.answer.usage = part.usage
+        return part.reason === 'max_tokens' ? [...this.#textEnd(), this.#truncation()] : this.#textEnd()
+      case 'failure':
+        this.answer.outcome = 'failed'
+        this.answer.failure = part.failure
+        return []
+      case 'served_by':
+        this.answer.servedBy = part.route
+        return []
+      case 'warning':
+        return [part]
+    }
+  }
+
+  #textDelta(delta: string): AgentEvent[] {
+    const { text, isStopped } = this.#stop.push(delta)
+    const events = this.#emitDelta(text)
+    if (!isStopped) return events
+    this.answer.outcome = 'stopped'
+    // The tool calls of a turn that a stop sequence ended are not made.
+    this.answer.toolCalls = []
+    return [...events, ...this.#textEnd()]
+  }
+
+  #textEnd(): AgentEvent[] {
+    const events = this.#emitDelta(this.#stop.flush())
+    const block = { type: 'text', text: this.#text.take() } as const
+    if (block.text === '') return events
+    this.answer.blocks.push(block)
+    return [...events, block]
+  }
+
+  #thinkingEnd({ meta }: Extract<ModelPart, { type: 'thinking_end' }>): AgentEvent[] {
+    const block = { type: 'thinking', text: this.#thinking.take() } as const
+    if (block.text === '' && !meta) return []
+    this.answer.blocks.push({ ...block, ...(meta && { meta }) })
+    return block.text === '' ? [] : [block]
+  }
+
+  /** Marks the last tool call when its input may be incomplete. */
+  #truncation(): AgentEvent {
+    const { toolCalls } = this.answer
+    const last = toolCalls.at(-1)
+    const isCut = last !== undefined && isPossiblyCut(last.input)
+    if (isCut) toolCalls[toolCalls.length - 1] = { ...last, isCut }
+    return {
+      type: 'warning',
+      code: 'output_truncated',
+      message: 'the answer was cut at the output limit: raise max_output_tokens, or ask for less',
+      detail: isCut ? { tool_name: last.toolName } : {},
+    }
+  }
+
+  #emitDelta(text: string): AgentEvent[] {
+    if (text === '') return []
+    this.#text.add(text)
+    this.answer.outputChars += text.length
+    return [{ type: 'text_delta', text }]
+  }
+}

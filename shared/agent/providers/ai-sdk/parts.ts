@@ -1,0 +1,108 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { endingOf } from '../finish-reasons.ts'
+import type { ModelPart, Usage } from '../port.ts'
+import { checkedUsage } from '../token-counts.ts'
+
+type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
+
+type Source = { namespace: string }
+
+type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
+
+const NOTHING: readonly ModelPart[] = []
+
+/** Converts the package's parts of one answer into `ModelPart`s: blocks without ids, one open at a time. Unknown parts are skipped. */
+export class PartReader {
+  /** The answer's tool calls: they are made only when the answer is whole, so they follow its end. */
+  readonly calls: ModelPart[] = []
+  readonly #source: Source
+  #openBlock: 'text' | 'thinking' | undefined
+  #isBlockEmpty = true
+  #meta: JsonObject | undefined
+
+  constructor(source: Source) {
+    this.#source = source
+  }
+
+  read(part: LanguageModelV4StreamPart): readonly ModelPart[] {
+    if (part.type === 'text-delta') {
+      return part.delta === '' ? NOTHING : this.#addDelta({ type: 'text_delta', text: part.delta }, 'text')
+    }
+    if (part.type === 'text-end') return this.#openBlock === 'text' ? this.#closeBlock() : NOTHING
+    if (part.type === 'reasoning-start') return this.#startThinking(part)
+    if (part.type === 'reasoning-delta') return this.#addThinking(part)
+    if (part.type === 'reasoning-end') return this.#endThinking(part)
+    return part.type === 'tool-call' && !part.providerExecuted ? this.#addCall(part) : NOTHING
+  }
+
+  /** Converts the finish reason; `undefined` when it is no regular end. */
+  toFinishReason({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
+    // Only the responses API sends no reason, for a whole answer.
+    const ending = raw === undefined && (unified === 'stop' || unified === 'tool-calls') ? 'stop' : endingOf(raw ?? '')
+    if (ending === undefined || ending === 'filtered') return undefined
+    if (ending === 'length') return 'max_tokens'
+    if (this.calls.length > 0) return 'tool_use'
+    return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+  }
+
+  #addDelta(delta: Extract<ModelPart, { text: string }>, kind: 'text' | 'thinking'): readonly ModelPart[] {
+    const ended = this.#openBlock === kind ? NOTHING : this.#closeBlock()
+    this.#openBlock = kind
+    this.#isBlockEmpty = false
+    return ended.length === 0 ? [delta] : [...ended, delta]
+  }
+
+  #startThinking({ providerMetadata }: StreamPart<'reasoning-start'>): readonly ModelPart[] {
+    const ended = this.#closeBlock()
+    this.#openBlock = 'thinking'
+    this.#collectMeta(providerMetadata)
+    return ended
+  }
+
+  /** A signature is sent with an empty delta. */
+  #addThinking({ delta, providerMetadata }: StreamPart<'reasoning-delta'>): readonly ModelPart[] {
+    const parts = delta === '' ? NOTHING : this.#addDelta({ type: 'thinking_delta', text: delta }, 'thinking')
+    this.#collectMeta(providerMetadata)
+    return parts
+  }
+
+  #endThinking({ providerMetadata }: StreamPart<'reasoning-end'>): readonly ModelPart[] {
+    this.#collectMeta(providerMetadata)
+    return this.#openBlock === 'thinking' ? this.#closeBlock() : NOTHING
+  }
+
+  #addCall({ toolCallId, toolName, input, providerMetadata }: StreamPart<'tool-call'>): readonly ModelPart[] {
+    const ended = this.#closeBlock()
+    const own = providerMetadata?.[this.#source.namespace]
+    const meta = own && { meta: { [this.#source.namespace]: own } }
+    this.calls.push({ type: 'tool_call', id: toolCallId, toolName, input, ...meta })
+    return ended
+  }
+
+  #collectMeta(metadata: StreamPart<'reasoning-end'>['providerMetadata']): void {
+    const own = metadata?.[this.#source.namespace]
+    if (own) this.#meta = { ...this.#meta, ...own }
+  }
+
+  /** Ends the open block. Empty thinking is dropped, unless it carries data that is to be sent back, as redacted thinking does. */
+  #closeBlock(): readonly ModelPart[] {
+    const [kind, isEmpty, own] = [this.#openBlock, this.#isBlockEmpty, this.#meta]
+    this.#openBlock = undefined
+    this.#isBlockEmpty = true
+    this.#meta = undefined
+    if (kind === 'text') return [{ type: 'text_end' }]
+    if (kind === undefined || (isEmpty && !own)) return NOTHING
+    return [{ type: 'thinking_end', ...(own && { meta: { [this.#source.namespace]: own } }) }]
+  }
+}
+
+/** `undefined` when the provider has counted nothing. */
+export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
+  return checkedUsage({
+    input: inputTokens.total ?? 0,
+    cacheRead: inputTokens.cacheRead ?? 0,
+    cacheWrite: inputTokens.cacheWrite ?? 0,
+    output: outputTokens.total ?? 0,
+  })
+}

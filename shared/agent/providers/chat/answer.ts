@@ -1,0 +1,244 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import { EventParser, LineParser, type StreamParser } from '../../../platform/net/event-parser.ts'
+import { classifyFailure } from '../failures/classify.ts'
+import {
+  abortedAnswer,
+  contentFiltered,
+  type FailedCall,
+  truncatedAnswer,
+  unreadableAnswer,
+} from '../failures/failures.ts'
+import { endingOf } from '../finish-reasons.ts'
+import type { Failure, ModelPart } from '../port.ts'
+import { type Choice, type Chunk, contentPieces, type Delta, isOptionalText, isPresent, parseChunk } from './chunk.ts'
+import { NAMESPACE } from './conversation.ts'
+import { ollamaChunk } from './ollama.ts'
+import { ReasoningDetails } from './reasoning.ts'
+import type { ServerQuirks } from './request.ts'
+import { TextTemplate } from './template.ts'
+import { ThinkTags } from './think-tags.ts'
+import { ToolCalls } from './tool-calls.ts'
+import { type ChatUsage, toUsage } from './usage.ts'
+
+export type AnswerSource = {
+  call: FailedCall
+  quirks: ServerQuirks
+  stopSequences: readonly string[]
+  /** `lines`: Ollama's own format, a JSON object on each line. */
+  framing: 'events' | 'lines'
+}
+
+type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
+
+/** Converts one answer from bytes to parts. Unknown fields are ignored. */
+export class ChatAnswer {
+  /** The last part has been returned, or the call was left. */
+  isOver = false
+  readonly #source: AnswerSource
+  readonly #stream: StreamParser
+  readonly #template = new TextTemplate()
+  readonly #tags = new ThinkTags()
+  readonly #calls: ToolCalls
+  readonly #details = new ReasoningDetails()
+  /** The bytes of an answer that is no event stream but one JSON document. */
+  #document: Uint8Array[] | undefined
+  #hasBytes = false
+  #parts: ModelPart[] = []
+  #openBlock: 'text' | 'thinking' | undefined
+  #hasText = false
+  #isRefused = false
+  #finishReason: string | undefined
+  #usage: ChatUsage | undefined
+
+  constructor(source: AnswerSource) {
+    this.#source = source
+    this.#calls = new ToolCalls(source.quirks.origin)
+    this.#stream =
+      source.framing === 'lines'
+        ? new LineParser((line) => this.#readLine(line))
+        : new EventParser((data) => this.#readEvent(data))
+  }
+
+  /** Returns the parts that a piece of the stream contains. */
+  read(bytes: Uint8Array): readonly ModelPart[] {
+    this.#parts = []
+    if (!this.#hasBytes && this.#source.framing === 'events' && isDocument(bytes)) this.#document = []
+    this.#hasBytes = true
+    if (this.#document) this.#document.push(bytes)
+    else this.#stream.push(bytes)
+    return this.#parts
+  }
+
+  /** Returns the last parts, at the end of the stream. */
+  end(): readonly ModelPart[] {
+    this.#parts = []
+    if (this.#document) this.#readDocument(Buffer.concat(this.#document).toString())
+    else this.#stream.end()
+    if (!this.isOver) this.#end()
+    return this.#parts
+  }
+
+  fail(failure: Failure): readonly ModelPart[] {
+    this.#parts = []
+    this.#fail(failure)
+    return this.#parts
+  }
+
+  #readEvent(data: string): void {
+    if (this.isOver) return
+    const text = this.#template.textOf(data)
+    if (text !== undefined) this.#addText(text)
+    else if (data === '[DONE]') this.#done()
+    else this.#readChunk(data)
+  }
+
+  #readLine(json: string): void {
+    if (this.isOver) return
+    const line = ollamaChunk(json)
+    if (line && isPresent(line.chunk.error)) return this.#failWith(line.chunk)
+    if (!line || !this.#applyChunk(line.chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
+    if (line.isLast) this.#end()
+  }
+
+  #readChunk(data: string): void {
+    const chunk = parseChunk(data)
+    if (!chunk) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
+    if (isPresent(chunk.error)) return this.#failWith(chunk)
+    if (!this.#applyChunk(chunk)) return this.#fail(unreadableAnswer('bad_chunk', this.#source.call))
+    this.#template.learn(data, chunk)
+  }
+
+  /** Reads a whole completion, or an error that was sent with a status of success. */
+  #readDocument(json: string): void {
+    const chunk = parseChunk(json)
+    if (chunk && isPresent(chunk.error)) return this.#failWith(chunk)
+    const isCompletion = chunk?.choices.some(({ message }) => isPresent(message)) && this.#applyChunk(chunk)
+    if (!isCompletion) return this.#fail(unreadableAnswer('bad_answer', this.#source.call))
+    this.#done()
+  }
+
+  #failWith(chunk: Chunk): void {
+    const { call } = this.#source
+    this.#fail(classifyFailure({ value: chunk }, call) ?? unreadableAnswer('bad_answer', call))
+  }
+
+  /** Returns false when the chunk is malformed. */
+  #applyChunk({ usage, choices: [choice] }: Chunk): boolean {
+    if (usage) this.#usage = usage
+    if (!choice) return true
+    const { delta = choice.message, finish_reason: reason } = choice
+    if (choice.usage) this.#usage = choice.usage
+    if (delta && !this.#applyDelta(delta)) return false
+    if (!isOptionalText(reason)) return false
+    const stop = this.#findStop(choice)
+    if (reason) this.#finishReason = stop ? 'stop_sequence' : reason
+    return true
+  }
+
+  /** Whether the server names a stop sequence of the request as the reason of the end. */
+  #findStop({ stop_reason: stop, matched_stop: matched = stop }: Choice): boolean {
+    if (matched !== undefined) this.#source.quirks.namesStops = true
+    return typeof matched === 'string' && this.#source.stopSequences.includes(matched)
+  }
+
+  #applyDelta({ content, refusal, tool_calls: calls, ...delta }: Delta): boolean {
+    if (!this.#addThinking(delta)) return false
+    if (typeof content === 'string') this.#addText(content)
+    else if (Array.isArray(content)) for (const { kind, text } of contentPieces(content)) this.#addDelta(kind, text)
+    else if (isPresent(content)) return false
+    if (typeof refusal === 'string' && refusal !== '') this.#addRefusal(refusal)
+    return !isPresent(calls) || this.#addToolCalls(calls)
+  }
+
+  #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): boolean {
+    if (typeof own === 'string') this.#source.quirks.sendsReasoning = true
+    const detailed = isPresent(details) ? this.#details.add(details) : ''
+    const thinking = own ?? reasoning ?? detailed
+    if (!isOptionalText(thinking)) return false
+    if (thinking) this.#addDelta('thinking', thinking)
+    return true
+  }
+
+  #addText(text: string): void {
+    if (this.#tags.isDone) return this.#addDelta('text', text)
+    for (const piece of this.#tags.push(text)) this.#addDelta(piece.kind, piece.text)
+  }
+
+  #addDelta(kind: 'text' | 'thinking', text: string): void {
+    if (text === '') return
+    if (this.#openBlock !== kind) this.#closeBlock()
+    this.#openBlock = kind
+    if (kind === 'text') this.#hasText = true
+    this.#parts.push(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', text })
+  }
+
+  /** A refusal is streamed as text. It is remembered, because the finish reason behind it is an ordinary `stop`. */
+  #addRefusal(refusal: string): void {
+    this.#isRefused = true
+    this.#addDelta('text', refusal)
+  }
+
+  #addToolCalls(calls: unknown): boolean {
+    if (!Array.isArray(calls)) return false
+    if (calls.length > 0 && this.#openBlock === 'thinking') this.#closeBlock()
+    for (const call of calls) this.#calls.add(call)
+    return true
+  }
+
+  #closeBlock(): void {
+    if (this.#openBlock === 'text') this.#parts.push({ type: 'text_end' })
+    if (this.#openBlock === 'thinking')
+      this.#endThinking(this.#source.quirks.sendsReasoning && { field: 'reasoning_content' })
+    this.#openBlock = undefined
+  }
+
+  /** `meta` is what this server may require back. */
+  #endThinking(meta: JsonObject | false): void {
+    const { origin } = this.#source.quirks
+    this.#parts.push({ type: 'thinking_end', ...(meta && { meta: { [NAMESPACE]: { origin, ...meta } } }) })
+  }
+
+  /** Some servers end without a finish reason. The answer counts as whole when it has content and no tool call is incomplete. */
+  #done(): void {
+    const isWhole = this.#hasText || !this.#calls.isEmpty
+    if (this.#finishReason === undefined && isWhole && this.#calls.areComplete) this.#finishReason = 'stop'
+    this.#end()
+  }
+
+  #end(): void {
+    for (const { kind, text } of this.#tags.flush()) this.#addDelta(kind, text)
+    this.#closeBlock()
+    const { call } = this.#source
+    const calls = this.#calls.end()
+    if (!calls) return this.#fail(unreadableAnswer('bad_answer', call))
+    if (this.#finishReason === undefined) return this.#fail(truncatedAnswer(call))
+    const reason = this.#toFinish(this.#finishReason)
+    if (typeof reason !== 'string') return this.#fail(reason)
+    this.isOver = true
+    const { all: reasoning_details } = this.#details
+    if (reasoning_details.length > 0) this.#endThinking({ reasoning_details })
+    this.#parts.push(...calls, { type: 'finish', reason, usage: toUsage(this.#usage) })
+  }
+
+  /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */
+  #toFinish(rawReason: string): FinishReason | Failure {
+    const { call } = this.#source
+    const ending = endingOf(rawReason)
+    if (ending === undefined) return abortedAnswer(call, rawReason)
+    if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(call)
+    if (ending === 'length') return 'max_tokens'
+    if (!this.#calls.isEmpty) return 'tool_use'
+    return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+  }
+
+  #fail(failure: Failure): void {
+    this.isOver = true
+    this.#parts.push({ type: 'failure', failure })
+  }
+}
+
+/** No line of an event stream begins like a JSON object or array. */
+function isDocument(bytes: Uint8Array): boolean {
+  const start = Buffer.from(bytes.subarray(0, 64)).toString().trimStart()
+  return start.startsWith('{') || start.startsWith('[')
+}

@@ -1,0 +1,108 @@
+import { eventLoop } from '../../../kernel/loop-budget.ts'
+import { CallWatch } from '../call-watch.ts'
+import { classifyFailure, connectionFailure } from '../failures/classify.ts'
+import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'
+import type { ModelLimits } from '../limits.ts'
+import type { Failure } from '../port.ts'
+import type { Send, SendResponse } from './transport.ts'
+
+/** Where a provider's requests are sent, and how. */
+export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }
+
+const LARGE_BYTES = 8 * 1024
+
+type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal }
+
+/** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
+export class ChatExchange {
+  readonly #request: ExchangeRequest
+  readonly #watch: CallWatch
+  #bytes: AsyncIterator<Uint8Array> | undefined
+  #isDraining = false
+
+  constructor(request: ExchangeRequest) {
+    this.#request = request
+    this.#watch = new CallWatch(request.endpoint.limits, request.signal)
+  }
+
+  /** Returns the next bytes of the stream, `undefined` at its end, or the failure. The first call sends the request. */
+  async read(): Promise<Uint8Array | Failure | undefined> {
+    const { call } = this.#request
+    try {
+      return await (this.#bytes ? this.#readChunk(this.#bytes) : this.#send())
+    } catch (error) {
+      return this.#breachFailure() ?? classifyFailure(error, call) ?? connectionFailure('', call)
+    }
+  }
+
+  /** Closes the connection, unless the response was read to its end or is being drained. */
+  close(): void {
+    if (!this.#isDraining) this.#watch.close()
+  }
+
+  /** Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. */
+  drain(): void {
+    if (!this.#bytes) return
+    this.#isDraining = true
+    this.#watch.expectEnd()
+    void this.#readToEnd(this.#bytes)
+  }
+
+  async #send(): Promise<Uint8Array | Failure | undefined> {
+    const { endpoint, body } = this.#request
+    const { signal } = this.#watch
+    const response = await endpoint.send(endpoint.url, { method: 'POST', headers: endpoint.headers, body, signal })
+    const bytes = response.body[Symbol.asyncIterator]()
+    if (response.status < 200 || response.status > 299) return this.#readError(response, bytes)
+    if (isWebPage(response)) this.#watch.end('web_page')
+    this.#bytes = bytes
+    return this.#breachFailure() ?? this.#readChunk(bytes)
+  }
+
+  async #readChunk(bytes: AsyncIterator<Uint8Array>): Promise<Uint8Array | Failure | undefined> {
+    this.#watch.beginRead()
+    const { done, value } = await bytes.next()
+    if (done) return undefined
+    if (value.length > LARGE_BYTES) await eventLoop.enter() // To parse it takes a millisecond.
+    return this.#watch.accept(value, true) ? value : this.#breachFailure()
+  }
+
+  async #readError({ status, headers }: SendResponse, bytes: AsyncIterator<Uint8Array>): Promise<Failure> {
+    const { call, endpoint } = this.#request
+    const response = { statusCode: status, responseHeaders: headers, responseBody: await this.#readErrorBody(bytes) }
+    const error = { ...response, url: endpoint.url }
+    return this.#breachFailure() ?? classifyFailure(error, call) ?? unreadableAnswer('bad_answer', call)
+  }
+
+  /** Reads an error body as far as possible: when it breaks off, the status and the bytes so far are enough. */
+  async #readErrorBody(bytes: AsyncIterator<Uint8Array>): Promise<string> {
+    const chunks: Uint8Array[] = []
+    try {
+      for (;;) {
+        this.#watch.beginRead()
+        const { done, value } = await bytes.next()
+        if (done || !this.#watch.accept(value, false)) break
+        chunks.push(value)
+      }
+    } catch {
+      // The status and the bytes so far are used.
+    }
+    return Buffer.concat(chunks).toString()
+  }
+
+  #breachFailure(): Failure | undefined {
+    const { breach } = this.#watch
+    return breach && breachFailure(breach, this.#request.call, this.#request.endpoint.limits)
+  }
+
+  async #readToEnd(bytes: AsyncIterator<Uint8Array>): Promise<void> {
+    try {
+      while (!(await bytes.next()).done);
+      this.#watch.release()
+    } catch {
+      this.#watch.close() // The answer is complete, so an error of the connection no longer matters.
+    }
+  }
+}
+
+const isWebPage = ({ headers }: SendResponse) => String(headers['content-type'] ?? '').startsWith('text/html')

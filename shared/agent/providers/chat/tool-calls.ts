@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import { isJsonObject, parseJson } from '../../../kernel/json.ts'
+import type { ModelPart } from '../port.ts'
+import { NAMESPACE } from './conversation.ts'
+
+/** A piece of a tool call. The first piece names the tool; every other field is missing on some server. */
+type Piece = {
+  index?: unknown
+  id?: unknown
+  function?: { name?: unknown; arguments?: unknown } | null
+  extra_content?: { google?: { thought_signature?: unknown } | null } | null
+}
+
+type Call = { index: number | undefined; id: string; name: string; input: string; signature: string | undefined }
+
+/** Assembles tool calls from their pieces. They are complete at the end of the answer only. */
+export class ToolCalls {
+  readonly #origin: string
+  readonly #calls: Call[] = []
+  /** The latest call of each index: some servers give all calls the same index. */
+  readonly #byIndex = new Map<number, Call>()
+  readonly #byId = new Map<string, Call>()
+
+  /** `origin` is the server's host: the only one that gets its signatures back. */
+  constructor(origin: string) {
+    this.#origin = origin
+  }
+
+  /** Every call names its tool, and its input is JSON. */
+  get areComplete(): boolean {
+    return this.#calls.every(({ name, input }) => name !== '' && parseJson(input) !== undefined)
+  }
+
+  get isEmpty(): boolean {
+    return this.#calls.length === 0
+  }
+
+  add(value: unknown): void {
+    const piece = Object(value) as Piece
+    const index = typeof piece.index === 'number' ? piece.index : undefined
+    const id = nonBlank(piece.id)
+    const name = nonBlank(piece.function?.name)
+    const input = inputOf(piece)
+    const open = index === undefined ? (this.#byId.get(id) ?? this.#lastFor(id, name)) : this.#byIndex.get(index)
+    const call = open && continues(open, { id, name, input }) ? open : this.#start(index)
+    call.id ||= id
+    call.name ||= name
+    call.input += input
+    call.signature ??= nonBlank(piece.extra_content?.google?.thought_signature) || undefined
+    if (id !== '') this.#byId.set(id, call)
+  }
+
+  /** Returns the calls in order; `undefined` when one of them names no tool. */
+  end(): ModelPart[] | undefined {
+    const calls = this.#calls.filter(({ name, input }) => name !== '' || input !== '')
+    if (calls.some(({ name }) => name === '')) return undefined
+    if (calls.every(({ index }) => index !== undefined)) calls.sort((a, b) => Number(a.index) - Number(b.index))
+    const ids = new Set<string>()
+    return calls.map((call) => {
+      const id = call.id === '' || ids.has(call.id) ? `call_${randomUUID().replaceAll('-', '')}` : call.id
+      ids.add(id)
+      return toPart(call, id, this.#origin)
+    })
+  }
+
+  /** A piece without index, id and name continues the last call. */
+  #lastFor(id: string, name: string): Call | undefined {
+    return id === '' && name === '' ? this.#calls.at(-1) : undefined
+  }
+
+  #start(index: number | undefined): Call {
+    const call = { index, id: '', name: '', input: '', signature: undefined }
+    this.#calls.push(call)
+    if (index !== undefined) this.#byIndex.set(index, call)
+    return call
+  }
+}
+
+/**
+ * Decides whether a piece continues `call`. Some servers repeat the name and the id in each piece, and some give several calls
+ * the same index, so neither is enough: a piece starts another call when its name differs, or when its id or the start of its
+ * input indicates a new call and the input so far is complete.
+ */
+function continues(call: Call, { id, name, input }: { id: string; name: string; input: string }): boolean {
+  if (name === '' || call.name === '') return true
+  if (name !== call.name) return false
+  const isOtherId = id !== '' && call.id !== '' && id !== call.id
+  const startsInput = /^\s*[{[]/.test(input)
+  if (isOtherId && startsInput) return false
+  return !((isOtherId || startsInput) && isComplete(call.input))
+}
+
+/** Longer inputs are not checked: parsing them again for each piece would take too long. */
+const MAX_CHECKED_CHARS = 64 * 1024
+
+function isComplete(input: string): boolean {
+  if (input.length > MAX_CHECKED_CHARS || !(input.endsWith('}') || input.endsWith(']'))) return false
+  return parseJson(input) !== undefined
+}
+
+const nonBlank = (value: unknown): string => (typeof value === 'string' && value.trim() !== '' ? value : '')
+
+/** Some servers send the arguments as an object instead of its JSON text. */
+function inputOf({ function: called }: Piece): string {
+  const input = called?.arguments
+  if (typeof input === 'string') return input
+  return isJsonObject(input) ? JSON.stringify(input) : ''
+}
+
+function toPart({ name, input, signature }: Call, id: string, origin: string): ModelPart {
+  const meta = signature !== undefined && { meta: { [NAMESPACE]: { origin, thought_signature: signature } } }
+  return { type: 'tool_call', id, toolName: name, input, ...meta }
+}

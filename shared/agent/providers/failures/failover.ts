@@ -1,0 +1,81 @@
+import type { WarningEvent } from '../../../kernel/events.ts'
+import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
+import { failure } from './failures.ts'
+import {
+  type CallPart,
+  type PendingAnswer,
+  RETRY_POLICY,
+  type RetryPolicy,
+  type StartedAnswer,
+  startWithRetry,
+  streamAnswer,
+} from './retry.ts'
+
+export type ModelCall = {
+  primary: ModelRoute
+  fallback: ModelRoute | undefined
+  request: Omit<ModelRequest, 'model'>
+  signal: AbortSignal
+  retry?: Partial<RetryPolicy> | undefined
+}
+
+/**
+ * Calls a model for one turn, and the fallback when the model is unavailable (D5.5). The fallback is called only while no part
+ * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
+ * that was called last. Aborting ends the iteration without one.
+ */
+export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
+
+async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
+  const policy = { ...RETRY_POLICY, ...retry }
+  const call = { request, signal, policy }
+  const isPrimarySkipped = fallback !== undefined && isSkipped(primary.provider, policy.now())
+  const first = isPrimarySkipped
+    ? skipped(primary)
+    : yield* startWithRetry({ route: primary, ...call, hasFallback: fallback !== undefined })
+  const problem = failureOf(first)
+  if (!isPrimarySkipped) noteOutcome(primary, first, policy)
+  if (!fallback || !problem?.isFailover) return first
+
+  await first?.rest.return?.()
+  yield failoverWarning(primary, fallback, problem)
+  yield { type: 'served_by', route: fallback }
+  const second = yield* startWithRetry({ route: fallback, ...call, hasFallback: false })
+  const last = failureOf(second)
+  noteOutcome(fallback, second, policy)
+  if (!second || !last) return second
+  const message = `${last.message} (the fallback was called because ${problem.message})`
+  return { ...second, first: { type: 'failure', failure: { ...last, message } } }
+}
+
+/** A rejected request says nothing about the provider, and an aborted call neither. */
+function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
+  const problem = failureOf(answer)
+  if (problem?.isFailover) noteFailure(provider, now())
+  else if (answer && !problem) noteSuccess(provider)
+}
+
+/** The answer of a provider that is not called. */
+function skipped({ provider }: ModelRoute): StartedAnswer {
+  const message = `${provider.type} is not called for a while, because it has failed several runs in a row`
+  const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
+  return { first: { type: 'failure', failure: problem }, rest: NO_PARTS }
+}
+
+const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
+
+const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
+  answer?.first.type === 'failure' ? answer.first.failure : undefined
+
+function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
+  const [from, to] = [describeRoute(primary), describeRoute(fallback)]
+  return {
+    type: 'warning',
+    code: 'provider_failover',
+    message: `${message}; ${to.model} of ${to.provider} takes the turn`,
+    detail: { from, to, reason },
+  }
+}
+
+const describeRoute = ({ provider, model }: ModelRoute) => ({ provider: provider.type, model })

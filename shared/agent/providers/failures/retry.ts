@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { WarningEvent } from '../../../kernel/events.ts'
+import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { tracedAnswer } from './traced-answer.ts'
+
+export type RetryPolicy = {
+  /** Requests in all, the first one included. */
+  maxRequests: number
+  baseDelayMs: number
+  /** Requests that may end in a timeout: each is a long wait. */
+  maxTimeouts: number
+  /** A longer Retry-After goes to the fallback at once, and is cut to this when there is none. */
+  maxRetryAfterMs: number
+  /** Returns a number from 0 to 1, as `Math.random` does. */
+  random: () => number
+  /** Milliseconds of a clock that only goes forwards. */
+  now: () => number
+}
+
+/** The values of D5.5 and D5.8. */
+export const RETRY_POLICY: RetryPolicy = {
+  maxRequests: 3,
+  maxTimeouts: 2,
+  baseDelayMs: 500,
+  maxRetryAfterMs: 30_000,
+  random: Math.random,
+  now: () => performance.now(),
+}
+
+export type RoutedCall = {
+  route: ModelRoute
+  request: Omit<ModelRequest, 'model'>
+  signal: AbortSignal
+  policy: RetryPolicy
+  /** Another route takes over when this one fails. */
+  hasFallback: boolean
+}
+
+/** How an answer came about: a warning for the client, or the route that serves the turn when it is not the primary. */
+export type CallNotice = WarningEvent | { type: 'served_by'; route: ModelRoute }
+
+/** One item of a call: a part of the model's answer, or a notice before it. */
+export type CallPart = ModelPart | CallNotice
+
+/** An answer whose first part has been read; `rest` yields the others. */
+export type StartedAnswer = { first: ModelPart; rest: AsyncIterator<ModelPart> }
+
+/** Yields notices until an answer starts, then returns it; returns `undefined` when the call was aborted before. */
+export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined, undefined>
+
+/**
+ * Calls a model, and calls it again after a retryable failure, as long as no part of an answer has been yielded (D5.5). Each
+ * retry is announced by a `transport_retrying` warning (D4.9). Aborting ends the wait before a retry at once.
+ */
+export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
+  let timeouts = 0
+  for (let attempt = 1; ; attempt++) {
+    const rest = tracedAnswer(route, () => route.provider.stream({ ...request, model: route.model }, signal))
+    const { done, value: first } = await rest.next()
+    if (done) return undefined
+    const failure = first.type === 'failure' ? first.failure : undefined
+    if (!failure?.isRetryable || attempt >= policy.maxRequests) return { first, rest }
+    if (failure.code === 'timeout' && ++timeouts >= policy.maxTimeouts) return { first, rest }
+    if (hasFallback && (failure.retryAfterMs ?? 0) > policy.maxRetryAfterMs) return { first, rest }
+
+    await rest.return?.()
+    const delayMs = retryDelayMs(attempt, failure, policy)
+    yield retryWarning(attempt, failure, delayMs)
+    if (!(await sleepUnlessAborted(delayMs, signal))) return undefined
+  }
+}
+
+/** Exponential backoff with jitter, so that many runs do not retry at the same time; at least the provider's Retry-After. */
+function retryDelayMs(attempt: number, { retryAfterMs = 0 }: Failure, policy: RetryPolicy): number {
+  const backoffMs = policy.baseDelayMs * 2 ** (attempt - 1) * (0.5 + policy.random() / 2)
+  return Math.round(Math.max(backoffMs, Math.min(retryAfterMs, policy.maxRetryAfterMs)))
+}
+
+/** Resolves with false when the signal was aborted first. */
+async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await sleep(ms, undefined, { signal })
+    return true
+  } catch {
+    return false // A timer rejects for no other reason.
+  }
+}
+
+function retryWarning(attempt: number, { code, reason, message }: Failure, delayMs: number): WarningEvent {
+  const category = categoryOf(code, reason)
+  return {
+    type: 'warning',
+    code: 'transport_retrying',
+    message: `${message}; trying again in ${delayMs} ms`,
+    category,
+    reason,
+    detail: { attempt, category, reason, delay_ms: delayMs },
+  }
+}
+
+function categoryOf(code: Failure['code'], reason: string): string {
+  if (code === 'provider_rate_limited') return 'rate_limit'
+  if (code === 'timeout') return 'timeout'
+  return /^(?:http_|stream_error)/.test(reason) ? 'server_error' : 'network'
+}
+
+/**
+ * Iterates over the notices of a pending answer and then over the answer. Not a generator: once the answer has started, `next`
+ * is the answer's own, because a generator around it would add a promise to every delta.
+ */
+export function streamAnswer(pending: PendingAnswer): AsyncIterableIterator<CallPart> {
+  let rest: AsyncIterator<CallPart> | undefined
+  const start = async (): Promise<IteratorResult<CallPart>> => {
+    const { done, value } = await pending.next()
+    if (!done) return { done: false, value }
+    rest = value?.rest
+    return value ? { done: false, value: value.first } : { done: true, value: undefined }
+  }
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next: () => rest?.next() ?? start(),
+    async return() {
+      await (rest ? rest.return?.() : pending.return(undefined))
+      return { done: true, value: undefined }
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { type RecordedSpan, startSpan } from '../../../kernel/trace.ts'
+import type { ModelPart, ModelRoute } from '../port.ts'
+
+/** The names of OpenTelemetry's semantic conventions for generative AI, for types whose names differ there. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' }
+
+/** The parts of one call, in a span of their own that ends with them. The parts themselves when nothing is recorded. */
+export function tracedAnswer(route: ModelRoute, open: () => AsyncIterable<ModelPart>): AsyncIterator<ModelPart> {
+  const { model, provider } = route
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': PROVIDER_NAMES[provider.type] ?? provider.type,
+    'gen_ai.request.model': model,
+  }
+  const span = startSpan(`chat ${model}`, { kind: 'client', attributes })
+  const parts = open()[Symbol.asyncIterator]()
+  return span ? new TracedParts(parts, span) : parts
+}
+
+class TracedParts implements AsyncIterator<ModelPart> {
+  readonly #parts: AsyncIterator<ModelPart>
+  #span: RecordedSpan | undefined
+
+  constructor(parts: AsyncIterator<ModelPart>, span: RecordedSpan) {
+    this.#parts = parts
+    this.#span = span
+  }
+
+  async next(): Promise<IteratorResult<ModelPart>> {
+    const result = await this.#parts.next()
+    if (result.done) this.#end('aborted')
+    else this.#read(result.value)
+    return result
+  }
+
+  async return(): Promise<IteratorResult<ModelPart>> {
+    this.#end()
+    await this.#parts.return?.()
+    return { done: true, value: undefined }
+  }
+
+  #read(part: ModelPart): void {
+    if (part.type === 'failure') this.#end(part.failure.code)
+    if (part.type !== 'finish') return
+    const { usage, reason } = part
+    this.#span?.set({
+      'gen_ai.response.finish_reasons': [reason],
+      'gen_ai.usage.input_tokens': usage?.input,
+      'gen_ai.usage.output_tokens': usage?.output,
+      'gen_ai.usage.cache_read.input_tokens': usage?.cacheRead || undefined,
+      'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWrite || undefined,
+    })
+    this.#end()
+  }
+
+  #end(errorType?: string): void {
+    this.#span?.end(errorType)
+    this.#span = undefined
+  }
+}

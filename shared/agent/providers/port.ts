@@ -1,0 +1,119 @@
+import type { Attachment } from '../../kernel/attachment.ts'
+import type { JsonObject, RunErrorCode } from '../../kernel/events.ts'
+import type { ModelPrice } from '../../platform/config/json-values.ts'
+
+/** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
+export type ProviderMeta = Record<string, JsonObject>
+
+export type AssistantBlock =
+  | { type: 'text'; text: string }
+  | { type: 'thinking'; text: string; meta?: ProviderMeta }
+  | { type: 'tool_use'; id: string; toolName: string; input: JsonObject; meta?: ProviderMeta }
+
+export type ToolResultBlock = {
+  id: string
+  toolName: string
+  output: string
+  isError: boolean
+  /** `output` names each of them. */
+  attachments?: readonly Attachment[]
+}
+
+/** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */
+export type Image = { mediaType: string; base64: string }
+
+/** One entry of a conversation's history. */
+export type Message =
+  | { role: 'user'; text: string; images?: readonly Image[] }
+  | { role: 'assistant'; blocks: AssistantBlock[] }
+  | { role: 'tool'; results: ToolResultBlock[] }
+
+/** A tool as the model sees it. */
+export type ToolDefinition = { name: string; description: string; inputSchema: JsonObject }
+
+export type ModelRequest = {
+  model: string
+  system?: string | undefined
+  messages: readonly Message[]
+  tools: readonly ToolDefinition[]
+  stopSequences: readonly string[]
+  /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
+  output?: StructuredOutput | undefined
+}
+
+/** `name` consists of letters, digits, `_` and `-`. */
+export type StructuredOutput = { name: string; schema: JsonObject }
+
+/** Token counts of one turn. `input` is the whole input, the cached parts included. */
+export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
+
+export type FailureCode = Extract<
+  RunErrorCode,
+  | 'provider_auth'
+  | 'provider_rate_limited'
+  | 'provider_unavailable'
+  | 'provider_rejected'
+  | 'context_too_long'
+  | 'content_filtered'
+  | 'timeout'
+  | 'budget_exhausted'
+  | 'storage_unavailable'
+>
+
+/** Why a model call failed. The message is the adapter's own text: no key, no stack, no internal address (D4.8). */
+export type Failure = {
+  code: FailureCode
+  message: string
+  /** A short label for warnings: `http_503`, `connection_reset`, `no_answer`, … */
+  reason: string
+  /** The same request may be sent again (D5.5). */
+  isRetryable: boolean
+  /** The fallback may be called. True for retryable failures, and for accounts out of credit (402). */
+  isFailover: boolean
+  retryAfterMs?: number
+  /** The context window, which a `context_too_long` may name. */
+  windowTokens?: number
+}
+
+/**
+ * One part of a model's answer. A block of text or thinking is its deltas, then its end. The last part is always `finish` or
+ * `failure`. The iteration throws only for a bug.
+ */
+export type ModelPart =
+  | { type: 'text_delta'; text: string }
+  | { type: 'text_end' }
+  | { type: 'thinking_delta'; text: string }
+  | { type: 'thinking_end'; meta?: ProviderMeta }
+  /** `input` is the JSON text as the model wrote it; it may be malformed. */
+  | { type: 'tool_call'; id: string; toolName: string; input: string; meta?: ProviderMeta }
+  /** `usage` is missing when the provider has counted nothing. */
+  | { type: 'finish'; reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'; usage: Usage | undefined }
+  | { type: 'failure'; failure: Failure }
+
+/** Calls models over one wire format. Aborting `signal` closes the connection and ends the iteration without a last part. */
+export interface ModelProvider {
+  /** The configured type (`openai`, `anthropic`, …). It selects the price and appears in warnings. */
+  readonly type: string
+  /** The configured context window in tokens; `undefined`: the catalogue's counts. */
+  readonly contextWindow?: number | undefined
+  /** Configured prices by model, which replace every other. */
+  readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
+  /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
+  askWindow?(model: string, signal: AbortSignal): Promise<number | undefined>
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
+}
+
+/** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
+export type HttpsProxy = { url: string; except?: string | undefined }
+
+/** A model and the provider that serves it. */
+export type ModelRoute = { provider: ModelProvider; model: string }
+
+/** What selects the price of a model, besides its name. */
+export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>
+
+/** The cost of one turn in US dollars; `undefined` when the price is unknown (D4.10). */
+export type PriceOf = (provider: PricedProvider, model: string, usage: Usage) => number | undefined
+
+/** The context window in tokens, by provider type and model; `undefined` when it is unknown. */
+export type WindowOf = (type: string, model: string) => number | undefined

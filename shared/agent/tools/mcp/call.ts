@@ -1,0 +1,121 @@
+import {
+  type CallToolResult,
+  ProtocolError,
+  type RequestOptions,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+} from '@modelcontextprotocol/client'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { truncate } from '../../../kernel/text.ts'
+import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
+import { AnswerProblem, MALFORMED } from './answers.ts'
+import type { McpConnection } from './connection.ts'
+import { readContent } from './content.ts'
+import type { SharedClient } from './shared-client.ts'
+
+/** A tool of an MCP server, under the name that the server gave it. */
+export type RemoteTool = { connection: McpConnection; toolName: string; callTimeoutMs: number }
+
+const CALL_TOTAL_MS = 600_000
+const MAX_PROGRESS_CHARS = 500
+const MAX_REFUSAL_CHARS = 2_000
+const MAX_ANSWER_CHARS = 1024 * 1024
+
+/**
+ * Calls a tool of an MCP server. Tries a second time, with a new client, only when the server certainly did not carry out the first
+ * call: no connection was made, or the server did not know the session any more.
+ */
+export async function callTool(remote: RemoteTool, input: JsonObject, context: ToolContext): Promise<ToolOutcome> {
+  const { connection, toolName } = remote
+  for (let isLastTry = false; ; isLastTry = true) {
+    const client = await connect(connection, context.signal)
+    if (!client)
+      return fail(`The MCP server ${connection.name} cannot be reached. Try again later, or go on without it.`)
+    context.assertMayAct()
+    const { hasSession } = client
+    const options = optionsOf(remote, context)
+    try {
+      return toOutcome(await client.run((each) => each.callTool({ name: toolName, arguments: input }, options)))
+    } catch (cause) {
+      context.signal.throwIfAborted()
+      const isUndelivered = isNotConnected(cause) || (hasSession && isUnknownSession(cause))
+      if (isUndelivered || isClosed(cause)) await connection.retire(client)
+      if (!isUndelivered || isLastTry) return failureOf(cause, remote)
+    }
+  }
+}
+
+/** Returns `undefined` when the server cannot be reached. Throws when the run ends first. */
+async function connect(connection: McpConnection, signal: AbortSignal): Promise<SharedClient | undefined> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([connection.client().catch(() => undefined), promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** With these options the client also cancels the call at the server, on an abort and on a timeout. */
+const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): RequestOptions => ({
+  signal: context.signal,
+  timeout: callTimeoutMs,
+  resetTimeoutOnProgress: true,
+  maxTotalTimeout: CALL_TOTAL_MS,
+  onprogress: ({ progress, total, message = 'progress' }) =>
+    context.report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS)),
+})
+
+function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
+  const { text: said, attachments } = readContent(content)
+  const text = said || (structuredContent === undefined ? '(no output)' : JSON.stringify(structuredContent))
+  const shown = truncate(text, MAX_ANSWER_CHARS, `…\n[The answer was cut at ${MAX_ANSWER_CHARS} characters.]`)
+  const outcome = isError === true ? fail(shown) : succeed(shown)
+  return attachments.length === 0 ? outcome : { ...outcome, attachments }
+}
+
+const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)
+const isClosed = (cause: unknown) => codeOf(cause) === SdkErrorCode.ConnectionClosed
+
+/** The protocol wants 404; the official servers of 2025 answer 400. */
+const UNKNOWN_SESSION = [400, 404, 410]
+const isUnknownSession = (cause: unknown) =>
+  cause instanceof SdkHttpError && UNKNOWN_SESSION.includes(cause.status ?? 0)
+
+const NOT_CONNECTED: readonly unknown[] = [
+  SdkErrorCode.NotConnected,
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]
+
+/** Whether the error, or one that it was caused by, says that nothing was sent. */
+function isNotConnected(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false
+  return ('code' in cause && NOT_CONNECTED.includes(cause.code)) || isNotConnected(cause.cause)
+}
+
+const INVALID_ANSWERS: readonly unknown[] = [SdkErrorCode.InvalidResult, SdkErrorCode.ClientHttpUnexpectedContent]
+/** Also what the package throws for a response that is no JSON, and for JSON that is no message. */
+const isMalformed = (cause: unknown) =>
+  INVALID_ANSWERS.includes(codeOf(cause)) ||
+  cause instanceof SyntaxError ||
+  (cause instanceof Error && cause.name === 'ZodError')
+
+function failureOf(cause: unknown, { connection, callTimeoutMs }: RemoteTool): ToolOutcome {
+  const server = `The MCP server ${connection.name}`
+  if (cause instanceof ProtocolError) {
+    if (cause.data instanceof AnswerProblem) return fail(`${server} ${cause.data.text}.`)
+    return fail(`${server} refused the call: ${truncate(cause.message, MAX_REFUSAL_CHARS)}`)
+  }
+  if (codeOf(cause) === SdkErrorCode.RequestTimeout) return fail(`${server} did not answer within ${callTimeoutMs} ms.`)
+  if (isClosed(cause)) return fail(`${server} ended during the call. It is started again when it is called again.`)
+  if (isMalformed(cause)) return fail(`${server} ${MALFORMED.text}.`)
+  const status = cause instanceof SdkHttpError ? ` (HTTP ${cause.status})` : ''
+  return fail(`${server} could not answer the call${status}. Try again later, or go on without it.`)
+}

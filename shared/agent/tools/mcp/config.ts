@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises'
+import { invalidRequest } from '../../../kernel/errors.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import type { Env } from '../../../platform/config/model.ts'
+import { expandVariables } from './variables.ts'
+
+/** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
+type Named = { name: string; isTrusted: boolean; secrets: string[] }
+export type StdioServer = Named & {
+  command: string
+  args: string[]
+  cwd: string | undefined
+  env: Record<string, string>
+}
+export type HttpServer = Named & { url: URL; headers: Record<string, string> }
+export type McpServerConfig = StdioServer | HttpServer
+
+const MAX_SERVERS = 64
+const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
+
+/**
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?}, trusted?} | {url, headers?, trusted?}}}`;
+ * further fields are ignored and servers with `"disabled": true` are left out. Each text may hold variables of `env`. Throws `invalid_request` that
+ * names the file and every problem in it.
+ */
+export async function readMcpConfig(file: string, env: Env): Promise<McpServerConfig[]> {
+  const root = parse(file, await contentOf(file))
+  const servers = isJsonObject(root) ? root['mcpServers'] : undefined
+  if (!isJsonObject(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
+  if (Object.keys(servers).length > MAX_SERVERS) throw configError(file, `it names more than ${MAX_SERVERS} servers`)
+  const entries = Object.entries(servers).filter(([, entry]) => !(isJsonObject(entry) && entry['disabled'] === true))
+  const expanded = entries.map(([name, entry]) => ({ name, ...expandVariables(entry, env) }))
+  const problems = expanded.flatMap(({ name, entry, problems: unset }) =>
+    [...unset, ...problemsOf(entry)].map((text) => `mcpServers.${name}${text}`),
+  )
+  if (problems.length > 0) throw configError(file, problems.join('; '))
+  return expanded.map(({ name, entry, secrets }) => toServer(name, secrets, entry as Entry))
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw configError(
+      file,
+      `it cannot be read (${cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'})`,
+    )
+  }
+}
+
+function parse(file: string, content: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch (cause) {
+    // Only the position: the rest of the message quotes the file, which may hold keys.
+    const [place = ''] = / \(line \d+ column \d+\)/.exec(String(cause)) ?? []
+    throw configError(file, `it is not valid JSON${place}`)
+  }
+}
+
+const configError = (file: string, text: string) => invalidRequest(`MCP_CONFIG ${file}: ${text}.`)
+
+type Entry = {
+  type?: string
+  command?: string
+  args?: string[]
+  cwd?: string
+  env?: Record<string, string>
+  url?: string
+  headers?: Record<string, string>
+  trusted?: boolean
+}
+
+function toServer(name: string, secrets: string[], entry: Entry): McpServerConfig {
+  const { command, args = [], cwd, env = {}, url, headers = {}, trusted: isTrusted = false } = entry
+  if (command !== undefined)
+    return { name, isTrusted, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
+  const address = new URL(String(url))
+  // The operator needs the host and the port to find out why the server cannot be reached.
+  const hidden = secrets.filter((value) => !address.host.includes(value))
+  return { name, isTrusted, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
+}
+
+/** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
+function problemsOf(entry: unknown): string[] {
+  if (!isJsonObject(entry)) return [' must be an object']
+  const { type, command, args, cwd, env, url, headers, trusted } = entry
+  if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
+  if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
+  const allowedTypes = command === undefined ? HTTP_TYPES : ['stdio']
+  return [
+    ...problemUnless(
+      type === undefined || allowedTypes.some((allowed) => allowed === type),
+      `.type must be ${allowedTypes.join(' or ')}`,
+    ),
+    ...problemUnless(command === undefined || isText(command), '.command must be a text'),
+    ...problemUnless(
+      args === undefined || (Array.isArray(args) && args.every(isString)),
+      '.args must be a list of texts',
+    ),
+    ...problemUnless(cwd === undefined || isText(cwd), '.cwd must be the path of a folder'),
+    ...problemUnless(env === undefined || isTexts(env), '.env must be an object of texts'),
+    ...problemUnless(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
+    ...problemUnless(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
+    ...problemUnless(trusted === undefined || typeof trusted === 'boolean', '.trusted must be true or false'),
+  ]
+}
+
+const problemUnless = (isValid: boolean, text: string): string[] => (isValid ? [] : [text])
+const isString = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
+const isText = (value: unknown): boolean => isString(value) && value !== ''
+const isTexts = (value: unknown): boolean => isJsonObject(value) && Object.values(value).every(isString)
+const isHttpUrl = (value: unknown): boolean =>
+  isString(value) && ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')

@@ -1,0 +1,180 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { withDeadline } from '../../../kernel/deadline.ts'
+import { truncate, truncateStart } from '../../../kernel/text.ts'
+import type { McpServerConfig } from './config.ts'
+import { createHttpTransport } from './http.ts'
+import { SharedClient } from './shared-client.ts'
+import { StdioGroupTransport } from './stdio.ts'
+
+/** How long `close` waits for an HTTP server to end the session. */
+const TERMINATE_TIMEOUT_MS = 1_000
+const MAX_REASON_CHARS = 500
+const MAX_STDERR_CHARS = 1_000
+
+export type ConnectionOptions = {
+  /** The guarded way out, for servers over HTTP. */
+  fetch: typeof globalThis.fetch
+  /** How long a server may take to start, and then to list its tools. */
+  startTimeoutMs: number
+  /** Called with a sentence for the log when the server ends by itself. */
+  onEnd: (problem: string) => void
+}
+
+/**
+ * The package would check structured outputs with patterns that can take hours. The model reads an output as text, whatever its form.
+ */
+const NO_OUTPUT_CHECK = {
+  getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }),
+} as NonNullable<ClientOptions['jsonSchemaValidator']>
+
+type ServerTransport = StdioGroupTransport | StreamableHTTPClientTransport
+
+/**
+ * The connection to one MCP server. It connects at the first use, and again at the next use after the client was retired because
+ * the server ended or lost its session. Concurrent uses share one attempt to connect.
+ */
+export class McpConnection {
+  readonly #server: McpServerConfig
+  readonly #options: ConnectionOptions
+  #client: Promise<SharedClient> | undefined
+  /** The newest client that was connected. */
+  #connected: SharedClient | undefined
+  /** The transport of the newest client, connected or not. */
+  #transport: ServerTransport | undefined
+  #isClosed = false
+  #onToolsChanged = () => {}
+
+  constructor(server: McpServerConfig, options: ConnectionOptions) {
+    this.#server = server
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#server.name
+  }
+
+  get startTimeoutMs(): number {
+    return this.#options.startTimeoutMs
+  }
+
+  /** `listener` is called when the server says that its tools have changed, and when it has been connected again. */
+  watchTools(listener: () => void): void {
+    this.#onToolsChanged = listener
+  }
+
+  /** The connected client. Rejects when the server cannot be reached; the message is for the operator. */
+  client(): Promise<SharedClient> {
+    if (this.#isClosed) return Promise.reject(new Error('closed'))
+    if (this.#client) return this.#client
+    const connecting: Promise<SharedClient> = this.#connect(() => this.#forget(connecting))
+    this.#client = connecting
+    connecting.catch(() => this.#forget(connecting))
+    return connecting
+  }
+
+  /** The next use connects again. Calls that are under way may still get their answers. */
+  async retire(client: SharedClient): Promise<void> {
+    if (this.#connected === client && !client.isRetired) this.#client = undefined
+    await client.retire()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const transport = this.#transport
+    if (transport instanceof StreamableHTTPClientTransport) {
+      // Lets the server free the session now; a server that does not answer frees it by its own timeout.
+      await Promise.race([
+        transport.terminateSession().catch(() => {}),
+        delay(TERMINATE_TIMEOUT_MS, undefined, { ref: false }),
+      ])
+    }
+    await transport?.close()
+    // A server that was just being started has no process yet that could be ended.
+    const client = await this.#client?.catch(() => undefined)
+    await client?.close()
+  }
+
+  #forget(client: Promise<SharedClient>): void {
+    if (this.#client === client) this.#client = undefined
+  }
+
+  async #connect(onEnd: () => void): Promise<SharedClient> {
+    const { startTimeoutMs } = this.#options
+    const transport = this.#openTransport()
+    this.#transport = transport
+    const client = new Client({ name: 'agent-engine', version: '1' }, this.#clientOptions())
+    const shared = new SharedClient(client)
+    let isConnected = false
+    const onclose = () => {
+      onEnd()
+      if (isConnected && !shared.isRetired) this.#reportEnd(transport)
+    }
+    // Errors of the transport are ignored here: the call that they affect fails.
+    Object.assign(client, { onclose, onerror: () => {} })
+    try {
+      const connecting = client.connect(transport, { timeout: startTimeoutMs, maxTotalTimeout: startTimeoutMs })
+      await withDeadline(connecting, startTimeoutMs, () => new Error(`it was not ready within ${startTimeoutMs} ms`))
+    } catch (cause) {
+      await transport.close()
+      throw new Error(this.#reasonOf(cause, transport), { cause })
+    }
+    isConnected = true
+    if (this.#connected) this.#onToolsChanged()
+    this.#connected = shared
+    return shared
+  }
+
+  #clientOptions(): ClientOptions {
+    const isHttp = 'url' in this.#server
+    return {
+      capabilities: {},
+      // Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request.
+      versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' },
+      jsonSchemaValidator: NO_OUTPUT_CHECK,
+      listChanged: { tools: { autoRefresh: false, onChanged: () => this.#onToolsChanged() } },
+    }
+  }
+
+  #openTransport(): ServerTransport {
+    const server = this.#server
+    return 'url' in server ? createHttpTransport(server, this.#options.fetch) : new StdioGroupTransport(server)
+  }
+
+  #reasonOf(cause: unknown, transport: ServerTransport): string {
+    const messages = [
+      ...new Set([cause, rootOf(cause)].map((each) => (each instanceof Error ? each.message : 'unknown reason'))),
+    ]
+    return `${truncate(this.#withoutSecrets(messages.join(': ')), MAX_REASON_CHARS)}${this.#stderrOf(transport)}`
+  }
+
+  /** Only a server over stdio has an end that its client sees. */
+  #reportEnd(transport: ServerTransport): void {
+    if (this.#isClosed || !('exit' in transport)) return
+    const end = `${transport.exit}${this.#stderrOf(transport)}`
+    this.#options.onEnd(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
+  }
+
+  /** The last words of a server over stdio: the reason why it failed stands at the end. */
+  #stderrOf(transport: ServerTransport): string {
+    const text = 'stderr' in transport ? this.#withoutSecrets(transport.stderr) : ''
+    if (text === '') return ''
+    const end = truncateStart(text, MAX_STDERR_CHARS)
+    return `; it wrote: ${end === text ? '' : '…'}${end}`
+  }
+
+  /** Hides the values of headers and variables, which may be keys: a server may quote them when it refuses them. */
+  #withoutSecrets(text: string): string {
+    const parts = this.#server.secrets
+      .flatMap((value) => [value, ...value.split(/\s+/)])
+      .filter(({ length }) => length >= MIN_SECRET_CHARS)
+    const longestFirst = parts.toSorted((a, b) => b.length - a.length)
+    return longestFirst.reduce((rest, part) => rest.replaceAll(part, '[redacted]'), text)
+  }
+}
+
+/** What caused it in the end, such as a refused connection. */
+const rootOf = (cause: unknown): unknown => (cause instanceof Error && cause.cause ? rootOf(cause.cause) : cause)
+
+/** A shorter value is no secret, and to hide it would hide ordinary text. */
+const MIN_SECRET_CHARS = 4

@@ -1,0 +1,138 @@
+import type { Client } from '@modelcontextprotocol/client'
+import { withDeadline } from '../../../kernel/deadline.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { truncate } from '../../../kernel/text.ts'
+import { withRest } from '../rest-line.ts'
+import { MAX_TOOLS } from '../usable-tools.ts'
+import type { McpConnection } from './connection.ts'
+
+/** A tool as its server describes it. */
+export type ServerTool = {
+  name: string
+  description: string | undefined
+  inputSchema: JsonObject
+  /** What the server says, which may be wrong. */
+  isReadOnly: boolean
+}
+
+type Page = { tools: readonly unknown[]; nextCursor: string | undefined }
+
+const MAX_PAGES = 64
+const MAX_LIST_CHARS = 1024 * 1024
+const MAX_NAME_CHARS = 1_000
+const MAX_DESCRIPTION_CHARS = 4_000
+const MAX_SCHEMA_CHARS = 64 * 1024
+const MAX_SHOWN_CHARS = 100
+
+/**
+ * Lists the usable tools of one server, within the time in which it may start. A malformed tool, one with a schema that is too large
+ * and one that runs only as a task are left out. The list is read no further than there is room for the tools of one server. `problems`
+ * has sentences that say so.
+ */
+export async function listTools(connection: McpConnection): Promise<{ tools: ServerTool[]; problems: string[] }> {
+  const { startTimeoutMs, name } = connection
+  const shared = await connection.client()
+  const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
+  const list = new ToolList(name)
+  await withDeadline(
+    shared.run((client) => readPages(client, list)),
+    startTimeoutMs,
+    late,
+  )
+  return { tools: [...list.tools.values()], problems: list.problems() }
+}
+
+async function readPages(client: Client, list: ToolList): Promise<void> {
+  if (!client.getServerCapabilities()?.tools) return
+  let cursor: string | undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    // Not with the package's own method, which refuses the whole list when one tool of it is malformed.
+    const params = cursor === undefined ? {} : { cursor }
+    const { tools, nextCursor } = await client.request({ method: 'tools/list', params }, ANY_PAGE)
+    for (const tool of tools) if (!list.add(tool)) return
+    cursor = nextCursor
+    if (cursor === undefined) return
+  }
+}
+
+/** What is kept of a server's list. Entries that are malformed count as well, so that none is read without end. */
+class ToolList {
+  readonly #server: string
+  readonly tools = new Map<string, ServerTool>()
+  readonly #malformed: string[] = []
+  #entries = 0
+  #chars = 0
+  #isCut = false
+
+  constructor(server: string) {
+    this.#server = server
+  }
+
+  /** Returns `false` when there is no room for the entry, nor for those that follow. */
+  add(entry: unknown): boolean {
+    const read = readTool(entry)
+    this.#chars += 'tool' in read ? read.chars : 0
+    this.#isCut = this.#entries === MAX_TOOLS || this.#chars > MAX_LIST_CHARS
+    if (this.#isCut) return false
+    this.#entries += 1
+    if ('tool' in read) this.tools.set(read.tool.name, read.tool)
+    else {
+      const tool = `${shownName(entry)} of the MCP server ${this.#server}`
+      this.#malformed.push(`The tool ${tool} is left out: ${read.problem}.`)
+    }
+    return true
+  }
+
+  problems(): string[] {
+    const server = `the MCP server ${this.#server}`
+    const room = `${MAX_TOOLS} tools or ${MAX_LIST_CHARS / 1024} KB`
+    return [
+      ...withRest(this.#malformed, (count) => `${count} more tools of ${server} are left out for such reasons.`),
+      ...(this.#isCut ? [`The list of ${server} is longer than ${room}: the tools behind that are left out.`] : []),
+    ]
+  }
+}
+
+/** The form that the package asks for: accepts every result, and keeps what has the form of a page. */
+const ANY_PAGE = {
+  '~standard': {
+    version: 1,
+    vendor: 'agent-engine',
+    types: undefined as { input: unknown; output: Page } | undefined,
+    validate: (result: unknown): { value: Page } => {
+      const { tools, nextCursor } = isJsonObject(result) ? result : {}
+      return {
+        value: {
+          tools: Array.isArray(tools) ? tools : [],
+          nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
+        },
+      }
+    },
+  },
+} as const
+
+/** Takes from an entry what is used of it, and nothing else that the server sent. `chars`: its size. */
+function readTool(entry: unknown): { tool: ServerTool; chars: number } | { problem: string } {
+  if (!isJsonObject(entry)) return { problem: 'it is no object' }
+  const { name, title, description, inputSchema, annotations, execution } = entry
+  if (typeof name !== 'string' || name === '') return { problem: 'it has no name' }
+  if (name.length > MAX_NAME_CHARS) return { problem: 'its name is too long' }
+  if (!isTextOrAbsent(title) || !isTextOrAbsent(description)) return { problem: 'its title or description is no text' }
+  if (!isJsonObject(inputSchema) || inputSchema['type'] !== 'object')
+    return { problem: 'its input schema is not that of an object' }
+  if (isJsonObject(execution) && execution['taskSupport'] === 'required')
+    return { problem: 'it runs only as a task, which is not supported' }
+  const schemaChars = JSON.stringify(inputSchema).length
+  if (schemaChars > MAX_SCHEMA_CHARS) return { problem: 'its schema is too large' }
+  const words = description ?? title
+  const shown = words === undefined ? undefined : truncate(words.toWellFormed(), MAX_DESCRIPTION_CHARS)
+  const isReadOnly = isJsonObject(annotations) && annotations['readOnlyHint'] === true
+  const chars = name.length + (shown?.length ?? 0) + schemaChars
+  return { tool: { name, description: shown, inputSchema, isReadOnly }, chars }
+}
+
+const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+const shownName = (entry: unknown): string =>
+  isJsonObject(entry) && typeof entry['name'] === 'string' ? truncate(entry['name'], MAX_SHOWN_CHARS) : 'without a name'

@@ -1,0 +1,139 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type JSONRPCMessage,
+  SdkError,
+  SdkErrorCode,
+  serializeMessage,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
+import { LineParser } from '../../../platform/net/event-parser.ts'
+import { endProcessGroup } from '../process/process-group.ts'
+import { Answers } from './answers.ts'
+import type { StdioServer } from './config.ts'
+
+const STDERR_CHARS = 4_000
+const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
+/** How long a server may take to exit after its input was closed, and then after SIGTERM. */
+const EXIT_MS = 1_000
+const TERM_MS = 1_000
+/** How long to wait for the pipes to close after the server has exited. */
+const DRAIN_MS = 200
+
+/**
+ * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
+ * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
+ * HOME and similar variables, and those of the config. A line of its output that is no message is left out.
+ */
+export class StdioGroupTransport implements Transport {
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  onmessage?: Transport['onmessage']
+  readonly #server: StdioServer
+  readonly #answers = new Answers((message) => this.onmessage?.(message))
+  readonly #lines = new LineParser((line) => this.#readLine(line))
+  /** Bytes since the last whole line was read. */
+  #unreadBytes = 0
+  #stderr = ''
+  #exit = ''
+  #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
+  #exited: Promise<unknown> = Promise.resolve()
+
+  constructor(server: StdioServer) {
+    this.#server = server
+  }
+
+  /** The end of the server's standard error output, which tells the operator why it failed. */
+  get stderr(): string {
+    return this.#stderr.trim()
+  }
+
+  /** How the server ended, such as `exited with code 1`; empty while it runs. */
+  get exit(): string {
+    return this.#exit
+  }
+
+  async start(): Promise<void> {
+    const { command, args, cwd, env } = this.#server
+    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...getDefaultEnvironment(), ...env },
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    await once(child, 'spawn')
+    this.#child = child
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS)
+    })
+    for (const stream of [child.stdin, child.stdout, child.stderr])
+      stream.on('error', (cause) => this.#reportError(cause))
+    this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const stdin = this.#child?.stdin
+    if (!stdin?.writable) throw new SdkError(SdkErrorCode.NotConnected, 'the server has exited')
+    this.#answers.sent(message)
+    stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+    await promise
+  }
+
+  async close(): Promise<void> {
+    const child = this.#child
+    if (!child) return
+    child.stdin.end()
+    const hasExited = await Promise.race([once(child, 'exit'), delay(EXIT_MS, false, { ref: false })])
+    if (!hasExited && child.pid !== undefined) await endProcessGroup(child.pid, TERM_MS)
+    await this.#exited
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#unreadBytes > MAX_MESSAGE_BYTES) return
+    this.#unreadBytes += chunk.length
+    this.#lines.push(chunk)
+    // The rest of the output cannot be read.
+    if (this.#unreadBytes > MAX_MESSAGE_BYTES) this.close().catch((cause: unknown) => this.#reportError(cause))
+  }
+
+  #readLine(line: string): void {
+    this.#unreadBytes = 0
+    try {
+      const message = this.#answers.read(line)
+      if (!message) return
+      this.#answers.received(message)
+      this.onmessage?.(message)
+    } catch (cause) {
+      this.#reportError(cause)
+    }
+  }
+
+  #reportError(cause: unknown): void {
+    this.onerror?.(cause instanceof Error ? cause : new Error('the server failed', { cause }))
+  }
+
+  /** Waits until the server has exited, reports that once, and ends the processes that it left running. */
+  async #waitForExit(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> {
+    const closed = once(child, 'close')
+    const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+    await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })])
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+    this.#child = undefined
+    this.#exit = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+    this.onclose?.()
+    if (child.pid !== undefined) await endProcessGroup(child.pid, TERM_MS)
+  }
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )

@@ -1,0 +1,53 @@
+import type { JsonObject } from '../../kernel/events.ts'
+import type { Policy, RuleSubject, Tool } from './port.ts'
+import { matchesWildcard } from './wildcard.ts'
+
+/**
+ * Policies by rule (TOOL_PERMISSIONS, PLAN_PERMISSIONS; D1.3). A rule is a tool's name, in which `*` stands for any characters, and
+ * optionally what the call acts on: `mcp__github__*`, `Bash(npm test)`.
+ */
+export type PolicyRules = {
+  /**
+   * The policy of the longest rule that matches, of equally long ones the strictest; `undefined` when none does. A call that does several
+   * things is allowed by no rule that names one of them, and one that may be what a longer rule denies is asked for.
+   */
+  policyOf(tool: Tool, input: JsonObject): Policy | undefined
+}
+
+const STRICTNESS: Record<Policy, number> = { allow: 0, ask: 1, deny: 2 }
+
+export const isStricter = (one: Policy, other: Policy): boolean => STRICTNESS[one] > STRICTNESS[other]
+
+export function createPolicyRules(policies: ReadonlyMap<string, Policy>): PolicyRules {
+  const rules = [...policies].map(([text, policy]) => ({ ...readRule(text), length: text.length, policy }))
+  rules.sort((a, b) => b.length - a.length || STRICTNESS[b.policy] - STRICTNESS[a.policy])
+  return {
+    policyOf(tool, input) {
+      const named = rules.filter(({ name }) => matchesWildcard(name, tool.name))
+      const hasSubjects = named.some(({ subject }) => subject !== undefined)
+      return decide(named, hasSubjects ? tool.ruleSubject?.(input) : undefined)
+    },
+  }
+}
+
+/** A rule as its parts; `subject` is `undefined` for one without brackets. */
+export function readRule(text: string): { name: string; subject: string | undefined } {
+  const open = text.indexOf('(')
+  if (open < 0 || !text.endsWith(')')) return { name: text, subject: undefined }
+  return { name: text.slice(0, open), subject: text.slice(open + 1, -1) }
+}
+
+type Rule = { subject: string | undefined; policy: Policy }
+
+/** `rules` are those for the tool, the one that counts most first. */
+function decide(rules: readonly Rule[], subject: RuleSubject | undefined): Policy | undefined {
+  let mustAsk = false
+  for (const { subject: named, policy } of rules) {
+    const isWhole = named === undefined || subject?.isOnly(named)
+    if (isWhole) return mustAsk && policy === 'allow' ? 'ask' : policy
+    const isPart = subject?.includes(named)
+    if (isPart && policy === 'deny') return policy
+    if (policy !== 'allow' && subject && isPart !== false) mustAsk = true
+  }
+  return mustAsk ? 'ask' : undefined
+}

@@ -1,0 +1,116 @@
+import type { Attachment } from '../../kernel/attachment.ts'
+import type { JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
+import type { Plan } from '../../kernel/plan-step.ts'
+
+export type { Plan, PlanStep } from '../../kernel/plan-step.ts'
+
+/** The effect of a tool call: it runs, the client is asked for permission first, or it is refused (D5.1). */
+export type Policy = 'allow' | 'ask' | 'deny'
+
+/** The result of a call, as the model reads it. A failure is a result too: its text says what to do next. */
+export type ToolOutcome = {
+  output: string
+  isError: boolean
+  /** Images and PDFs for models that take them. `output` names each (`attachmentLine`). */
+  attachments?: readonly Attachment[]
+  /** Ends the run with this event after the results of the turn have been sent. */
+  ending?: PlanQueuedEvent
+}
+
+/** The task of a sub-agent, which begins with an empty history. */
+export type AgentTask = {
+  description: string
+  prompt: string
+  system?: string
+  /** The tools it may use. Without this field: all tools of its caller that a sub-agent may have. */
+  tools?: readonly string[]
+}
+
+export type AgentReport = { status: 'completed' | 'failed' | 'cancelled'; result: string; error?: string }
+
+/** Starts sub-agents of the run that called the tool (D5.3). Their events appear on the run's stream. */
+export interface SubAgents {
+  /** 0 when the run itself called the tool, 1 or 2 when a sub-agent did. */
+  readonly depth: number
+  /** The reason, in words for the model, why these tasks may not start now; `undefined` when they may. */
+  refusal(tasks: readonly AgentTask[]): string | undefined
+  run(task: AgentTask): Promise<AgentReport>
+}
+
+/** The history that Dream reads and the place where it stores entries (D5.3); both belong to a session or a customer. */
+export interface MemorySource {
+  history(): Promise<string>
+  keep(entries: readonly string[]): Promise<void>
+}
+
+/** Queues an approved plan. The note says why it was not queued (api.md "plan_queued"). */
+export type QueuePlan = (plan: Plan) => Promise<{ plan_id: string } | { note: string }>
+
+/** Services of a run that only some tools need. */
+export type ToolServices = {
+  /** `undefined` when the run belongs to no session and no customer. */
+  memory?: MemorySource | undefined
+  /** When present, an approved plan is queued and the run ends (`auto_queue_plan`). */
+  queuePlan?: QueuePlan
+}
+
+export type ToolContext = ToolServices & {
+  /** Absolute path of the run's folder. It may not exist yet; a tool that writes creates it. */
+  workspace: string
+  /** Aborted when the run ends early. The tool then stops its work, including child processes and connections. */
+  signal: AbortSignal
+  /**
+   * Throws `unavailable` when this process may not act for the run at this moment. Call it in the same event-loop turn as each effect
+   * outside of this process: time may have passed since the call began, and another process may have taken over the run.
+   */
+  assertMayAct: () => void
+  /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */
+  report: (progress: number, detail: string) => void
+  /** The policy of another call, for what this one reaches beyond its input: the target of a link or redirect, or a file that it finds. */
+  policyOf: ToolBox['policyOf']
+  agents: SubAgents
+}
+
+/** What a call acts on, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
+export type RuleSubject = {
+  /** The rule names the call, and the call does nothing else. */
+  isOnly(rule: string): boolean
+  /** The rule names the call, or one of the things that it does. `undefined`: neither that nor the opposite is certain. */
+  includes(rule: string): boolean | undefined
+}
+
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  /** The MCP server that offers it. */
+  readonly server?: string
+  /** JSON Schema (draft 2020-12) of the input. The engine validates the input before it calls `run`. */
+  readonly inputSchema: JsonObject
+  readonly defaultPolicy: Policy
+  /** Each call needs the client's permission, even under the policy `allow`. */
+  readonly alwaysAsks?: boolean
+  /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
+  readonly isReadOnly?: boolean
+  /** Permission to call it ends plan mode. */
+  readonly endsPlanMode?: boolean
+  ruleSubject?(input: JsonObject): RuleSubject
+  /** The text of the permission request: what the call would do. */
+  describe(input: JsonObject): string
+  /** Says what is wrong with an input that fits the schema. The model gets this text before the client is asked for permission. */
+  problemWith?(input: JsonObject): string | undefined
+  /** Returns every failure that the model or the environment caused as an outcome. Throws only for a bug. */
+  run(input: JsonObject, context: ToolContext): Promise<ToolOutcome>
+}
+
+export const succeed = (output: string): ToolOutcome => ({ output, isError: false })
+export const fail = (output: string): ToolOutcome => ({ output, isError: true })
+
+/** The tools of a process, with their policies and input checks. */
+export interface ToolBox {
+  /** In the order in which the model sees them. */
+  readonly tools: readonly Tool[]
+  find(name: string): Tool | undefined
+  policyOf(name: string, input: JsonObject): Policy
+  /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
+  problemWith(name: string, input: JsonObject): Promise<string | undefined>
+}

@@ -1,0 +1,91 @@
+import type { SchemaChecker } from '../../platform/schemas/port.ts'
+import { sentenceOf } from '../../platform/schemas/problems.ts'
+import type { Tool } from './port.ts'
+import { withRest } from './rest-line.ts'
+
+export const MCP_PREFIX = 'mcp__'
+
+/** Providers take no more (D5.2). */
+export const MAX_TOOLS = 128
+
+/** Strangers wrote the tool's schema. */
+export const isForeign = ({ name }: Tool): boolean => name.startsWith(MCP_PREFIX)
+
+type Selection = {
+  schemas: Pick<SchemaChecker, 'findUnusable'>
+  taken: ReadonlyMap<string, Tool>
+  /** How many more tools are offered at most. */
+  room: number
+}
+
+/**
+ * Leaves out MCP tools whose schema cannot be used, and those above the limit, of which no schema is looked at. Throws when two tools
+ * have the same name.
+ */
+export async function selectUsable(
+  tools: readonly Tool[],
+  { schemas, taken, room }: Selection,
+): Promise<{ usable: readonly Tool[]; leftOut: readonly string[] }> {
+  const usable = new Map<string, Tool>()
+  const aboveLimit: string[] = []
+  const check = new SchemaCheck(schemas)
+  let newCount = 0
+  const ownFirst = [...tools.filter((tool) => !isForeign(tool)), ...tools.filter(isForeign)]
+  for (const tool of ownFirst) {
+    const isNew = !taken.has(tool.name)
+    if (usable.has(tool.name) || !(isNew || isForeign(tool))) throw new Error(`two tools are named ${tool.name}`)
+    if (isNew && newCount >= room) aboveLimit.push(tool.name)
+    else if (!isForeign(tool) || (await check.isUsable(tool))) {
+      usable.set(tool.name, tool)
+      if (isNew) newCount += 1
+    }
+  }
+  return { usable: [...usable.values()], leftOut: [...check.leftOut(), ...limitLine(aboveLimit)] }
+}
+
+/** A server with so many schemas that do not compile in time has used enough of it: its other tools are not looked at. */
+const MAX_SLOW = 3
+
+/** Checks the schemas of MCP tools, and keeps count of those that cannot be used. */
+class SchemaCheck {
+  readonly #schemas: Selection['schemas']
+  readonly #wrong: string[] = []
+  /** By server. */
+  readonly #slow = new Map<string, number>()
+  readonly #skipped = new Map<string, number>()
+
+  constructor(schemas: Selection['schemas']) {
+    this.#schemas = schemas
+  }
+
+  async isUsable({ name, server = '', inputSchema }: Tool): Promise<boolean> {
+    const slow = this.#slow.get(server) ?? 0
+    if (slow >= MAX_SLOW) {
+      this.#skipped.set(server, (this.#skipped.get(server) ?? 0) + 1)
+      return false
+    }
+    const [wrong] = await this.#schemas.findUnusable([inputSchema])
+    if (!wrong) return true
+    if (wrong.isSlow) this.#slow.set(server, slow + 1)
+    this.#wrong.push(`${name} is left out: its input schema cannot be used (${sentenceOf([wrong.problem])})`)
+    return false
+  }
+
+  leftOut(): string[] {
+    const restLine = (count: number) => `${count} more tools are left out: their input schemas cannot be used`
+    const skipped = [...this.#skipped].map(
+      ([server, count]) =>
+        `${count} more tools of the MCP server ${server} are left out: ${MAX_SLOW} of its input schemas are too expensive`,
+    )
+    return [...withRest(this.#wrong, restLine), ...skipped]
+  }
+}
+
+const MAX_NAMES = 5
+
+function limitLine(names: readonly string[]): string[] {
+  if (names.length === 0) return []
+  const rest = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
+  const are = names.length === 1 ? 'is' : 'are'
+  return [`${names.slice(0, MAX_NAMES).join(', ')}${rest} ${are} left out: at most ${MAX_TOOLS} tools are offered`]
+}

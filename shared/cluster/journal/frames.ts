@@ -1,0 +1,40 @@
+import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import type { Frames } from '../port.ts'
+
+/** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
+export function renderFrame(seq: number, event: RunEvent): string {
+  // JSON.stringify leaves out a property that is undefined. Building a copy without `type` would take twice the time.
+  return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
+}
+
+/** Codes of the terminal frames that end one reader's stream without ending the run. */
+export type ReaderFailure = Extract<
+  RunErrorCode,
+  'worker_lost' | 'worker_draining' | 'relay_unavailable' | 'stream_gap' | 'slow_consumer' | 'cancelled' | 'internal'
+>
+
+const MESSAGE: Record<ReaderFailure, string> = {
+  worker_lost: 'the worker of this run failed and the run is lost; send the request again',
+  worker_draining: 'this server is shutting down and the run continues; follow the run again to reach another server',
+  relay_unavailable: 'the connection to the worker was lost; follow the run again to continue',
+  stream_gap:
+    'the next events of this stream could not be delivered; follow the run again, or read its status if this repeats',
+  slow_consumer: 'the client did not read the stream fast enough; follow the run again to continue',
+  cancelled: 'the run was cancelled before it began',
+  internal: 'internal error',
+}
+
+/**
+ * Renders the terminal frame that ends one reader's stream while the run itself may go on. It repeats the number of the last
+ * frame delivered, so a client that reconnects with that number misses nothing (D4.2).
+ */
+export function renderReaderFailure(lastSeq: number, code: ReaderFailure): string {
+  return renderFrame(lastSeq, errorEvent(code, MESSAGE[code]))
+}
+
+/** The same as the last value of a stream. */
+export const failureFrame = (lastSeq: number, failure: ReaderFailure): Frames => ({
+  text: renderReaderFailure(lastSeq, failure),
+  lastSeq,
+  failure,
+})

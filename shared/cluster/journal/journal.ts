@@ -1,0 +1,169 @@
+import { isTerminal, type RunEvent } from '../../kernel/events.ts'
+import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
+import { FrameRing, type KeptFrames } from './frame-buffer.ts'
+import { renderFrame } from './frames.ts'
+import { isLarge, LargeFrame } from './large-frame.ts'
+
+/** Limits on what is kept of one run (`shared/cluster/README.md` "Journal"). */
+export type JournalLimits = BehindLimits & {
+  maxEvents: number
+  maxBytes: number
+  /** Bytes that every journal may keep, even when its budget is exceeded. */
+  floorBytes: number
+}
+
+export const JOURNAL_LIMITS: JournalLimits = {
+  maxEvents: 4096,
+  maxBytes: 2 * 1024 * 1024,
+  floorBytes: 256 * 1024,
+  maxBehindEvents: 1024,
+  maxBehindBytes: 48 * 1024,
+  maxUnconfirmedEvents: 3072,
+  maxUnconfirmedBytes: 32 * 1024,
+}
+
+/** The bytes that a journal shares with others. */
+export type JournalBudget = {
+  /** Called when the journal holds more bytes, or with a negative number fewer. */
+  add(bytes: number): void
+  /** Whether the journal should hold its floor at most. */
+  isExceeded(): boolean
+}
+
+/**
+ * Stores a run's events as numbered frames in a bounded ring, which any number of readers read at their own pace.
+ * The ring is the only buffer between the engine and a reader; a reader is only a position in it.
+ */
+export class Journal implements JournalSource {
+  readonly #budget: JournalBudget
+  readonly limits: JournalLimits
+  readonly #onReadersChanged: () => void
+  readonly #ring = new FrameRing()
+  readonly #readers = new Set<JournalCursor>()
+  #isEnded = false
+  #isAbandoned = false
+  #wakeProducer: (() => void) | undefined
+
+  /** `onReadersChanged` is called after a reader was added or removed. */
+  constructor(budget: JournalBudget, limits: JournalLimits = JOURNAL_LIMITS, onReadersChanged: () => void = () => {}) {
+    this.#budget = budget
+    this.limits = limits
+    this.#onReadersChanged = onReadersChanged
+  }
+
+  get lastSeq(): number {
+    return this.#ring.lastSeq
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get readerCount(): number {
+    return this.#readers.size
+  }
+
+  /** Appends an event's frame. A terminal event ends the journal; an event after it is a bug and throws. */
+  append(event: RunEvent): void {
+    if (this.#isEnded) throw new Error('an event follows the terminal event')
+    const before = this.#ring.bytes
+    const seq = this.lastSeq + 1
+    const size = this.#ring.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
+    this.#budget.add(this.#ring.bytes - before)
+    this.#isEnded = isTerminal(event)
+    this.shrink()
+    for (const reader of this.#readers) reader.onAppended(size)
+  }
+
+  /** `true` while a reader is so far behind that the producer should call `waitForDrain`. */
+  get isBackpressured(): boolean {
+    for (const reader of this.#readers) if (reader.isTooFarBehind) return true
+    return false
+  }
+
+  /**
+   * Resolves when no reader is too far behind any more (each has caught up or was closed), or when `signal` is aborted.
+   * A journal has one producer, so only one call may be pending.
+   */
+  async waitForDrain(signal: AbortSignal): Promise<void> {
+    if (!this.isBackpressured || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wake = () => resolve()
+    this.#wakeProducer = wake
+    signal.addEventListener('abort', wake)
+    await promise
+    signal.removeEventListener('abort', wake)
+    this.#wakeProducer = undefined
+  }
+
+  /** Adds a reader that reads the frames after number `seq`. It counts as a reader until it is closed. */
+  follow(seq: number): JournalCursor {
+    const cursor = new JournalCursor(this, Math.min(seq, this.lastSeq))
+    this.#readers.add(cursor)
+    this.#onReadersChanged()
+    return cursor
+  }
+
+  /** Discards the oldest frames above the limits that every reader has read. */
+  shrink(): void {
+    while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
+  }
+
+  /** Discards all frames, to free memory for other runs. A reader that has not taken them all gets a gap. */
+  drop(): void {
+    this.#budget.add(-this.#ring.bytes)
+    this.#ring.clear()
+  }
+
+  /** Tells every reader, now and later, that the frames it has not taken are no longer kept: the run continues in another process. */
+  abandon(): void {
+    this.#isAbandoned = true
+    this.drop()
+    for (const reader of this.#readers) reader.onAppended(0)
+  }
+
+  get isAbandoned(): boolean {
+    return this.#isAbandoned
+  }
+
+  readAfter(seq: number): KeptFrames | undefined {
+    if (this.#isAbandoned) return undefined
+    return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
+  }
+
+  bytesAfter(seq: number): number {
+    return this.#ring.bytesAfter(seq)
+  }
+
+  onReaderAdvanced(): void {
+    if (this.#wakeProducer && !this.isBackpressured) this.#wakeProducer()
+  }
+
+  removeReader(cursor: JournalCursor): void {
+    this.#readers.delete(cursor)
+    this.onReaderAdvanced()
+    this.#onReadersChanged()
+  }
+
+  #dropOldest(): void {
+    const before = this.#ring.bytes
+    this.#ring.shift()
+    this.#budget.add(this.#ring.bytes - before)
+  }
+
+  /**
+   * Whether a reader has yet to read frame `seq`. Such a frame is kept above the limits; the number of these frames is small
+   * because the producer waits for readers that are too far behind.
+   */
+  #isUnread(seq: number): boolean {
+    for (const { readSeq } of this.#readers) if (readSeq < seq) return true
+    return false
+  }
+
+  #isOverLimit(): boolean {
+    const { maxEvents, maxBytes, floorBytes } = this.limits
+    const { length, bytes } = this.#ring
+    if (length <= 1) return false
+    return length > maxEvents || bytes > maxBytes || (bytes > floorBytes && this.#budget.isExceeded())
+  }
+}

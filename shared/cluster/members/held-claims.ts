@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { newToken } from '../../kernel/ids.ts'
+import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
+
+const RETRY_MS = 500
+/** How often the claim of another worker is read before the session is dropped. */
+const CLAIM_ATTEMPTS = 10
+/** Claims are repeated every hour and expire after a day. */
+const REFRESH_MS = 3_600_000
+
+/** A session in a worker's memory, and the token of its claim. */
+export type HeldSession = SessionKey & { token: string }
+
+export type HeldClaimsDeps<S extends HeldSession> = {
+  owners: Owners
+  /** This worker's epoch, which changes when it was evicted. */
+  epoch(): number
+  sessions(): Iterable<S>
+  /** Whether a worker is a member whose lease has not run out. */
+  isAlive(epoch: number): boolean
+  /** Whether the session is in this worker's memory. */
+  has(session: S): boolean
+  /** Drops a session that another worker owns. */
+  drop(session: S): void
+}
+
+/** The claims of one worker on the sessions in its memory. */
+export class HeldClaims<S extends HeldSession> {
+  readonly #deps: HeldClaimsDeps<S>
+  #refresh: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(deps: HeldClaimsDeps<S>) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#refresh = setInterval(() => this.claimAll(), REFRESH_MS)
+  }
+
+  close(): void {
+    clearInterval(this.#refresh)
+    this.#isClosed = true
+  }
+
+  /** Claims a session that this worker has created for a gateway. Returns `false` when it is another worker's by now. */
+  async confirm(session: HeldSession): Promise<boolean> {
+    const claim = this.#claimOf(session)
+    return isSameClaim(await this.#deps.owners.claim(session, claim, HELD_SECS), claim)
+  }
+
+  /**
+   * Gives this worker's session its claim back, after a gateway has claimed its id anew: Redis had lost the claim, and this worker
+   * had not repeated it yet.
+   */
+  async restore({ tenant, id, token }: HeldSession): Promise<void> {
+    const held = Array.from(this.#deps.sessions()).find((each) => each.tenant === tenant && each.id === id)
+    if (!held) return
+    const from = { epoch: this.#deps.epoch(), token }
+    await this.#deps.owners.replace(held, { from, to: this.#claimOf(held) }, HELD_SECS)
+  }
+
+  /** Takes the claim over from the worker of epoch `from`. Returns `false` when that worker did not own the session any more. */
+  takeOver(session: S, from: number): Promise<boolean> {
+    const claims = { from: { epoch: from, token: session.token }, to: this.#claimOf(session) }
+    return this.untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
+  }
+
+  /**
+   * Makes the offers of a session to other workers invalid: a late one would take it over while this worker goes on with it. Returns
+   * `false` when the session is not this worker's any more.
+   */
+  async takeBack(session: S): Promise<boolean> {
+    const from = this.#claimOf(session)
+    const to = { ...from, token: newToken() }
+    const isBack = await this.untilAnswered(() => this.#deps.owners.replace(session, { from, to }, HELD_SECS))
+    session.token = to.token
+    if (this.#deps.has(session)) return isBack
+    await this.release(session) // It was removed meanwhile, under its old claim.
+    return false
+  }
+
+  /** Deletes the claim of a session that was removed here. Returns `false` when another worker owns the session by now. */
+  release(session: HeldSession): Promise<boolean> {
+    const claim = this.#claimOf(session)
+    return this.untilAnswered(() => this.#deps.owners.release(session, claim))
+  }
+
+  /** Claims all sessions again: the claims expire after a day, and Redis may have lost its keys. */
+  claimAll(): void {
+    for (const session of this.#deps.sessions()) {
+      this.#claimAgain(session).catch(() => {}) // This worker has left meanwhile.
+    }
+  }
+
+  /** Repeats a change until Redis has answered, since a change without an answer may have had an effect. Throws after `close`. */
+  async untilAnswered<T>(change: () => Promise<T>): Promise<T> {
+    while (true) {
+      try {
+        return await change()
+      } catch (cause) {
+        if (this.#isClosed) throw cause
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
+    }
+  }
+
+  /**
+   * Repeats a claim until Redis has it. After Redis has lost keys a client may have created the session again on another worker: then
+   * this worker drops it, so that the session has one owner. The claim of a worker that has left may only be one that a replica had
+   * not seen change: it is replaced when that worker's lease has run out.
+   */
+  async #claimAgain(session: S): Promise<void> {
+    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
+      if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
+      if (attempt > 1 && !this.#deps.has(session)) return // It was removed meanwhile.
+      const claim = this.#claimOf(session)
+      const holder = await this.#claimOnce(session, claim)
+      if (isSameClaim(holder, claim)) return
+      // At first that worker may only not be registered again yet. A claim of this worker with another token is an earlier one.
+      if (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder)) continue
+      const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
+      if (await this.untilAnswered(isReplaced)) return
+    }
+    this.#deps.drop(session)
+  }
+
+  /** Returns the claim that Redis holds. A session that was removed here meanwhile is not claimed again. */
+  #claimOnce(session: S, claim: Claim): Promise<Claim> {
+    let isRepeated = false
+    return this.untilAnswered(async () => {
+      if (isRepeated && !this.#deps.has(session)) return claim
+      isRepeated = true
+      return this.#deps.owners.claim(session, claim, HELD_SECS)
+    })
+  }
+
+  #isOfOther({ epoch }: Claim): boolean {
+    return epoch !== this.#deps.epoch() && this.#deps.isAlive(epoch)
+  }
+
+  #claimOf({ token }: HeldSession): Claim {
+    return { epoch: this.#deps.epoch(), token }
+  }
+}

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError, conflict, notFound } from '../../kernel/errors.ts'
+import { newToken } from '../../kernel/ids.ts'
+import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } from './owners.ts'
+import type { Workers } from './workers.ts'
+
+export type SessionRouterDeps = {
+  workers: Pick<Workers, 'isAlive' | 'ownerOf'>
+  owners: Owners
+  /** Asks Redis whether this epoch is a member. One that is not never becomes one again. */
+  isMember(epoch: number): Promise<boolean>
+  /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
+  isRebuilt(): Promise<boolean>
+}
+
+/** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
+export type SessionCreation<T> = { create(claim: Claim): Promise<T>; undo(claim: Claim): void }
+
+/** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
+const HANDOFF_MS = 5_000
+const HANDOFF_STEP_MS = 50
+
+/**
+ * Finds the worker of a session. Hashing chooses the worker of a new session; the claim is what decides, and what later calls
+ * look up.
+ */
+export class SessionRouter {
+  readonly #deps: SessionRouterDeps
+
+  constructor(deps: SessionRouterDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Creates a session on the worker it hashes to. If that one drains, has no room or does not answer, creates it on the next, and undoes
+   * what may have been created. Throws `conflict` when the session exists.
+   */
+  async create<T>(session: SessionKey, creation: SessionCreation<T>): Promise<T> {
+    const claim = await this.#reserve(session)
+    return this.#createAt(session, claim, { ...creation, isLastTry: false })
+  }
+
+  /**
+   * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
+   * owner is then looked up and called again, for as long as a hand-off may take.
+   */
+  async callOwner<T>(session: SessionKey, call: (claim: Claim) => Promise<T>): Promise<T> {
+    const until = performance.now() + HANDOFF_MS
+    while (true) {
+      const claim = await this.#findOwner(session)
+      try {
+        return await call(claim)
+      } catch (cause) {
+        const hasMoved = !isSameClaim(await this.#deps.owners.find(session), claim)
+        if (!hasMoved && !isDraining(cause)) throw cause
+        if (performance.now() > until) throw cause
+        await sleep(HANDOFF_STEP_MS)
+      }
+    }
+  }
+
+  /** As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. */
+  async remove(session: SessionKey, call: (claim: Claim) => Promise<void>): Promise<void> {
+    let mayBeDone = false
+    try {
+      await this.callOwner(session, async (claim) => {
+        await call(claim).catch((cause: unknown) => {
+          mayBeDone ||= isUnanswered(cause)
+          throw cause
+        })
+      })
+    } catch (cause) {
+      const isGone = cause instanceof AppError && cause.kind === 'not_found'
+      if (!mayBeDone || !isGone) throw cause
+    }
+  }
+
+  /** Claims the session for the worker it hashes to. The claim of a worker that is no longer a member is replaced. */
+  async #reserve(session: SessionKey): Promise<Claim> {
+    const { workers, owners, isRebuilt } = this.#deps
+    const epoch = workers.ownerOf(hashKeyOf(session))
+    if (epoch === undefined) throw noWorker()
+    if (!(await isRebuilt())) throw rebuilding()
+    const claim = { epoch, token: newToken() }
+    const holder = await owners.claim(session, claim, RESERVED_SECS)
+    if (isSameClaim(holder, claim)) return claim
+    const isTaken =
+      (await this.#isAlive(holder.epoch)) ||
+      !(await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS))
+    if (isTaken)
+      throw conflict(`session ${session.id} exists already; choose another session_id, or send messages to it`)
+    return claim
+  }
+
+  async #createAt<T>(
+    session: SessionKey,
+    claim: Claim,
+    creation: SessionCreation<T> & { isLastTry: boolean },
+  ): Promise<T> {
+    try {
+      return await creation.create(claim)
+    } catch (cause) {
+      if (isUnanswered(cause)) creation.undo(claim)
+      const mayMove = !creation.isLastTry && isRefusedForRoom(cause)
+      const next = mayMove ? await this.#moveOn(session, claim) : undefined
+      if (next) return this.#createAt(session, next, { ...creation, isLastTry: true })
+      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      throw cause
+    }
+  }
+
+  /** Replaces the claim by one for the next worker. Returns `undefined` when there is none, or the claim is no longer this one. */
+  async #moveOn(session: SessionKey, claim: Claim): Promise<Claim | undefined> {
+    const epoch = this.#deps.workers.ownerOf(hashKeyOf(session), claim.epoch)
+    if (epoch === undefined) return undefined
+    const next = { epoch, token: newToken() }
+    const isMoved = await this.#deps.owners.replace(session, { from: claim, to: next }, RESERVED_SECS)
+    return isMoved ? next : undefined
+  }
+
+  /** Throws `not_found` when no worker that is alive owns the session: sessions end with their worker. */
+  async #findOwner(session: SessionKey): Promise<Claim> {
+    const { owners, isRebuilt } = this.#deps
+    const claim = await owners.find(session)
+    if (claim && (await this.#isAlive(claim.epoch))) return claim
+    if (!claim && !(await isRebuilt())) throw rebuilding()
+    throw notFound(`no session ${session.id}: create it with POST /sessions`)
+  }
+
+  /** A worker that this gateway does not know may have just joined. */
+  async #isAlive(epoch: number): Promise<boolean> {
+    return this.#deps.workers.isAlive(epoch) || this.#deps.isMember(epoch)
+  }
+}
+
+const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
+
+export const noWorker = () =>
+  new AppError('unavailable', 'no worker is available at the moment; try again', { retryAfterSecs: 2 })
+
+const rebuilding = () =>
+  new AppError('unavailable', 'the cluster is restoring its list of sessions; try again', { retryAfterSecs: 2 })
+
+/** The worker did not answer: it is unknown whether it did what was asked. */
+export const isUnanswered = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
+
+/** The worker has no room, for this tenant or for all, takes no new work at the moment, or does not answer. */
+const isRefusedForRoom = (cause: unknown) =>
+  cause instanceof AppError && (cause.kind === 'rate_limit' || cause.kind === 'unavailable')
+
+/** The worker is draining: it takes no new work and hands its sessions to others. */
+export const isDraining = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_draining'

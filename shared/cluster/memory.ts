@@ -1,0 +1,65 @@
+import { isQueuedRun, newId, newToken } from '../kernel/ids.ts'
+import { CursorStream } from './journal/cursor-stream.ts'
+import { reply } from './permissions/reply.ts'
+import type { PermissionStore } from './permissions/store.ts'
+import type { Broker, Inbox, QueuedRunSource, RunInbox } from './port.ts'
+import type { ExecutorCalls } from './queued-runs/executor-calls.ts'
+import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from './queued-runs/queued-runs.ts'
+import { mergePages } from './run-page.ts'
+
+/** The executor of the same process, and its runs. The executor calls `runs.onStarted` for each run that it begins. */
+export type LocalQueue = { inbox: RunInbox; runs: QueuedRuns }
+
+/** `epoch` is the number by which the store names the executor of this process. */
+export const createLocalQueue = (inbox: RunInbox, epoch: number, source: QueuedRunSource): LocalQueue => ({
+  inbox,
+  runs: new QueuedRuns({ source, executors: localCalls(inbox, epoch) }),
+})
+
+/**
+ * The broker of the standalone form: gateway, worker and executor are one process, so a command is a function call. Without a
+ * `queue` there are no queued runs.
+ */
+export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, queue?: LocalQueue): Broker {
+  const onWorker: RunAccess = {
+    getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
+    followRun: async (tenant, runId, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
+    cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
+  }
+  const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)
+  const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
+  return {
+    createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess'), newToken()),
+    getSession: async (tenant, sessionId) => inbox.getSession(tenant, sessionId),
+    deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
+    async startRun(tenant, request) {
+      const runId = newId('run')
+      await inbox.startRun(tenant, runId, request)
+      inbox.acceptRun(tenant, runId)
+      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
+    },
+    async sendMessage(tenant, sessionId, message) {
+      const runId = newId('run')
+      await inbox.sendMessage(tenant, runId, { ...message, sessionId })
+      inbox.acceptRun(tenant, runId)
+      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
+    },
+    async listRuns(tenant, filter) {
+      const pages = inboxes.map((each) => each.listRuns(tenant, filter))
+      return mergePages(pages, filter.limit)
+    },
+    getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
+    followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
+    cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
+    replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
+    listPermissions: (tenant, page) => permissions.list(tenant, page),
+    listRemembered: async (tenant, page) => inbox.listRemembered(tenant, page),
+  }
+}
+
+const localCalls = (inbox: RunInbox, own: number): ExecutorCalls => ({
+  isAlive: async (epoch) => epoch === own,
+  getRun: async ({ tenant, runId }) => inbox.getRun(tenant, runId),
+  followRun: async ({ tenant, runId }, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
+  cancelRun: async ({ tenant, runId }) => inbox.cancelRun(tenant, runId),
+})

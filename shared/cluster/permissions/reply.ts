@@ -1,0 +1,29 @@
+import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
+import type { PermissionReply } from '../port.ts'
+import { isReply } from './deadline.ts'
+import type { PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
+
+/**
+ * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`
+ * when it expired, was withdrawn, or does not exist (api.md "Permission request"), and `invalid_request` for a denial to remember.
+ */
+export async function reply(
+  store: PermissionStore,
+  request: PermissionKey,
+  { allow, reason, remember }: PermissionReply,
+): Promise<void> {
+  if (remember && !allow) throw invalidRequest('only an allowed tool can be remembered: leave remember out', REMEMBER)
+  const decision: PermissionDecision = {
+    state: allow ? 'allowed' : 'denied',
+    ...(reason !== undefined && { reason }),
+    ...(remember && { remember }),
+  }
+  const { isWon, state } = await store.decide(request, decision)
+  if (isWon) return
+  if (isReply(state)) {
+    throw conflict(`permission request ${request.id} was already replied to: it was ${state}`)
+  }
+  throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)
+}
+
+const REMEMBER = { param: '/remember' }

@@ -1,0 +1,49 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
+
+/** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
+export type PendingPermission = {
+  id: string
+  tenant: TenantId
+  /** Id of the session or of the one-shot run: the first id of the reply's path. */
+  scopeId: string
+  runId: string
+  details: Omit<PermissionSummary, 'id' | 'session_id' | 'run_id'>
+}
+
+export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
+
+/** How a permission request ended. `expired`: no reply came in time. `withdrawn`: the run ended before a reply came. */
+export type PermissionDecision = {
+  state: 'allowed' | 'denied' | 'expired' | 'withdrawn'
+  reason?: string
+  remember?: 'session'
+}
+
+/** `isWon` is `true` when this call decided the request. Otherwise `state` is the earlier decision, or `undefined` for an unknown request. */
+export type Decided = { isWon: boolean; state: PermissionDecision['state'] | undefined }
+
+/**
+ * Stores permission requests and decides them. Every decision is one compare-and-set from pending, so exactly one of several
+ * replies, the timeout and the end of the run decides (`shared/cluster/README.md` "Permissions").
+ */
+export interface PermissionStore {
+  open(request: PendingPermission): Promise<void>
+  /**
+   * Decides the request unless it is decided. An `allowed` or `denied` after the deadline does not win: it lets the request expire.
+   * The store compares its own clock with the deadline in the step that decides.
+   */
+  decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
+  /** Resolves when the request is decided. */
+  decision(request: PermissionKey): Promise<PermissionDecision>
+  /**
+   * Lists the tenant's requests that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
+   * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.
+   */
+  list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => Promise<boolean>): Promise<PermissionPage>
+  /**
+   * Deletes the requests of a session or one-shot run, or with `runId` those of one run. Those that are pending are withdrawn; later
+   * replies find no request.
+   */
+  forget(tenant: TenantId, scopeId: string, runId?: string): Promise<void>
+}

@@ -1,0 +1,16 @@
+import { AppError } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { FrameStream, RunSummary } from '../port.ts'
+
+/** A run at the executor of this epoch. */
+export type RunPlace = { epoch: number; tenant: TenantId; runId: string }
+
+/** Calls executors. Throws `not_found` for a run that the executor does not know, and `unavailable` when it does not answer. */
+export interface ExecutorCalls {
+  isAlive(epoch: number): Promise<boolean>
+  followRun(place: RunPlace, after: number): Promise<FrameStream>
+  getRun(place: RunPlace): Promise<RunSummary>
+  cancelRun(place: RunPlace): Promise<void>
+}
+
+export const isNotFound = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'not_found'

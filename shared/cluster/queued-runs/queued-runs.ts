@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AppError, conflict, notFound } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { ReaderFailure } from '../journal/frames.ts'
+import type { Broker, FrameStream, QueuedRunSource, QueuedRunState, RunSummary } from '../port.ts'
+import { type ExecutorCalls, isNotFound, type RunPlace } from './executor-calls.ts'
+import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
+
+/** The operations of a client on a run, wherever the run is. */
+export type RunAccess = Pick<Broker, 'getRun' | 'followRun' | 'cancelRun'>
+
+export type QueuedRunsDeps = WaitingRunsDeps & { source: QueuedRunSource; executors: ExecutorCalls }
+
+/** An executor is named in the store before it knows the run: it is asked this often. */
+const STARTING_TRIES = 10
+const STARTING_STEP_MS = 100
+
+/**
+ * Finds the runs that were queued for an executor, whose ids do not say where they are: in the store, and while somebody waits for
+ * one to begin, by the bell that executors ring (`shared/cluster/README.md` "Queued runs").
+ */
+export class QueuedRuns implements RunAccess {
+  readonly #source: QueuedRunSource
+  readonly #executors: ExecutorCalls
+  readonly #waiting: WaitingRuns
+
+  constructor(deps: QueuedRunsDeps) {
+    this.#source = deps.source
+    this.#executors = deps.executors
+    this.#waiting = new WaitingRuns(deps)
+  }
+
+  /** The number of streams whose run has not begun. */
+  get waitingCount(): number {
+    return this.#waiting.count
+  }
+
+  async getRun(tenant: TenantId, runId: string): Promise<RunSummary> {
+    const found = await this.#find(tenant, runId)
+    if (found.state !== 'queued')
+      return this.#atExecutor(tenant, runId, found, (place) => this.#executors.getRun(place))
+    return { run_id: runId, status: 'waiting', started_at: found.started_at, ended_at: null, event_count: 0 }
+  }
+
+  async followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
+    const found = await this.#find(tenant, runId)
+    if (found.state === 'queued') return this.#waiting.wait(tenant, runId) // It has no event yet, so `after` is 0.
+    return this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
+  }
+
+  async cancelRun(tenant: TenantId, runId: string): Promise<void> {
+    let found = await this.#find(tenant, runId)
+    if (found.state === 'queued') {
+      if (await this.#source.cancelQueued?.(tenant, runId)) return this.#waiting.fail('cancelled', runId)
+      found = await this.#find(tenant, runId)
+    }
+    if (found.state === 'queued') throw conflict(`the run ${runId} is still queued: cancel it when it has begun`)
+    await this.#atExecutor(tenant, runId, found, (place) => this.#executors.cancelRun(place))
+  }
+
+  /** Handles the bell: an executor has begun this run. */
+  onStarted(runId: string, epoch: number): void {
+    this.#waiting.onStarted(runId, epoch)
+  }
+
+  /** Ends the streams whose run has not begun. */
+  fail(code: ReaderFailure): void {
+    this.#waiting.fail(code)
+  }
+
+  /** Resolves when no stream waits any more, or after `withinMs`. */
+  async waited(withinMs: number): Promise<void> {
+    await this.#waiting.ended(withinMs)
+  }
+
+  async #find(tenant: TenantId, runId: string): Promise<QueuedRunState> {
+    const found = await this.#source.find(tenant, runId)
+    if (!found) throw noRun(runId)
+    return found
+  }
+
+  async #atExecutor<T>(
+    tenant: TenantId,
+    runId: string,
+    { state, executor: epoch }: Exclude<QueuedRunState, { state: 'queued' }>,
+    call: (place: RunPlace) => Promise<T>,
+  ): Promise<T> {
+    if (epoch === null || !(await this.#executors.isAlive(epoch))) throw noRun(runId)
+    for (let tries = 1; ; tries++) {
+      try {
+        return await call({ epoch, tenant, runId })
+      } catch (cause) {
+        if (!isNotFound(cause) || state === 'ended' || tries === STARTING_TRIES) throw cause
+        await sleep(STARTING_STEP_MS)
+      }
+    }
+  }
+}
+
+export const noRun = (runId: string): AppError =>
+  notFound(`no run ${runId}: it never existed, or it ended too long ago`)
+
+const refuse = async (_tenant: TenantId, runId: string): Promise<never> => {
+  throw noRun(runId)
+}
+
+/** The access of a server that has no queue. */
+export const NO_QUEUED_RUNS: RunAccess = { getRun: refuse, followRun: refuse, cancelRun: refuse }

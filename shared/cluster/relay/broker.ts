@@ -1,0 +1,250 @@
+import { AppError } from '../../kernel/errors.ts'
+import { isQueuedRun, newId } from '../../kernel/ids.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { ReaderFailure } from '../journal/frames.ts'
+import { Executors } from '../members/executors.ts'
+import type { Member } from '../members/members.ts'
+import type { MovedRuns } from '../members/moved-runs.ts'
+import type { Owners } from '../members/owners.ts'
+import { isUnanswered, noWorker, SessionRouter } from '../members/session-router.ts'
+import { lessLoadedOfTwo, Workers } from '../members/workers.ts'
+import { reply } from '../permissions/reply.ts'
+import type { PermissionStore } from '../permissions/store.ts'
+import type { Broker, OpenedRun, QueuedRunSource } from '../port.ts'
+import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
+import { listRemembered, listRuns } from './lists.ts'
+import type { RedisMembership } from './membership.ts'
+import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
+import { RelayedStreams } from './relayed-streams.ts'
+import { createRunId, RunCalls } from './run-calls.ts'
+import type { RedisTransport } from './transport.ts'
+import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
+
+export type RedisBrokerDeps = {
+  transport: Pick<RedisTransport, 'outbox'>
+  membership: Pick<RedisMembership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
+  owners: Owners
+  movedRuns: Pick<MovedRuns, 'find'>
+  permissions: PermissionStore
+  /** Without it there are no queued runs. */
+  jobs: QueuedRunSource | undefined
+  isRedisUnreachable(): boolean
+  metrics: Metrics
+}
+
+/** A run that is being opened, by the id that the gateway has chosen for it. */
+type NewRun = { tenant: TenantId; runId: string; epoch: number }
+
+/** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
+export class RedisBroker {
+  readonly #deps: RedisBrokerDeps
+  readonly #calls: WorkerCalls
+  readonly #runCalls: RunCalls
+  readonly #queued: QueuedRuns | undefined
+  readonly #sessions: SessionRouter
+  readonly workers = new Workers()
+  readonly executors = new Executors()
+  readonly streams: RelayedStreams
+  #isClosing = false
+
+  constructor(deps: RedisBrokerDeps) {
+    const { transport, membership, owners, movedRuns, jobs, isRedisUnreachable, metrics } = deps
+    const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
+    const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
+    const sendLater = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).sendLater(each)
+    const isAlive = (epoch: number) => this.workers.isAlive(epoch) || this.executors.isAlive(epoch)
+    this.#deps = deps
+    this.#calls = new WorkerCalls({ isAlive, send, isRedisUnreachable })
+    this.#sessions = new SessionRouter({
+      workers: this.workers,
+      owners,
+      isMember: (epoch) => membership.isMember(epoch),
+      isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
+    })
+    this.streams = new RelayedStreams({ send, sendLater, isAlive, isRedisUnreachable, metrics })
+    this.#runCalls = new RunCalls({
+      workers: this.workers,
+      executors: this.executors,
+      calls: this.#calls,
+      streams: this.streams,
+      movedRuns,
+      discover: (epoch) => membership.discover(epoch),
+    })
+    this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
+  }
+
+  /** Refuses to open further streams. */
+  close(): void {
+    this.#isClosing = true
+  }
+
+  stop(): void {
+    this.#calls.close()
+  }
+
+  /** The number of open streams, those of queued runs included. */
+  get streamCount(): number {
+    return this.streams.size + (this.#queued?.waitingCount ?? 0)
+  }
+
+  /** Resolves when no stream is open any more, or after `withinMs`. */
+  async streamsEnded(withinMs: number): Promise<void> {
+    const until = performance.now() + withinMs
+    await this.#queued?.waited(withinMs)
+    await this.streams.ended(until - performance.now())
+  }
+
+  /** Ends all streams, after the frames accepted so far. */
+  failStreams(code: ReaderFailure): void {
+    this.#queued?.fail(code)
+    this.streams.fail(code)
+  }
+
+  /** An executor has begun this queued run. */
+  onStarted(runId: string, epoch: number): void {
+    this.#queued?.onStarted(runId, epoch)
+  }
+
+  onMembers(members: readonly Member[]): void {
+    this.workers.update(members)
+    this.executors.update(members)
+  }
+
+  /** Returns the number of streams that end with it. */
+  onMemberLost(epoch: number): number {
+    this.#calls.failAll(epoch)
+    return this.streams.fail('worker_lost', epoch)
+  }
+
+  /** No process listens to this worker's channel: it has crashed, has left, or is reconnecting to Redis. */
+  onUndelivered(epoch: number): void {
+    this.#calls.failUndelivered(epoch)
+    this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message of that was lost.
+  }
+
+  onRecord(from: number, received: ReceivedRecord): void {
+    if (received.type === RECORD.reply) this.#calls.settle(received.stream, received.body)
+    else this.streams.onRecord(from, received)
+  }
+
+  readonly broker: Broker = {
+    createSession: async (tenant, id = newId('sess')) => {
+      await this.#findWorkers()
+      return this.#sessions.create(
+        { tenant, id },
+        {
+          create: ({ epoch, token }) => {
+            const hasAlternative = this.workers.eligible.some((other) => other.epoch !== epoch)
+            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token])
+          },
+          undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
+        },
+      )
+    },
+    getSession: (tenant, id) =>
+      this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
+    deleteSession: (tenant, id) =>
+      this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
+        this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
+      ),
+    startRun: (tenant, request) => this.#startRun(tenant, request),
+    sendMessage: (tenant, sessionId, message) =>
+      this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
+        const run = { tenant, runId: createRunId(epoch), epoch }
+        const { runId, frames } = await this.#open(run, (stream) =>
+          this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
+        )
+        return { runId, frames: this.#runCalls.movable(run, frames) }
+      }),
+    listRuns: (tenant, filter) =>
+      listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
+    getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
+    followRun: async (tenant, runId, after) => {
+      this.#refuseIfClosing()
+      return this.#accessTo(runId).followRun(tenant, runId, after)
+    },
+    cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
+    listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
+    listPermissions: (tenant, page) =>
+      this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
+    replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
+  }
+
+  /**
+   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
+   * the customer hashes to; any other is tried on the less loaded of two.
+   */
+  async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
+    const until = performance.now() + ACCEPT_MS
+    await this.#findWorkers()
+    const home = request.customer_id && this.workers.ownerOf(`${tenant} ${request.customer_id}`)
+    let left = [...this.workers.eligible]
+    let refusal: unknown = noWorker()
+    while (left.length > 0) {
+      const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
+      if (!worker) break
+      const { epoch } = worker
+      left = left.filter((other) => other.epoch !== epoch)
+      const remainingMs = until - performance.now()
+      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
+      worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
+      try {
+        return await this.#startRunOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
+      } catch (cause) {
+        worker.load--
+        if (!this.#canTryAnother(cause, until)) throw cause
+        refusal = cause
+      }
+    }
+    throw refusal
+  }
+
+  /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
+  async #findWorkers(): Promise<void> {
+    if (this.workers.eligible.length > 0 || this.#deps.isRedisUnreachable()) return
+    await this.#deps.membership.refreshMembers()
+  }
+
+  #startRunOn(callee: Callee, tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
+    const runId = createRunId(callee.epoch)
+    return this.#open({ tenant, runId, epoch: callee.epoch }, (stream) =>
+      this.#calls.call(callee, 'startRun', [tenant, runId, request, stream]),
+    )
+  }
+
+  #canTryAnother(cause: unknown, until: number): boolean {
+    if (this.#isClosing || this.#deps.isRedisUnreachable() || performance.now() > until - MIN_TRY_MS) return false
+    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
+  }
+
+  #accessTo(runId: string): RunAccess {
+    return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
+  }
+
+  /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
+  async #open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
+    this.#refuseIfClosing()
+    const { number, stream } = this.streams.openNew(epoch)
+    try {
+      await start(number)
+      this.streams.accept(number)
+      return { runId, frames: stream }
+    } catch (cause) {
+      await stream.return()
+      if (isUnanswered(cause)) this.#calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
+      throw cause
+    }
+  }
+
+  #refuseIfClosing(): void {
+    if (!this.#isClosing) return
+    throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
+  }
+}
+
+/** How long the call to one of several workers may take. */
+const TRY_MS = 500
+/** With less time left than this no further worker is tried. */
+const MIN_TRY_MS = 100
+const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])

@@ -1,0 +1,179 @@
+import { AppError, type ErrorKind, toAppError } from '../../kernel/errors.ts'
+import { isJsonObject, parseJson } from '../../kernel/json.ts'
+import { currentLink, type TraceLink } from '../../kernel/trace.ts'
+import type { Inbox } from '../port.ts'
+import { MalformedMessage } from './records.ts'
+
+type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
+
+/**
+ * The methods that a worker offers to other processes. Gateways call the methods of `Inbox`; those that open a stream take
+ * the gateway's number for the stream as their last argument, and the frames come as records. A gateway accepts a run by its first
+ * report of a read position. A draining worker calls
+ * `adoptSession`.
+ */
+export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod | 'acceptRun'>]: Inbox[M] } & {
+  [M in Exclude<StreamMethod, 'followRun'>]: (...args: StreamArgs<M>) => void
+} & {
+  /** Returns the number of the frame after which the stream begins: that of the run's last frame when a higher one was given. */
+  followRun(...args: StreamArgs<'followRun'>): number
+  adoptSession(state: unknown): void
+}
+
+type StreamArgs<M extends StreamMethod> = [...Parameters<Inbox[M]>, stream: number]
+
+export type WorkerMethod = keyof WorkerMethods
+export type CallArgs<M extends WorkerMethod> = Parameters<WorkerMethods[M]>
+export type CallResult<M extends WorkerMethod> = Awaited<ReturnType<WorkerMethods[M]>>
+
+/** A call as it was received: the caller is a process of this cluster, but possibly of another release. */
+export type ReceivedCall = { method: string; args: unknown[]; trace?: TraceLink }
+
+export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>): string =>
+  JSON.stringify({ method, args, ...traced() } satisfies ReceivedCall)
+
+function traced(): Pick<ReceivedCall, 'trace'> {
+  const trace = currentLink()
+  return trace ? { trace } : {}
+}
+
+/** Throws `MalformedMessage`. */
+export function readCall(body: Buffer): ReceivedCall {
+  const call = parseJson(body.toString()) as Partial<ReceivedCall> | undefined
+  if (typeof call?.method !== 'string' || !Array.isArray(call.args)) throw new MalformedMessage('the call is malformed')
+  return { method: call.method, args: call.args, ...(isJsonObject(call.trace) && { trace: call.trace }) }
+}
+
+type Answer =
+  | { value: unknown }
+  | {
+      error: {
+        kind: ErrorKind
+        message: string
+        param?: string
+        code?: NonNullable<AppError['code']>
+        status: number
+        retryAfterSecs?: number
+      }
+    }
+
+/** Runs the called method. A refusal becomes an answer too; of a bug the caller learns only that there was one. */
+async function answerTo(run: () => unknown): Promise<string> {
+  try {
+    return JSON.stringify({ value: (await run()) ?? null } satisfies Answer)
+  } catch (cause) {
+    const { kind, message, param, code, status, retryAfterSecs } = toAppError(cause)
+    const optional = { ...(param && { param }), ...(code && { code }), ...(retryAfterSecs && { retryAfterSecs }) }
+    return JSON.stringify({ error: { kind, message, status, ...optional } } satisfies Answer)
+  }
+}
+
+function readAnswer(body: Buffer): Answer {
+  const answer = parseJson(body.toString())
+  if (isJsonObject(answer) && ('value' in answer || isJsonObject(answer['error']))) return answer as Answer
+  throw new MalformedMessage('the answer is malformed')
+}
+
+/** Returns the answer's value, or throws the refusal it carries. */
+function unwrap(answer: Answer): unknown {
+  if ('value' in answer) return answer.value
+  const { kind, message, ...fields } = answer.error
+  throw new AppError(kind, message, fields)
+}
+
+export type CallLimits = {
+  deadlineMs: number
+  /** The call is sent again this often until it is answered: Redis may have lost it, or its answer. */
+  resendMs: number
+}
+
+const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, resendMs: 250 }
+
+export type CallRequest = {
+  epoch: number
+  send: (id: number) => void
+  /** The caller can try another process: the call fails at once when a message to this one has no subscriber. */
+  hasAlternative?: boolean
+  limits?: Partial<CallLimits>
+}
+
+type PendingCall = {
+  epoch: number
+  hasAlternative: boolean
+  resolve: (answer: Answer) => void
+  reject: (error: AppError) => void
+}
+
+/** The calls of this process that have no answer yet. */
+export class Calls {
+  readonly #pending = new Map<number, PendingCall>()
+  #lastId = 0
+
+  /** Calls the process of this epoch. Throws its refusal, or `unavailable` (`worker_silent`) when it does not answer. */
+  async call({ epoch, send, hasAlternative = false, limits }: CallRequest): Promise<unknown> {
+    const { resendMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
+    send(id)
+    const resend = setInterval(() => send(id), resendMs)
+    const deadline = setTimeout(() => reject(unanswered()), deadlineMs)
+    try {
+      return unwrap(await promise)
+    } finally {
+      clearInterval(resend)
+      clearTimeout(deadline)
+      this.#pending.delete(id)
+    }
+  }
+
+  /** Settles a call with the answer that was received for it. Throws `MalformedMessage`. */
+  settle(id: number, body: Buffer): void {
+    this.#pending.get(id)?.resolve(readAnswer(body))
+  }
+
+  /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */
+  failUndelivered(epoch: number): void {
+    for (const call of this.#pending.values()) {
+      if (call.epoch === epoch && call.hasAlternative) call.reject(unanswered())
+    }
+  }
+
+  /** The process of this epoch is no longer a member: fails all calls to it. */
+  failAll(epoch: number): void {
+    for (const call of this.#pending.values()) if (call.epoch === epoch) call.reject(unanswered())
+  }
+
+  /** This process leaves: fails all calls. */
+  close(): void {
+    for (const call of this.#pending.values()) call.reject(unanswered())
+  }
+}
+
+const unanswered = () =>
+  new AppError('unavailable', 'the worker does not answer; try again', { retryAfterSecs: 1, code: 'worker_silent' })
+
+const KEEP_MS = 10_000
+
+/** Runs each call once, however often it was sent, and keeps its answer for the repetitions. */
+export class AnsweredCalls {
+  readonly #answers = new Map<string, { at: number; answer: Promise<string> }>()
+
+  answer(epoch: number, id: number, run: () => unknown): Promise<string> {
+    this.#deleteOld()
+    const key = `${epoch} ${id}`
+    const known = this.#answers.get(key)
+    if (known) return known.answer
+    const answer = answerTo(run)
+    this.#answers.set(key, { at: performance.now(), answer })
+    return answer
+  }
+
+  #deleteOld(): void {
+    const before = performance.now() - KEEP_MS
+    for (const [key, { at }] of this.#answers) {
+      if (at > before) return
+      this.#answers.delete(key)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { RedisLink } from '../../platform/redis/link.ts'
+import { Executors, type KnownExecutors, knownExecutors } from '../members/executors.ts'
+import type { Lease } from '../members/lease.ts'
+import type { MemberFields } from '../members/members.ts'
+import { createRedisMembers } from '../members/redis-members.ts'
+import type { RunInbox } from '../port.ts'
+import type { Readiness } from './gateway.ts'
+import { RedisInbox, runMethods } from './inbox.ts'
+import { RedisMembership } from './membership.ts'
+import { announceStart } from './start-notice.ts'
+import { RedisTransport } from './transport.ts'
+
+/** The executor that the relay connects to the cluster. */
+export type ClusterExecutor = {
+  inbox: RunInbox
+  liveRuns(): number
+  isDraining(): boolean
+  drain(graceMs: number): Promise<void>
+  /** Ends all runs: this process was evicted, and others may have ended them already. */
+  abortAll(): void
+}
+
+export type ExecutorRelayDeps = { pid: number; lease: Lease; log: Log; metrics: Metrics }
+
+/** An executor of the cluster: a member like a worker, which has no sessions and takes its work from the queue. */
+export class ExecutorRelay {
+  readonly #link: RedisLink
+  readonly #executor: ClusterExecutor
+  readonly #deps: ExecutorRelayDeps
+  readonly #all = new Executors()
+  readonly #transport: RedisTransport
+  readonly #membership: RedisMembership
+  readonly #inbox: RedisInbox
+
+  constructor(link: RedisLink, executor: ClusterExecutor, deps: ExecutorRelayDeps) {
+    this.#link = link
+    this.#executor = executor
+    this.#deps = deps
+    this.#transport = this.#createTransport()
+    this.#membership = this.#createMembership()
+    this.#inbox = new RedisInbox(this.#transport, (follow) => runMethods(executor.inbox, follow))
+  }
+
+  /** Changes when this process was evicted and has joined again. */
+  get epoch(): number {
+    return this.#membership.epoch
+  }
+
+  /** All executors, this one included. */
+  get executors(): KnownExecutors {
+    return knownExecutors(this.#all, (epoch) => this.#membership.discover(epoch))
+  }
+
+  async join(): Promise<void> {
+    await this.#membership.start()
+  }
+
+  /** Tells the gateways that wait for this queued run that it has begun here. */
+  announceStart(runId: string): void {
+    announceStart(this.#link, runId, this.epoch)
+  }
+
+  readiness(): Readiness {
+    return {
+      isRedisAway: this.#link.awayMs() > 0,
+      isMember: this.#deps.lease.isHeld(),
+      isDraining: this.#executor.isDraining(),
+    }
+  }
+
+  /** Takes no further work, lets runs end for `graceMs`, and delivers their last frames. */
+  async drain(graceMs: number): Promise<void> {
+    const ended = this.#executor.drain(graceMs)
+    await this.#membership.announce().catch((cause: unknown) => {
+      this.#deps.log.error('the drain could not be published in Redis', { cause }) // Runs end even if this fails.
+    })
+    await ended
+    await this.#transport.flush()
+  }
+
+  async stop(): Promise<void> {
+    await this.#membership.stop()
+  }
+
+  #createTransport(): RedisTransport {
+    const { lease, metrics } = this.#deps
+    return new RedisTransport(
+      { role: 'executor', link: this.#link, lease, metrics },
+      {
+        onRecord: (from, received) => this.#inbox.onRecord(from, received),
+        onUndelivered: () => {}, // A gateway that is gone is noticed by its membership.
+      },
+    )
+  }
+
+  #createMembership(): RedisMembership {
+    const { lease, log } = this.#deps
+    const members = createRedisMembers(this.#link)
+    return new RedisMembership(
+      { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
+      {
+        onMembers: (all) => this.#all.update(all),
+        onMemberLost: () => {},
+        onEvicted: () => this.#executor.abortAll(),
+        onKeysLost: () => {}, // An executor has no other keys in Redis than its membership, which is restored already.
+      },
+    )
+  }
+
+  #describe(): MemberFields {
+    return {
+      role: 'executor',
+      state: this.#executor.isDraining() ? 'draining' : 'active',
+      load: this.#executor.liveRuns(),
+      pid: this.#deps.pid,
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { RedisLink } from '../../platform/redis/link.ts'
+import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
+import { Lease } from '../members/lease.ts'
+import type { MemberFields } from '../members/members.ts'
+import { createRedisMembers } from '../members/redis-members.ts'
+import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
+import { createRedisOwners } from '../members/redis-owners.ts'
+import { createRedisPermissionStore } from '../permissions/redis-store.ts'
+import type { Broker, QueuedRunSource } from '../port.ts'
+import { RedisBroker } from './broker.ts'
+import { RedisMembership } from './membership.ts'
+import { listenForStarts } from './start-notice.ts'
+import { RedisTransport } from './transport.ts'
+
+/** Streams end with `relay_unavailable` when Redis has been unreachable for this long. */
+const MAX_AWAY_MS = 10_000
+const WATCH_MS = 500
+
+export type GatewayRelayDeps = {
+  pid: number
+  log: Log
+  metrics: Metrics
+  /** Finds the runs that were queued for executors. Without it, they are unknown. */
+  jobs?: QueuedRunSource | undefined
+}
+
+/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
+export type Readiness = { isRedisAway: boolean; isMember: boolean; isDraining: boolean }
+
+/** A gateway of the cluster: the broker that its routes call, over Redis. */
+export class GatewayRelay {
+  readonly #link: RedisLink
+  readonly #pid: number
+  readonly #lease = new Lease()
+  readonly #broker: RedisBroker
+  readonly #membership: RedisMembership
+  readonly #firstWorker = Promise.withResolvers<void>()
+  #isDraining = false
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(link: RedisLink, { pid, log, metrics, jobs }: GatewayRelayDeps) {
+    this.#link = link
+    this.#pid = pid
+    const transport = this.#createTransport(metrics)
+    this.#membership = this.#createMembership(transport, log)
+    this.#broker = new RedisBroker({
+      transport,
+      membership: this.#membership,
+      owners: createRedisOwners(link),
+      movedRuns: createRedisMovedRuns(link),
+      permissions: createRedisPermissionStore(link),
+      jobs,
+      isRedisUnreachable: () => link.awayMs() > 0,
+      metrics,
+    })
+  }
+
+  get broker(): Broker {
+    return this.#broker.broker
+  }
+
+  /** Resolves when this gateway knows a worker for the first time. */
+  get firstWorker(): Promise<void> {
+    return this.#firstWorker.promise
+  }
+
+  get executors(): KnownExecutors {
+    return knownExecutors(this.#broker.executors, (epoch) => this.#membership.discover(epoch))
+  }
+
+  get epoch(): number {
+    return this.#membership.epoch
+  }
+
+  async join(): Promise<void> {
+    await this.#membership.start()
+    await this.#broker.workers.prepare()
+    await listenForStarts(this.#link, (runId, epoch) => this.#broker.onStarted(runId, epoch))
+    this.#watch = setInterval(() => {
+      if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
+    }, WATCH_MS)
+  }
+
+  readiness(): Readiness {
+    return { isRedisAway: this.#link.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
+  }
+
+  /**
+   * Reports not ready at once and serves on for `graceMs`, so that load balancers stop sending requests. Then refuses new
+   * streams; those still open after `streamsMs` end with `worker_draining`, while their runs continue.
+   */
+  async drain({ graceMs, streamsMs }: { graceMs: number; streamsMs: number }): Promise<void> {
+    this.#isDraining = true
+    await sleep(graceMs)
+    this.#broker.close()
+    await this.#broker.streamsEnded(streamsMs)
+    this.#broker.failStreams('worker_draining')
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#watch)
+    this.#broker.stop()
+    await this.#membership.stop()
+  }
+
+  #createTransport(metrics: Metrics): RedisTransport {
+    return new RedisTransport(
+      { role: 'gateway', link: this.#link, lease: this.#lease, metrics },
+      {
+        onRecord: (from, received) => this.#broker.onRecord(from, received),
+        onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
+      },
+    )
+  }
+
+  #createMembership(transport: RedisTransport, log: Log): RedisMembership {
+    return new RedisMembership(
+      { transport, members: createRedisMembers(this.#link), lease: this.#lease, log, describe: () => this.#describe() },
+      {
+        onMembers: (members) => {
+          this.#broker.onMembers(members)
+          void this.#broker.workers.prepare()
+          if (members.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
+        },
+        onMemberLost: (epoch) => {
+          const streams = this.#broker.onMemberLost(epoch)
+          if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
+        },
+        // The workers have closed the streams to the old epoch.
+        onEvicted: () => this.#broker.streams.fail('relay_unavailable'),
+        // A gateway has no other keys in Redis than its membership, which is restored already.
+        onKeysLost: () => {},
+      },
+    )
+  }
+
+  #describe(): MemberFields {
+    return {
+      role: 'gateway',
+      state: this.#isDraining ? 'draining' : 'active',
+      load: this.#broker.streamCount,
+      pid: this.#pid,
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { AppError } from '../../kernel/errors.ts'
+import type { HeldSession } from '../members/held-claims.ts'
+import type { Member } from '../members/members.ts'
+import { isDraining, isUnanswered } from '../members/session-router.ts'
+import { Workers } from '../members/workers.ts'
+import { type CallLimits, Calls, packCall } from './calls.ts'
+import type { RedisMembership } from './membership.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
+import type { RedisTransport } from './transport.ts'
+
+export type TransferableSession = HeldSession & { readonly state: unknown }
+
+export type HandoffDeps = {
+  transport: Pick<RedisTransport, 'outbox'>
+  membership: Pick<RedisMembership, 'epoch' | 'refreshMembers'>
+  /** A worker has not taken a session for a reason other than draining, silence, or the loss of the session. */
+  onProblem(cause: unknown): void
+}
+
+/** So many sessions are transferred at a time, and so many large ones: Redis disconnects a subscriber with more than 32 MB unread. */
+const SLOTS = { all: 32, large: 8 }
+const LARGE_CHARS = 128 * 1024
+/** A session may be megabytes large, so it is not sent again as soon as other calls are. */
+const LIMITS: CallLimits = { deadlineMs: 5_000, resendMs: 1_000 }
+
+/** Transfers the sessions of a draining worker to the workers they hash to without it. */
+export class SessionHandoff {
+  readonly #deps: HandoffDeps
+  readonly #calls = new Calls()
+  readonly #others = new Workers()
+  readonly #slots = new Slots(SLOTS.all)
+  readonly #largeSlots = new Slots(SLOTS.large)
+  #onMembersChanged = () => {}
+
+  constructor(deps: HandoffDeps) {
+    this.#deps = deps
+  }
+
+  onMembers(members: readonly Member[]): void {
+    const { epoch: own } = this.#deps.membership
+    this.#others.update(members.filter(({ epoch }) => epoch !== own))
+    this.#onMembersChanged()
+  }
+
+  onRecord({ type, stream, body }: ReceivedRecord): void {
+    if (type === RECORD.reply) this.#calls.settle(stream, body)
+  }
+
+  onMemberLost(epoch: number): void {
+    this.#calls.failAll(epoch)
+  }
+
+  /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
+  async waitForSuccessor(withinMs: number): Promise<void> {
+    await this.#deps.membership.refreshMembers().catch(() => {}) // Redis is unreachable: the next tick lists them again.
+    if (this.#others.eligible.length === 0) await this.#successor(withinMs)
+    await this.#others.prepare()
+  }
+
+  async #successor(withinMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onMembersChanged = () => {
+      if (this.#others.eligible.length > 0) resolve()
+    }
+    const timer = setTimeout(resolve, withinMs)
+    await promise
+    clearTimeout(timer)
+  }
+
+  /**
+   * Transfers a session to the worker it hashes to, or to the next if that one does not take it. The new owner changes the claim
+   * itself. Returns whether one has answered that it is the owner; without an answer it may be the owner all the same.
+   */
+  transfer(session: TransferableSession): Promise<boolean> {
+    return this.#slots.run(() => {
+      const offer = () => this.#offer(session)
+      const isLarge = packCall('adoptSession', [session.state]).length > LARGE_CHARS
+      return isLarge ? this.#largeSlots.run(offer) : offer()
+    })
+  }
+
+  async #offer({ tenant, id, state }: TransferableSession): Promise<boolean> {
+    const key = `${tenant} ${id}`
+    const first = this.#others.ownerOf(key)
+    for (const to of [first, this.#others.ownerOf(key, first)]) {
+      if (to === undefined) return false
+      try {
+        await this.#call(to, packCall('adoptSession', [state]))
+        return true
+      } catch (cause) {
+        if (!isExpected(cause)) this.#deps.onProblem(cause)
+      }
+    }
+    return false
+  }
+
+  async #call(epoch: number, body: string): Promise<void> {
+    const outbox = this.#deps.transport.outbox('worker', epoch)
+    const send = (id: number) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body }))
+    await this.#calls.call({ epoch, send, limits: LIMITS })
+  }
+}
+
+/** Runs at most so many transfers at a time, the others in their order. */
+class Slots {
+  readonly #last: Promise<unknown>[]
+  #count = 0
+
+  constructor(size: number) {
+    this.#last = Array.from({ length: size }, () => Promise.resolve())
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const slot = this.#count++ % this.#last.length
+    const done = (this.#last[slot] ?? Promise.resolve()).then(work)
+    this.#last[slot] = done.catch(() => {})
+    return done
+  }
+}
+
+const isExpected = (cause: unknown): boolean =>
+  isDraining(cause) || isUnanswered(cause) || (cause instanceof AppError && cause.kind === 'not_found')

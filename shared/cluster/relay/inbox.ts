@@ -1,0 +1,97 @@
+import { linked } from '../../kernel/trace.ts'
+import type { FrameCursor, Inbox, RunInbox } from '../port.ts'
+import {
+  AnsweredCalls,
+  type CallArgs,
+  type CallResult,
+  type ReceivedCall,
+  readCall,
+  type WorkerMethod,
+} from './calls.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
+import type { RedisTransport } from './transport.ts'
+
+/**
+ * Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin.
+ * `onAccepted` is called when the gateway has accepted a new run.
+ */
+type Follow = (to: FollowedBy, cursor: FrameCursor, onAccepted?: () => void) => number
+type FollowedBy = { gateway: number; stream: number }
+
+/** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
+export class RedisInbox {
+  readonly #transport: RedisTransport
+  readonly #methods: Partial<CallTable>
+  readonly #answered = new AnsweredCalls()
+
+  constructor(transport: RedisTransport, methodsOf: (follow: Follow) => Partial<CallTable>) {
+    this.#transport = transport
+    this.#methods = methodsOf(({ gateway, stream }, cursor, onAccepted) => {
+      const { seq } = cursor // Read first: frames may be taken as soon as it is attached.
+      transport.outbox('gateway', gateway).attach(stream, cursor, onAccepted)
+      return seq
+    })
+  }
+
+  onRecord(from: number, received: ReceivedRecord): void {
+    const { type, stream, seq, count: pieces } = received
+    if (type === RECORD.call) void this.#answer(from, received, readCall(received.body))
+    if (type === RECORD.resend) this.#transport.outbox('gateway', from).resend(stream, { seq, pieces })
+    if (type === RECORD.readPosition) this.#transport.outbox('gateway', from).confirmRead(stream, { seq, pieces })
+    if (type === RECORD.detach) this.#transport.outbox('gateway', from).detach(stream)
+  }
+
+  async #answer(from: number, { stream: id, flags }: ReceivedRecord, call: ReceivedCall): Promise<void> {
+    const { method, args, trace } = call
+    const text = await this.#answered.answer(from, id, () => linked(trace, () => this.#run(from, method, args)))
+    const outbox = this.#transport.outbox(flags === BY_WORKER ? 'worker' : 'gateway', from)
+    outbox.send(record(RECORD.reply, { stream: id, body: text }))
+  }
+
+  #run(from: number, method: string, args: unknown[]): unknown {
+    if (!Object.hasOwn(this.#methods, method)) throw new Error(`no method ${method}`)
+    const run = this.#methods[method as WorkerMethod] as (from: number, ...args: unknown[]) => unknown
+    return run(from, ...args)
+  }
+}
+
+/** The called methods by name, each with the caller's epoch as an additional first argument. */
+type CallTable = {
+  [M in WorkerMethod]: (from: number, ...args: CallArgs<M>) => CallResult<M> | Promise<CallResult<M>>
+}
+
+/** The methods of an executor. */
+export const runMethods = (inbox: RunInbox, follow: Follow) =>
+  ({
+    followRun: (gateway, tenant, runId, after, stream) =>
+      follow({ gateway, stream }, inbox.followRun(tenant, runId, after)),
+    listRuns: (_from, ...args) => inbox.listRuns(...args),
+    getRun: (_from, ...args) => inbox.getRun(...args),
+    cancelRun: (_from, ...args) => inbox.cancelRun(...args),
+  }) satisfies Partial<CallTable>
+
+/** The methods that begin the ownership of a session. `adoptSession` takes over the session of a draining worker. */
+export type SessionMethods = Pick<CallTable, 'createSession' | 'adoptSession'>
+
+/** The methods of a worker. */
+export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Follow): CallTable => ({
+  ...runMethods(inbox, follow),
+  ...sessions,
+  listRemembered: (_from, ...args) => inbox.listRemembered(...args),
+  getSession: (_from, ...args) => inbox.getSession(...args),
+  deleteSession: (_from, ...args) => inbox.deleteSession(...args),
+  // A client that follows the run has its id, so a gateway has sent it.
+  followRun(gateway, tenant, runId, after, stream) {
+    const cursor = inbox.followRun(tenant, runId, after)
+    inbox.acceptRun(tenant, runId)
+    return follow({ gateway, stream }, cursor)
+  },
+  async startRun(gateway, tenant, runId, request, stream) {
+    await inbox.startRun(tenant, runId, request)
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
+  },
+  async sendMessage(gateway, tenant, runId, message, stream) {
+    await inbox.sendMessage(tenant, runId, message)
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
+  },
+})

@@ -1,0 +1,55 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import { isUnanswered } from '../members/session-router.ts'
+import { mergeRemembered } from '../permissions/remembered-page.ts'
+import type { PageRequest, RememberedPage, RunFilter, RunPage } from '../port.ts'
+import { mergePages } from '../run-page.ts'
+import type { WorkerCalls } from './worker-calls.ts'
+
+type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>
+type Listing = { tenant: TenantId; filter: RunFilter; epochs: Iterable<number> }
+
+const MISSING: RunPage = { runs: [], next_cursor: null, incomplete: true }
+
+/**
+ * Merges the pages of the workers and executors of these epochs that answer. Throws `unavailable` when none does. The runs of one that
+ * is lost meanwhile are lost with it.
+ */
+export async function listRuns(calls: Asking, { tenant, filter, epochs }: Listing): Promise<RunPage> {
+  const ask = (epoch: number) => calls.call({ epoch }, 'listRuns', [tenant, filter])
+  const { answers: pages, silence } = await askEach(calls, epochs, ask)
+  if (silence && pages.length === 0) throw silence
+  return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
+}
+
+type RememberedListing = { tenant: TenantId; page: PageRequest; epochs: Iterable<number> }
+
+/** Merges the pages of all workers. Throws `unavailable` when one does not answer. The sessions of one that is lost are lost with it. */
+export async function listRemembered(
+  calls: Asking,
+  { tenant, page, epochs }: RememberedListing,
+): Promise<RememberedPage> {
+  const ask = (epoch: number) => calls.call({ epoch }, 'listRemembered', [tenant, page])
+  const { answers, silence } = await askEach(calls, epochs, ask)
+  if (silence) throw silence
+  return mergeRemembered(answers, page.limit)
+}
+
+/** The answers of the processes that answer. `silence` is the failure of one that does not, unless it is lost meanwhile. */
+async function askEach<T>(
+  calls: Asking,
+  epochs: Iterable<number>,
+  ask: (epoch: number) => Promise<T>,
+): Promise<{ answers: T[]; silence: unknown }> {
+  let silence: unknown
+  const answersOf = async (epoch: number): Promise<T[]> => {
+    try {
+      return [await ask(epoch)]
+    } catch (cause) {
+      if (!isUnanswered(cause)) throw cause
+      if (!calls.isWorkerLost(epoch, cause)) silence = cause
+      return []
+    }
+  }
+  const answers = (await Promise.all(Array.from(epochs, answersOf))).flat()
+  return { answers, silence }
+}

@@ -1,0 +1,174 @@
+import type { Log } from '../../kernel/log.ts'
+import { waitForRedis } from '../../platform/redis/wait-for-redis.ts'
+import type { Lease } from '../members/lease.ts'
+import { MemberWatch } from '../members/member-watch.ts'
+import type { Member, MemberFields, Members } from '../members/members.ts'
+import { type MembershipTimes, TIMES } from '../members/membership-times.ts'
+import { now } from '../members/moment.ts'
+import { Steadiness } from '../members/steadiness.ts'
+import type { RedisTransport } from './transport.ts'
+
+export type MembershipDeps = {
+  transport: RedisTransport
+  members: Members
+  lease: Lease
+  log: Log
+  /** The fields that this process publishes; read before each renewal. */
+  describe(): MemberFields
+}
+
+export type MembershipHandlers = {
+  /** The members have changed, or were listed. Their loads change without a call. */
+  onMembers(members: readonly Member[]): void
+  /** A member has left or was evicted: nothing more will come from it. */
+  onMemberLost(epoch: number): void
+  /** This process was evicted: what it owned is lost, or another process's. It has a new epoch already, and no lease yet. */
+  onEvicted(): void
+  /** Redis may have lost keys: those that this process had written must be written again. */
+  onKeysLost(): void
+}
+
+/**
+ * This process as a member of the cluster: joins, renews its lease, and watches the other members. The states and the reasons for the
+ * times are in `shared/cluster/README.md` "Membership and leases".
+ */
+export class RedisMembership {
+  readonly #deps: MembershipDeps
+  readonly #handlers: MembershipHandlers
+  readonly #times: MembershipTimes
+  readonly #steadiness: Steadiness
+  readonly #watch: MemberWatch
+  #timer: NodeJS.Timeout | undefined
+  #renewedAt = 0
+  #keysLostAt = -Infinity
+  #isTicking = false
+
+  constructor(deps: MembershipDeps, handlers: MembershipHandlers, times: MembershipTimes = TIMES) {
+    const { transport, members, describe } = deps
+    this.#deps = deps
+    this.#handlers = handlers
+    this.#times = times
+    this.#steadiness = new Steadiness(times)
+    this.#watch = new MemberWatch({
+      members,
+      peers: transport,
+      steadiness: this.#steadiness,
+      own: () => this.epoch,
+      needsLoads: () => describe().role === 'gateway',
+      onMembers: (all) => {
+        transport.setMembers(all)
+        handlers.onMembers(all)
+      },
+      onMemberLost: (epoch) => handlers.onMemberLost(epoch),
+    })
+  }
+
+  get epoch(): number {
+    return this.#deps.transport.epoch
+  }
+
+  /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
+  async start(): Promise<void> {
+    await waitForRedis(() => this.#enter(() => {}), this.#deps)
+    this.#steadiness.check()
+    this.#steadiness.reset()
+    await waitForRedis(() => this.#watch.start(), this.#deps)
+    this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
+  }
+
+  /** Publishes a change of this process's fields at once, with a renewal of the lease. */
+  async announce(): Promise<void> {
+    await this.#renew()
+  }
+
+  /** Lists the members now if they have changed. Simultaneous calls share the result. */
+  refreshMembers(): Promise<void> {
+    return this.#watch.refresh()
+  }
+
+  /** Refreshes the members if this epoch is higher than all known ones: that process may have just joined. */
+  discover(epoch: number): Promise<void> {
+    return this.#watch.discover(epoch)
+  }
+
+  /** Asks Redis whether this epoch is a member; what this process knows may be older. */
+  isMember(epoch: number): Promise<boolean> {
+    return this.#deps.members.isMember(epoch)
+  }
+
+  /** Whether this process is a member whose lease has not run out. */
+  isAlive(epoch: number): boolean {
+    return this.#watch.isAlive(epoch)
+  }
+
+  /** Returns `false` while the members write their keys again after Redis has lost them. */
+  async isRebuilt(): Promise<boolean> {
+    // Read first: while this call waits, a renewal may set #keysLostAt and make the marker current.
+    const isCurrent = await this.#deps.members.isBootMarkerCurrent()
+    return isCurrent && performance.now() - this.#keysLostAt > this.#times.rebuildMs
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#deps.members.leave(this.epoch).catch(() => {}) // Without Redis the lease runs out by itself.
+  }
+
+  /** Joins and subscribes, and only then holds a lease: a process without a subscription must not stay a member. */
+  async #enter(onEntered: () => void): Promise<void> {
+    const { transport, members, lease, describe } = this.#deps
+    const requestedAt = now()
+    const epoch = await members.join(describe())
+    try {
+      await transport.enter(epoch)
+    } catch (cause) {
+      await members.leave(epoch).catch(() => {}) // Its lease runs out.
+      throw cause
+    }
+    onEntered()
+    this.#renewedAt = requestedAt.monotonic
+    lease.renewed(requestedAt)
+  }
+
+  async #tick(): Promise<void> {
+    this.#steadiness.check()
+    if (this.#isTicking) return
+    this.#isTicking = true
+    try {
+      if (performance.now() - this.#renewedAt >= this.#times.renewMs) {
+        await this.#renew()
+        this.#deps.transport.sendBeat()
+      }
+      await this.#watch.tick()
+    } catch {
+      this.#steadiness.reset() // Redis is unreachable: this process cannot see who renews.
+    } finally {
+      this.#isTicking = false
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { transport, members, lease, describe } = this.#deps
+    const requestedAt = now()
+    const { outcome, version } = await members.renew(this.epoch, describe(), transport.nextProbe())
+    if (outcome === 'evicted') return this.#rejoin()
+    if (outcome === 'unheard') return transport.listenAgain() // The next tick renews.
+    if (outcome === 'keys_lost') {
+      this.#keysLostAt = requestedAt.monotonic
+      this.#steadiness.reset()
+      this.#watch.onRegistered()
+      this.#handlers.onKeysLost()
+    }
+    this.#renewedAt = requestedAt.monotonic
+    lease.renewed(requestedAt)
+    transport.resume()
+    if (outcome === 'renewed') this.#watch.onRenewed(version)
+  }
+
+  async #rejoin(): Promise<void> {
+    this.#deps.log.warn('this process was evicted from the cluster; it rejoins under a new epoch', {
+      epoch: this.epoch,
+    })
+    await this.#enter(this.#handlers.onEvicted)
+    this.#watch.onRegistered()
+  }
+}

@@ -1,0 +1,127 @@
+import { newId } from '../../kernel/ids.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Executors } from '../members/executors.ts'
+import type { MovedRuns } from '../members/moved-runs.ts'
+import type { Workers } from '../members/workers.ts'
+import type { FrameStream } from '../port.ts'
+import { type ExecutorCalls, isNotFound, type RunPlace } from '../queued-runs/executor-calls.ts'
+import { MovableStream } from '../queued-runs/movable-stream.ts'
+import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
+import type { CallArgs, CallResult } from './calls.ts'
+import type { RelayedStreams } from './relayed-streams.ts'
+import type { WorkerCalls } from './worker-calls.ts'
+
+export type RunCallsDeps = {
+  workers: Pick<Workers, 'isAlive'>
+  executors: Pick<Executors, 'isAlive'>
+  calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>
+  streams: Pick<RelayedStreams, 'open'>
+  movedRuns: Pick<MovedRuns, 'find'>
+  /** Lists the members again if this epoch is unknown, since it may have just joined. */
+  discover(epoch: number): Promise<void>
+}
+
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+
+/** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
+const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
+
+export const createRunId = (epoch: number): string =>
+  `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
+
+/** Calls the worker or executor that has a run. The run of one that is not alive is unknown. */
+export class RunCalls implements ExecutorCalls {
+  readonly #deps: RunCallsDeps
+
+  constructor(deps: RunCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** The runs whose ids say where they are, unless they have moved with their session. */
+  readonly onWorkers: RunAccess = {
+    getRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.getRun(place)),
+    followRun: (tenant, runId, after) =>
+      this.#find(placeOf(tenant, runId), async (place) => this.movable(place, await this.followRun(place, after))),
+    cancelRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place)),
+  }
+
+  /** The same stream, which goes on at another worker when the run moves there before it begins. */
+  movable(place: RunPlace, frames: FrameStream): FrameStream {
+    let { epoch } = place
+    return new MovableStream(frames, async () => {
+      try {
+        const moved = await this.#deps.movedRuns.find(place.tenant, place.runId)
+        if (moved === undefined || moved === epoch) return undefined
+        epoch = moved
+        return await this.followRun({ ...place, epoch }, 0)
+      } catch {
+        return undefined // The stream ends with the failure that it has, and the client follows the run again.
+      }
+    })
+  }
+
+  /** Whether the worker of this run is a member: the one that the run's id names, or the one that it has moved to. */
+  async isWorkerAlive(tenant: TenantId, runId: string): Promise<boolean> {
+    const { workers, movedRuns } = this.#deps
+    if (workers.isAlive(epochOf(runId))) return true
+    const moved = await movedRuns.find(tenant, runId)
+    return moved !== undefined && workers.isAlive(moved)
+  }
+
+  /** Whether the worker or executor of this epoch is a member. */
+  async isAlive(epoch: number): Promise<boolean> {
+    if (this.#isKnown(epoch)) return true
+    await this.#deps.discover(epoch)
+    return this.#isKnown(epoch)
+  }
+
+  getRun(place: RunPlace) {
+    return this.#call(place, 'getRun', [place.tenant, place.runId])
+  }
+
+  /** The worker answers once the run is aborted. The run exists nowhere else, so nothing about the cancellation can be lost later. */
+  cancelRun(place: RunPlace) {
+    return this.#call(place, 'cancelRun', [place.tenant, place.runId])
+  }
+
+  async followRun(place: RunPlace, after: number): Promise<FrameStream> {
+    const { epoch, tenant, runId } = place
+    const { number, stream } = this.#deps.streams.open(epoch, after)
+    try {
+      const startsAfter: number | null = await this.#call(place, 'followRun', [tenant, runId, after, number])
+      stream.startAfter(startsAfter ?? after) // A worker of an older release answers null.
+      return stream
+    } catch (cause) {
+      await stream.return()
+      throw cause
+    }
+  }
+
+  /** Looks for the run at its first worker, and then where it has moved. */
+  async #find<T>(place: RunPlace, act: (place: RunPlace) => Promise<T>): Promise<T> {
+    try {
+      return await act(place)
+    } catch (cause) {
+      if (!isNotFound(cause)) throw cause
+      const epoch = await this.#deps.movedRuns.find(place.tenant, place.runId)
+      if (epoch === undefined || epoch === place.epoch) throw cause
+      return act({ ...place, epoch })
+    }
+  }
+
+  async #call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    if (!(await this.isAlive(epoch))) throw noRun(runId)
+    const { calls } = this.#deps
+    try {
+      return await calls.call({ epoch }, method, args)
+    } catch (cause) {
+      throw calls.isWorkerLost(epoch, cause) ? noRun(runId) : cause
+    }
+  }
+
+  #isKnown(epoch: number): boolean {
+    return this.#deps.workers.isAlive(epoch) || this.#deps.executors.isAlive(epoch)
+  }
+}
+
+const placeOf = (tenant: TenantId, runId: string): RunPlace => ({ epoch: epochOf(runId), tenant, runId })

@@ -1,0 +1,81 @@
+import { AppError } from '../../kernel/errors.ts'
+import { isUnanswered } from '../members/session-router.ts'
+import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './calls.ts'
+import { RECORD, record, type WireRecord } from './records.ts'
+
+export type WorkerCallsDeps = {
+  /** Whether this worker or executor is a member. */
+  isAlive(epoch: number): boolean
+  /** Sends to the worker or executor of this epoch. */
+  send(epoch: number, each: WireRecord): void
+  isRedisUnreachable(): boolean
+}
+
+/** The worker to call, and how to wait for its answer. */
+export type Callee = {
+  epoch: number
+  /** Another worker can be called instead: the call fails at once when no process has subscribed to this one's channel. */
+  hasAlternative?: boolean
+  deadlineMs?: number
+}
+
+/** How long a client may wait until its request is accepted. */
+export const ACCEPT_MS = 1_000
+const BACKGROUND_MS = 10_000
+
+/** The calls that a gateway makes to workers and executors. */
+export class WorkerCalls {
+  readonly #deps: WorkerCallsDeps
+  readonly #calls = new Calls()
+
+  constructor(deps: WorkerCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while Redis is unreachable. */
+  async call<M extends WorkerMethod>(callee: Callee, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    if (this.#deps.isRedisUnreachable()) throw redisUnreachable()
+    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS } = callee
+    const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs } }
+    return (await this.#calls.call(request)) as CallResult<M>
+  }
+
+  /** Makes a call and ignores its outcome. While Redis is unreachable it is repeated for 10 s. */
+  callInBackground<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): void {
+    const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
+    this.#calls.call(request).catch(() => {}) // The worker is gone, or has already done it.
+  }
+
+  /** Whether a call failed because its worker is no longer a member. */
+  isWorkerLost(epoch: number, cause: unknown): boolean {
+    return isUnanswered(cause) && !this.#deps.isAlive(epoch)
+  }
+
+  /** Settles a call with the answer that was received for it. */
+  settle(id: number, body: Buffer): void {
+    this.#calls.settle(id, body)
+  }
+
+  /** A message to this worker had no subscriber. */
+  failUndelivered(epoch: number): void {
+    this.#calls.failUndelivered(epoch)
+  }
+
+  /** Fails all calls, because this process leaves. */
+  close(): void {
+    this.#calls.close()
+  }
+
+  /** The worker is no longer a member: it will not answer. */
+  failAll(epoch: number): void {
+    this.#calls.failAll(epoch)
+  }
+
+  #request<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): CallRequest {
+    const body = packCall(method, args)
+    return { epoch, send: (id) => this.#deps.send(epoch, record(RECORD.call, { stream: id, body })) }
+  }
+}
+
+const redisUnreachable = () =>
+  new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', { retryAfterSecs: 2 })

@@ -1,0 +1,248 @@
+import { AppError, notFound } from '../../kernel/errors.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { RedisLink } from '../../platform/redis/link.ts'
+import { AdoptedRuns } from '../members/adopted-runs.ts'
+import { HeldClaims, type HeldSession } from '../members/held-claims.ts'
+import type { Lease } from '../members/lease.ts'
+import type { Member, MemberFields } from '../members/members.ts'
+import { createRedisMembers } from '../members/redis-members.ts'
+import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
+import { createRedisOwners } from '../members/redis-owners.ts'
+import type { Inbox, SessionSummary } from '../port.ts'
+import type { Readiness } from './gateway.ts'
+import { SessionHandoff, type TransferableSession } from './handoff.ts'
+import { RedisInbox, type SessionMethods, workerMethods } from './inbox.ts'
+import { RedisMembership } from './membership.ts'
+import { RedisTransport } from './transport.ts'
+
+/** How long a draining worker waits until another worker can take its sessions. */
+const SUCCESSOR_MS = 2_000
+
+export type OwnedSession = TransferableSession & {
+  /** The runs that have not begun. */
+  readonly waiting: readonly { run: { id: string } }[]
+  /** Begins no further run. Resolves when the one that was begun has ended. */
+  hold(): Promise<void>
+}
+
+/** The worker that the relay connects to the cluster. */
+export type ClusterWorker<S extends OwnedSession> = {
+  inbox: Inbox
+  liveRuns(): number
+  isDraining(): boolean
+  drain(graceMs: number): Promise<void>
+  /** Prepares for other workers to take the sessions over, with the messages that wait. */
+  holdQueues(): void
+  /** Resolves when no run is known any more, of those that have ended either. */
+  runsForgotten(): Promise<void>
+  knowsRun(tenant: TenantId, runId: string): boolean
+  sessions(): Iterable<S>
+  /** Whether the session is in memory. */
+  has(session: S): boolean
+  adopt(state: S['state']): S
+  /** Lets a session that was adopted, or that no other worker takes, begin its messages. */
+  keep(session: S): void
+  /** Drops a session that another worker owns now, and the messages that wait there. */
+  release(session: S): void
+  /** Ends all runs and drops all sessions: this process was evicted and owns none of them any more. */
+  abortAll(): void
+}
+
+export type WorkerRelayDeps = { pid: number; lease: Lease; log: Log; metrics: Metrics }
+
+/** A worker of the cluster: gateways' calls reach its inbox, and its runs' frames reach the gateways. */
+export class WorkerRelay<S extends OwnedSession> {
+  readonly #link: RedisLink
+  readonly #worker: ClusterWorker<S>
+  readonly #deps: WorkerRelayDeps
+  readonly #claims: HeldClaims<S>
+  readonly #adoptedRuns: AdoptedRuns
+  readonly #transport: RedisTransport
+  readonly #membership: RedisMembership
+  readonly #inbox: RedisInbox
+  readonly #handoff: SessionHandoff
+  #members: readonly Member[] = []
+  #onMembersChanged = () => {}
+
+  constructor(link: RedisLink, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
+    this.#link = link
+    this.#worker = worker
+    this.#deps = deps
+    const owners = createRedisOwners(link)
+    this.#transport = this.#createTransport()
+    this.#membership = this.#createMembership()
+    this.#claims = new HeldClaims({
+      owners,
+      epoch: () => this.epoch,
+      sessions: () => worker.sessions(),
+      isAlive: (epoch) => this.#membership.isAlive(epoch),
+      has: (session) => worker.has(session),
+      drop: (session) => worker.release(session),
+    })
+    this.#adoptedRuns = new AdoptedRuns({
+      movedRuns: createRedisMovedRuns(link),
+      epoch: () => this.epoch,
+      isKnown: (tenant, runId) => worker.knowsRun(tenant, runId),
+    })
+    const sessions: SessionMethods = {
+      createSession: (_from, ...args) => this.#create(...args),
+      adoptSession: (from, state) => this.#adopt(from, state),
+    }
+    this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
+    this.#handoff = new SessionHandoff({
+      transport: this.#transport,
+      membership: this.#membership,
+      onProblem: (cause) => this.#report(cause),
+    })
+  }
+
+  get epoch(): number {
+    return this.#membership.epoch
+  }
+
+  async join(): Promise<void> {
+    this.#claims.start()
+    await this.#membership.start()
+  }
+
+  readiness(): Readiness {
+    return {
+      isRedisAway: this.#link.awayMs() > 0,
+      isMember: this.#deps.lease.isHeld(),
+      isDraining: this.#worker.isDraining(),
+    }
+  }
+
+  /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
+  releaseClaim(session: S): Promise<boolean> {
+    return this.#claims.release(session)
+  }
+
+  /**
+   * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once the run that it has begun has
+   * ended. Within that time it serves the readers of ended runs for as long as it would otherwise.
+   */
+  async drain(graceMs: number): Promise<void> {
+    const until = performance.now() + graceMs
+    this.#worker.holdQueues()
+    const ended = this.#worker.drain(graceMs)
+    await this.#membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
+    if (!isEmpty(this.#worker.sessions())) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
+    const outcomes = await Promise.allSettled(Array.from(this.#worker.sessions(), (session) => this.#transfer(session)))
+    for (const outcome of outcomes) if (outcome.status === 'rejected') this.#report(outcome.reason)
+    await ended
+    await this.#transport.flush()
+    await this.#serveReaders(until - performance.now())
+  }
+
+  async stop(): Promise<void> {
+    this.#claims.close()
+    await this.#membership.stop()
+  }
+
+  #createTransport(): RedisTransport {
+    const { lease, metrics } = this.#deps
+    return new RedisTransport(
+      { role: 'worker', link: this.#link, lease, metrics },
+      {
+        onRecord: (from, received) => {
+          this.#inbox.onRecord(from, received)
+          this.#handoff.onRecord(received)
+        },
+        // A gateway that is gone is noticed by its membership.
+        onUndelivered: () => {},
+      },
+    )
+  }
+
+  #createMembership(): RedisMembership {
+    const { lease, log } = this.#deps
+    const members = createRedisMembers(this.#link)
+    return new RedisMembership(
+      { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
+      {
+        onMembers: (all) => {
+          this.#handoff.onMembers(all)
+          this.#members = all
+          this.#onMembersChanged()
+        },
+        onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
+        onEvicted: () => this.#worker.abortAll(),
+        onKeysLost: () => {
+          this.#claims.claimAll()
+          this.#claims.untilAnswered(() => this.#adoptedRuns.recordAll()).catch(() => {}) // This worker has left meanwhile.
+        },
+      },
+    )
+  }
+
+  #describe(): MemberFields {
+    return {
+      role: 'worker',
+      state: this.#worker.isDraining() ? 'draining' : 'active',
+      load: this.#worker.liveRuns(),
+      pid: this.#deps.pid,
+    }
+  }
+
+  /** Creates a session under the claim that a gateway has made for this worker. */
+  async #create(tenant: TenantId, id: string, token: string): Promise<SessionSummary> {
+    const { inbox } = this.#worker
+    const session = { tenant, id, token }
+    const summary = await this.#createOrRestore(session)
+    if (await this.#claims.confirm(session).catch(() => false)) return summary
+    await inbox.deleteSession(tenant, id, token).catch(() => {}) // The claim is another worker's by now.
+    throw new AppError('unavailable', 'the session could not be created; try again', { retryAfterSecs: 1 })
+  }
+
+  async #createOrRestore(session: HeldSession): Promise<SessionSummary> {
+    try {
+      return this.#worker.inbox.createSession(session.tenant, session.id, session.token)
+    } catch (cause) {
+      await this.#claims.restore(session)
+      throw cause
+    }
+  }
+
+  /** Takes over the session of a draining worker. This worker has the whole state before the claim names it. */
+  async #adopt(from: number, state: S['state']): Promise<void> {
+    if (this.#worker.isDraining() || !this.#deps.lease.isHeld()) throw alsoDraining()
+    const session = this.#worker.adopt(state)
+    const runIds = session.waiting.map(({ run }) => run.id)
+    if (!(await this.#claims.takeOver(session, from))) {
+      this.#worker.release(session)
+      throw notFound('the session was deleted, or another worker has taken it over')
+    }
+    this.#worker.keep(session)
+    await this.#claims.untilAnswered(() => this.#adoptedRuns.add(session.tenant, runIds))
+  }
+
+  async #transfer(session: S): Promise<void> {
+    await session.hold()
+    if (await this.#handoff.transfer(session)) return this.#worker.release(session)
+    if (await this.#claims.takeBack(session)) return this.#worker.keep(session)
+    this.#worker.release(session) // Another worker has it, though its answer did not come.
+  }
+
+  /** Waits until nobody can ask for a run any more: each is forgotten, or there is no gateway. */
+  async #serveReaders(withinMs: number): Promise<void> {
+    const { promise: noGateway, resolve } = Promise.withResolvers<void>()
+    this.#onMembersChanged = () => {
+      if (!this.#members.some(({ role }) => role === 'gateway')) resolve()
+    }
+    this.#onMembersChanged()
+    const timer = setTimeout(resolve, Math.max(0, withinMs))
+    await Promise.race([noGateway, this.#worker.runsForgotten()])
+    clearTimeout(timer)
+  }
+
+  #report(cause: unknown): void {
+    this.#deps.log.error('a session could not be handed over', { cause })
+  }
+}
+
+const alsoDraining = () => new AppError('unavailable', 'this worker is draining too', { code: 'worker_draining' })
+
+const isEmpty = (items: Iterable<unknown>): boolean => items[Symbol.iterator]().next().done === true

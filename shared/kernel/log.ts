@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module'
+import type winston from 'winston'
+import { createPlain, type Plain } from './log-redaction.ts'
+import { traceFields } from './trace.ts'
+
+const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
+
+export type LogLevel = keyof typeof LEVELS
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** Writes one JSON line per call: time, level, msg, the ids of the request and of its trace, then the fields. An error is passed in a field, such as `cause`. */
+export type Log = Readonly<Record<LogLevel, (msg: string, fields?: LogFields) => void>>
+
+export type LogOptions = {
+  level: LogLevel
+  /**
+   * Values that are replaced by `[redacted]` wherever they occur. Shorter ones than 4 characters are left: they would hide
+   * ordinary text.
+   */
+  secrets?: readonly string[]
+  /** Receives each line with its line feed. Default: standard output. */
+  write?: (line: string) => void
+}
+
+/**
+ * Creates the log. Logging never throws, and never blocks the event loop for long: values are truncated before they are
+ * rendered.
+ */
+export function createLog({ level, secrets = [], write }: LogOptions): Log {
+  const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
+  const writeLine = write ?? createConsole()
+  const at = (name: LogLevel) => {
+    if (LEVELS[name] > LEVELS[level]) return () => {}
+    return (message: string, fields?: LogFields) => {
+      const line = render({ level: name, message, fields: { ...traceFields(), ...fields } }, plain)
+      writeLine(`${line}\n`)
+    }
+  }
+  return Object.freeze({ error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') })
+}
+
+/** The property in which winston's transports expect the finished line. */
+const MESSAGE = Symbol.for('message')
+
+/**
+ * Winston's transport to standard output, without its logger: the streams in front of a transport cost more than a line itself, and the
+ * whole package takes 35 ms and 9 MiB of each start.
+ */
+function createConsole(): (line: string) => void {
+  const require = createRequire(import.meta.url)
+  const Console: typeof winston.transports.Console = require('winston/lib/winston/transports/console.js')
+  const console = new Console({ eol: '' })
+  return (line) => console.log?.({ [MESSAGE]: line }, () => {})
+}
+
+/** Log collectors accept lines of this length without splitting them. */
+const MAX_BYTES = 16 * 1024
+
+/** Numbers of characters to try in this order. JSON needs at most six bytes per character, so the last one always fits. */
+const BUDGETS = [10_000, 1_500]
+
+type Entry = { level: string; message: unknown; fields?: LogFields }
+
+function render({ level, message, fields = {} }: Entry, plain: Plain): string {
+  const time = new Date().toISOString()
+  let line = ''
+  for (const budget of BUDGETS) {
+    const { msg, rest, isCut } = plain(String(message), fields, budget)
+    const own = { time, level, msg } // Spread first for the order, and again last so that no field overrides them.
+    line = JSON.stringify({ ...own, ...rest, ...own, ...(isCut && { truncated: true }) })
+    if (Buffer.byteLength(line) < MAX_BYTES) break
+  }
+  return line
+}

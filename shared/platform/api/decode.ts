@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer'
+import type { JsonObject } from '../../kernel/events.ts'
+import { isJsonObject, parseJson } from '../../kernel/json.ts'
+import type { Schemas } from './document.ts'
+import { IgnoredFields } from './ignored-fields.ts'
+import { describeSyntaxError } from './json-position.ts'
+import { findFlaw } from './json-scan.ts'
+import { compileCheck, type Fields, type Refusal, type SchemaCheck, type Shape } from './schema-check.ts'
+
+/** `ignored` holds the pointers of fields that nothing reads, also those of a body that is refused. */
+export type Decoded = ({ value: JsonObject } | { refusal: Refusal }) & { ignored?: readonly string[] }
+
+/** Decodes the bytes of a body into the known fields of its schema, or says what is wrong with them. */
+export type Decode = (name: string, bytes: Uint8Array) => Decoded
+
+/** Creates a decoder. It has no side effects, so it works in the main thread and in `decode-worker.ts`. */
+export function createDecode(schemas: Schemas): Decode {
+  const checks = new Map<string, SchemaCheck>()
+  const checkOf = (name: string): SchemaCheck => {
+    const known = checks.get(name)
+    if (known) return known
+    const check = compileCheck(schemas, name)
+    checks.set(name, check)
+    return check
+  }
+  return (name, bytes) => {
+    const parsed = parse(bytes, schemas[name]?.['x-max-values']) // The check is compiled only for a body that may pass it.
+    if ('refusal' in parsed) return parsed
+    const { shape, refusalOf } = checkOf(name)
+    const fields = new IgnoredFields()
+    const value = pickFields(parsed.value, shape, fields)
+    const refusal = refusalOf(value)
+    const ignored = fields.pointers.length > 0 && { ignored: fields.pointers }
+    return refusal ? { refusal, ...ignored } : { value, ...ignored }
+  }
+}
+
+function parse(bytes: Uint8Array, maxValues: number | undefined): Decoded {
+  if (bytes.length === 0) return { value: {} } // An absent body counts as an empty object (D2.1).
+  if (!isUtf8(bytes)) return refuse('the body is not valid UTF-8')
+  const text = new TextDecoder().decode(bytes) // Drops a byte order mark.
+  const flaw = findFlaw(text, maxValues)
+  if (flaw !== undefined) return refuse(flaw)
+  const value = parseJson(text)
+  if (value === undefined) return refuse(`the body is not valid JSON: ${describeSyntaxError(text)}`)
+  if (!isJsonObject(value)) return refuse('the body must be a JSON object')
+  return { value }
+}
+
+const refuse = (message: string): Decoded => ({ refusal: { message } })
+
+/** Copies the fields that are read, also of the objects and lists inside, and adds the others to `ignored`. */
+function pickFields(body: JsonObject, shape: Fields, ignored: IgnoredFields): JsonObject {
+  const picked: JsonObject = {}
+  for (const field of Object.keys(body)) {
+    if (!shape.has(field)) {
+      ignored.add(field)
+      continue
+    }
+    ignored.enter(field)
+    picked[field] = pick(body[field], shape.get(field), ignored)
+    ignored.leave()
+  }
+  return picked
+}
+
+function pick(value: unknown, shape: Shape | undefined, ignored: IgnoredFields): unknown {
+  if (shape instanceof Map && isJsonObject(value)) return pickFields(value, shape, ignored)
+  if (!shape || !('items' in shape) || !Array.isArray(value)) return value
+  return value.map((item: unknown, i) => {
+    ignored.enter(i)
+    const picked = pick(item, shape.items, ignored)
+    ignored.leave()
+    return picked
+  })
+}

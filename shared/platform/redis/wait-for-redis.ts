@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../kernel/log.ts'
+
+const WITHIN_MS = 20_000
+const PAUSE_MS = 100
+
+/**
+ * Repeats a request to Redis that was not answered in time. For the start of a process, when no user waits for the answer: many
+ * processes that start at once on one machine make each other, and Redis, slow.
+ */
+export async function waitForRedis<T>(
+  request: () => Promise<T>,
+  { log, withinMs = WITHIN_MS }: { log: Pick<Log, 'warn'>; withinMs?: number },
+): Promise<T> {
+  const until = performance.now() + withinMs
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await request()
+    } catch (cause) {
+      if (!isLate(cause) || performance.now() >= until) throw cause
+      if (isFirst) log.warn('Redis does not answer in time: the start waits for it', { cause })
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+const isLate = (cause: unknown): boolean =>
+  cause instanceof Error && (/timed out|ETIMEDOUT|Connection is closed/.test(cause.message) || isLate(cause.cause))

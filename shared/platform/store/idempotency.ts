@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { isJsonObject } from '../../kernel/json.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { CollectionSpec, Store } from './port.ts'
+import { storeUnavailable } from './unavailable.ts'
+
+export const IDEMPOTENCY: CollectionSpec = { name: 'idempotency', key: ['operation', 'key'], ttlSecs: 86_400 }
+
+/** The use of an Idempotency-Key by a request; `operation` is the kind of request, for which the key is unique. */
+export type KeyUse = { operation: string; key: string }
+
+/** `taken`: the same request has reserved the key before, for this execution. `mismatch`: another request has. */
+export type Reservation = { state: 'reserved' } | { state: 'taken'; id: string } | { state: 'mismatch' }
+
+/**
+ * Idempotency keys and the executions that they stand for (D6.6). A key is forgotten 24 h after its reservation. Every method throws
+ * `unavailable` when the store does not answer; repeating it is then safe.
+ */
+export interface Idempotency {
+  /** `hash` is that of the request's body, `id` that of the execution to be started. */
+  reserve(tenant: TenantId, use: KeyUse & { hash: string; id: string }): Promise<Reservation>
+  /** Lets the key stand for another execution. Returns `false` when it does not stand for `from`. */
+  replace(tenant: TenantId, use: KeyUse & { from: string; to: string }): Promise<boolean>
+  /** Frees the key when it stands for this execution. */
+  release(tenant: TenantId, use: KeyUse & { id: string }): Promise<void>
+}
+
+/** Losing the race this often means that something else than a race is wrong. */
+const MAX_TRIES = 20
+
+export function createIdempotency(store: Store): Idempotency {
+  const keys = store.collection(IDEMPOTENCY)
+  return {
+    async reserve(tenant, { operation, key, hash, id }) {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        if (await keys.insert(tenant, { operation, key, hash, id })) return { state: 'reserved' }
+        const taken = await keys.get(tenant, { operation, key })
+        if (!taken) continue // It was released, or has expired, in between.
+        if (taken.doc['hash'] !== hash) return { state: 'mismatch' }
+        if (taken.doc['id'] === id) return { state: 'reserved' }
+        return { state: 'taken', id: String(taken.doc['id']) }
+      }
+      throw storeUnavailable('the key is reserved and released too often')
+    },
+    async replace(tenant, { operation, key, from, to }) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (!taken) return false
+      const { doc, version } = taken
+      if (doc['id'] !== from) return doc['id'] === to
+      return keys.replaceIfVersion(tenant, { doc: { ...doc, id: to }, version })
+    },
+    async release(tenant, { operation, key, id }) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (taken?.doc['id'] === id) await keys.delete(tenant, { operation, key }, taken.version)
+    },
+  }
+}
+
+/** The SHA-256, in hex, of a JSON value with the keys of its objects in order: equal for bodies that mean the same. */
+export const canonicalHash = (value: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(value, (_key, each: unknown) => (isJsonObject(each) ? sortKeys(each) : each)) ?? '')
+    .digest('hex')
+
+const sortKeys = (value: object): object =>
+  Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,0 +1,197 @@
+import type { Db, Collection as DriverCollection, Filter } from 'mongodb'
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import {
+  type Bound,
+  canExpire,
+  checkNextValue,
+  checkQuery,
+  checkTotal,
+  expiryOf,
+  indexedFields,
+  keyValues,
+  ownExpiryOf,
+  pickValues,
+  serializeDocument,
+  uniqueGroupOf,
+} from '../document.ts'
+import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, Total, WriteOptions } from '../port.ts'
+import { isDuplicate, type OperationGuard } from './guard.ts'
+import type { ServerClock } from './server-clock.ts'
+import { insertBefore } from './timely-insert.ts'
+
+/** A document in MongoDB: its indexed fields, and the whole document as text, so that MongoDB never interprets its keys. */
+type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }
+
+type Parts = { db: Db; guard: OperationGuard; now: () => number; clock: ServerClock }
+
+const READ_MS = 2_000
+
+/** Documents in one collection. Every value in a filter is compared by `$eq` or a bound, so a value is never read as a query. */
+export class MongoCollection implements Collection {
+  readonly #spec: CollectionSpec
+  readonly #rows: DriverCollection<Row>
+  readonly #guard: OperationGuard
+  readonly #now: () => number
+  readonly #clock: ServerClock
+
+  constructor(spec: CollectionSpec, { db, guard, now, clock }: Parts) {
+    this.#spec = spec
+    this.#rows = db.collection<Row>(spec.name)
+    this.#guard = guard
+    this.#now = now
+    this.#clock = clock
+  }
+
+  async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
+    const group = uniqueGroupOf(this.#spec, fields)
+    const filter = this.#unexpired(tenant, group, pickValues(this.#spec, group, fields))
+    const row = await this.#guard((signal) =>
+      this.#rows.findOne(filter, { signal, maxTimeMS: READ_MS, projection: STORED }),
+    )
+    return row ? toStored(row) : undefined
+  }
+
+  async insert(tenant: TenantId, doc: JsonObject, options: WriteOptions = {}): Promise<boolean> {
+    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+    const row: Row = { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
+    const tryInsert = () => succeedsUnlessDuplicate(this.#insertRow(row, options))
+    if (await tryInsert()) return true
+    return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
+  }
+
+  /** Resolves with `false`, or rejects with an error of a unique index, when there is such a row already. */
+  #insertRow(row: Row, { durability, ...limits }: WriteOptions): Promise<boolean> {
+    return this.#guard(async (signal) => {
+      const untilMs = limits.mayWriteUntil?.() ?? Infinity
+      if (untilMs < Infinity) {
+        const key = ['tenant', ...this.#spec.key]
+        return insertBefore(this.#rows, row, { key, until: this.#clock.at(untilMs), signal })
+      }
+      const concern = durability === 'weak' && ON_PRIMARY
+      // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
+      await this.#rows.insertOne({ ...row }, { signal, ...concern } as object)
+      return true
+    }, limits)
+  }
+
+  async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
+    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+    const change = { $set: { ...values, version: version + 1, ...expiryField(ownExpiryOf(this.#spec, doc)) } }
+    const filter = {
+      ...this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc)),
+      version: { $eq: version },
+    } as Filter<Row>
+    let count = 0
+    const isUnique = await succeedsUnlessDuplicate(
+      this.#guard(async (signal) => {
+        count = (await this.#rows.updateOne(filter, change, { signal } as object)).matchedCount
+        return true
+      }),
+    )
+    return isUnique && count === 1
+  }
+
+  async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
+    const filter = this.#unexpired(tenant, this.#spec.key, pickValues(this.#spec, this.#spec.key, key))
+    const versioned = version === undefined ? filter : ({ ...filter, version: { $eq: version } } as Filter<Row>)
+    const { deletedCount } = await this.#guard((signal) => this.#rows.deleteOne(versioned, { signal } as object))
+    return deletedCount === 1
+  }
+
+  async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
+    const { index, where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
+    const matching = this.#unexpired(
+      tenant,
+      where.map(([field]) => field),
+      where.map(([, value]) => value),
+    )
+    const filter = { $and: [matching, ...bounds.map(toCondition)] } as Filter<Row>
+    const sort = new Map(by.map((field) => [field, isDescending ? -1 : 1] as const))
+    const rows = await this.#guard((signal) =>
+      this.#rows.find(filter, { signal, sort, limit, hint: index, maxTimeMS: READ_MS, projection: STORED }).toArray(),
+    )
+    return rows.map(toStored)
+  }
+
+  async nextValue(tenant: TenantId, filter: string, after = ''): Promise<string | undefined> {
+    const hint = checkNextValue(this.#spec, filter)
+    const matching = { ...this.#unexpired(tenant, [], []), [filter]: { $gt: after } } as Filter<Row>
+    const options = { sort: { [filter]: 1 } as const, hint, maxTimeMS: READ_MS, projection: { _id: 0, [filter]: 1 } }
+    const row = await this.#guard((signal) => this.#rows.findOne(matching, { signal, ...options }))
+    return row?.[filter] as string | undefined
+  }
+
+  async total(tenant: TenantId, fields: Fields): Promise<Total> {
+    const { index, where, of } = checkTotal(this.#spec, fields)
+    const matching = this.#unexpired(
+      tenant,
+      where.map(([field]) => field),
+      where.map(([, value]) => value),
+    )
+    const group = { _id: null, count: { $sum: 1 }, sum: { $sum: `$${of}` } }
+    const [total] = await this.#guard((signal) =>
+      this.#rows
+        .aggregate<Total>([{ $match: matching }, { $group: group }], { signal, hint: index, maxTimeMS: READ_MS })
+        .toArray(),
+    )
+    return { count: total?.count ?? 0, sum: total?.sum ?? 0 }
+  }
+
+  #indexedValues(doc: JsonObject): JsonObject {
+    return Object.fromEntries(indexedFields(this.#spec).map((field) => [field, doc[field]]))
+  }
+
+  #unexpired(tenant: TenantId, fields: readonly string[], values: readonly Scalar[]): Filter<Row> {
+    const filter: Record<string, unknown> = { tenant: { $eq: tenant } }
+    for (const [i, field] of fields.entries()) filter[field] = { $eq: values[i] }
+    if (canExpire(this.#spec)) filter['expires_at'] = { $gt: new Date(this.#now()) }
+    return filter
+  }
+
+  /** MongoDB deletes expired documents only once a minute; one with the same key would block the insert until then. */
+  async #deleteExpired(tenant: TenantId, doc: JsonObject): Promise<boolean> {
+    const filter = this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc))
+    const expired = { ...filter, expires_at: { $lte: new Date(this.#now()) } } as Filter<Row>
+    const { deletedCount } = await this.#guard((signal) => this.#rows.deleteOne(expired, { signal } as object))
+    return deletedCount === 1
+  }
+}
+
+/** A new primary may lack the write. An `ordered` one needs more: the next write may go to that primary. */
+const ON_PRIMARY = { writeConcern: { w: 1 } }
+
+const STORED = { _id: 0, doc: 1, version: 1 } as const
+
+const expiryField = (expiresMs: number | undefined): { expires_at?: Date } =>
+  expiresMs === undefined ? {} : { expires_at: new Date(expiresMs) }
+
+const toStored = ({ doc, version }: Pick<Row, 'doc' | 'version'>): Stored => ({
+  doc: JSON.parse(doc) as JsonObject,
+  version,
+})
+
+/** Returns `false` also when the write violates a unique index. */
+async function succeedsUnlessDuplicate(write: Promise<boolean>): Promise<boolean> {
+  try {
+    return await write
+  } catch (cause) {
+    if (isDuplicate(cause)) return false
+    throw cause
+  }
+}
+
+/**
+ * Writes `(a, b) > (x, y)` as a MongoDB filter: `a > x`, or `a = x` and `b > y`. MongoDB finds no place in an index by `$or`, so the
+ * first field is also compared by itself.
+ */
+function toCondition({ names, values, isLower, isInclusive }: Bound): object {
+  const strict = isLower ? '$gt' : '$lt'
+  const cases = names.map((name, last) => {
+    const operator = isInclusive && last === names.length - 1 ? `${strict}e` : strict
+    const equal = names.slice(0, last).map((field, i) => [field, { $eq: values[i] }] as const)
+    return { ...Object.fromEntries(equal), [name]: { [operator]: values[last] } }
+  })
+  const [only, ...more] = cases
+  return more.length === 0 ? { ...only } : { [names[0] ?? '']: { [`${strict}e`]: values[0] }, $or: cases }
+}

@@ -1,0 +1,71 @@
+import { MongoError, MongoServerError } from 'mongodb'
+import type { Health } from '../../../kernel/health.ts'
+import type { WriteOptions } from '../port.ts'
+import { storeUnavailable } from '../unavailable.ts'
+
+/**
+ * Runs an operation of the driver under a deadline. Throws `unavailable` when MongoDB does not answer it in time, and when
+ * it is sent after `mayWriteUntil`.
+ */
+export type OperationGuard = <T>(operation: (signal: AbortSignal) => Promise<T>, limits?: OperationLimits) => Promise<T>
+
+export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'>
+
+/** Below the 3 s that the port promises. */
+const DEADLINE_MS = 2_800
+/** 20 on the pool's connections and 200 that wait for one; more could not be answered before the deadline. */
+const MAX_IN_FLIGHT = 220
+/** After an outage of this length operations fail at once; the connection monitor finds out when MongoDB answers again. */
+const FAIL_FAST_AFTER_MS = 3_000
+
+export function createOperationGuard(health: Health, isReady: () => boolean): OperationGuard {
+  let inFlight = 0
+  return async (operation, { withinMs = DEADLINE_MS, mayWriteUntil = FOREVER } = {}) => {
+    if (!isReady() || health.awayMs() > FAIL_FAST_AFTER_MS) throw storeUnavailable('MongoDB does not answer')
+    if (inFlight >= MAX_IN_FLIGHT) throw storeUnavailable('too many operations are waiting')
+    const deadline = createDeadlineSignal(Math.min(withinMs, DEADLINE_MS), mayWriteUntil)
+    inFlight += 1
+    try {
+      const result = await operation(deadline.signal)
+      health.answered()
+      return result
+    } catch (cause) {
+      if (isDuplicate(cause)) throw cause
+      if (!(cause instanceof MongoError || deadline.signal.aborted)) throw cause
+      // The caller's own shorter deadline, or its refusal, says nothing about MongoDB.
+      if (withinMs >= DEADLINE_MS && performance.now() < mayWriteUntil()) health.failed()
+      throw storeUnavailable(cause)
+    } finally {
+      inFlight -= 1
+      deadline.clear()
+    }
+  }
+}
+
+export const isDuplicate = (cause: unknown): boolean => cause instanceof MongoServerError && cause.code === 11_000
+
+const FOREVER = () => Infinity
+
+/**
+ * A signal that aborts after `withinMs`. In a process that was paused, timers fire late, so the signal also compares the clock
+ * in `throwIfAborted`, and reads `mayWriteUntil` there. The driver calls it right before it sends a command, at first and at a retry. A
+ * command that is late is therefore not sent. A process that is paused between this check and the sending sends it when it continues;
+ * then the server has to refuse it (`insertBefore`).
+ */
+export function createDeadlineSignal(
+  withinMs: number,
+  mayWriteUntil = FOREVER,
+): { signal: AbortSignal; clear(): void } {
+  const end = performance.now() + withinMs
+  const controller = new AbortController()
+  const { signal } = controller
+  const expire = () => controller.abort(new Error('no answer in time'))
+  const refuse = () => controller.abort(new Error('this process may no longer write'))
+  const timer = setTimeout(expire, Math.max(0, withinMs))
+  signal.throwIfAborted = () => {
+    if (performance.now() >= end) expire()
+    if (performance.now() >= mayWriteUntil()) refuse()
+    if (signal.aborted) throw signal.reason
+  }
+  return { signal, clear: () => clearTimeout(timer) }
+}

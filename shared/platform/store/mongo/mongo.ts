@@ -1,0 +1,75 @@
+import { MongoClient } from 'mongodb'
+import { createHealth } from '../../../kernel/health.ts'
+import { assertValidSpec, requireCollection } from '../document.ts'
+import type { CollectionSpec, Store } from '../port.ts'
+import { MongoCollection } from './collection.ts'
+import { ConnectionMonitor } from './connection-monitor.ts'
+import { createOperationGuard } from './guard.ts'
+import { ensureIndexes, requireReplicaSet } from './schema.ts'
+import { ServerClock } from './server-clock.ts'
+
+export type MongoOptions = {
+  url: string
+  database: string
+  collections: readonly CollectionSpec[]
+  /** Called once for each problem that does not end by waiting. The text never holds the URL's password. */
+  onProblem?: (problem: string) => void
+  /** Milliseconds since 1970. */
+  now?: () => number
+}
+
+/**
+ * Opens the store of the cluster form. A write is acknowledged when a majority of the members has it in its journal, and one with
+ * the durability `weak` when the primary has it.
+ *
+ * Resolves within 3 s even when MongoDB does not answer: the indexes are created as soon as it does, and until then every
+ * operation throws `unavailable`. Throws when `url` is not an address of MongoDB.
+ */
+export async function openMongoStore(options: MongoOptions): Promise<Store> {
+  const { collections, now = Date.now, onProblem = () => {} } = options
+  for (const spec of collections) assertValidSpec(spec)
+  const client = createClient(options.url)
+  const db = client.db(options.database)
+  const health = createHealth()
+  const clock = new ServerClock()
+  const prepare = async () => {
+    await requireReplicaSet(db)
+    await ensureIndexes(db, collections)
+  }
+  const monitor = new ConnectionMonitor({ db, health, clock, onProblem, prepare })
+  const guard = createOperationGuard(health, () => monitor.isReady)
+  const opened = new Map(collections.map((spec) => [spec.name, new MongoCollection(spec, { db, guard, now, clock })]))
+  await monitor.start()
+  return {
+    collection: ({ name }) => requireCollection(name, opened),
+    awayMs: health.awayMs,
+    async close() {
+      await monitor.stop()
+      await client.close()
+    },
+  }
+}
+
+/** The timeouts keep the driver's own waits below the 3 s that the port promises; guard.ts sets the deadline of an operation. */
+function createClient(url: string): MongoClient {
+  try {
+    return new MongoClient(url, {
+      appName: 'agent-engine',
+      maxPoolSize: 20,
+      maxConnecting: 4,
+      maxIdleTimeMS: 60_000,
+      connectTimeoutMS: 2_000,
+      serverSelectionTimeoutMS: 2_000,
+      waitQueueTimeoutMS: 2_000,
+      socketTimeoutMS: 5_000,
+      heartbeatFrequencyMS: 2_000,
+      retryReads: true,
+      retryWrites: true,
+      readPreference: 'primary',
+      writeConcern: { w: 'majority', journal: true },
+    })
+  } catch {
+    // The driver's message may quote the URL, which may hold a password.
+    throw new Error('MONGODB_URL is not an address of MongoDB; expected mongodb://host:27017/?replicaSet=name')
+  }
+}

@@ -1,0 +1,108 @@
+import type { JsonObject } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/** A value that a store can look up and order by. Strings are ordered by their UTF-8 bytes. */
+export type Scalar = string | number
+export type Fields = { readonly [field: string]: Scalar }
+
+/**
+ * Describes one kind of document as data. Field names are top-level fields of the document, in snake_case, and every document
+ * holds a string or a number in each of them. Each group of fields is unique or ordered within a tenant. After a field is added
+ * here, MongoDB does not find older documents by it until they are written again.
+ */
+export type CollectionSpec = {
+  readonly name: string
+  /** The fields that identify one document of a tenant; they never change. */
+  readonly key: readonly string[]
+  /** Further groups of fields whose values are unique within a tenant. */
+  readonly unique?: readonly (readonly string[])[]
+  /** Pages hold the documents that agree in `within`, ordered by `by`, which identifies each of them. */
+  readonly order?: {
+    readonly within: readonly string[]
+    readonly by: readonly string[]
+    readonly direction: 'ascending' | 'descending'
+  }
+  /** At most two further fields that a page can be filtered by, one or both. Each way to filter has an index of its own. */
+  readonly filters?: readonly [string] | readonly [string, string]
+  /** `total` adds up the number in `of`, over the documents that agree in `within`. Not in a collection whose documents expire. */
+  readonly total?: { readonly within: readonly string[]; readonly of: string }
+  /** Documents expire this long after they were inserted. */
+  readonly ttlSecs?: number
+  /**
+   * A field that holds the time at which the document expires, in milliseconds since 1970; a replacement can change it. Give it to a
+   * collection from its first version on: older documents without an expiry would not be found. Not together with `ttlSecs`.
+   */
+  readonly expiresBy?: string
+}
+
+/** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
+export type Stored = { doc: JsonObject; version: number }
+
+export type PageQuery = {
+  /** Values of all fields of the order's `within`, and of some, all or none of `filters`; compared for equality. */
+  where?: Fields
+  /** Values of the order's `by` fields, or of the first few: the page begins after them, in the order's direction. */
+  after?: readonly Scalar[] | undefined
+  /** The same for the end of the page, inclusive. */
+  until?: readonly Scalar[] | undefined
+  /** 1 to 1,000. */
+  limit: number
+}
+
+export type Total = { count: number; sum: number }
+
+export type WriteOptions = {
+  /** Refuses the write (`unavailable`) when it has not left this process this long after the call. Never extends the store's own deadline. */
+  withinMs?: number
+  /**
+   * The time until which this process may write, by `performance.now()`. Read right before the write leaves this process, each time that
+   * it is sent. A write that leaves later, or reaches the database later, is refused (`unavailable`): another process may have taken over.
+   */
+  mayWriteUntil?: () => number
+  /** A store may answer the others sooner than `full`, which is the default. */
+  durability?: Durability
+}
+
+/**
+ * The failures that an acknowledged write survives, besides a crash of this process. `full`: a power failure, and the loss of a minority
+ * of the database's members. `ordered`: those that the next write with `full` survives, without which it is of no use. `weak`: perhaps neither;
+ * whoever needs the document finds out that it is missing.
+ */
+export type Durability = 'full' | 'ordered' | 'weak'
+
+/**
+ * Documents of one kind. A document is JSON and is returned exactly as it was stored, whatever its keys and strings hold;
+ * `undefined` is left out as in JSON. A document that has expired is never returned, replaced or deleted. Every method throws
+ * `unavailable` within 3 s when the database does not answer; a write may then have happened or not. Where nothing else is said, an
+ * acknowledged write has the durability `full`.
+ */
+export interface Collection {
+  /** `fields` are the fields of the key or of one of the `unique` groups. */
+  get(tenant: TenantId, fields: Fields): Promise<Stored | undefined>
+  /** Returns `false`, and stores nothing, when the key or another unique value is taken. */
+  insert(tenant: TenantId, doc: JsonObject, options?: WriteOptions): Promise<boolean>
+  /**
+   * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
+   * `version`, when it does not exist, or when another unique value is taken.
+   */
+  replaceIfVersion(tenant: TenantId, replacement: Stored, options?: Pick<WriteOptions, 'durability'>): Promise<boolean>
+  /** Returns whether the document existed, with this version if one is given. */
+  delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
+  page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
+  /** The smallest value above `after` that a document has in `filter`, the first of the filters, in a collection whose order has no `within`. */
+  nextValue(tenant: TenantId, filter: string, after?: string): Promise<string | undefined>
+  /**
+   * How many documents agree in `where`, which holds the fields of the total's `within`, and the sum of their numbers. It includes every
+   * insert that has been acknowledged to any process, and no document that has been deleted.
+   */
+  total(tenant: TenantId, where: Fields): Promise<Total>
+}
+
+/** The database. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
+export interface Store {
+  /** Throws when the store was not opened with this collection. */
+  collection(spec: CollectionSpec): Collection
+  /** How long the database has not answered; 0 while it answers. */
+  awayMs(): number
+  close(): Promise<void>
+}

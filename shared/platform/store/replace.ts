@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Collection, Fields } from './port.ts'
+import { storeUnavailable } from './unavailable.ts'
+
+export type Replacement = {
+  /** Values of the collection's key. */
+  key: Fields
+  /** Builds the next document. It is called again when another write came first, so it must have no effects. */
+  change(doc: JsonObject | undefined): JsonObject
+  /** Called before each attempt to insert the first document. */
+  beforeInsert?(): Promise<unknown>
+}
+
+/** Losing the race this often means that something else than a race is wrong. */
+const MAX_TRIES = 20
+
+/**
+ * Replaces a document, or inserts the first one, by compare-and-set. Returns the document as it is stored. Throws what `change`
+ * throws, and then stores nothing.
+ */
+export async function replaceDoc(
+  collection: Collection,
+  tenant: TenantId,
+  { key, change, beforeInsert }: Replacement,
+): Promise<JsonObject> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const found = await collection.get(tenant, key)
+    const doc = { ...change(found?.doc), ...key }
+    if (!found) await beforeInsert?.()
+    const isStored = found
+      ? await collection.replaceIfVersion(tenant, { doc, version: found.version })
+      : await collection.insert(tenant, doc)
+    if (isStored) return doc
+  }
+  throw storeUnavailable('too many writers')
+}

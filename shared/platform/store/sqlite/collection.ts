@@ -1,0 +1,186 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import {
+  type Bound,
+  canExpire,
+  checkNextValue,
+  checkQuery,
+  checkTotal,
+  expiryOf,
+  keyValues,
+  ownExpiryOf,
+  pickValues,
+  serializeDocument,
+  uniqueGroupOf,
+} from '../document.ts'
+import type { Collection, CollectionSpec, Fields, PageQuery, Stored, Total, WriteOptions } from '../port.ts'
+import { storeUnavailable } from '../unavailable.ts'
+import { isDuplicate, type OperationGuard } from './guard.ts'
+
+type Parts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void>; now: () => number }
+
+/** How many expired documents an insert deletes along with its own work; few, so that no insert is slow when they are long. */
+const DELETED_PER_INSERT = 10
+
+/** Documents in one table. Statements run synchronously on this thread, and their writes reach the disk in order. */
+export class SqliteCollection implements Collection {
+  readonly #spec: CollectionSpec
+  readonly #parts: Parts
+  /** Prepared statements by their SQL; bounded by the number of different queries in the code. */
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(spec: CollectionSpec, parts: Parts) {
+    this.#spec = spec
+    this.#parts = parts
+  }
+
+  async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
+    const group = uniqueGroupOf(this.#spec, fields)
+    const values = pickValues(this.#spec, group, fields)
+    const [row] = this.#all(`SELECT doc, version FROM ${this.#unexpired(group)}`, [
+      tenant,
+      ...this.#expiryParameters(),
+      ...values,
+    ])
+    return row && toStored(row)
+  }
+
+  async insert(
+    tenant: TenantId,
+    doc: JsonObject,
+    { withinMs = Infinity, mayWriteUntil = () => Infinity, durability = 'full' }: WriteOptions = {},
+  ): Promise<boolean> {
+    const text = serializeDocument(this.#spec, doc)
+    if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
+    if (performance.now() >= mayWriteUntil()) throw storeUnavailable('this process may no longer write')
+    const expiresAt = expiryOf(this.#spec, doc, this.#parts.now()) ?? null
+    if (canExpire(this.#spec)) this.#deleteSomeExpired()
+    const sql = `INSERT INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
+    const tryInsert = () => this.#changesOne(sql, [tenant, expiresAt, text])
+    const isInserted = tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
+    return durability === 'full' ? this.#flushIf(isInserted) : isInserted
+  }
+
+  async replaceIfVersion(
+    tenant: TenantId,
+    { doc, version }: Stored,
+    { durability = 'full' }: WriteOptions = {},
+  ): Promise<boolean> {
+    const text = serializeDocument(this.#spec, doc)
+    const key = keyValues(this.#spec, doc)
+    const changes = 'doc = ?, version = version + 1, expires_at = coalesce(?, expires_at)'
+    const sql = `UPDATE ${this.#spec.name} SET ${changes} WHERE ${this.#where(this.#spec.key)} AND version = ?`
+    const values = [text, ownExpiryOf(this.#spec, doc) ?? null, tenant, ...this.#expiryParameters(), ...key, version]
+    const isReplaced = this.#changesOne(sql, values)
+    return durability === 'full' ? this.#flushIf(isReplaced) : isReplaced
+  }
+
+  async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
+    const values = pickValues(this.#spec, this.#spec.key, key)
+    const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
+    const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
+    return this.#flushIf(this.#changesOne(sql, parameters))
+  }
+
+  async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
+    const { index, where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
+    const order = by.map((field) => `${field} ${isDescending ? 'DESC' : 'ASC'}`).join(', ')
+    const conditions = [this.#where(where.map(([field]) => field)), ...bounds.map(toCondition)].join(' AND ')
+    const { name } = this.#spec
+    const from = `${name} INDEXED BY ${name}_${index} WHERE ${conditions}`
+    const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
+    const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
+    return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
+  }
+
+  async nextValue(tenant: TenantId, filter: string, after = ''): Promise<string | undefined> {
+    const index = checkNextValue(this.#spec, filter)
+    const { name } = this.#spec
+    const from = `${name} INDEXED BY ${name}_${index} WHERE ${this.#where([])} AND ${filter} > ?`
+    const sql = `SELECT ${filter} AS value FROM ${from} ORDER BY ${filter} LIMIT 1`
+    const [found] = this.#all<{ value: string }>(sql, [tenant, ...this.#expiryParameters(), after])
+    return found?.value
+  }
+
+  async total(tenant: TenantId, fields: Fields): Promise<Total> {
+    const { index, where, of } = checkTotal(this.#spec, fields)
+    const { name } = this.#spec
+    const condition = this.#where(where.map(([field]) => field))
+    const sql = `SELECT count(*) AS count, total(${of}) AS sum FROM ${name} INDEXED BY ${name}_${index} WHERE ${condition}`
+    const [total] = this.#all<Total>(sql, [tenant, ...where.map(([, value]) => value)])
+    return { count: total?.count ?? 0, sum: total?.sum ?? 0 }
+  }
+
+  #unexpired(fields: readonly string[]): string {
+    return `${this.#spec.name} WHERE ${this.#where(fields)}`
+  }
+
+  #where(fields: readonly string[]): string {
+    const expiry = canExpire(this.#spec) ? ['expires_at > ?'] : []
+    return ['tenant = ?', ...expiry, ...fields.map((field) => `${field} = ?`)].join(' AND ')
+  }
+
+  /** The parameter of the condition on `expires_at`, in collections that have one. */
+  #expiryParameters(): number[] {
+    return canExpire(this.#spec) ? [this.#parts.now()] : []
+  }
+
+  /** Deletes the expired document with this key, which blocks the insert. */
+  #deleteExpired(tenant: TenantId, doc: JsonObject): boolean {
+    const { name, key } = this.#spec
+    const hasSameKey = key.map((field) => `${field} = ?`).join(' AND ')
+    const sql = `DELETE FROM ${name} WHERE tenant = ? AND ${hasSameKey} AND expires_at <= ?`
+    return this.#changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#parts.now()])
+  }
+
+  #deleteSomeExpired(): void {
+    const { name } = this.#spec
+    const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${DELETED_PER_INSERT}`
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [this.#parts.now()])
+  }
+
+  /** Whether the statement has changed a document. One that would violate a unique index changes none. */
+  #changesOne(sql: string, parameters: SQLInputValue[]): boolean {
+    try {
+      return this.#run(sql, parameters) === 1
+    } catch (cause) {
+      if (isDuplicate(cause)) return false
+      throw cause
+    }
+  }
+
+  #run(sql: string, parameters: SQLInputValue[]): number {
+    return this.#parts.guard(() => Number(this.#prepare(sql).run(...parameters).changes))
+  }
+
+  #all<T = Row>(sql: string, parameters: SQLInputValue[]): T[] {
+    return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as T[]
+  }
+
+  #prepare(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.#parts.db.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  /** Returns `isWritten`; waits before that until the write is on the disk. */
+  async #flushIf(isWritten: boolean): Promise<boolean> {
+    if (!isWritten) return false
+    try {
+      await this.#parts.flush()
+      return true
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
+  }
+}
+
+type Row = { doc: string; version: number }
+
+const toStored = ({ doc, version }: Row): Stored => ({ doc: JSON.parse(doc) as JsonObject, version })
+
+function toCondition({ names, values, isLower, isInclusive }: Bound): string {
+  const operator = `${isLower ? '>' : '<'}${isInclusive ? '=' : ''}`
+  return `(${names.join(', ')}) ${operator} (${values.map(() => '?').join(', ')})`
+}

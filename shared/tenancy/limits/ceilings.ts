@@ -1,0 +1,83 @@
+import { isJsonObject, parseJson } from '../../kernel/json.ts'
+import { parseTenant, type TenantId } from '../../kernel/tenant.ts'
+import { type Limits, NO_LIMITS } from '../tenant-config/config.ts'
+
+/** The most that an operator lets each tenant's limits be (TENANT_LIMITS); `null` for no ceiling. */
+export type Ceilings = { of(tenant: TenantId): Limits }
+
+export const NO_CEILINGS: Ceilings = { of: () => NO_LIMITS }
+
+/** The limits that apply: the tenant's own up to its ceiling, and the ceiling where it has none. */
+export function effectiveLimits(own: Limits, ceiling: Limits): Limits {
+  if (ceiling === NO_LIMITS) return own
+  return eachLimit((name) => least(own[name], ceiling[name]))
+}
+
+/** The fields in which `own` exceeds the ceiling. No limit of its own is no excess: the ceiling is the limit then. */
+export const excesses = (own: Limits, ceiling: Limits): (keyof Limits)[] =>
+  NAMES.filter((name) => own[name] !== null && own[name] !== least(own[name], ceiling[name]))
+
+/** The entry under this name is for every tenant; an entry of a tenant replaces what it names, also by `null`. */
+const EVERY_TENANT = '*'
+
+/**
+ * Reads `{"*": {"tokens_per_day": 5000000}, "<tenant>": {…}}` with the fields of `PUT /config/limits`. Returns what is wrong with it as
+ * texts that follow the name of the file.
+ */
+export function parseCeilings(text: string): Ceilings | { problems: string[] } {
+  const root = parseJson(text)
+  if (!isJsonObject(root)) return { problems: ['must be a JSON object: {"*": {…}, "<tenant>": {…}}'] }
+  const problems = Object.entries(root).flatMap(([tenant, entry]) => problemsOf(tenant, entry))
+  if (problems.length > 0) return { problems: problems.slice(0, MAX_PROBLEMS) }
+  const entries = new Map(Object.entries(root as Record<string, Partial<Limits>>))
+  const common = { ...NO_LIMITS, ...entries.get(EVERY_TENANT) }
+  const ceilings = new Map([...entries].map(([tenant, entry]) => [tenant, { ...common, ...entry }]))
+  return { of: (tenant) => ceilings.get(tenant) ?? common }
+}
+
+const MAX_PROBLEMS = 20
+
+type Rule = { isValid(value: number): boolean; wanted: string }
+
+const whole = (max: number): Rule => ({
+  isValid: (value) => Number.isInteger(value) && value >= 1 && value <= max,
+  wanted: `a whole number from 1 to ${max}`,
+})
+
+/** As `LimitsRequest` of the API description. */
+const RULES: Record<keyof Limits, Rule> = {
+  requests_per_minute: whole(1_000_000),
+  concurrent_runs: whole(1_000_000),
+  tokens_per_day: whole(1_000_000_000_000),
+  usd_per_day: {
+    isValid: (value) => value > 0 && value <= 1_000_000_000,
+    wanted: 'a number above 0 and up to 1000000000',
+  },
+}
+
+const NAMES = Object.keys(RULES) as (keyof Limits)[]
+
+const eachLimit = (limitOf: (name: keyof Limits) => number | null): Limits => ({
+  requests_per_minute: limitOf('requests_per_minute'),
+  concurrent_runs: limitOf('concurrent_runs'),
+  tokens_per_day: limitOf('tokens_per_day'),
+  usd_per_day: limitOf('usd_per_day'),
+})
+
+function least(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other
+  return Math.min(one, other)
+}
+
+function problemsOf(tenant: string, entry: unknown): string[] {
+  const name = JSON.stringify(tenant)
+  if (tenant !== EVERY_TENANT && parseTenant(tenant) === undefined)
+    return [`names ${name}, which can be no tenant: wanted letters, digits and ._:- or *`]
+  if (!isJsonObject(entry)) return [`must hold an object of limits for ${name}`]
+  return Object.entries(entry).flatMap(([field, value]) => {
+    const rule = NAMES.includes(field as keyof Limits) ? RULES[field as keyof Limits] : undefined
+    if (!rule) return [`has the unknown limit ${JSON.stringify(field)} for ${name}: wanted ${NAMES.join(', ')}`]
+    const isValid = value === null || (typeof value === 'number' && rule.isValid(value))
+    return isValid ? [] : [`must hold for ${name} as ${field} ${rule.wanted}, or null for no ceiling`]
+  })
+}

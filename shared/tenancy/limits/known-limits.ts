@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache'
+import { AppError } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Limits } from '../tenant-config/config.ts'
+import type { LiveConfigs } from '../tenant-config/live-configs.ts'
+import { type Ceilings, effectiveLimits, NO_CEILINGS } from './ceilings.ts'
+
+const MAX_TENANTS = 10_000
+const STORE_RETRY_SECS = 2
+
+/**
+ * The limits that apply to tenants, as this process knows them. While the store is away they are those that were read last. The
+ * operator's ceilings apply at once, whatever a tenant has stored.
+ */
+export class KnownLimits {
+  readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
+  readonly #ceilings: Ceilings
+  /** As the tenants have stored them. */
+  readonly #last = new LRUCache<TenantId, Limits>({ max: MAX_TENANTS })
+
+  constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Ceilings = NO_CEILINGS) {
+    this.#configs = configs
+    this.#ceilings = ceilings
+  }
+
+  /** Rejects with `unavailable` when the limits must be read and the store does not answer: a limit that is not known is not none. */
+  of(tenant: TenantId): Limits | Promise<Limits> {
+    return this.peek(tenant) ?? this.#read(tenant)
+  }
+
+  /** The limits, where the tenant's configuration is kept. */
+  peek(tenant: TenantId): Limits | undefined {
+    const config = this.#configs.peek(tenant)
+    return config && this.#remember(tenant, config.limits)
+  }
+
+  async #read(tenant: TenantId): Promise<Limits> {
+    try {
+      return this.#remember(tenant, (await this.#configs.get(tenant)).limits)
+    } catch (cause) {
+      const last = this.#last.get(tenant)
+      if (last) return this.#effective(tenant, last)
+      throw unreadable(cause)
+    }
+  }
+
+  #remember(tenant: TenantId, limits: Limits): Limits {
+    this.#last.set(tenant, limits)
+    return this.#effective(tenant, limits)
+  }
+
+  #effective(tenant: TenantId, limits: Limits): Limits {
+    return effectiveLimits(limits, this.#ceilings.of(tenant))
+  }
+}
+
+const unreadable = (cause: unknown) =>
+  new AppError('unavailable', 'the limits of this tenant cannot be read at the moment; try again', {
+    code: 'storage_unavailable',
+    retryAfterSecs: STORE_RETRY_SECS,
+    cause,
+  })

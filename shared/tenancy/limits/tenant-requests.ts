@@ -1,0 +1,20 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { RateLimiter, Taken } from '../rate/port.ts'
+import type { KnownLimits } from './known-limits.ts'
+
+/** Counts the requests of tenants, and the ticks of their schedules, against their own limit, in all processes together. */
+export class TenantRequests {
+  readonly #known: Pick<KnownLimits, 'of'>
+  readonly #limiter: RateLimiter
+
+  constructor(known: Pick<KnownLimits, 'of'>, limiter: RateLimiter) {
+    this.#known = known
+    this.#limiter = limiter
+  }
+
+  /** Counts one. `undefined` for a tenant without such a limit. Rejects with `unavailable` when the limits cannot be read. */
+  async take(tenant: TenantId): Promise<Taken | undefined> {
+    const { requests_per_minute: perMinute } = await this.#known.of(tenant)
+    return perMinute === null ? undefined : this.#limiter.take(`tenant:${tenant}`, perMinute)
+  }
+}

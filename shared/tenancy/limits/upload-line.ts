@@ -1,0 +1,130 @@
+import { AppError, invalidRequest, tooMany } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { type ShareLimits, TenantShares } from '../../platform/fairness/tenant-shares.ts'
+
+export type UploadLineLimits = {
+  uploads: ShareLimits
+  /** The sum of what the uploads may put on the disk. */
+  bytes: ShareLimits
+  waitMs: number
+  maxWaiting: number
+}
+
+/** An upload that was admitted. */
+export type UploadPlace = {
+  /** Says how many bytes it has put on the disk after all. */
+  shrinkTo(bytes: number): void
+  /** To be called once the upload is over and its file is gone; further calls do nothing. */
+  leave(): void
+}
+
+/** `bytes`: what it may put on the disk at most. */
+type Demand = { tenant: TenantId; bytes: number }
+type Waiter = Demand & { admit(): void }
+
+const BUSY_RETRY_SECS = 10
+
+/**
+ * Admits uploads as long as their number and their bytes are within the limits (D9.3). Others wait in line. A tenant may take all places,
+ * but what it holds above its share does not count for a tenant below its share: so no tenant waits for the hanging uploads of another one, and all
+ * together hold at most 2 - share times the limits. Those of a tenant that has its share wait behind the others. Nobody else overtakes, so a large
+ * upload is not passed for ever by small ones.
+ */
+export class UploadLine {
+  readonly #limits: UploadLineLimits
+  readonly #uploads: TenantShares
+  readonly #bytes: TenantShares
+  #waiting: Waiter[] = []
+
+  constructor(limits: UploadLineLimits) {
+    this.#limits = limits
+    this.#uploads = new TenantShares(limits.uploads)
+    this.#bytes = new TenantShares(limits.bytes)
+  }
+
+  /**
+   * Resolves when the upload may be received. Throws `unavailable`, or `rate_limit` for a tenant that has its share, when its turn does not come in
+   * time or too many wait; `invalid_request` when `signal` is aborted first.
+   */
+  async enter(demand: Demand, signal: AbortSignal): Promise<UploadPlace> {
+    if (signal.aborted) throw clientLeft()
+    if (this.#waiting.length === 0 && this.#fits(demand)) return this.#take(demand)
+    if (this.#waiting.length >= this.#limits.maxWaiting) throw this.#refusal(demand)
+    const { promise, resolve, reject } = Promise.withResolvers<UploadPlace>()
+    const waiter: Waiter = { ...demand, admit: () => resolve(this.#take(demand)) }
+    const giveUp = (error: AppError) => {
+      reject(error)
+      this.#remove(waiter)
+      this.#admitNext() // The one behind it may be smaller.
+    }
+    const timer = setTimeout(() => giveUp(this.#refusal(demand)), this.#limits.waitMs).unref()
+    const onAbort = () => giveUp(clientLeft())
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#waiting.push(waiter)
+    this.#admitNext()
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #admitNext(): void {
+    for (let next = this.#first(); next && this.#fits(next); next = this.#first()) {
+      this.#remove(next)
+      next.admit()
+    }
+  }
+
+  #remove(waiter: Waiter): void {
+    this.#waiting = this.#waiting.filter((other) => other !== waiter)
+  }
+
+  /** The first one of a tenant that has not its share yet; when all have it, the first one. */
+  #first(): Waiter | undefined {
+    return this.#waiting.find((waiter) => !this.#hasShare(waiter)) ?? this.#waiting[0]
+  }
+
+  #fits(demand: Demand): boolean {
+    if (this.#hasShare(demand)) return !this.#uploads.exceedsAll(1) && !this.#bytes.exceedsAll(demand.bytes)
+    return !this.#uploads.exceedsShares(1) && !this.#bytes.exceedsShares(demand.bytes)
+  }
+
+  #hasShare({ tenant, bytes }: Demand): boolean {
+    return this.#uploads.exceedsShare(tenant, 1) || this.#bytes.exceedsShare(tenant, bytes)
+  }
+
+  #take({ tenant, bytes }: Demand): UploadPlace {
+    let held = bytes
+    let isOver = false
+    this.#uploads.add(tenant, 1)
+    this.#bytes.add(tenant, held)
+    const shrinkTo = (left: number) => {
+      if (isOver || left >= held) return
+      this.#bytes.add(tenant, left - held)
+      held = left
+      this.#admitNext()
+    }
+    const leave = () => {
+      if (isOver) return
+      isOver = true
+      this.#uploads.add(tenant, -1)
+      this.#bytes.add(tenant, -held)
+      this.#admitNext()
+    }
+    return { shrinkTo, leave }
+  }
+
+  #refusal(demand: Demand): AppError {
+    if (this.#hasShare(demand)) return tooManyOfTenant()
+    return new AppError('unavailable', 'this server handles as many uploads as it can; try again', {
+      retryAfterSecs: BUSY_RETRY_SECS,
+    })
+  }
+}
+
+const clientLeft = () => invalidRequest('the client closed the connection before it was the turn of its upload')
+
+const tooManyOfTenant = () =>
+  tooMany('this tenant has its share of the uploads here; try again when one has ended', BUSY_RETRY_SECS)

@@ -1,0 +1,83 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import { newId } from '../../../kernel/ids.ts'
+import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import { appendNext } from '../../../platform/store/append.ts'
+import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
+import { replaceDoc } from '../../../platform/store/replace.ts'
+
+export const TENANT_CONFIGS: CollectionSpec = { name: 'tenant_configs', key: ['id'] }
+
+/** The tenants that have ever stored a configuration; kept under the system tenant. */
+export const CONFIGURED_TENANTS: CollectionSpec = {
+  name: 'configured_tenants',
+  key: ['name'],
+  order: { within: [], by: ['name'], direction: 'ascending' },
+}
+
+/** The newest changes of any tenant's configuration, numbered from 1 without a hole; kept under the system tenant. */
+export const CONFIG_CHANGES: CollectionSpec = {
+  name: 'config_changes',
+  key: ['seq'],
+  unique: [['id']],
+  order: { within: [], by: ['seq'], direction: 'descending' },
+}
+
+export type ConfigChange = { seq: number; tenant: TenantId }
+
+/** Each tenant's configuration as one document, and the list of changes by which processes find out. */
+export interface TenantConfigStore {
+  /** `undefined` for a tenant that has none. */
+  read(tenant: TenantId): Promise<JsonObject | undefined>
+  /**
+   * Replaces the document by what `change` makes of it, and lists the change; again when another write came first, so `change` must
+   * have no effects. An error of `change` is thrown, and nothing is stored.
+   */
+  update(tenant: TenantId, change: (doc: JsonObject | undefined) => JsonObject): Promise<JsonObject>
+  /** The newest changes, newest first, at most `limit`. */
+  changes(limit: number): Promise<ConfigChange[]>
+  /** Every tenant that has a configuration, in pages of names in ascending order. */
+  tenants(after: string | undefined): Promise<TenantId[]>
+}
+
+const DOC_ID = 'config'
+const KEPT_CHANGES = 1_000
+const TENANT_PAGE = 200
+
+export function createTenantConfigStore(store: Store): TenantConfigStore {
+  const configs = store.collection(TENANT_CONFIGS)
+  const tenants = store.collection(CONFIGURED_TENANTS)
+  const changes = store.collection(CONFIG_CHANGES)
+  // The writers of one process wait for each other; those of several are seldom many at once.
+  const queue = createKeyedQueue()
+  return {
+    async read(tenant) {
+      return (await configs.get(tenant, { id: DOC_ID }))?.doc
+    },
+    async update(tenant, change) {
+      // Before the first document, so that no configuration is left out of the list of tenants.
+      const beforeInsert = () => tenants.insert(SYSTEM_TENANT, { name: tenant })
+      const replacement = { key: { id: DOC_ID }, change, beforeInsert }
+      const doc = await queue.run(`config ${tenant}`, () => replaceDoc(configs, tenant, replacement))
+      await queue.run('changes', () => listChange(changes, tenant))
+      return doc
+    },
+    async changes(limit) {
+      const page = await changes.page(SYSTEM_TENANT, { limit })
+      return page.map(({ doc }) => ({ seq: Number(doc['seq']), tenant: String(doc['tenant']) as TenantId }))
+    },
+    async tenants(after) {
+      const page = await tenants.page(SYSTEM_TENANT, {
+        limit: TENANT_PAGE,
+        ...(after !== undefined && { after: [after] }),
+      })
+      return page.map(({ doc }) => String(doc['name']) as TenantId)
+    },
+  }
+}
+
+async function listChange(changes: Collection, tenant: TenantId): Promise<void> {
+  const id = newId('chg')
+  const seq = await appendNext(changes, SYSTEM_TENANT, { within: {}, identity: { id }, doc: { id, tenant } })
+  if (seq > KEPT_CHANGES) await changes.delete(SYSTEM_TENANT, { seq: seq - KEPT_CHANGES })
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { conflict, notFound } from '../../kernel/errors.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { StoredWebhook } from '../tenant-config/config.ts'
+import type { LiveConfigs } from '../tenant-config/live-configs.ts'
+import type { Delivery, DeliveryStatus, DeliveryStore, WebhookEvent } from './port.ts'
+import { restEnd } from './receivers.ts'
+import { findWebhook, type WebhookView } from './settings.ts'
+
+export type OutboxDeps = { configs: Pick<LiveConfigs, 'get' | 'stored'>; store: DeliveryStore; now?: () => Date }
+
+/** A delivery as the API shows it. */
+export type DeliveryView = Omit<Delivery, 'webhook' | 'body'> & { payload: unknown }
+
+/** `resting_until`: ISO 8601; null while the receiver is not resting. */
+export type WebhookStatus = WebhookView & { resting_until: string | null }
+
+export type DeliveryQuery = { status: DeliveryStatus | undefined; limit: number; cursor?: string }
+
+/** Stores events for the webhooks that want them, and shows and repeats their deliveries. */
+export class WebhookOutbox {
+  readonly #configs: Pick<LiveConfigs, 'get' | 'stored'>
+  readonly #store: DeliveryStore
+  readonly #now: () => Date
+
+  constructor({ configs, store, now = () => new Date() }: OutboxDeps) {
+    this.#configs = configs
+    this.#store = store
+    this.#now = now
+  }
+
+  /**
+   * Stores one delivery for each webhook of the tenant that wants the event; none for an event that was stored before. Throws
+   * `unavailable` when the store does not answer.
+   */
+  async publish(tenant: TenantId, event: WebhookEvent): Promise<void> {
+    const { webhooks } = await this.#configs.get(tenant)
+    const wanting = webhooks.filter(({ enabled, events }) => enabled && events.includes(event.type))
+    await Promise.all(wanting.map((webhook) => this.#store.add(tenant, this.#deliveryOf(tenant, webhook, event))))
+  }
+
+  /** Whether a webhook of the tenant wants such events. */
+  async wants(tenant: TenantId, type: WebhookEvent['type']): Promise<boolean> {
+    const { webhooks } = await this.#configs.get(tenant)
+    return webhooks.some(({ enabled, events }) => enabled && events.includes(type))
+  }
+
+  /** Queues a message of type `webhook.test`, also for a webhook that is disabled or rests. Throws `not_found`. */
+  async test(tenant: TenantId, name: string): Promise<DeliveryView> {
+    const webhook = findWebhook(await this.#configs.stored(tenant), name)
+    const event = { type: 'webhook.test', at: this.#now().toISOString(), data: { webhook: name } } as const
+    const delivery = this.#deliveryOf(tenant, webhook, { ...event, subject: newId('hook') })
+    await this.#store.add(tenant, delivery)
+    await this.#store.receivers.forget(tenant, webhook.id)
+    return viewOf(delivery)
+  }
+
+  /** A webhook as the API shows it, with the end of its receiver's rest. */
+  async withRest(tenant: TenantId, view: WebhookView): Promise<WebhookStatus> {
+    const webhook = findWebhook(await this.#configs.stored(tenant), view.name)
+    const endMs = restEnd(await this.#store.receivers.get(tenant, webhook.id), webhook, this.#now().getTime())
+    return { ...view, resting_until: endMs === undefined ? null : new Date(endMs).toISOString() }
+  }
+
+  /** Newest first. Throws `not_found`, and `invalid_request` for an invalid cursor. */
+  async list(
+    tenant: TenantId,
+    name: string,
+    { status, limit, cursor }: DeliveryQuery,
+  ): Promise<{ deliveries: DeliveryView[]; next_cursor: string | null }> {
+    const { id } = findWebhook(await this.#configs.stored(tenant), name)
+    const position = cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string'])
+    const after = position && ([String(position[0]), String(position[1])] as const)
+    const found = await this.#store.page(tenant, id, { status, limit: limit + 1, after })
+    const page = found.slice(0, limit)
+    const last = found.length > limit ? page.at(-1) : undefined
+    return { deliveries: page.map(viewOf), next_cursor: last ? encodeCursor([last.created_at, last.id]) : null }
+  }
+
+  /** Sends a delivery that has ended once more, also to a receiver that rests. Throws `not_found`, and `conflict` while it is pending. */
+  async retry(tenant: TenantId, name: string, deliveryId: string): Promise<DeliveryView> {
+    const { id: webhook } = findWebhook(await this.#configs.stored(tenant), name)
+    const delivery = await this.#store.get(tenant, deliveryId)
+    if (delivery?.webhook !== webhook) throw noDelivery(deliveryId)
+    if (delivery.status === 'pending') {
+      await this.#store.enqueue(tenant, delivery) // An earlier call may have ended before it did this.
+      throw stillPending(delivery)
+    }
+    const next_attempt_at = this.#now().toISOString()
+    const changed = await this.#store.change(tenant, deliveryId, (stored) => {
+      if (stored.status === 'pending') throw stillPending(stored)
+      return { ...stored, status: 'pending', next_attempt_at, error: null }
+    })
+    if (!changed) throw noDelivery(deliveryId)
+    await this.#store.enqueue(tenant, changed)
+    await this.#store.receivers.forget(tenant, webhook)
+    return viewOf(changed)
+  }
+
+  #deliveryOf(
+    tenant: TenantId,
+    { id: webhook }: StoredWebhook,
+    event: Omit<WebhookEvent, 'type'> & { type: Delivery['type'] },
+  ): Delivery {
+    const { type, subject, at: timestamp, data } = event
+    const at = this.#now().toISOString()
+    return {
+      id: messageId([tenant, webhook, type, subject]),
+      webhook,
+      type,
+      status: 'pending',
+      attempts: 0,
+      created_at: at,
+      last_attempt_at: null,
+      next_attempt_at: at,
+      response_status: null,
+      error: null,
+      body: JSON.stringify({ type, timestamp, data }),
+    }
+  }
+}
+
+/** The same event for the same webhook has the same id, whichever process stores it and however often. */
+const messageId = (parts: readonly string[]): string =>
+  `msg_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
+
+function viewOf({ webhook: _webhook, body, ...delivery }: Delivery): DeliveryView {
+  return { ...delivery, payload: JSON.parse(body) as unknown }
+}
+
+const noDelivery = (id: string) => notFound(`this webhook has no delivery ${id}: it never existed, or is too old`)
+
+const stillPending = ({ id, next_attempt_at }: Delivery) =>
+  conflict(`delivery ${id} is not over: it is attempted at ${next_attempt_at ?? 'any moment'}`)

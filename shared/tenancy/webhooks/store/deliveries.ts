@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import type { Collection, Store, Stored } from '../../../platform/store/port.ts'
+import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import type { Delivery, DeliveryStore, Due } from '../port.ts'
+import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from './documents.ts'
+import { createReceiverStore } from './receivers.ts'
+
+type OutboxDoc = { id: string; owner: TenantId; webhook: string; due_ms: number; attempts: number }
+
+/** Losing the race this often means that something else than a race is wrong. */
+const MAX_TRIES = 20
+
+export function createDeliveryStore(store: Store, now: () => number = Date.now): DeliveryStore {
+  const deliveries = store.collection(WEBHOOK_DELIVERIES)
+  const outbox = store.collection(WEBHOOK_OUTBOX)
+  const enqueue: DeliveryStore['enqueue'] = async (owner, { id, webhook }) => {
+    const entry: OutboxDoc = { id, owner, webhook, due_ms: now(), attempts: 0 }
+    await outbox.insert(SYSTEM_TENANT, entry)
+  }
+  const get: DeliveryStore['get'] = async (tenant, id) =>
+    (await deliveries.get(tenant, { id }))?.doc as Delivery | undefined
+  return {
+    async add(tenant, delivery) {
+      const isNew = await deliveries.insert(tenant, delivery)
+      const stored = isNew ? delivery : await get(tenant, delivery.id)
+      // An earlier call may have ended between its two writes, so an entry may be missing.
+      if (stored?.status === 'pending') await enqueue(tenant, stored)
+    },
+    get,
+    async page(tenant, webhook, { status, after, limit }) {
+      const where = { webhook, ...(status !== undefined && { status }) }
+      const page = await deliveries.page(tenant, { where, after, limit })
+      return page.map(({ doc }) => doc as Delivery)
+    },
+    change: (tenant, id, change) => changeDelivery(deliveries, tenant, { id, change }),
+    enqueue,
+    ...createOutbox(outbox),
+    receivers: createReceiverStore(store.collection(WEBHOOK_RECEIVERS), now),
+  }
+}
+
+/** The entries of pending deliveries. Each change is a compare-and-set, so that one process attempts a delivery at a time. */
+function createOutbox(
+  outbox: Collection,
+): Pick<DeliveryStore, 'due' | 'webhookAfter' | 'claim' | 'postpone' | 'remove'> {
+  const replace = ({ version, ...due }: Due) => {
+    const { id, tenant: owner, webhook, dueMs: due_ms, attempts } = due
+    const doc: OutboxDoc = { id, owner, webhook, due_ms, attempts }
+    return outbox.replaceIfVersion(SYSTEM_TENANT, { doc, version })
+  }
+  return {
+    async due(nowMs, { limit, webhook }) {
+      const where = webhook === undefined ? {} : { webhook }
+      return (await outbox.page(SYSTEM_TENANT, { where, until: [nowMs], limit })).map(toDue)
+    },
+    webhookAfter: (after) => outbox.nextValue(SYSTEM_TENANT, 'webhook', after),
+    async claim(due, untilMs) {
+      const claimed = { ...due, dueMs: untilMs, attempts: due.attempts + 1 }
+      return (await replace(claimed)) ? { ...claimed, version: due.version + 1 } : undefined
+    },
+    async postpone(due, dueMs) {
+      await replace({ ...due, dueMs })
+    },
+    async remove({ id }) {
+      await outbox.delete(SYSTEM_TENANT, { id })
+    },
+  }
+}
+
+function toDue({ doc, version }: Stored): Due {
+  const { id, owner: tenant, webhook, due_ms: dueMs, attempts } = doc as OutboxDoc
+  return { id, tenant, webhook, dueMs, attempts, version }
+}
+
+type Change = { id: string; change: (delivery: Delivery) => Delivery }
+
+async function changeDelivery(
+  deliveries: Collection,
+  tenant: TenantId,
+  { id, change }: Change,
+): Promise<Delivery | undefined> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const found = await deliveries.get(tenant, { id })
+    if (!found) return undefined
+    const delivery = change(found.doc as Delivery)
+    const doc: JsonObject = { ...delivery }
+    if (await deliveries.replaceIfVersion(tenant, { doc, version: found.version })) return delivery
+  }
+  throw storeUnavailable('too many writers')
+}

@@ -1,0 +1,53 @@
+import type { Collection } from '../../../platform/store/port.ts'
+import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import type { ReceiverState, ReceiverStore } from '../port.ts'
+
+type ReceiverDoc = {
+  webhook: string
+  failures: number
+  rests_until_ms: number
+  webhook_updated_at: string
+  expires_ms: number
+}
+
+const KEPT_MS = 30 * 24 * 3_600_000
+/** Losing the race this often means that something else than a race is wrong. */
+const MAX_TRIES = 20
+
+export function createReceiverStore(receivers: Collection, now: () => number): ReceiverStore {
+  return {
+    async get(tenant, webhook) {
+      const found = await receivers.get(tenant, { webhook })
+      return found && toState(found.doc as ReceiverDoc)
+    },
+    async change(tenant, webhook, change) {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const found = await receivers.get(tenant, { webhook })
+        const state = change(found && toState(found.doc as ReceiverDoc))
+        const doc = toDoc(webhook, state, now() + KEPT_MS)
+        const isStored = found
+          ? await receivers.replaceIfVersion(tenant, { doc, version: found.version })
+          : await receivers.insert(tenant, doc)
+        if (isStored) return state
+      }
+      throw storeUnavailable('too many writers')
+    },
+    async forget(tenant, webhook) {
+      await receivers.delete(tenant, { webhook })
+    },
+  }
+}
+
+const toState = ({ failures, rests_until_ms, webhook_updated_at }: ReceiverDoc): ReceiverState => ({
+  failures,
+  restsUntilMs: rests_until_ms,
+  webhookUpdatedAt: webhook_updated_at,
+})
+
+const toDoc = (webhook: string, state: ReceiverState, expires_ms: number): ReceiverDoc => ({
+  webhook,
+  failures: state.failures,
+  rests_until_ms: state.restsUntilMs,
+  webhook_updated_at: state.webhookUpdatedAt,
+  expires_ms,
+})

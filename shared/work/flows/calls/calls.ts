@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Broker, FrameStream, Frames } from '../../../cluster/port.ts'
+import { toAppError } from '../../../kernel/errors.ts'
+import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
+import { newTraceId, runIdOf } from '../../../kernel/ids.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { Idempotency } from '../../../platform/store/idempotency.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import { shownProblems } from '../execute/output.ts'
+import type { FlowLibrary } from '../library.ts'
+import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
+import { answerIn, storedAnswer, terminalFrame } from './answer.ts'
+import { settle } from './end-lost-execution.ts'
+import { errorOf } from './failure.ts'
+import type { Execution } from './new-dispatch.ts'
+import { startOnce } from './once.ts'
+import { type StartDeps, startExecution } from './start-execution.ts'
+import { WatchedRun } from './watched-run.ts'
+
+export type FlowCallsDeps = StartDeps & {
+  library: Pick<FlowLibrary, 'published' | 'definitionOf'>
+  dispatches: Dispatches
+  idempotency: Idempotency
+  queue: Pick<JobQueue, 'add' | 'remove'>
+  broker: Pick<Broker, 'followRun'>
+  /** The stored events of an execution that ended. */
+  replay(tenant: TenantId, traceId: string): Promise<FrameStream>
+}
+
+/** A request to run a flow, as the route has read it. */
+export type FlowCall = { request: FlowRunRequest; subject: string; idempotencyKey: string | undefined }
+
+/** An execution that this request has queued, or an earlier one that it joins (D6.6). */
+export type StartedFlow = {
+  traceId: string
+  /** Whether an earlier request with the same Idempotency-Key started it. */
+  isReplayed: boolean
+  /** Waits for the end. Throws the failure of the execution as an HTTP error, and `signal`'s reason when it is aborted. */
+  answer(signal: AbortSignal): Promise<FlowAnswer>
+  /** The events from the first one to `result` or `error`. */
+  frames(): Promise<FrameStream>
+}
+
+/** `flow` is known when this request has started the execution. */
+type Started = Pick<StartedFlow, 'traceId' | 'isReplayed'> & { flow?: FlowRef }
+/** `since` is when this process began to wait, on the clock of `performance.now()`. */
+type Awaited = Started & { since: number }
+
+const LOOK_EVERY_MS = 200
+/** Twice the time after which an executor that does not answer is evicted. */
+const FOLLOW_WITHIN_MS = 10_000
+
+/** Runs flows for the API: refuses, queues, waits for the end and answers (api.md "Named flows"). */
+export class FlowCalls {
+  readonly #deps: FlowCallsDeps
+
+  constructor(deps: FlowCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `not_found` unless the flow is published, `invalid_request`, and `conflict` for a key that another request has used. */
+  async start(tenant: TenantId, name: string, call: FlowCall): Promise<StartedFlow> {
+    const { library, idempotency, dispatches } = this.#deps
+    const { idempotencyKey: key, request } = call
+    if (key === undefined)
+      return this.execute(tenant, { kind: 'run', flow: await library.published(tenant, name), ...call })
+    const found: { flow?: FlowRef } = {}
+    const execute = async (traceId: string) => {
+      const flow = await library.published(tenant, name)
+      found.flow = flow
+      await startExecution(tenant, traceId, { execution: { kind: 'run', flow, ...call }, deps: this.#deps })
+    }
+    const find = (traceId: string) => dispatches.get(tenant, traceId)
+    const started = await startOnce(tenant, { key, body: { flow: name, ...request }, find, execute }, idempotency)
+    return this.#started(tenant, { ...started, ...(!started.isReplayed && found) })
+  }
+
+  /** Executes any version of a flow, published or not. */
+  async execute(tenant: TenantId, execution: Execution): Promise<StartedFlow> {
+    const traceId = newTraceId()
+    await startExecution(tenant, traceId, { execution, deps: this.#deps })
+    return this.#started(tenant, { traceId, isReplayed: false, flow: execution.flow })
+  }
+
+  #started(tenant: TenantId, started: Started): StartedFlow {
+    const { traceId, isReplayed } = started
+    const awaited = { ...started, since: performance.now() }
+    return {
+      traceId,
+      isReplayed,
+      answer: (signal) => this.#answer(tenant, awaited, signal),
+      frames: () => this.#frames(tenant, awaited),
+    }
+  }
+
+  #settle(tenant: TenantId, { traceId, since }: Awaited): ReturnType<typeof settle> {
+    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since })
+  }
+
+  /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */
+  async #frames(tenant: TenantId, awaited: Awaited): Promise<FrameStream> {
+    const { traceId } = awaited
+    const until = performance.now() + FOLLOW_WITHIN_MS
+    for (;;) {
+      try {
+        return await this.#watch(tenant, awaited)
+      } catch (cause) {
+        const { kind } = toAppError(cause)
+        if (kind !== 'not_found' && kind !== 'unavailable') throw cause
+        const dispatch = await this.#settle(tenant, awaited)
+        if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
+        if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
+        if (performance.now() > until) throw cause
+        await sleep(LOOK_EVERY_MS)
+      }
+    }
+  }
+
+  async #watch(tenant: TenantId, awaited: Awaited): Promise<WatchedRun> {
+    const stream = await this.#deps.broker.followRun(tenant, runIdOf(awaited.traceId), 0)
+    return new WatchedRun(stream, {
+      after: 0,
+      findEnd: async (lastSeq) => {
+        const dispatch = await this.#settle(tenant, awaited)
+        if (dispatch === 'running' || dispatch === undefined) return undefined
+        return terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
+      },
+    })
+  }
+
+  async #answer(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer> {
+    const { traceId, isReplayed, flow } = awaited
+    let isExpectedToRun = !isReplayed
+    for (;;) {
+      const answer = isExpectedToRun ? await this.#waitForEnd(tenant, awaited, signal) : undefined
+      signal.throwIfAborted()
+      if (answer && flow) return this.#checked(tenant, answer, flow)
+      const dispatch = await this.#settle(tenant, awaited)
+      if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
+      if (dispatch !== 'running') return this.#answerOf(tenant, dispatch)
+      if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // Following it broke off before its end.
+      isExpectedToRun = true
+    }
+  }
+
+  /**
+   * Resolves with the answer when the execution says it, which it does once the answer is stored. Otherwise with `undefined`: when it
+   * has probably failed, when following it has failed, or when `signal` is aborted.
+   */
+  async #waitForEnd(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer | undefined> {
+    try {
+      const run = await this.#watch(tenant, awaited)
+      const leave = () => void run.return()
+      signal.addEventListener('abort', leave, { once: true })
+      if (signal.aborted) leave()
+      let last: Frames | undefined
+      for await (const frames of run) last = frames
+      signal.removeEventListener('abort', leave)
+      return last && answerIn(last)
+    } catch {
+      return undefined // The relay does not answer: the stored record tells when the execution has ended.
+    }
+  }
+
+  async #answerOf(tenant: TenantId, dispatch: Dispatch): Promise<FlowAnswer> {
+    const output = await this.#deps.dispatches.output(tenant, dispatch)
+    return this.#checked(tenant, storedAnswer(dispatch, output), dispatch.flow)
+  }
+
+  /** The final check of the output (api.md "Named flows" 5). */
+  async #checked(tenant: TenantId, answer: FlowAnswer, flow: FlowRef): Promise<FlowAnswer> {
+    const { library, checkers } = this.#deps
+    const definition = await library.definitionOf(tenant, flow)
+    if (answer.verdict === 'invalid_output' || !definition) return answer
+    const problems = shownProblems(await checkers.of(tenant).check(definition.output_schema, answer.output))
+    return problems.length > 0 ? { ...answer, verdict: 'invalid_output', output: null, problems } : answer
+  }
+}
+
+/** A new record is lost with the member of the database that has accepted it. */
+const RECORD_LOST: FlowFailure = {
+  status: 503,
+  type: 'unavailable_error',
+  message: 'the record of this run was lost before it began; send the request again',
+}

@@ -1,0 +1,33 @@
+import type { QueuedRunSource, QueuedRunState } from '../../../cluster/port.ts'
+import { traceIdOf } from '../../../kernel/ids.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import { failureOf } from '../execute/outcome.ts'
+import type { Dispatch, Dispatches } from '../port.ts'
+import { failed } from './end-lost-execution.ts'
+
+type Deps = { dispatches: Pick<Dispatches, 'get' | 'end'>; queue: Pick<JobQueue, 'remove'> }
+
+/** Finds the runs of flows by their dispatches, and cancels those that no executor has begun. */
+export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
+  return {
+    async find(tenant, runId) {
+      const dispatch = await dispatches.get(tenant, traceIdOf(runId))
+      return dispatch && stateOf(dispatch)
+    },
+    async cancelQueued(tenant, runId) {
+      const id = traceIdOf(runId)
+      const dispatch = await dispatches.get(tenant, id)
+      if (dispatch?.status !== 'queued') return false
+      const result = failed(dispatch, failureOf('cancelled', 'the run was cancelled'))
+      if (!(await dispatches.end(tenant, id, { executor: null, result }))) return false
+      await queue.remove({ kind: 'flow', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
+      return true
+    },
+  }
+}
+
+function stateOf({ status, executor, error, started_at }: Dispatch): QueuedRunState {
+  if (status === 'queued') return { state: 'queued', started_at }
+  if (executor !== null) return { state: status === 'running' ? 'running' : 'ended', executor }
+  return { state: 'ended', executor, code: error?.code === 'cancelled' ? 'cancelled' : 'worker_lost' }
+}

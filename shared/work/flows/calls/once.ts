@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../../../kernel/errors.ts'
+import { newTraceId } from '../../../kernel/ids.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { canonicalHash, type Idempotency } from '../../../platform/store/idempotency.ts'
+import type { Dispatch } from '../port.ts'
+import { isLost } from './end-lost-execution.ts'
+
+export type KeyedStart = {
+  key: string
+  /** Everything that makes two requests the same. */
+  body: object
+  find(traceId: string): Promise<Dispatch | undefined>
+  /** Starts an execution under this id, or throws a refusal. */
+  execute(traceId: string): Promise<void>
+}
+
+const OPERATION = 'flow_run'
+
+/** How long the record of an execution may take to appear after its key was reserved. */
+const APPEARS_WITHIN_MS = 2_000
+const LOOK_EVERY_MS = 50
+
+/**
+ * Starts an execution once for each key (D6.6). A request with a key that was used joins the earlier execution. One that was refused
+ * frees the key, and one that was lost with its executor is started again.
+ */
+export async function startOnce(
+  tenant: TenantId,
+  start: KeyedStart,
+  idempotency: Idempotency,
+): Promise<{ traceId: string; isReplayed: boolean }> {
+  const { key, body, find } = start
+  const hash = canonicalHash(body)
+  for (;;) {
+    const traceId = newTraceId()
+    const reservation = await idempotency.reserve(tenant, { operation: OPERATION, key, hash, id: traceId })
+    if (reservation.state === 'mismatch') throw mismatch()
+    if (reservation.state === 'taken') {
+      const { id } = reservation
+      const earlier = await waitFor(() => find(id))
+      if (earlier && !isLost(earlier)) return { traceId: id, isReplayed: true }
+      if (!(await idempotency.replace(tenant, { operation: OPERATION, key, from: id, to: traceId }))) continue
+    }
+    await executeOrRelease(tenant, traceId, { start, idempotency })
+    return { traceId, isReplayed: false }
+  }
+}
+
+async function executeOrRelease(
+  tenant: TenantId,
+  traceId: string,
+  { start, idempotency }: { start: KeyedStart; idempotency: Idempotency },
+): Promise<void> {
+  try {
+    await start.execute(traceId)
+  } catch (cause) {
+    // When this fails too, the next request finds the refused execution, or none, and takes the key over.
+    await idempotency.release(tenant, { operation: OPERATION, key: start.key, id: traceId }).catch(() => {})
+    throw cause
+  }
+}
+
+async function waitFor(find: () => Promise<Dispatch | undefined>): Promise<Dispatch | undefined> {
+  const until = performance.now() + APPEARS_WITHIN_MS
+  for (;;) {
+    const found = await find()
+    if (found || performance.now() > until) return found
+    await sleep(LOOK_EVERY_MS)
+  }
+}
+
+const mismatch = () =>
+  new AppError('conflict', 'this Idempotency-Key was used with another request: send a new key', {
+    code: 'idempotency_mismatch',
+  })

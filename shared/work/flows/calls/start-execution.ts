@@ -1,0 +1,93 @@
+import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
+import { runIdOf } from '../../../kernel/ids.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { SchemaCheckers } from '../../../platform/schemas/port.ts'
+import type { Admission } from '../../../tenancy/limits/admission.ts'
+import type { Audit, TenantConfig } from '../../../tenancy/tenant-config/config.ts'
+import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import type { CompileFlow } from '../compile.ts'
+import { refusalOf } from '../execute/outcome.ts'
+import type { Dispatch, Dispatches } from '../port.ts'
+import { checkInput, routesOf } from './choose-routes.ts'
+import { type Executors, failed } from './end-lost-execution.ts'
+import { RETRY_SECS, withTrace } from './failure.ts'
+import { type Execution, newDispatch, rejected } from './new-dispatch.ts'
+
+export type StartDeps = {
+  compile: CompileFlow
+  checkers: SchemaCheckers
+  dispatches: Pick<Dispatches, 'create' | 'end'>
+  configs: Pick<LiveConfigs, 'get'>
+  queue: Pick<JobQueue, 'add'>
+  executors: Executors
+  /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
+  admission: Pick<Admission, 'admit' | 'release'>
+  /** `false`: records are kept only as long as the work needs them (DISPATCH_STORE). */
+  keepsHistory: boolean
+  now: () => Date
+}
+
+const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
+
+/**
+ * Checks an execution, stores its dispatch and queues its job. A refusal is stored as a `rejected` dispatch, and thrown with the
+ * trace id (D6.5).
+ */
+export async function startExecution(
+  tenant: TenantId,
+  traceId: string,
+  { execution, deps }: { execution: Execution; deps: StartDeps },
+): Promise<void> {
+  const config = await deps.configs.get(tenant)
+  const audit = deps.keepsHistory ? config.audit : NO_HISTORY
+  const requested = newDispatch(execution, { traceId, audit, at: deps.now() })
+  const dispatch = await admit(execution, { tenant, config, requested, deps }).catch(async (cause: unknown) => {
+    const refusal = toAppError(cause)
+    await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
+    throw withTrace(refusal, traceId)
+  })
+  try {
+    await deps.dispatches.create(tenant, dispatch, execution.request.input)
+    await enqueue(tenant, dispatch, deps)
+  } catch (cause) {
+    deps.admission.release(tenant, runIdOf(traceId))
+    throw cause
+  }
+}
+
+type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
+
+/**
+ * The dispatch with its instances and models. Throws when the request or the flow cannot be executed: for its input first (api.md
+ * "Named flows" 2).
+ */
+async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
+  const { compile, checkers, executors } = deps
+  const compiled = await compile(tenant, flow.definition, { wasPublished: true })
+  if ('problems' in compiled) {
+    const [{ path, message }] = compiled.problems
+    throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
+  }
+  await checkInput(flow.definition, request, checkers.of(tenant))
+  const { primary, fallback } = routesOf(flow.definition, request, config)
+  if (!executors.hasAny()) {
+    throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
+  }
+  await deps.admission.admit(tenant, runIdOf(requested.trace_id))
+  return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
+}
+
+async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
+  const { trace_id: traceId } = dispatch
+  try {
+    await queue.add({ kind: 'flow', tenant, id: traceId })
+  } catch (cause) {
+    const failure = toAppError(cause)
+    const ended = await dispatches.end(tenant, traceId, {
+      executor: null,
+      result: failed(dispatch, refusalOf(failure)),
+    })
+    if (ended) throw withTrace(failure, traceId) // Otherwise only the answer was lost: an executor has begun the job.
+  }
+}

@@ -1,0 +1,158 @@
+import { invalidRequest, notFound } from '../../kernel/errors.ts'
+import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Dispatch, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
+import { assertSpeed, framesOf, type ReplayOptions, ReplayStream } from './replay.ts'
+
+/** One item of `GET /dispatches` (D6.8). */
+export type DispatchSummary = Pick<
+  Dispatch,
+  | 'trace_id'
+  | 'subject'
+  | 'provider_instance'
+  | 'served_instance'
+  | 'model'
+  | 'idempotency_key'
+  | 'status'
+  | 'started_at'
+  | 'ended_at'
+  | 'duration_ms'
+  | 'turns'
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'cost_usd'
+> & {
+  tenant: TenantId
+  flow: { name: string; version: number }
+  error: Pick<FlowFailure, 'type' | 'message'> | null
+}
+
+/** `GET /dispatches/{id}` (D6.8). `input`, `raw_output` and `output` are `null` where they are not kept or not there yet. */
+export type DispatchDetail = DispatchSummary & {
+  input: JsonObject | null
+  raw_output: string | null
+  output: unknown
+  /** Why the output of an `invalid_output` is invalid. */
+  problems?: readonly OutputProblem[]
+}
+
+export type DispatchFilter = {
+  flow?: string | undefined
+  status?: DispatchStatus | undefined
+  /** Bounds of `started_at` in ISO 8601: from `since` on, and before `until`. */
+  since?: string | undefined
+  until?: string | undefined
+  /** 1 to 200. */
+  limit: number
+  cursor?: string | undefined
+}
+
+export type DispatchLogDeps = {
+  dispatches: Pick<DispatchStore, 'list' | 'get' | 'input' | 'output'>
+  /** The tenant's `audit.retention_days` at the moment: a record that is older is not shown, even when it is still stored. */
+  retentionDays(tenant: TenantId): Promise<number>
+  now?: () => Date
+}
+
+const DAY_MS = 86_400_000
+const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */
+export class DispatchLog {
+  readonly #dispatches: DispatchLogDeps['dispatches']
+  readonly #retentionDays: DispatchLogDeps['retentionDays']
+  readonly #now: () => Date
+
+  constructor({ dispatches, retentionDays, now = () => new Date() }: DispatchLogDeps) {
+    this.#dispatches = dispatches
+    this.#retentionDays = retentionDays
+    this.#now = now
+  }
+
+  /** Newest first, without evaluations. */
+  async list(
+    tenant: TenantId,
+    filter: DispatchFilter,
+  ): Promise<{ dispatches: DispatchSummary[]; next_cursor: string | null }> {
+    const { since, until, ...rest } = filter
+    const sinceMs = timeOf('since', since) ?? -Infinity
+    const untilMs = timeOf('until', until)
+    const oldestMs = await this.#oldestMs(tenant)
+    const query = { kind: 'run' as const, ...rest, sinceMs: Math.max(oldestMs, sinceMs), untilMs }
+    const { dispatches, next_cursor } = await this.#dispatches.list(tenant, query)
+    return { dispatches: dispatches.map((dispatch) => summaryOf(tenant, dispatch)), next_cursor }
+  }
+
+  async get(tenant: TenantId, traceId: string): Promise<DispatchDetail> {
+    const dispatch = await this.#find(tenant, traceId)
+    const [input, output] = await Promise.all([
+      dispatch.keeps_payloads ? this.#dispatches.input(tenant, traceId) : undefined,
+      this.#keptOutput(tenant, dispatch),
+    ])
+    return {
+      ...summaryOf(tenant, dispatch),
+      input: input ?? null,
+      raw_output: output?.raw_output ?? null,
+      output: output?.output ?? null,
+      ...(output?.problems && { problems: output.problems }),
+    }
+  }
+
+  /**
+   * The events of an execution from its stored record, each with its original time. One that has not ended has no terminal event.
+   * Throws `invalid_request` for a speed outside 0.1 to 100.
+   */
+  async replay(tenant: TenantId, traceId: string, options: ReplayOptions = {}): Promise<ReplayStream> {
+    assertSpeed(options.speed)
+    const dispatch = await this.#find(tenant, traceId)
+    const output = options.isForCaller
+      ? await this.#dispatches.output(tenant, dispatch)
+      : await this.#keptOutput(tenant, dispatch)
+    return new ReplayStream(framesOf(dispatch, output), { ...options, hasEnded: dispatch.ended_at !== null })
+  }
+
+  async #find(tenant: TenantId, traceId: string): Promise<Dispatch> {
+    const [dispatch, oldestMs] = await Promise.all([this.#dispatches.get(tenant, traceId), this.#oldestMs(tenant)])
+    if (dispatch && Date.parse(dispatch.started_at) >= oldestMs) return dispatch
+    throw notFound(`no dispatch ${traceId}: it never existed, or its retention time is over`)
+  }
+
+  /** An answer that is only stored for waiting clients is not part of the history. */
+  async #keptOutput(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined> {
+    return dispatch.keeps_payloads ? this.#dispatches.output(tenant, dispatch) : undefined
+  }
+
+  async #oldestMs(tenant: TenantId): Promise<number> {
+    return this.#now().getTime() - DAY_MS * (await this.#retentionDays(tenant))
+  }
+}
+
+function timeOf(name: 'since' | 'until', time: string | undefined): number | undefined {
+  if (time === undefined) return undefined
+  const ms = ISO_TIME.test(time) ? Date.parse(time) : Number.NaN
+  if (Number.isFinite(ms)) return ms
+  throw invalidRequest(`${name} must be a time in ISO 8601, for example 2026-11-22T10:00:00Z`, { param: `/${name}` })
+}
+
+function summaryOf(tenant: TenantId, dispatch: Dispatch): DispatchSummary {
+  const { flow, error } = dispatch
+  return {
+    trace_id: dispatch.trace_id,
+    tenant,
+    subject: dispatch.subject,
+    flow: { name: flow.name, version: flow.version },
+    provider_instance: dispatch.provider_instance,
+    served_instance: dispatch.served_instance,
+    model: dispatch.model,
+    idempotency_key: dispatch.idempotency_key,
+    status: dispatch.status,
+    error: error && { type: error.type, message: error.message },
+    started_at: dispatch.started_at,
+    ended_at: dispatch.ended_at,
+    duration_ms: dispatch.duration_ms,
+    turns: dispatch.turns,
+    input_tokens: dispatch.input_tokens,
+    output_tokens: dispatch.output_tokens,
+    cost_usd: dispatch.cost_usd,
+  }
+}

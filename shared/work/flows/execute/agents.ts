@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import type { Tools } from '../../../agent/engine/resources.ts'
+import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
+import { onlyNamed } from '../../../agent/tools/unattended.ts'
+import { AppError, toAppError } from '../../../kernel/errors.ts'
+import type { FlowEvent, FlowFailure, JsonObject } from '../../../kernel/events.ts'
+import type { SchemaChecker } from '../../../platform/schemas/port.ts'
+import type { Flow, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
+import { type Agent, type AgentDeps, type AgentResult, MAX_TRIES, runAgent } from './agent.ts'
+import type { FlowLog } from './flow-log.ts'
+import { invalidSubAgent, MAIN_AGENT, refusalOf } from './outcome.ts'
+import { mainPrompts, subAgentPrompts } from './prompts.ts'
+import { CallRoutes } from './routes.ts'
+import type { Stop } from './stop.ts'
+import { StructuredOutputs, type SupportsStructuredOutput } from './structured.ts'
+
+/** One call of a flow, checked: the input is valid, the instances exist, the definition compiles. */
+export type FlowExecution = {
+  traceId: string
+  flow: Pick<Flow, 'name' | 'version' | 'definition'>
+  templates: FlowTemplates
+  input: JsonObject
+  route: FlowRoute
+  fallback: FlowRoute | null
+  /** The text of `{{.memory}}`; empty when there is none. */
+  memory: string
+}
+
+export type FlowResources = {
+  /** Opens an instance of the tenant. Throws an `AppError` when the instance or its key is gone. */
+  openModel(instance: string): Promise<ModelProvider>
+  priceOf: PriceOf
+  windowOf: WindowOf
+  /** All tools of the process, with policies that ask nobody (`unattended`). Each agent gets those that the flow names. */
+  tools: Tools
+  checker: Pick<SchemaChecker, 'check'>
+  supportsStructuredOutput: SupportsStructuredOutput
+  /** The limit of each run of the engine. */
+  maxTurns: number
+  /** Aborted with a `RunErrorCode`. */
+  signal: AbortSignal
+  /** Epoch milliseconds. */
+  now(): number
+  /** Called for an error that is a bug; the outcome is `internal_error` then. */
+  onBug(cause: unknown): void
+  /** The limit of the whole execution; 30 minutes. */
+  limitMs?: number
+}
+
+/** An execution in progress. */
+export type Context = { resources: FlowResources; log: FlowLog; stop: Stop }
+
+/** Runs the sub-agents of a flow at the same time, then its main agent. Never rejects: a bug is a failure too. */
+export const runAgents = (call: FlowExecution, context: Context): Promise<AgentResult> =>
+  settle(context, async () => {
+    const { definition } = call.flow
+    await context.log.add(startedEvent(call, context.log.at))
+    const deps = depsOf(call, context)
+    const values = { input: call.input, sub_outputs: {}, memory: call.memory }
+    const subAgents = definition.sub_agents.map((own) => subAgentOf(own, call.templates, { values, context }))
+    const sub = await runSubAgents(subAgents, deps, context)
+    if ('failure' in sub) return { kind: 'failed', ...sub }
+    return runAgent(mainAgentOf(call, { values: { ...values, sub_outputs: sub.outputs }, context }), deps)
+  })
+
+/** Converts every error into a result. A refusal below 500 is no fault of the request any more, which was checked before. */
+async function settle({ resources }: Context, work: () => Promise<AgentResult>): Promise<AgentResult> {
+  try {
+    return await work()
+  } catch (cause) {
+    const refusal = toAppError(cause)
+    if (refusal.kind === 'internal') resources.onBug(cause)
+    const error = refusal.status < 500 ? new AppError('upstream', refusal.message, { cause }) : refusal
+    return { kind: 'failed', failure: refusalOf(error) }
+  }
+}
+
+const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): FlowEvent => ({
+  type: 'started',
+  trace_id: traceId,
+  flow_id: flow.name,
+  flow_version: flow.version,
+  provider_instance: route.instance,
+  model: route.model,
+  at,
+})
+
+function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Context): AgentDeps {
+  const { priceOf, windowOf, checker, maxTurns } = resources
+  const opened = new Map<string, Promise<ModelProvider>>()
+  return {
+    routes: new CallRoutes(route, fallback),
+    structured: new StructuredOutputs(resources.supportsStructuredOutput),
+    signal: stop.signal,
+    log,
+    priceOf,
+    windowOf,
+    checker,
+    maxTurns,
+    openModel(instance) {
+      const provider = opened.get(instance) ?? resources.openModel(instance)
+      opened.set(instance, provider)
+      return provider
+    },
+  }
+}
+
+type Setting = { values: TemplateValues; context: Context }
+
+function subAgentOf(own: SubAgentDefinition, templates: FlowTemplates, { values, context }: Setting): Agent {
+  const { tools } = context.resources
+  const { system, user } = subAgentPrompts(own, templates, values)
+  return {
+    name: own.name,
+    system,
+    prompt: user,
+    schema: own.output_schema,
+    form: { name: own.name, schema: own.output_schema },
+    own,
+    tools: {
+      ...tools,
+      toolBox: onlyNamed(tools.toolBox, own.tools),
+      workspace: () => join(tools.workspace(), 'sub_agents', own.name),
+    },
+  }
+}
+
+function mainAgentOf({ flow, templates }: FlowExecution, { values, context }: Setting): Agent {
+  const { tools } = context.resources
+  const { name, definition } = flow
+  const { system, user } = mainPrompts({ name, definition, templates }, values)
+  const schema = definition.output_schema
+  return {
+    name: MAIN_AGENT,
+    system,
+    prompt: user,
+    schema,
+    form: { name, schema },
+    own: undefined,
+    tools: { ...tools, toolBox: onlyNamed(tools.toolBox, definition.tools) },
+  }
+}
+
+type SubOutputs = { outputs: JsonObject } | { failure: FlowFailure }
+
+/** Runs sub-agents at the same time (api.md "Named flows" 8). The first failure ends the others. */
+async function runSubAgents(agents: readonly Agent[], deps: AgentDeps, context: Context): Promise<SubOutputs> {
+  let failure: FlowFailure | undefined
+  const outputs = agents.map(async (agent): Promise<[string, unknown]> => {
+    const result = await settle(context, () => runAgent(agent, deps))
+    if (result.kind === 'ok') return [agent.name, result.output]
+    failure ??= failureOfSubAgent(agent, result)
+    context.stop.end()
+    return [agent.name, null]
+  })
+  const entries = await Promise.all(outputs)
+  return failure ? { failure } : { outputs: Object.fromEntries(entries) }
+}
+
+const failureOfSubAgent = ({ name }: Agent, result: Exclude<AgentResult, { kind: 'ok' }>): FlowFailure =>
+  result.kind === 'failed' ? result.failure : invalidSubAgent({ agent: name, instance: result.instance }, MAX_TRIES)

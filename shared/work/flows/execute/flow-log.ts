@@ -1,0 +1,108 @@
+import {
+  type AgentEvent,
+  type FlowEvent,
+  type OutputProblem,
+  type TurnEndEvent,
+  type WarningEvent,
+} from '../../../kernel/events.ts'
+import type { Dispatch, TimelineEntry } from '../port.ts'
+
+type Totals = Pick<Dispatch, 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'>
+type Spent = Omit<Totals, 'turns'>
+
+export type FlowLogOptions = {
+  /** Resolves when the reader has room for more. */
+  send(event: FlowEvent): Promise<void>
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+/** `problems` are those of the try before. */
+type Turn = { agent: string; model: string; problems: readonly OutputProblem[] }
+
+/** Later events are sent, but not kept for the replay. */
+const MAX_ENTRIES = 1_000
+
+/** Sends the events of one execution, keeps them for its replay, and adds up what it costs. */
+export class FlowLog {
+  readonly timeline: TimelineEntry[] = []
+  readonly #totals: Totals = { turns: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  readonly #options: FlowLogOptions
+  readonly #turns = new Map<string, number>()
+  readonly #unpriced = new Set<unknown>()
+
+  constructor(options: FlowLogOptions) {
+    this.#options = options
+  }
+
+  /** Over all agents and all their tries. */
+  get totals(): Totals {
+    return { ...this.#totals }
+  }
+
+  /** The time of an event that happens now. */
+  get at(): string {
+    return new Date(this.#options.now()).toISOString()
+  }
+
+  async add(event: FlowEvent): Promise<void> {
+    const { type, at, ...data } = event
+    if (this.timeline.length < MAX_ENTRIES) this.timeline.push({ event: type, at, data })
+    await this.#options.send(event)
+  }
+
+  /** A model whose price is unknown is reported once (D4.10). */
+  async warn(agent: string, warning: WarningEvent): Promise<void> {
+    if (warning.code === 'price_unknown') {
+      const { model } = warning.detail
+      if (this.#unpriced.has(model)) return
+      this.#unpriced.add(model)
+    }
+    await this.add({ ...warning, agent, at: this.at })
+  }
+
+  /** The turns of an agent are numbered over all its tries. */
+  async turnEnded(
+    { agent, model, problems }: Turn,
+    { input_tokens, output_tokens, cost_usd }: TurnEndEvent,
+  ): Promise<void> {
+    const turn_number = (this.#turns.get(agent) ?? 0) + 1
+    this.#turns.set(agent, turn_number)
+    this.#totals.turns++
+    const spent = { input_tokens, output_tokens, cost_usd }
+    const corrects = problems.length > 0 && { problems }
+    await this.add({ type: 'progress', agent, turn_number, model, ...spent, ...corrects, at: this.at })
+  }
+
+  spend(spent: Spent): void {
+    this.#totals.input_tokens += spent.input_tokens
+    this.#totals.output_tokens += spent.output_tokens
+    this.#totals.cost_usd += spent.cost_usd
+  }
+}
+
+/** Adds up what one run of the engine has cost, from its events. */
+export class RunCost {
+  #counted: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+
+  /** The tokens and dollars that an event adds. The totals at the end of a good run hold those of summaries too. */
+  of(event: AgentEvent): Spent | undefined {
+    const spent = this.#added(event)
+    if (spent) this.#counted = sum(this.#counted, spent, 1)
+    return spent
+  }
+
+  #added(event: AgentEvent): Spent | undefined {
+    if (event.type === 'turn_end') return event
+    if (event.type === 'subagent_event' && event.event_type === 'turn_end') return event as unknown as TurnEndEvent
+    if (event.type !== 'done') return undefined
+    const { total_input_tokens: input_tokens, total_output_tokens: output_tokens, cost_usd } = event
+    return sum({ input_tokens, output_tokens, cost_usd }, this.#counted, -1)
+  }
+}
+
+const sum = (a: Spent, b: Spent, sign: 1 | -1): Spent => ({
+  input_tokens: a.input_tokens + sign * b.input_tokens,
+  output_tokens: a.output_tokens + sign * b.output_tokens,
+  cost_usd: a.cost_usd + sign * b.cost_usd,
+})

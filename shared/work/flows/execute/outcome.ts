@@ -1,0 +1,109 @@
+import { type AppError, toErrorBody } from '../../../kernel/errors.ts'
+import {
+  errorEvent,
+  type FlowAnswer,
+  type FlowEvent,
+  type FlowFailure,
+  type RunErrorCode,
+  type Verdict,
+} from '../../../kernel/events.ts'
+import type { Dispatch, DispatchOutput } from '../port.ts'
+
+type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'>
+type Payload = Pick<DispatchOutput, 'output' | 'problems'>
+
+/** The answer of an execution that has ended as `ok` or `invalid_output`. */
+export function answerOf(
+  { trace_id, flow, status, served_instance }: Answered,
+  { output, problems = [] }: Payload = { output: null },
+): FlowAnswer {
+  const verdict: Verdict = status === 'ok' ? 'ok' : 'invalid_output'
+  return {
+    flow_id: flow.name,
+    flow_version: flow.version,
+    trace_id,
+    verdict,
+    output: verdict === 'ok' ? output : null,
+    ...(verdict === 'invalid_output' && { problems }),
+    served_instance: served_instance ?? '',
+  }
+}
+
+/** The agent that failed, and the instance that it called. */
+export type Place = { agent: string; instance: string }
+
+/** The agent whose output is the flow's. */
+export const MAIN_AGENT = 'main'
+
+const UPSTREAM = { status: 502, type: 'upstream_error' }
+const RATE_LIMIT = { status: 429, type: 'rate_limit_error' }
+const CONFLICT = { status: 409, type: 'conflict_error' }
+const UNAVAILABLE = { status: 503, type: 'unavailable_error' }
+const INTERNAL = { status: 500, type: 'internal_error' }
+
+const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
+  provider_auth: UPSTREAM,
+  provider_rate_limited: UPSTREAM,
+  provider_unavailable: UPSTREAM,
+  provider_rejected: UPSTREAM,
+  context_too_long: UPSTREAM,
+  content_filtered: UPSTREAM,
+  max_turns_exceeded: UPSTREAM,
+  budget_exhausted: RATE_LIMIT,
+  timeout: UPSTREAM,
+  cancelled: CONFLICT,
+  session_deleted: CONFLICT,
+  worker_lost: UNAVAILABLE,
+  worker_draining: UNAVAILABLE,
+  slow_consumer: UNAVAILABLE,
+  stream_gap: UNAVAILABLE,
+  relay_unavailable: UNAVAILABLE,
+  storage_unavailable: UNAVAILABLE,
+  internal: INTERNAL,
+}
+
+/** The failure of an execution, with the status of its HTTP answer (api.md "Named flows" 4). A failing sub-agent is named. */
+export function failureOf(code: RunErrorCode, message: string, place?: Place): FlowFailure {
+  return { ...CLASS[code], message: place ? `${describe(place)}: ${message}` : message, code }
+}
+
+/** The failure of a flow whose sub-agent has used up its tries. */
+export const invalidSubAgent = (place: Place, tries: number): FlowFailure => ({
+  ...UPSTREAM,
+  message: `${describe(place)}: its answer did not fit its output_schema in ${tries} tries`,
+})
+
+const describe = ({ agent, instance }: Place): string =>
+  `${agent === MAIN_AGENT ? 'the main agent' : `sub-agent ${agent}`} failed at instance ${instance}`
+
+/** The failure that a refusal of this service causes. */
+export function refusalOf(refusal: AppError): FlowFailure {
+  const { type, message, code } = toErrorBody(refusal).error
+  return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
+}
+
+/** The terminal event of an execution that has answered. `at` is in ISO 8601. */
+export const resultEvent = (answer: FlowAnswer, at: string): FlowEvent => ({ type: 'result', ...answer, at })
+
+/** The terminal event of an execution that has failed. */
+export function failureEvent(failure: FlowFailure, traceId: string, at: string): FlowEvent {
+  const { status, message } = failure
+  return { ...errorEvent(eventCodeOf(failure), message), status, trace_id: traceId, at }
+}
+
+/** Not every failure has a code of D4.8: then the status decides. */
+function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
+  if (Object.hasOwn(CLASS, code)) return code as RunErrorCode
+  if (status === 409) return 'cancelled'
+  if (status < 500) return 'provider_rejected'
+  if (status === 502) return 'provider_unavailable'
+  return status === 503 ? 'storage_unavailable' : 'internal'
+}
+
+/** The terminal event of an execution that has ended. */
+export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): FlowEvent {
+  const { error, trace_id: traceId, ended_at: endedAt, started_at: startedAt } = dispatch
+  const at = endedAt ?? startedAt
+  if (error) return failureEvent(error, traceId, at)
+  return resultEvent(answerOf(dispatch, output), at)
+}

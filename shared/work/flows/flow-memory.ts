@@ -1,0 +1,140 @@
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { AppError, invalidRequest, notFound } from '../../kernel/errors.ts'
+import type { JsonObject } from '../../kernel/events.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { canonicalHash } from '../../platform/store/idempotency.ts'
+import { findBuiltIn } from './built-in.ts'
+import { memoryText } from './flow-memory-text.ts'
+import { isFlowName, noFlow } from './names.ts'
+import type { FlowMemoryEntry, FlowMemoryStore, NumberedEntry } from './store/flow-memory.ts'
+import type { FlowStore } from './store/flows.ts'
+
+export type MemoryContent = FlowMemoryEntry['content']
+export type MemoryPage = { entries: FlowMemoryEntry[]; next_cursor: string | null }
+
+type MemoryDeps = { flows: Pick<FlowStore, 'head'>; entries: FlowMemoryStore; now?: () => Date }
+
+/** The scope of what people correct, and the one that only the service writes to (api.md "Flow definition"). */
+const CORRECTIONS = 'corrections'
+const EVOLVE = 'evolve'
+
+const SCOPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+const MAX_BYTES = 8_192
+const MAX_PRECEDENTS = 20
+const MAX_PRECEDENT_BYTES = 65_536
+/** More corrections than these seldom fit into a prompt. */
+const READ_CORRECTIONS = 100
+
+/** The memory of a flow, in scopes (D6.7). Built-in flows have a memory for each tenant. */
+export class FlowMemory {
+  readonly #flows: MemoryDeps['flows']
+  readonly #entries: FlowMemoryStore
+  readonly #now: () => Date
+
+  constructor({ flows, entries, now = () => new Date() }: MemoryDeps) {
+    this.#flows = flows
+    this.#entries = entries
+    this.#now = now
+  }
+
+  /** Newest first. Throws `not_found`, and `invalid_request` for an invalid scope or cursor. */
+  async list(
+    tenant: TenantId,
+    name: string,
+    { scope = CORRECTIONS, limit, cursor }: { scope?: string; limit: number; cursor?: string | undefined },
+  ): Promise<MemoryPage> {
+    checkScope(scope)
+    const after = cursor === undefined ? undefined : Number(decodeCursor(cursor, ['number'])[0])
+    const uid = await this.#uidOf(tenant, name)
+    const query = { scope, limit: limit + 1, ...(after !== undefined && { after }) }
+    const found = await this.#entries.page(tenant, uid, query)
+    const last = found.length > limit ? found[limit - 1] : undefined
+    return { entries: found.slice(0, limit).map(withoutNumber), next_cursor: last ? encodeCursor([last.seq]) : null }
+  }
+
+  /**
+   * Returns the entry as it is stored. Throws `not_found`, `conflict` when the scope is full, and `invalid_request` for an invalid
+   * scope, `evolve`, and content that is blank or longer than 8,192 bytes of JSON.
+   */
+  async add(
+    tenant: TenantId,
+    name: string,
+    { scope = CORRECTIONS, content }: { scope?: string; content: MemoryContent },
+  ): Promise<FlowMemoryEntry> {
+    checkScope(scope)
+    if (scope === EVOLVE)
+      throw invalidRequest('only the service writes to the scope evolve; use another one', { param: '/scope' })
+    checkContent(content)
+    const uid = await this.#uidOf(tenant, name)
+    const entry = { id: newId('mem'), scope, content, created_at: this.#now().toISOString() }
+    await this.#entries.add(tenant, uid, entry)
+    return entry
+  }
+
+  /** Deletes one entry, or without `entryId` the scope. Returns how many were deleted. Throws `not_found`. */
+  async remove(
+    tenant: TenantId,
+    name: string,
+    { scope = CORRECTIONS, entryId: id }: { scope?: string; entryId?: string | undefined },
+  ): Promise<number> {
+    checkScope(scope)
+    const uid = await this.#uidOf(tenant, name)
+    if (id === undefined) return this.#entries.removeScope(tenant, uid, scope)
+    if (await this.#entries.remove(tenant, uid, { scope, id })) return 1
+    throw notFound(
+      `the scope ${scope} of ${name} has no such entry; GET /flows/${name}/memory?scope=${scope} lists them`,
+    )
+  }
+
+  /** Corrections and precedents as text for `{{.memory}}`, marked as data; empty when there are none. */
+  async promptText(tenant: TenantId, uid: string): Promise<string> {
+    const [corrections, precedents] = await Promise.all([
+      this.#entries.page(tenant, uid, { scope: CORRECTIONS, limit: READ_CORRECTIONS }),
+      this.#entries.page(tenant, uid, { scope: EVOLVE, limit: MAX_PRECEDENTS }),
+    ])
+    return memoryText({ corrections, precedents })
+  }
+
+  /**
+   * Stores a precedent in the scope `evolve`: the same input and output once, and the newest 20. Returns `false`, and stores nothing,
+   * when it is longer than 64 KiB of JSON.
+   */
+  async remember(tenant: TenantId, uid: string, precedent: { input: JsonObject; output: unknown }): Promise<boolean> {
+    const { input, output } = precedent
+    const content = { input, output }
+    if (bytesOf(content) > MAX_PRECEDENT_BYTES) return false
+    // The id follows from the content, so the store itself refuses a duplicate, whichever process writes it.
+    const id = `mem_${canonicalHash(content).slice(0, 32)}`
+    const entry = { id, scope: EVOLVE, content, created_at: this.#now().toISOString() }
+    await this.#entries.rotate(tenant, uid, { entry, kept: MAX_PRECEDENTS })
+    return true
+  }
+
+  async #uidOf(tenant: TenantId, name: string): Promise<string> {
+    const flow = findBuiltIn(name) ?? (isFlowName(name) ? await this.#flows.head(tenant, name) : undefined)
+    if (!flow) throw noFlow(name)
+    return flow.uid
+  }
+}
+
+function checkScope(scope: string): void {
+  if (SCOPE.test(scope)) return
+  throw invalidRequest(
+    'scope must be 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit; correct it',
+    { param: '/scope' },
+  )
+}
+
+function checkContent(content: MemoryContent): void {
+  const isBlank = typeof content === 'string' ? content.trim() === '' : Object.keys(content).length === 0
+  if (isBlank) throw refusal('is empty; write down what to remember')
+  if (bytesOf(content) > MAX_BYTES)
+    throw refusal(`has more than ${MAX_BYTES} bytes as JSON; shorten it or split it into several entries`)
+}
+
+const refusal = (message: string): AppError => invalidRequest(`content ${message}`, { param: '/content' })
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+const withoutNumber = ({ seq: _seq, ...entry }: NumberedEntry): FlowMemoryEntry => entry

@@ -1,0 +1,211 @@
+import { LRUCache } from 'lru-cache'
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { type AppError, conflict, invalidRequest, MAX_PROBLEMS, notFound } from '../../kernel/errors.ts'
+import type { JsonObject } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { BUILT_IN_FLOWS, findBuiltIn } from './built-in.ts'
+import type { CompileFlow, FlowProblems } from './compile.ts'
+import { readDefinition } from './definition.ts'
+import { checkStorable, isFlowName, noFlow, noPublishedFlow, refuseBuiltIn } from './names.ts'
+import type { Flow, FlowDefinition, FlowRef } from './port.ts'
+import type { FlowEvaluation, FlowHead, FlowRevision, FlowVersion } from './store/flow-head.ts'
+import type { FlowMemoryStore } from './store/flow-memory.ts'
+import type { FlowSave, FlowStore } from './store/flows.ts'
+
+export type FlowSummary = Omit<Flow, 'definition'>
+export type FlowPage = { flows: FlowSummary[]; next_cursor: string | null }
+
+export type LibraryDeps = {
+  store: FlowStore
+  memory: Pick<FlowMemoryStore, 'removeFlow'>
+  compile: CompileFlow
+  /** The names of the tools that flows may use. */
+  tools: () => readonly string[]
+  now?: () => Date
+}
+
+/** Characters of JSON that the cached definitions of a process have together. */
+const CACHED_CHARS = 64_000_000
+
+/** A tenant's flows and the built-in ones, from draft to deletion (api.md "Flow", D6.1–D6.3). */
+export class FlowLibrary {
+  readonly #store: FlowStore
+  readonly #deps: Omit<LibraryDeps, 'store'>
+  readonly #now: () => Date
+  /** Versions never change, so a cached one is never stale. The compiler remembers by these objects. */
+  readonly #definitions = new LRUCache<string, FlowDefinition>({ maxSize: CACHED_CHARS })
+
+  constructor({ store, now = () => new Date(), ...deps }: LibraryDeps) {
+    this.#store = store
+    this.#deps = deps
+    this.#now = now
+  }
+
+  /** In the order of their names. Throws `invalid_request` for an invalid cursor. */
+  async list(tenant: TenantId, { limit, cursor }: { limit: number; cursor?: string | undefined }): Promise<FlowPage> {
+    const after = cursor === undefined ? '' : String(decodeCursor(cursor, ['string'])[0])
+    const stored = await this.#store.heads(tenant, { limit: limit + 1, ...(after !== '' && { after }) })
+    const builtIn = BUILT_IN_FLOWS.filter(({ name }) => name > after)
+    const flows = [...stored.filter(({ name }) => !findBuiltIn(name)).map(toSummary), ...builtIn.map(withoutDefinition)]
+    flows.sort((a, b) => (a.name < b.name ? -1 : 1))
+    const page = flows.slice(0, limit)
+    return { flows: page, next_cursor: flows.length > limit ? encodeCursor([page.at(-1)?.name ?? '']) : null }
+  }
+
+  /** Throws `not_found`. */
+  async get(tenant: TenantId, name: string): Promise<Flow> {
+    return (await this.#find(tenant, name)) ?? raise(noFlow(name))
+  }
+
+  /** A flow that may run. Throws the same `not_found` for a draft as for no flow. */
+  async published(tenant: TenantId, name: string): Promise<Flow> {
+    const flow = await this.#find(tenant, name)
+    return flow?.state === 'published' ? flow : raise(noPublishedFlow(name))
+  }
+
+  /** The definition of a version; `undefined` when the flow was deleted, though perhaps not at once. */
+  async definitionOf(tenant: TenantId, { uid, version }: FlowVersion): Promise<FlowDefinition | undefined> {
+    const builtIn = BUILT_IN_FLOWS.find((flow) => flow.uid === uid)
+    if (builtIn) return version === builtIn.version ? builtIn.definition : undefined
+    const key = `${tenant} ${uid} ${version}`
+    const cached = this.#definitions.get(key)
+    if (cached) return cached
+    const definition = (await this.#store.revision(tenant, { uid, version }))?.definition
+    if (definition) this.#definitions.set(key, definition, { size: JSON.stringify(definition).length })
+    return definition
+  }
+
+  /**
+   * Stores a draft, and with it the pointers of what was left out of the body. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
+   * there are too many flows or the flow is deleted meanwhile.
+   */
+  put(tenant: TenantId, name: string, body: JsonObject, ignoredFields: readonly string[] = []): Promise<Flow> {
+    return this.#put(tenant, name, { body, ...(ignoredFields.length > 0 && { ignored_fields: ignoredFields }) })
+  }
+
+  /** As `put`, but a definition equal to the flow's newest one changes nothing. */
+  putIfChanged(tenant: TenantId, name: string, body: JsonObject): Promise<Flow> {
+    return this.#put(tenant, name, { body, isUnchangedKept: true })
+  }
+
+  /**
+   * Publishes the newest version if it compiles. Throws `not_found`, `invalid_request` with the pointer into the definition, and
+   * `conflict` when the flow changes meanwhile or this version has no evaluation with the pass rate required (0 to 1).
+   */
+  async publish(
+    tenant: TenantId,
+    name: string,
+    { requirePassRate }: { requirePassRate?: number | undefined } = {},
+  ): Promise<Flow> {
+    const flow = await this.get(tenant, name)
+    if (flow.state === 'published') return flow
+    const compiled = await this.#deps.compile(tenant, flow.definition)
+    if ('problems' in compiled) throw notPublished(name, compiled.problems)
+    if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
+    const head = await this.#store.publish(tenant, flow)
+    if (!head) throw conflict(`${name} was changed while it was published; read it and publish it again`)
+    return asFlow(head, flow.definition)
+  }
+
+  /** Saves the definition of an earlier version as a new draft. Throws `not_found`, and `permission` for a built-in flow. */
+  async rollback(tenant: TenantId, name: string, version: number): Promise<Flow> {
+    refuseBuiltIn(name)
+    const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
+    const { uid } = head
+    const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
+    if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
+    return this.#save(tenant, name, { definition, uid })
+  }
+
+  /** Deletes the flow, its revisions and its memory. Throws `not_found`, and `permission` for a built-in flow. */
+  async remove(tenant: TenantId, name: string): Promise<void> {
+    refuseBuiltIn(name)
+    const head = isFlowName(name) ? await this.#store.remove(tenant, name) : undefined
+    if (!head) throw noFlow(name)
+    await this.#deps.memory.removeFlow(tenant, head.uid)
+  }
+
+  /** The 50 newest, newest first; fewer when they are very long. Throws `not_found`. */
+  async revisions(tenant: TenantId, name: string): Promise<FlowRevision[]> {
+    const builtIn = findBuiltIn(name)
+    if (builtIn) return [{ version: 1, definition: builtIn.definition, created_at: builtIn.created_at }]
+    const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
+    const revisions = await this.#store.revisions(tenant, head)
+    return revisions.map(({ ignored_fields: _fields, ...revision }) => revision)
+  }
+
+  /** Stores the result for `publish` as long as the version is the newest one; otherwise it is of no use and is dropped. */
+  async saveEvaluation(
+    tenant: TenantId,
+    ref: FlowVersion,
+    result: Omit<FlowEvaluation, 'evaluated_at'>,
+  ): Promise<void> {
+    await this.#store.saveEvaluation(tenant, ref, { ...result, evaluated_at: this.#now().toISOString() })
+  }
+
+  catalogue(): readonly string[] {
+    return this.#deps.tools()
+  }
+
+  async #put(tenant: TenantId, name: string, { body, ...options }: { body: JsonObject } & SaveOptions): Promise<Flow> {
+    checkStorable(name)
+    if (body['name'] !== undefined && body['name'] !== name)
+      throw invalidRequest(`name differs from ${name} in the path; leave it out or correct it`, { param: '/name' })
+    return this.#save(tenant, name, { definition: readDefinition(body), ...options })
+  }
+
+  async #save(tenant: TenantId, name: string, save: FlowSave): Promise<Flow> {
+    const head = (await this.#store.save(tenant, name, save)) ?? raise(noFlow(name))
+    return asFlow(head, save.definition)
+  }
+
+  async #find(tenant: TenantId, name: string): Promise<Flow | undefined> {
+    const builtIn = findBuiltIn(name)
+    if (builtIn) return builtIn
+    const head = await this.#head(tenant, name)
+    // Without its revision the flow was deleted between the two reads.
+    const definition = head && (await this.definitionOf(tenant, head))
+    return definition && asFlow(head, definition)
+  }
+
+  async #head(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
+    return isFlowName(name) ? this.#store.head(tenant, name) : undefined
+  }
+
+  /** The evaluation belongs to the newest version, and `publish` fails when that is no longer this one. */
+  async #checkPassRate(tenant: TenantId, { name, version }: FlowRef, required: number): Promise<void> {
+    const evaluation = (await this.#store.head(tenant, name))?.evaluation
+    if (!evaluation)
+      throw conflict(`version ${version} of ${name} has no evaluation; POST /flows/${name}/evaluate makes one`)
+    if (evaluation.pass_rate < required)
+      throw conflict(
+        `version ${version} of ${name} has the pass rate ${evaluation.pass_rate}, below ${required}; improve it and evaluate it again`,
+      )
+  }
+}
+
+type SaveOptions = Pick<FlowSave, 'isUnchangedKept' | 'ignored_fields'>
+
+function asFlow({ evaluation: _evaluation, ...head }: FlowHead, definition: FlowDefinition): Flow {
+  return { ...head, definition, is_built_in: false }
+}
+
+const toSummary = ({ evaluation: _evaluation, ...head }: FlowHead): FlowSummary => ({ ...head, is_built_in: false })
+
+const withoutDefinition = ({ definition: _definition, ...flow }: Flow): FlowSummary => flow
+
+function raise(error: Error): never {
+  throw error
+}
+
+function notPublished(name: string, problems: FlowProblems): AppError {
+  const [{ path, message }, ...others] = problems
+  const listed = Math.min(others.length, MAX_PROBLEMS - 1)
+  const unlisted = others.length - listed
+  const more = listed === 0 ? '' : `; ${listed} more in problems`
+  const further = unlisted === 0 ? '' : `, and ${unlisted} further ones that are not listed`
+  return invalidRequest(`${name} cannot be published: ${message}${more}${further}`, {
+    param: path,
+    problems: problems.map((problem) => ({ param: problem.path, message: problem.message })),
+  })
+}

@@ -1,0 +1,31 @@
+import { AppError, invalidRequest, notFound } from '../../kernel/errors.ts'
+import { findBuiltIn } from './built-in.ts'
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+
+/** Throws unless a tenant may store a flow under this name (D6.1). */
+export function checkStorable(name: string): void {
+  if (name === 'tools') throw invalidRequest('the name tools is reserved; choose another one', { param: '/name' })
+  if (!NAME.test(name)) {
+    throw invalidRequest(
+      'name must be 1 to 64 of the characters a-z 0-9 _ - and begin with a letter or digit; choose another one',
+      { param: '/name' },
+    )
+  }
+  refuseBuiltIn(name)
+}
+
+/** Throws for a built-in flow, which nobody changes. */
+export function refuseBuiltIn(name: string): void {
+  if (findBuiltIn(name))
+    throw new AppError('permission', `${name} is built in and cannot be changed or deleted; use another name`)
+}
+
+/** A name of another form is no flow's: it is never looked up. */
+export const isFlowName = (name: string): boolean => NAME.test(name)
+
+export const noFlow = (name: string): AppError => notFound(`there is no flow ${name}; GET /flows lists the flows`)
+
+/** The same for a draft as for a flow that does not exist (api.md "Flow"). */
+export const noPublishedFlow = (name: string): AppError =>
+  notFound(`there is no published flow ${name}; GET /flows lists the flows and their states`)

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { renderFrame } from '../../cluster/journal/frames.ts'
+import type { Frames } from '../../cluster/port.ts'
+import { invalidRequest } from '../../kernel/errors.ts'
+import type { FlowEvent } from '../../kernel/events.ts'
+import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'
+import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
+
+export type ReplayOptions = {
+  /** Without it all frames come at once. With it the original pauses are divided by it: 0.1 to 100. */
+  speed?: number | undefined
+  /** Number of the last frame that the reader has. */
+  after?: number | undefined
+  /** For a client that waits for the answer of its own run: it gets the output even when payloads are not kept. */
+  isForCaller?: boolean
+}
+
+/** A frame and the time of its event, in milliseconds since 1970. */
+export type TimedFrame = { text: string; seq: number; atMs: number }
+
+const MIN_SPEED = 0.1
+const MAX_SPEED = 100
+/** Longer pauses are shortened to this. */
+const MAX_PAUSE_MS = 60_000
+
+/** Throws `invalid_request` for a speed outside 0.1 to 100. */
+export function assertSpeed(speed: number | undefined): void {
+  if (speed === undefined || (speed >= MIN_SPEED && speed <= MAX_SPEED)) return
+  throw invalidRequest(`speed must be a number from ${MIN_SPEED} to ${MAX_SPEED}; leave it out for no pauses`, {
+    param: '/speed',
+  })
+}
+
+/** The frames of an execution, numbered from 1 (D6.8). */
+export const framesOf = (dispatch: Dispatch, output: DispatchOutput | undefined): TimedFrame[] =>
+  eventsOf(dispatch, output).map((event, i) => ({
+    text: renderFrame(i + 1, event),
+    seq: i + 1,
+    atMs: Date.parse(event.at),
+  }))
+
+/**
+ * The events that the record tells of. The turns of an execution are stored with its end: until then, and when they are not kept, its
+ * `started` is known alone. An execution that no executor began has only its error, or nothing yet.
+ */
+function eventsOf(dispatch: Dispatch, output: DispatchOutput | undefined): FlowEvent[] {
+  const stored = (output?.timeline ?? []).map(toEvent)
+  const events = stored.length > 0 || dispatch.executor === null ? stored : [startOf(dispatch)]
+  const terminal = terminalOf(dispatch, output)
+  return terminal ? [...events, terminal] : events
+}
+
+const toEvent = ({ event, at, data }: TimelineEntry): FlowEvent => ({ ...data, at, type: event }) as FlowEvent
+
+const startOf = ({ trace_id, flow, provider_instance, model, started_at: at }: Dispatch): FlowEvent => ({
+  type: 'started',
+  trace_id,
+  flow_id: flow.name,
+  flow_version: flow.version,
+  provider_instance,
+  model,
+  at,
+})
+
+function terminalOf(dispatch: Dispatch, output: DispatchOutput | undefined): FlowEvent | undefined {
+  const { status, error, trace_id, ended_at } = dispatch
+  if (ended_at === null) return undefined
+  if (error) return failureEvent(error, trace_id, ended_at)
+  if (status !== 'ok' && status !== 'invalid_output') return undefined
+  return resultEvent(answerOf(dispatch, output), ended_at)
+}
+
+/** The pause before a frame that followed the one before it after `gapMs`. */
+export const pauseOf = (gapMs: number, speed: number): number => Math.max(0, Math.min(MAX_PAUSE_MS, gapMs / speed))
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+type Played = ReplayOptions & { hasEnded?: boolean }
+
+/** Plays frames to one reader. A class, because `return` must end a pause. */
+export class ReplayStream implements AsyncIterableIterator<Frames> {
+  readonly #frames: TimedFrame[]
+  readonly #speed: number | undefined
+  readonly #left = new AbortController()
+  #playedMs: number | undefined
+  /** The execution has ended, and the reader has its last event. */
+  readonly isOver: boolean
+
+  constructor(frames: readonly TimedFrame[], { speed, after = 0, hasEnded = false }: Played) {
+    this.#frames = frames.filter(({ seq }) => seq > after)
+    this.isOver = hasEnded && this.#frames.length === 0
+    this.#speed = speed
+  }
+
+  async next(): Promise<IteratorResult<Frames, undefined>> {
+    const [frame] = this.#frames
+    if (frame && this.#speed !== undefined) await this.#pauseBefore(frame, this.#speed)
+    const played = this.#frames.splice(0, this.#speed === undefined ? Infinity : 1)
+    const last = played.at(-1)
+    if (!last) return END
+    this.#playedMs = last.atMs
+    return { done: false, value: { text: played.map(({ text }) => text).join(''), lastSeq: last.seq } }
+  }
+
+  return(): Promise<IteratorResult<Frames, undefined>> {
+    this.#frames.length = 0
+    this.#left.abort()
+    return Promise.resolve(END)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async #pauseBefore({ atMs }: TimedFrame, speed: number): Promise<void> {
+    const pauseMs = pauseOf(atMs - (this.#playedMs ?? atMs), speed)
+    if (pauseMs < 1) return
+    await sleep(pauseMs, undefined, { signal: this.#left.signal, ref: false }).catch(() => {}) // The reader has left.
+  }
+}

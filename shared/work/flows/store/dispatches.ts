@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { AppError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
+import type { Collection, Store } from '../../../platform/store/port.ts'
+import type {
+  Dispatch,
+  DispatchEnd,
+  Dispatches,
+  DispatchKind,
+  DispatchOutput,
+  DispatchPage,
+  DispatchQuery,
+  DispatchStore,
+} from '../port.ts'
+import {
+  DISPATCH_ANSWERS,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+  DISPATCHES,
+  toDispatch,
+  toDoc,
+  toOutput,
+} from './dispatch-documents.ts'
+import { fitResult } from './dispatch-output.ts'
+
+/** How long an answer is kept for waiting clients when payloads are not kept; as long as an idempotency key (D6.6). */
+const ANSWER_MS = 86_400_000
+/** Dispatches that this process need not read again to begin or end them. */
+const MAX_REMEMBERED = 1_000
+const REMOVED_AT_ONCE = 20
+const KINDS: readonly DispatchKind[] = ['run', 'evaluation']
+
+export const createDispatches = (store: Store, { now = () => new Date() } = {}): DispatchStore =>
+  new StoredDispatches(store, now)
+
+type End = Parameters<Dispatches['end']>[2]
+type Found = { dispatch: Dispatch; version: number }
+
+class StoredDispatches implements DispatchStore {
+  readonly #dispatches: Collection
+  readonly #inputs: Collection
+  readonly #outputs: Collection
+  readonly #answers: Collection
+  readonly #now: () => Date
+  /** The queued ones as they were read last, and the running ones that this process has begun. A write finds out if one has changed. */
+  readonly #remembered = new LRUCache<string, Found>({ max: MAX_REMEMBERED })
+
+  constructor(store: Store, now: () => Date) {
+    this.#dispatches = store.collection(DISPATCHES)
+    this.#inputs = store.collection(DISPATCH_INPUTS)
+    this.#outputs = store.collection(DISPATCH_OUTPUTS)
+    this.#answers = store.collection(DISPATCH_ANSWERS)
+    this.#now = now
+  }
+
+  /** Repeating a call whose answer was lost changes nothing. Throws `invalid_request` (413) for an input above the store's limit. */
+  async create(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
+    if (dispatch.status === 'rejected') {
+      const keep = dispatch.keeps_payloads && this.#keepRefusedInput(tenant, dispatch, input)
+      await Promise.all([keep, this.#dispatches.insert(tenant, toDoc(dispatch))])
+      return
+    }
+    // At the same time, because the job follows: without one nobody reads either document.
+    const keeping = this.#keepInput(tenant, dispatch, input)
+    const inserting = this.#dispatches.insert(tenant, toDoc(dispatch), { durability: 'weak' })
+    await Promise.all([keeping, inserting]).catch(async (cause: unknown) => {
+      const isNew = await inserting.catch(() => false)
+      if (isNew) await this.#dispatches.delete(tenant, { trace_id: dispatch.trace_id }).catch(() => {})
+      throw cause
+    })
+  }
+
+  async get(tenant: TenantId, traceId: string): Promise<Dispatch | undefined> {
+    const found = await this.#find(tenant, traceId)
+    if (found?.dispatch.status === 'queued') this.#remembered.set(`${tenant} ${traceId}`, found)
+    return found?.dispatch
+  }
+
+  async input(tenant: TenantId, traceId: string): Promise<JsonObject | undefined> {
+    const found = await this.#inputs.get(tenant, { trace_id: traceId })
+    return found?.doc['input'] as JsonObject | undefined
+  }
+
+  async output(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined> {
+    const { output_id } = dispatch
+    if (output_id === undefined) return undefined
+    const found = await this.#outputsOf(dispatch).get(tenant, { output_id })
+    return found && toOutput(found.doc)
+  }
+
+  async begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined> {
+    const found = this.#recall(tenant, traceId) ?? (await this.#find(tenant, traceId))
+    if (found?.dispatch.status !== 'queued') return undefined
+    const { version } = found
+    const dispatch: Dispatch = { ...found.dispatch, status: 'running', executor }
+    if (!(await this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version }))) return undefined
+    this.#remembered.set(`${tenant} ${traceId}`, { dispatch, version: version + 1 })
+    return dispatch
+  }
+
+  async end(tenant: TenantId, traceId: string, end: End): Promise<Dispatch | undefined> {
+    const { executor, mayWrite = () => true } = end
+    const found = await this.#findToEnd(tenant, traceId, executor)
+    if (!found || !mayWrite()) return undefined
+    const { result, output } = end.output ? fitResult({ ...end, output: end.output }) : end
+    const output_id = output && (await this.#keepOutput(tenant, found.dispatch, output))
+    if (!mayWrite()) return undefined
+    const dispatch = this.#ended(found.dispatch, result, output_id)
+    const [isEnded] = await Promise.all([
+      this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version: found.version }),
+      // An input that an executor has begun with is read by nobody else.
+      executor !== null && this.#dropInput(tenant, dispatch),
+    ])
+    if (isEnded && executor === null) await this.#dropInput(tenant, dispatch)
+    if (isEnded) return dispatch
+    if (output_id !== undefined && mayWrite()) await this.#outputsOf(dispatch).delete(tenant, { output_id })
+    return undefined
+  }
+
+  async list(tenant: TenantId, query: DispatchQuery): Promise<DispatchPage> {
+    const { kind, flow, status, sinceMs, limit } = query
+    const found = await this.#dispatches.page(tenant, {
+      where: { kind, ...(flow !== undefined && { flow_name: flow }), ...(status !== undefined && { status }) },
+      after: startOf(query),
+      until: sinceMs === undefined ? undefined : [sinceMs],
+      limit: limit + 1,
+    })
+    const dispatches = found.slice(0, limit).map(({ doc }) => toDispatch(doc))
+    const last = dispatches.at(-1)
+    const hasMore = last && found.length > limit
+    return {
+      dispatches,
+      next_cursor: hasMore ? encodeCursor([Date.parse(last.started_at), last.trace_id]) : null,
+    }
+  }
+
+  async removeStartedBefore(tenant: TenantId, beforeMs: number, limit: number): Promise<number> {
+    let removed = 0
+    for (const kind of KINDS) {
+      while (removed < limit) {
+        const page = { where: { kind }, after: [beforeMs], limit: Math.min(REMOVED_AT_ONCE, limit - removed) }
+        const found = await this.#dispatches.page(tenant, page)
+        await Promise.all(found.map(({ doc }) => this.#remove(tenant, toDispatch(doc))))
+        removed += found.length
+        if (found.length === 0) break
+      }
+    }
+    return removed
+  }
+
+  async #find(tenant: TenantId, traceId: string): Promise<Found | undefined> {
+    const found = await this.#dispatches.get(tenant, { trace_id: traceId })
+    return found && { dispatch: toDispatch(found.doc), version: found.version }
+  }
+
+  /** The dispatch, when this executor still runs it; with `null`, when it is queued. */
+  async #findToEnd(tenant: TenantId, traceId: string, executor: number | null): Promise<Found | undefined> {
+    const recalled = this.#recall(tenant, traceId)
+    const found = recalled?.dispatch.executor === executor ? recalled : await this.#find(tenant, traceId)
+    const isOpen = found?.dispatch.status === (executor === null ? 'queued' : 'running')
+    return isOpen && found.dispatch.executor === executor ? found : undefined
+  }
+
+  /** Returns a remembered dispatch, and forgets it, because a write is to change it. */
+  #recall(tenant: TenantId, traceId: string): Found | undefined {
+    const key = `${tenant} ${traceId}`
+    const found = this.#remembered.get(key)
+    this.#remembered.delete(key)
+    return found
+  }
+
+  #ended(dispatch: Dispatch, result: DispatchEnd, output_id: string | undefined): Dispatch {
+    const endedAt = this.#now()
+    return {
+      ...dispatch,
+      ...result,
+      ended_at: endedAt.toISOString(),
+      duration_ms: Math.max(0, endedAt.getTime() - Date.parse(dispatch.started_at)),
+      ...(output_id !== undefined && { output_id }),
+    }
+  }
+
+  async #keepInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
+    const doc = { trace_id: dispatch.trace_id, expires_ms: this.#payloadExpiry(dispatch), input }
+    try {
+      await this.#inputs.insert(tenant, doc, { durability: 'weak' })
+    } catch (cause) {
+      if (!isTooLong(cause)) throw cause
+      throw new AppError('invalid_request', `input is longer than ${MAX_DOCUMENT_BYTES} bytes: send less`, {
+        status: 413,
+        param: '/input',
+      })
+    }
+  }
+
+  /** An input may be what the request was refused for: one that is too long is left out. */
+  async #keepRefusedInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
+    await this.#keepInput(tenant, dispatch, input).catch((cause: unknown) => {
+      if (!isTooLong(cause)) throw cause
+    })
+  }
+
+  async #keepOutput(tenant: TenantId, dispatch: Dispatch, output: DispatchOutput): Promise<string> {
+    const output_id = randomUUID()
+    const kept = dispatch.keeps_payloads ? output : { ...output, raw_output: '' }
+    const expires_ms = this.#payloadExpiry(dispatch)
+    await this.#outputsOf(dispatch).insert(tenant, { output_id, expires_ms, ...kept }, { durability: 'ordered' })
+    return output_id
+  }
+
+  /** Deletes the input unless payloads are kept. When that fails, it expires. */
+  async #dropInput(tenant: TenantId, { trace_id, keeps_payloads }: Dispatch): Promise<void> {
+    if (!keeps_payloads) await this.#inputs.delete(tenant, { trace_id }).catch(() => {})
+  }
+
+  async #remove(tenant: TenantId, dispatch: Dispatch): Promise<void> {
+    const { trace_id, output_id } = dispatch
+    await Promise.all([
+      this.#inputs.delete(tenant, { trace_id }),
+      output_id !== undefined && this.#outputsOf(dispatch).delete(tenant, { output_id }),
+    ])
+    await this.#dispatches.delete(tenant, { trace_id })
+  }
+
+  #outputsOf({ keeps_payloads }: Dispatch): Collection {
+    return keeps_payloads ? this.#outputs : this.#answers
+  }
+
+  #payloadExpiry({ keeps_payloads, expires_at }: Dispatch): number {
+    const expiresMs = Date.parse(expires_at)
+    return keeps_payloads ? expiresMs : Math.min(expiresMs, this.#now().getTime() + ANSWER_MS)
+  }
+}
+
+/** The position after which a page begins: that of the cursor, or `untilMs` when it is earlier. */
+function startOf({ cursor, untilMs = Infinity }: DispatchQuery): (string | number)[] | undefined {
+  const after = cursor === undefined ? undefined : decodeCursor(cursor, ['number', 'string'])
+  if (after && Number(after[0]) < untilMs) return after
+  return untilMs === Infinity ? undefined : [untilMs]
+}
+
+const isTooLong = (cause: unknown) => cause instanceof AppError && cause.status === 413

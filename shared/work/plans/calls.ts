@@ -1,0 +1,121 @@
+import type { Broker, FrameStream, Frames } from '../../cluster/port.ts'
+import { conflict, notFound } from '../../kernel/errors.ts'
+import { planRunId } from '../../kernel/ids.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { JobQueue } from '../queue/port.ts'
+import { eventsOf } from './events-of.ts'
+import { renderEvents } from './frames.ts'
+import { isEnded } from './plan-runs.ts'
+import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
+import { type PlanRequest, type SubmitDeps, submitPlan } from './submit.ts'
+import { requestCancel } from './transitions.ts'
+import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
+import { WatchedPlan } from './watched-plan.ts'
+
+export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
+  plans: Pick<Plans, 'create' | 'get' | 'list' | 'change' | 'outputs'>
+  queue: Pick<JobQueue, 'add' | 'remove'>
+  broker: Pick<Broker, 'followRun' | 'cancelRun'>
+}
+
+/** The outputs of one answer, in characters of all steps together. */
+const MAX_OUTPUT_CHARS = 8 * 1024 * 1024
+const LEFT_OUT = '[left out: the outputs of this plan are too long for one answer]'
+const READ_AT_ONCE = 20
+
+/** A request of the API; `subject` is the caller's (D3.5). */
+export type PlanCall = { subject: string; idempotencyKey?: string | undefined }
+
+/**
+ * The plan queue for the API (api.md "Plan queue", D7). Every method throws `unavailable` when the store does not answer, and
+ * `not_found` for an unknown plan and for another tenant's.
+ */
+export class PlanCalls {
+  readonly #deps: PlanCallsDeps
+
+  constructor(deps: PlanCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `invalid_request` (D7.2), and `conflict` for a key that another request has used (D6.6). */
+  async submit(
+    tenant: TenantId,
+    request: PlanRequest,
+    call: PlanCall,
+  ): Promise<{ plan: PlanView; isReplayed: boolean }> {
+    const { plan, isReplayed } = await submitPlan(tenant, { request, ...call }, this.#deps)
+    return { plan: await this.#view(tenant, plan), isReplayed }
+  }
+
+  async get(tenant: TenantId, planId: string): Promise<PlanView> {
+    return this.#view(tenant, await this.#stored(tenant, planId))
+  }
+
+  async list(tenant: TenantId, query: PlanQuery): Promise<{ plans: PlanSummary[]; next_cursor: string | null }> {
+    const { plans, next_cursor } = await this.#deps.plans.list(tenant, query)
+    return { plans: plans.map(planSummary), next_cursor }
+  }
+
+  /**
+   * A plan that no executor has begun is cancelled when this resolves; one that runs ends within 2 s, at its executor. Throws `conflict`
+   * when it has ended.
+   */
+  async cancel(tenant: TenantId, planId: string): Promise<PlanView> {
+    const { plans, queue, broker, now } = this.#deps
+    const changed = await plans.change(tenant, planId, requestCancel(now().toISOString()))
+    const plan = changed ?? (await this.#stored(tenant, planId))
+    if (!changed && isEnded(plan)) throw conflict(`the plan has ended already: it is ${plan.status}`)
+    // Both may fail: an executor that takes the job finds the plan ended, and one that is not told reads the request every second.
+    if (isEnded(plan)) await queue.remove({ kind: 'plan', tenant, id: planId }).catch(() => {})
+    else await broker.cancelRun(tenant, planRunId(planId)).catch(() => {})
+    return this.#view(tenant, plan)
+  }
+
+  /**
+   * The events after number `after`, until the plan ends. Those of a plan that has ended are made from its record; `undefined` when
+   * none is left.
+   */
+  async frames(tenant: TenantId, planId: string, after: number): Promise<FrameStream | undefined> {
+    const plan = await this.#stored(tenant, planId)
+    const events = eventsOf(plan)
+    if (isEnded(plan) && after >= events.length) return undefined
+    // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.
+    if (isEnded(plan) && after === 0) return replay(events, after)
+    return new WatchedPlan({
+      after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5c).
+      follow: (seq) => this.#deps.broker.followRun(tenant, planRunId(planId), seq),
+      read: () => this.#deps.plans.get(tenant, planId),
+    })
+  }
+
+  async #stored(tenant: TenantId, planId: string): Promise<PlanRecord> {
+    const plan = await this.#deps.plans.get(tenant, planId)
+    if (!plan) throw notFound(`no plan ${planId}: GET /plans lists the plans`)
+    return plan
+  }
+
+  async #view(tenant: TenantId, plan: PlanRecord): Promise<PlanView> {
+    const done = plan.states.filter(({ status }) => status === 'done').map(({ id }) => id)
+    return planView(plan, await this.#outputs(tenant, plan.plan_id, done))
+  }
+
+  async #outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<Map<string, string>> {
+    const outputs = new Map<string, string>()
+    let chars = 0
+    for (let at = 0; at < stepIds.length; at += READ_AT_ONCE) {
+      const ids = stepIds.slice(at, at + READ_AT_ONCE)
+      const read = chars < MAX_OUTPUT_CHARS ? await this.#deps.plans.outputs(tenant, planId, ids) : new Map()
+      for (const id of ids) {
+        const output: string = read.get(id) ?? ''
+        chars += output.length
+        outputs.set(id, chars <= MAX_OUTPUT_CHARS ? output : LEFT_OUT)
+      }
+    }
+    return outputs
+  }
+}
+
+async function* replay(events: readonly PlanEvent[], after: number): AsyncGenerator<Frames, void, undefined> {
+  const frames = renderEvents(events, after)
+  if (frames) yield frames
+}

@@ -1,0 +1,39 @@
+import type { QueuedRunSource, QueuedRunState } from '../../cluster/port.ts'
+import { planIdOf } from '../../kernel/ids.ts'
+import type { JobQueue } from '../queue/port.ts'
+import type { PlanRecord, Plans } from './port.ts'
+import { requestCancel } from './transitions.ts'
+
+export type PlanRunsDeps = {
+  plans: Pick<Plans, 'get' | 'change'>
+  queue: Pick<JobQueue, 'remove'>
+  now: () => Date
+}
+
+/** Finds the runs of plans by their records, and cancels the plans that no executor has begun. */
+export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSource {
+  return {
+    async find(tenant, runId) {
+      const plan = await plans.get(tenant, planIdOf(runId))
+      return plan && stateOf(plan)
+    },
+    async cancelQueued(tenant, runId) {
+      const id = planIdOf(runId)
+      const plan = await plans.get(tenant, id)
+      if (plan?.status !== 'queued') return false
+      const changed = await plans.change(tenant, id, requestCancel(now().toISOString()))
+      if (changed?.status !== 'cancelled') return false
+      await queue.remove({ kind: 'plan', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
+      return true
+    },
+  }
+}
+
+export const isEnded = ({ status }: Pick<PlanRecord, 'status'>): boolean => status !== 'queued' && status !== 'running'
+
+function stateOf(plan: PlanRecord): QueuedRunState {
+  const { status, executor, created_at } = plan
+  if (status === 'queued') return { state: 'queued', started_at: created_at }
+  if (executor !== null) return { state: isEnded(plan) ? 'ended' : 'running', executor }
+  return { state: 'ended', executor, code: status === 'cancelled' ? 'cancelled' : 'worker_lost' }
+}

@@ -1,0 +1,103 @@
+import type { PlanStep } from '../../kernel/plan-step.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+export const PLAN_STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
+export type PlanStatus = (typeof PLAN_STATUSES)[number]
+
+/** Why a tick submits no plan: the one before has not ended, the tenant's rate is used up, or it has too many plans that wait or run. */
+export type SkipReason = 'plan_not_ended' | 'rate_limit' | 'plan_limit'
+
+export const STEP_STATUSES = ['pending', 'running', 'done', 'failed', 'skipped'] as const
+export type StepStatus = (typeof STEP_STATUSES)[number]
+
+/** The state of one step (api.md "Plan step"). Times are in ISO 8601. */
+export type StepState = {
+  id: string
+  status: StepStatus
+  /** Why it failed or was skipped. */
+  error: string | null
+  started_at: string | null
+  ended_at: string | null
+  /** The starts of attempts that were cut off, when the step may be repeated. */
+  earlier_starts?: readonly string[]
+}
+
+/**
+ * A queued plan as it is stored (api.md "Plan", D7). Every change is a compare-and-set of the whole record by a pure transition, made
+ * before the side effect that it allows. `states` are in the order of `steps`.
+ */
+export type PlanRecord = {
+  plan_id: string
+  subject: string
+  title: string | null
+  steps: readonly PlanStep[]
+  parallel: boolean
+  timeout_secs: number | null
+  status: PlanStatus
+  states: readonly StepState[]
+  /** The first failure. */
+  error: string | null
+  /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
+  executor: number | null
+  /** How many executors have begun it. */
+  starts: number
+  is_cancel_requested: boolean
+  idempotency_key: string | null
+  created_at: string
+  started_at: string | null
+  ended_at: string | null
+}
+
+/**
+ * A transition: the next record, or `undefined` when it does not apply to this one. It has no effects. `steps` never change. One that
+ * returns the record itself changes nothing, and nothing is written.
+ */
+export type PlanTransition = (plan: PlanRecord) => PlanRecord | undefined
+
+export type PlanQuery = {
+  status?: PlanStatus | undefined
+  /** 1 to 200. */
+  limit: number
+  cursor?: string | undefined
+}
+/** A plan without its steps, which may be long. `states` holds their ids. */
+export type PlanHead = Omit<PlanRecord, 'steps'>
+export type PlanPage = { plans: PlanHead[]; next_cursor: string | null }
+
+/** The plans of one tenant that have not ended: how many there may be, and how many bytes the JSON of their steps may have. */
+export type PlanLimits = { maxPlans: number; maxBytes: number }
+
+/** Stores plans. Every method throws `unavailable` when the store does not answer. */
+export interface Plans {
+  /**
+   * Returns `false` when a plan with this id is stored already. Throws `rate_limit` when the plans of the tenant that have not ended are as
+   * many, or as long, as its limits allow (`PlanLimits`), and then stores nothing.
+   */
+  create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
+  get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
+  /** Newest first. Throws `invalid_request` for an invalid cursor. */
+  list(tenant: TenantId, query: PlanQuery): Promise<PlanPage>
+  /**
+   * Applies a transition by compare-and-set, again when another write came first. Returns the record as it is now, or `undefined` when the
+   * transition does not apply, the plan does not exist, or `mayWrite`, which is read before each write, says no.
+   */
+  change(
+    tenant: TenantId,
+    planId: string,
+    transition: PlanTransition,
+    mayWrite?: () => boolean,
+  ): Promise<PlanRecord | undefined>
+  /** Stores the output of a step, before the step is recorded as done. A repetition replaces it. */
+  saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void>
+  /** The outputs of steps, by id. */
+  outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Plans of all tenants that have not ended, oldest first, in pages; the cursor is the last plan's id. */
+  active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]>
+  /**
+   * Removes from the active plans one that has ended, or whose creation was never completed. For a sweep that finds such a plan in
+   * `active`; does nothing for other plans.
+   */
+  retire(tenant: TenantId, planId: string): Promise<void>
+}
+
+export type { PlanEvent } from '../../kernel/events.ts'

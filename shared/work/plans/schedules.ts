@@ -1,0 +1,122 @@
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { AppError, notFound } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Schedules } from '../queue/port.ts'
+import { readTiming, slowedTiming, type TimingInput } from '../queue/schedule-times.ts'
+import type { PlanSchedule, PlanScheduleStore } from './store/plan-schedules.ts'
+import { NO_TICKS, type TickRecord, type TickRecords } from './store/tick-records.ts'
+import { checkedPlan, type PlanRequest } from './submit.ts'
+
+/** Body of `PUT /plans/schedules/{name}`, checked against its schema. */
+export type ScheduleRequest = TimingInput & { plan: PlanRequest }
+
+/** A schedule as the API shows it. */
+export type ScheduleView = Omit<PlanSchedule, 'timing'> & TimingInput & TickRecord
+
+export type PlanSchedulesDeps = {
+  store: PlanScheduleStore
+  records: Pick<TickRecords, 'get' | 'upTo' | 'remove'>
+  schedules: Pick<Schedules, 'put' | 'remove'>
+  /** The least time between two ticks. */
+  leastSecs: number
+}
+
+type Page = { page: PlanSchedule[]; hasMore: boolean }
+
+/** Of the schedules of one page, about. */
+const MAX_PAGE_BYTES = 1024 * 1024
+const READ_AT_ONCE = 5
+
+/** It is stored again with each plan that it submits. As JSON in UTF-8. */
+const MAX_PLAN_BYTES = 256 * 1024
+
+/**
+ * The schedules by which plans are submitted. What is stored counts: a queue that could not be told of a change is told by `restore`. Every
+ * method throws `unavailable` when the store does not answer.
+ */
+export class PlanSchedules {
+  readonly #deps: PlanSchedulesDeps
+
+  constructor(deps: PlanSchedulesDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `invalid_request` that names the field, and `conflict` when the tenant has too many schedules. */
+  async put(tenant: TenantId, name: string, { plan, ...times }: ScheduleRequest): Promise<ScheduleView> {
+    const { store, records, schedules, leastSecs } = this.#deps
+    const timing = readTiming(times, leastSecs)
+    const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan) })
+    await schedules.put(tenant, name, slowedTiming(timing, leastSecs)).catch(() => {})
+    return viewOf(schedule, await records.get(tenant, name))
+  }
+
+  async get(tenant: TenantId, name: string): Promise<ScheduleView> {
+    const { store, records } = this.#deps
+    const [schedule, record] = await Promise.all([store.get(tenant, name), records.get(tenant, name)])
+    if (!schedule) throw noSchedule(name)
+    return viewOf(schedule, record)
+  }
+
+  /** In the order of their names; fewer than asked for when their plans are long. Throws `invalid_request` for an invalid cursor. */
+  async list(
+    tenant: TenantId,
+    { limit, cursor }: { limit: number; cursor?: string },
+  ): Promise<{ schedules: ScheduleView[]; next_cursor: string | null }> {
+    const after = cursor === undefined ? undefined : String(decodeCursor(cursor, ['string'])[0])
+    const { page, hasMore } = await this.#page(tenant, limit, after)
+    const last = page.at(-1)?.name
+    if (last === undefined) return { schedules: [], next_cursor: null }
+    const ticks = await this.#deps.records.upTo(tenant, last)
+    const schedules = page.map((schedule) => viewOf(schedule, ticks.get(schedule.name) ?? NO_TICKS))
+    return { schedules, next_cursor: hasMore ? encodeCursor([last]) : null }
+  }
+
+  /** Reads a few schedules at a time, up to one more than the page has. */
+  async #page(tenant: TenantId, limit: number, after: string | undefined): Promise<Page> {
+    const found: PlanSchedule[] = []
+    for (let bytes = 0; bytes < MAX_PAGE_BYTES && found.length <= limit; ) {
+      const asked = Math.min(READ_AT_ONCE, limit + 1 - found.length)
+      const read = await this.#deps.store.list(tenant, { limit: asked, after: found.at(-1)?.name ?? after })
+      found.push(...read)
+      if (read.length < asked) return { page: found, hasMore: false }
+      bytes += Buffer.byteLength(JSON.stringify(read))
+    }
+    return { page: found.slice(0, -1), hasMore: true }
+  }
+
+  async remove(tenant: TenantId, name: string): Promise<void> {
+    const { store, records, schedules } = this.#deps
+    if (!(await store.remove(tenant, name))) throw noSchedule(name)
+    await records.remove(tenant, name)
+    await schedules.remove(tenant, name).catch(() => {})
+  }
+
+  /**
+   * Tells the queue of all stored schedules: at start, and when it may have lost some. Those that were stored with more frequent ticks
+   * than are allowed now are slowed down. Throws `unavailable`.
+   */
+  async restore(): Promise<void> {
+    const { store, schedules, leastSecs } = this.#deps
+    for await (const { tenant, schedule } of store.all())
+      await schedules.put(tenant, schedule.name, slowedTiming(schedule.timing, leastSecs))
+  }
+}
+
+function shortPlan(request: PlanRequest): PlanRequest {
+  const plan = checkedPlan(request, '/plan')
+  const bytes = Buffer.byteLength(JSON.stringify(plan))
+  if (bytes <= MAX_PLAN_BYTES) return plan
+  const message = `the plan of a schedule has at most ${MAX_PLAN_BYTES} bytes, not ${bytes}: shorten its prompts`
+  throw new AppError('invalid_request', message, { status: 413, param: '/plan' })
+}
+
+const viewOf = ({ name, timing, plan, created_at, updated_at }: PlanSchedule, record: TickRecord): ScheduleView => ({
+  name,
+  ...timing,
+  plan,
+  ...record,
+  created_at,
+  updated_at,
+})
+
+const noSchedule = (name: string): AppError => notFound(`no schedule ${name}: GET /plans/schedules lists the schedules`)

@@ -1,0 +1,100 @@
+import type { PlanStep } from '../../kernel/plan-step.ts'
+import { truncate } from '../../kernel/text.ts'
+import { graphOf } from './graph.ts'
+import type { PlanRecord, StepState } from './port.ts'
+
+/** Bounds the record of a plan with many failures. */
+const MAX_ERROR_CHARS = 4_000
+
+/** Whether the executor of this epoch runs the plan. */
+export const isRunBy = ({ status, executor }: PlanRecord, epoch: number): boolean =>
+  status === 'running' && executor === epoch
+
+export const hasRunningStep = ({ states }: PlanRecord): boolean => states.some(({ status }) => status === 'running')
+
+/** Whether no step can go on: dependents of a failed step have been skipped, so none waits in vain. */
+export const areStepsOver = ({ states }: PlanRecord): boolean =>
+  states.every(({ status }) => status !== 'pending' && status !== 'running')
+
+/**
+ * The steps that may begin: the pending ones of the first wave that is not over, or without `parallel` the first step whose
+ * dependencies are done, once no step is running. A wave begins when the one before it is over, because only steps of one wave are known
+ * not to write the same file (api.md "Plan step").
+ */
+export function nextSteps({ steps, states, parallel }: PlanRecord): PlanStep[] {
+  const statusOf = new Map(states.map(({ id, status }) => [id, status]))
+  const pending = steps.filter(({ id }) => statusOf.get(id) === 'pending')
+  if (!parallel) {
+    if (states.some(({ status }) => status === 'running')) return []
+    const isReady = ({ depends_on: after = [] }: PlanStep) => after.every((id) => statusOf.get(id) === 'done')
+    const ready = pending.find(isReady)
+    return ready ? [ready] : []
+  }
+  const { waveOf } = graphOf(steps)
+  const open = states.filter(({ status }) => status === 'pending' || status === 'running')
+  const first = Math.min(...open.map(({ id }) => waveOf.get(id) ?? 0))
+  return pending.filter(({ id }) => waveOf.get(id) === first)
+}
+
+/** The plan with a change to one step's state. */
+export const withState = (plan: PlanRecord, id: string, change: Partial<StepState>): PlanRecord => ({
+  ...plan,
+  states: plan.states.map((state) => (state.id === id ? { ...state, ...change } : state)),
+})
+
+/** The plan with a failed step, whose dependents are skipped transitively. The first failure is the plan's error. */
+export function failStep(plan: PlanRecord, id: string, { error, at }: { error: string; at: string }): PlanRecord {
+  const message = truncate(error, MAX_ERROR_CHARS)
+  const failed = withState(plan, id, { status: 'failed', error: message, ended_at: at })
+  const behind = dependentsOf(plan, id)
+  const skip = (state: StepState): StepState =>
+    behind.has(state.id) && state.status === 'pending' ? skipped(state, `it depends on ${id}, which failed`, at) : state
+  return { ...failed, states: failed.states.map(skip), error: plan.error ?? message }
+}
+
+/** The plan after all its running steps have failed and the rest was skipped. `error` becomes the plan's error if it has none. */
+export function endSteps(plan: PlanRecord, reason: { running: string; pending: string; at: string }): PlanRecord {
+  const { running, pending, at } = reason
+  const end = (state: StepState): StepState => {
+    if (state.status === 'pending') return skipped(state, pending, at)
+    return state.status === 'running' ? { ...state, status: 'failed', error: running, ended_at: at } : state
+  }
+  return { ...plan, states: plan.states.map(end), ended_at: at }
+}
+
+/** The plan whose running steps were cut off: the idempotent ones are pending again, the others have failed (D7.3). */
+export function cutSteps(plan: PlanRecord, failure: { error: string; at: string }): PlanRecord {
+  const again = new Set(plan.steps.filter(({ idempotent = false }) => idempotent).map(({ id }) => id))
+  const running = plan.states.filter(({ status }) => status === 'running')
+  return running.reduce(
+    (cut, state) => (again.has(state.id) ? withState(cut, state.id, restart(state)) : failStep(cut, state.id, failure)),
+    plan,
+  )
+}
+
+const restart = ({ started_at: startedAt, earlier_starts: earlier = [] }: StepState): Partial<StepState> => ({
+  status: 'pending',
+  started_at: null,
+  earlier_starts: startedAt === null ? earlier : [...earlier, startedAt],
+})
+
+const skipped = (state: StepState, error: string, at: string): StepState => ({
+  ...state,
+  status: 'skipped',
+  error,
+  ended_at: at,
+})
+
+/** The steps that depend on this one, directly or over others. */
+function dependentsOf({ steps }: PlanRecord, id: string): ReadonlySet<string> {
+  const { dependents } = graphOf(steps)
+  const found = new Set<string>()
+  const open = [id]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const dependent of dependents.get(next) ?? []) {
+      if (!found.has(dependent)) open.push(dependent)
+      found.add(dependent)
+    }
+  }
+  return found
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError, toAppError } from '../../kernel/errors.ts'
+import type { PlanStep } from '../../kernel/plan-step.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { outlast } from './outlast.ts'
+import type { PlanRecord, Plans } from './port.ts'
+import { isRunBy } from './states.ts'
+import { storedOutput } from './step-output.ts'
+
+export type StepResult = { output: string } | { error: string }
+
+/** Runs one step. `outputs` are those of its dependencies. After `signal` is aborted, its result may be ignored. */
+export type RunStep = (step: PlanStep, outputs: ReadonlyMap<string, string>, signal: AbortSignal) => Promise<StepResult>
+
+export type StepRunsDeps = {
+  plans: Pick<Plans, 'get' | 'saveOutput' | 'outputs'>
+  /** The epoch under which the plan was claimed. */
+  executor: number
+  /** Whether this process may act and write under that epoch now. */
+  mayWrite(): boolean
+  runStep: RunStep
+  now(): Date
+  /** How long an outage of the store is waited for. */
+  storeWaitMs?: number
+}
+
+/** `at` is in ISO 8601. */
+export type StepEnd = { at: string; error?: string }
+
+const LOOK_EVERY_MS = 200
+
+/** The steps of one plan that run in this process. Each starts at most once. */
+export class StepRuns {
+  /** The steps that have ended here and are not recorded yet, with their outputs stored. */
+  readonly ends = new Map<string, StepEnd>()
+  readonly #tenant: TenantId
+  readonly #plan: PlanRecord
+  readonly #deps: StepRunsDeps
+  readonly #onEnd: () => void
+  readonly #abort = new AbortController()
+  readonly #started = new Set<string>()
+  readonly #running = new Set<Promise<void>>()
+  /** The ends of the steps that still run do not count. */
+  #isClosed = false
+
+  constructor(tenant: TenantId, plan: PlanRecord, { deps, onEnd }: { deps: StepRunsDeps; onEnd: () => void }) {
+    this.#tenant = tenant
+    this.#plan = plan
+    this.#deps = deps
+    this.#onEnd = onEnd
+  }
+
+  get isAborted(): boolean {
+    return this.#abort.signal.aborted
+  }
+
+  /** The number of steps under way. */
+  get count(): number {
+    return this.#running.size
+  }
+
+  /** Starts a step that the store shows as running, unless it was started here before. */
+  start(step: PlanStep): void {
+    if (this.#started.has(step.id)) return
+    this.#started.add(step.id)
+    const running = this.#run(step).then((error) => {
+      const at = this.#deps.now().toISOString()
+      if (!this.#isClosed) this.ends.set(step.id, { at, ...(error !== undefined && { error }) })
+      this.#running.delete(running)
+      this.#onEnd()
+    })
+    this.#running.add(running)
+  }
+
+  /** Aborts the steps and waits for their ends. Those that have not ended after `withinMs` are left behind. */
+  async stop(withinMs: number): Promise<void> {
+    this.#abort.abort()
+    if (this.#running.size === 0) return
+    const late = new AbortController()
+    const timer = sleep(withinMs, undefined, { signal: late.signal }).catch(() => {})
+    await Promise.race([Promise.all(this.#running), timer])
+    late.abort()
+    this.#isClosed = true
+  }
+
+  /** The same, and nothing that ends from now on counts. */
+  async close(withinMs: number): Promise<void> {
+    this.#isClosed = true
+    await this.stop(withinMs)
+  }
+
+  /** Returns the error of a step that failed. Never rejects. */
+  async #run(step: PlanStep): Promise<string | undefined> {
+    try {
+      const outputs = await this.#outputsFor(step)
+      await this.#assertOwned()
+      const result = await this.#deps.runStep(step, outputs, this.#abort.signal)
+      if ('error' in result) return result.error
+      await this.#save(step, result.output)
+      return undefined
+    } catch (cause) {
+      return toAppError(cause).message
+    }
+  }
+
+  async #outputsFor({ depends_on: after = [] }: PlanStep): Promise<ReadonlyMap<string, string>> {
+    const { plans, storeWaitMs } = this.#deps
+    if (after.length === 0) return new Map()
+    return outlast(() => plans.outputs(this.#tenant, this.#plan.plan_id, after), storeWaitMs)
+  }
+
+  /** An output that is empty need not be stored. */
+  async #save({ id }: PlanStep, output: string): Promise<void> {
+    if (output === '') return
+    const stored = storedOutput(output, this.#plan.steps.length)
+    await this.#untilHeld()
+    if (this.#isClosed) return
+    const { plans, storeWaitMs } = this.#deps
+    await outlast(() => plans.saveOutput(this.#tenant, this.#plan.plan_id, id, stored), storeWaitMs)
+  }
+
+  /** After a time in which this process might not act, another may have taken the plan over. */
+  async #assertOwned(): Promise<void> {
+    const { plans, executor, mayWrite, storeWaitMs } = this.#deps
+    if (mayWrite()) return
+    await this.#untilHeld()
+    const plan = await outlast(() => plans.get(this.#tenant, this.#plan.plan_id), storeWaitMs)
+    if (!plan || !isRunBy(plan, executor)) throw new AppError('unavailable', 'another executor has the plan')
+  }
+
+  async #untilHeld(): Promise<void> {
+    while (!this.#deps.mayWrite()) {
+      if (this.isAborted) throw new AppError('unavailable', 'the executor may not act any more')
+      await sleep(LOOK_EVERY_MS)
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { LRUCache } from 'lru-cache'
+import { AppError, tooMany } from '../../../kernel/errors.ts'
+import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import type { Collection, Scalar, Store, Total } from '../../../platform/store/port.ts'
+import type { PlanLimits } from '../port.ts'
+import { ACTIVE_PLANS } from './documents.ts'
+
+/** A plan that may not have ended. `bytes` is the length of its steps. */
+export type ActivePlan = { plan_id: string; owner: TenantId; created_ms: number; bytes: number }
+
+const PAGE = 500
+const FULL_RETRY_SECS = 10
+
+/** The plans of all tenants that have not ended, and how much room those of one tenant take. */
+export class ActivePlans {
+  readonly #entries: Collection
+  readonly #limits: PlanLimits
+  /** The positions of the last plans of the pages that were returned. */
+  readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
+  readonly #turns = createKeyedQueue()
+
+  constructor(store: Store, limits: PlanLimits) {
+    this.#entries = store.collection(ACTIVE_PLANS)
+    this.#limits = limits
+  }
+
+  /**
+   * Enters a plan that is about to be stored, and returns whether it was not entered before. It is entered before it is counted, so that of
+   * creations at the same time, also in other processes, none passes the limits unseen. Throws `rate_limit` above them.
+   */
+  async enter(entry: ActivePlan): Promise<boolean> {
+    const entered = await this.#tryEnter(entry)
+    if (!(entered instanceof AppError)) return entered
+    // There was room before many entered at the same time: one after the other those find it that still have some.
+    const again = await this.#turns.run(entry.owner, () => this.#enterIfRoom(entry))
+    if (again instanceof AppError) throw again
+    return again
+  }
+
+  async #enterIfRoom(entry: ActivePlan): Promise<boolean | AppError> {
+    const problem = await this.#problem(entry.owner, { count: 1, sum: entry.bytes })
+    return problem ?? this.#tryEnter(entry)
+  }
+
+  async #tryEnter(entry: ActivePlan): Promise<boolean | AppError> {
+    const isNew = await this.#entries.insert(SYSTEM_TENANT, entry, { durability: 'ordered' })
+    const problem = await this.#problem(entry.owner, { count: 0, sum: 0 })
+    if (!problem) return isNew
+    if (isNew) await this.remove(entry.plan_id)
+    return problem
+  }
+
+  /** Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again. */
+  async assertRoom(owner: TenantId, leastBytes: number): Promise<void> {
+    const problem = await this.#problem(owner, { count: 1, sum: leastBytes })
+    if (problem) throw problem
+  }
+
+  async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
+    const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
+    const { maxPlans, maxBytes } = this.#limits
+    if (count + more.count > maxPlans) return tooManyPlans(maxPlans)
+    return sum + more.sum > maxBytes ? tooLongPlans(maxBytes) : undefined
+  }
+
+  /** Enters a plan that is stored, if it is not entered. */
+  async restore(entry: ActivePlan): Promise<void> {
+    await this.#entries.insert(SYSTEM_TENANT, entry)
+  }
+
+  async get(planId: string): Promise<ActivePlan | undefined> {
+    return (await this.#entries.get(SYSTEM_TENANT, { plan_id: planId }))?.doc as ActivePlan | undefined
+  }
+
+  async remove(planId: string): Promise<void> {
+    await this.#entries.delete(SYSTEM_TENANT, { plan_id: planId })
+  }
+
+  /** Oldest first. Continues after a plan that was returned before, also when it has been removed since; otherwise from the start. */
+  async page(after: string | undefined): Promise<ActivePlan[]> {
+    const position = after === undefined ? undefined : await this.#positionOf(after)
+    const found = await this.#entries.page(SYSTEM_TENANT, { after: position, limit: PAGE })
+    const entries = found.map(({ doc }) => doc as ActivePlan)
+    const last = entries.at(-1)
+    if (last) this.#positions.set(last.plan_id, [last.created_ms, last.plan_id])
+    return entries
+  }
+
+  async #positionOf(planId: string): Promise<Scalar[] | undefined> {
+    const known = this.#positions.get(planId)
+    if (known) return known
+    const entry = await this.get(planId)
+    return entry && [entry.created_ms, planId]
+  }
+}
+
+const tooManyPlans = (max: number) =>
+  tooMany(`this tenant has ${max} plans that wait or run, its limit; ${WHAT_TO_DO}`, FULL_RETRY_SECS)
+
+const tooLongPlans = (max: number) =>
+  tooMany(
+    `with this one, the plans of this tenant that wait or run have more than ${max} bytes, its limit; ${WHAT_TO_DO}`,
+    FULL_RETRY_SECS,
+  )
+
+const WHAT_TO_DO = 'submit it again when one has ended, or cancel some with POST /plans/{id}/cancel'

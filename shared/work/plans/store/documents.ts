@@ -1,0 +1,67 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { PlanStep } from '../../../kernel/plan-step.ts'
+import type { CollectionSpec } from '../../../platform/store/port.ts'
+import type { PlanHead } from '../port.ts'
+
+/** A plan is kept for so long after its end. */
+const KEPT_MS = 30 * 86_400_000
+const DAY_MS = 86_400_000
+/** A plan that has not ended in this time never will. Its steps are written once, so their expiry is fixed with the plan. */
+const LONGEST_MS = 365 * DAY_MS
+
+/** The plans without their steps, which are written once and may be long: a change of state writes only this document. */
+export const PLANS: CollectionSpec = {
+  name: 'plans',
+  key: ['plan_id'],
+  order: { within: [], by: ['created_ms', 'plan_id'], direction: 'descending' },
+  filters: ['status'],
+  expiresBy: 'expires_ms',
+}
+
+/** One document for each attempt to create a plan; the plan names the one that counts. */
+export const PLAN_STEPS: CollectionSpec = { name: 'plan_steps', key: ['steps_id'], expiresBy: 'expires_ms' }
+
+export const PLAN_OUTPUTS: CollectionSpec = {
+  name: 'plan_outputs',
+  key: ['plan_id', 'step_id'],
+  expiresBy: 'expires_ms',
+}
+
+/**
+ * The plans of all tenants that may not have ended, and the length of each. Its documents belong to no tenant, so that a sweep finds
+ * those of all; the total is that of one owner.
+ */
+export const ACTIVE_PLANS: CollectionSpec = {
+  name: 'active_plans',
+  key: ['plan_id'],
+  order: { within: [], by: ['created_ms', 'plan_id'], direction: 'ascending' },
+  total: { within: ['owner'], of: 'bytes' },
+}
+
+/** The fields of the document of a plan beside those of the record. */
+type Stored = { created_ms: number; steps_id: string; expires_ms: number }
+
+export function toDoc(plan: PlanHead, steps_id: string): JsonObject {
+  const created_ms = Date.parse(plan.created_at)
+  const endsMs = plan.ended_at === null ? Infinity : Date.parse(plan.ended_at) + KEPT_MS
+  return { ...plan, steps_id, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
+}
+
+/** The steps outlive their plan by a day, so that a plan that is found has its steps. */
+export const stepsDoc = (steps_id: string, steps: readonly PlanStep[], createdMs: number): JsonObject => ({
+  steps_id,
+  steps,
+  expires_ms: createdMs + LONGEST_MS + DAY_MS,
+})
+
+/** An output is stored before the end of its plan is known: it is kept for twice as long. */
+export const outputDoc = (key: { plan_id: string; step_id: string }, output: string, now: Date): JsonObject => ({
+  ...key,
+  output,
+  expires_ms: now.getTime() + 2 * KEPT_MS,
+})
+
+export function toHead(doc: JsonObject): { head: PlanHead; stepsId: string } {
+  const { created_ms: _created, steps_id: stepsId, expires_ms: _expires, ...head } = doc as PlanHead & Stored
+  return { head, stepsId }
+}

@@ -1,0 +1,102 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Plan } from '../../../agent/tools/port.ts'
+import { conflict } from '../../../kernel/errors.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
+import { replaceDoc } from '../../../platform/store/replace.ts'
+import type { Timing } from '../../queue/port.ts'
+
+const BY_NAME = { key: ['name'], order: { within: [], by: ['name'], direction: 'ascending' } } as const
+
+export const PLAN_SCHEDULES: CollectionSpec = { name: 'plan_schedules', ...BY_NAME }
+
+/** The tenants that have ever stored a schedule; kept under the system tenant. */
+export const SCHEDULING_TENANTS: CollectionSpec = { name: 'scheduling_tenants', ...BY_NAME }
+
+/** A schedule and the plan that it submits. Times are in ISO 8601. */
+export type PlanSchedule = {
+  name: string
+  timing: Timing
+  plan: Plan & { timeout_secs?: number }
+  created_at: string
+  updated_at: string
+}
+
+/** Stores the schedules of plans. Every method throws `unavailable` when the store does not answer. */
+export interface PlanScheduleStore {
+  /** Creates or replaces a schedule. Throws `conflict` when the tenant has too many. */
+  put(tenant: TenantId, schedule: Pick<PlanSchedule, 'name' | 'timing' | 'plan'>): Promise<PlanSchedule>
+  get(tenant: TenantId, name: string): Promise<PlanSchedule | undefined>
+  /** In the order of their names, from after the given one on. */
+  list(tenant: TenantId, query: { limit: number; after?: string | undefined }): Promise<PlanSchedule[]>
+  /** Returns whether it existed. */
+  remove(tenant: TenantId, name: string): Promise<boolean>
+  /** The schedules of all tenants. */
+  all(): AsyncGenerator<{ tenant: TenantId; schedule: PlanSchedule }, void, undefined>
+}
+
+/** Two creations at the same time may exceed it. */
+export const MAX_SCHEDULES = 100
+const TENANT_PAGE = 200
+const SCHEDULE_PAGE = 10
+
+export function createPlanScheduleStore(store: Store, now: () => Date = () => new Date()): PlanScheduleStore {
+  const schedules = store.collection(PLAN_SCHEDULES)
+  const tenants = store.collection(SCHEDULING_TENANTS)
+  const list: PlanScheduleStore['list'] = async (tenant, { limit, after }) => {
+    const page = await schedules.page(tenant, { limit, ...(after !== undefined && { after: [after] }) })
+    return page.map(({ doc }) => doc as PlanSchedule)
+  }
+  const prepareInsert = async (tenant: TenantId) => {
+    if ((await list(tenant, { limit: MAX_SCHEDULES })).length >= MAX_SCHEDULES)
+      throw conflict(`a tenant has at most ${MAX_SCHEDULES} schedules; delete one first`)
+    // Before the first schedule, so that none is left out of the list of all.
+    await tenants.insert(SYSTEM_TENANT, { name: tenant })
+  }
+  return {
+    async put(tenant, { name, timing, plan }) {
+      const at = now().toISOString()
+      const doc = await replaceDoc(schedules, tenant, {
+        key: { name },
+        change: (stored) => ({ timing, plan, created_at: stored?.['created_at'] ?? at, updated_at: at }),
+        beforeInsert: () => prepareInsert(tenant),
+      })
+      return doc as PlanSchedule
+    },
+    async get(tenant, name) {
+      return (await schedules.get(tenant, { name }))?.doc as PlanSchedule | undefined
+    },
+    list,
+    remove: (tenant, name) => schedules.delete(tenant, { name }),
+    async *all() {
+      for await (const tenant of namesOf(tenants))
+        for await (const schedule of schedulesOf(tenant, list)) yield { tenant, schedule }
+    },
+  }
+}
+
+/** Plans may be long: other work goes on between two pages. */
+async function* schedulesOf(
+  tenant: TenantId,
+  list: PlanScheduleStore['list'],
+): AsyncGenerator<PlanSchedule, void, undefined> {
+  for (let after: string | undefined; ; await setImmediate()) {
+    const page = await list(tenant, { limit: SCHEDULE_PAGE, after })
+    yield* page
+    after = page.at(-1)?.name
+    if (page.length < SCHEDULE_PAGE) return
+  }
+}
+
+async function* namesOf(tenants: Collection): AsyncGenerator<TenantId, void, undefined> {
+  let after: string | undefined
+  do {
+    const page = await tenants.page(SYSTEM_TENANT, {
+      limit: TENANT_PAGE,
+      ...(after !== undefined && { after: [after] }),
+    })
+    const names = page.map(({ doc }) => String(doc['name']) as TenantId)
+    yield* names
+    after = names.length === TENANT_PAGE ? names.at(-1) : undefined
+  } while (after !== undefined)
+}

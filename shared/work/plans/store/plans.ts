@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { AppError } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { PlanStep } from '../../../kernel/plan-step.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
+import type { Collection, Store } from '../../../platform/store/port.ts'
+import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import type { PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
+import { ActivePlans } from './active-plans.ts'
+import { outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './documents.ts'
+
+export type PlansOptions = { now?: () => Date; limits?: PlanLimits }
+
+const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
+
+export const createPlans = (store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}): Plans =>
+  new StoredPlans(store, limits, now)
+
+type Found = { plan: PlanRecord; version: number; stepsId: string }
+
+/** Losing the race this often means that something else than a race is wrong. */
+const MAX_TRIES = 20
+/** A creation that has not been completed for so long never will be. */
+const CREATION_MS = 600_000
+/** Characters of remembered plans, about. */
+const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
+const MAX_USED = 10_000
+const STEP_CHARS = 500
+const LINK_CHARS = 100
+const READ_AT_ONCE = 20
+
+class StoredPlans implements Plans {
+  readonly #plans: Collection
+  readonly #steps: Collection
+  readonly #outputs: Collection
+  readonly #active: ActivePlans
+  readonly #now: () => Date
+  /** Plans that have not ended, as this process read or wrote them last. A write finds out if one has changed. */
+  readonly #remembered = new LRUCache<string, Found>({
+    maxSize: MAX_REMEMBERED_CHARS,
+    sizeCalculation: ({ plan }) => sizeOf(plan.steps),
+  })
+
+  /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
+  readonly #used = new LRUCache<string, WeakRef<readonly PlanStep[]>>({ max: MAX_USED })
+
+  constructor(store: Store, limits: PlanLimits, now: () => Date) {
+    this.#plans = store.collection(PLANS)
+    this.#steps = store.collection(PLAN_STEPS)
+    this.#outputs = store.collection(PLAN_OUTPUTS)
+    this.#active = new ActivePlans(store, limits)
+    this.#now = now
+  }
+
+  /** Throws `invalid_request` (413) for steps above the store's limit. */
+  async create(tenant: TenantId, plan: PlanRecord): Promise<boolean> {
+    const { steps, ...head } = plan
+    const { plan_id } = plan
+    const steps_id = randomUUID()
+    const created_ms = Date.parse(plan.created_at)
+    await this.#active.assertRoom(tenant, promptChars(steps))
+    const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(JSON.stringify(steps)) }
+    const isEntered = await this.#active.enter(entry) // Before the plan is stored, so that a sweep finds every plan.
+    try {
+      await this.#insertSteps(tenant, stepsDoc(steps_id, steps, created_ms))
+    } catch (cause) {
+      if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
+      throw cause
+    }
+    const isNew = await this.#plans.insert(tenant, toDoc(head, steps_id))
+    if (!isNew) await this.#steps.delete(tenant, { steps_id })
+    // Its entry was that of another creation of this plan, which may have been refused since.
+    else if (!isEntered) await this.#active.restore(entry)
+    return isNew
+  }
+
+  async get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
+    return (await this.#find(tenant, planId))?.plan
+  }
+
+  async list(tenant: TenantId, { status, limit, cursor }: PlanQuery): Promise<PlanPage> {
+    const found = await this.#plans.page(tenant, {
+      where: status === undefined ? {} : { status },
+      after: cursor === undefined ? undefined : decodeCursor(cursor, ['number', 'string']),
+      limit: limit + 1,
+    })
+    const plans = found.slice(0, limit).map(({ doc }) => toHead(doc).head)
+    const last = found.length > limit ? plans.at(-1) : undefined
+    return { plans, next_cursor: last ? encodeCursor([Date.parse(last.created_at), last.plan_id]) : null }
+  }
+
+  async change(
+    tenant: TenantId,
+    planId: string,
+    transition: PlanTransition,
+    mayWrite: () => boolean = () => true,
+  ): Promise<PlanRecord | undefined> {
+    const remembered = this.#remembered.get(keyOf(tenant, planId))
+    const changed = remembered && (await this.#tryChange(tenant, remembered, { transition, mayWrite }))
+    if (typeof changed === 'object') return changed
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+      const found = await this.#find(tenant, planId)
+      const result = found ? await this.#tryChange(tenant, found, { transition, mayWrite }) : 'refused'
+      if (result === 'same') return found?.plan
+      if (result === 'refused') return undefined
+      if (result !== 'overtaken') return result
+    }
+    throw storeUnavailable('too many writers')
+  }
+
+  async saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void> {
+    const key = { plan_id: planId, step_id: stepId }
+    const doc = outputDoc(key, output, this.#now())
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+      if (await this.#outputs.insert(tenant, doc, { durability: 'ordered' })) return
+      const found = await this.#outputs.get(tenant, key)
+      const options = { durability: 'ordered' } as const
+      if (found && (await this.#outputs.replaceIfVersion(tenant, { doc, version: found.version }, options))) return
+    }
+    throw storeUnavailable('too many writers')
+  }
+
+  async outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const outputs = new Map<string, string>()
+    for (let i = 0; i < stepIds.length; i += READ_AT_ONCE) {
+      const ids = stepIds.slice(i, i + READ_AT_ONCE)
+      const found = await Promise.all(ids.map((id) => this.#outputs.get(tenant, { plan_id: planId, step_id: id })))
+      for (const [j, id] of ids.entries()) if (found[j]) outputs.set(id, String(found[j].doc['output']))
+    }
+    return outputs
+  }
+
+  async active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]> {
+    const entries = await this.#active.page(after)
+    return entries.map(({ plan_id, owner }) => ({ tenant: owner, planId: plan_id }))
+  }
+
+  async retire(tenant: TenantId, planId: string): Promise<void> {
+    const [plan, entry] = await Promise.all([this.#plans.get(tenant, { plan_id: planId }), this.#active.get(planId)])
+    if (!entry) return
+    const { owner, created_ms } = entry
+    const isOld = created_ms < this.#now().getTime() - CREATION_MS
+    const isOver = plan ? toHead(plan.doc).head.ended_at !== null : isOld
+    if (owner === tenant && isOver) await this.#active.remove(planId)
+  }
+
+  async #find(tenant: TenantId, planId: string): Promise<Found | undefined> {
+    const stored = await this.#plans.get(tenant, { plan_id: planId })
+    if (!stored) return undefined
+    const { head, stepsId } = toHead(stored.doc)
+    const key = keyOf(tenant, planId)
+    const known = this.#remembered.peek(key)?.plan.steps ?? this.#used.get(key)?.deref()
+    const steps = known ?? (await this.#stepsOf(tenant, { steps_id: stepsId }))
+    const found: Found = { plan: { ...head, steps }, version: stored.version, stepsId }
+    this.#remember(tenant, found)
+    return found
+  }
+
+  async #stepsOf(tenant: TenantId, key: { steps_id: string }): Promise<readonly PlanStep[]> {
+    const stored = await this.#steps.get(tenant, key)
+    if (!stored) throw new Error(`the steps ${key.steps_id} of a plan are missing`)
+    return stored.doc['steps'] as readonly PlanStep[]
+  }
+
+  /** `same`: there is nothing to change. `refused`: the transition does not apply. `overtaken`: another write came first. */
+  async #tryChange(
+    tenant: TenantId,
+    { plan, version, stepsId }: Found,
+    { transition, mayWrite }: Change,
+  ): Promise<PlanRecord | 'same' | 'refused' | 'overtaken'> {
+    const next = transition(plan)
+    if (next === plan) return 'same'
+    if (!next || !mayWrite()) return 'refused'
+    const { steps: _steps, ...head } = next
+    const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, stepsId), version })
+    if (!isReplaced) return 'overtaken'
+    this.#remember(tenant, { plan: next, version: version + 1, stepsId })
+    // Nobody waits for it: a sweep retires what is left.
+    if (next.ended_at !== null) this.#active.remove(next.plan_id).catch(() => {})
+    return next
+  }
+
+  async #insertSteps(tenant: TenantId, doc: JsonObject): Promise<void> {
+    try {
+      await this.#steps.insert(tenant, doc, { durability: 'ordered' })
+    } catch (cause) {
+      if (!(cause instanceof AppError) || cause.status !== 413) throw cause
+      const message = `the steps are longer than ${MAX_DOCUMENT_BYTES} bytes: shorten them, or make several plans`
+      throw new AppError('invalid_request', message, { status: 413, param: '/steps' })
+    }
+  }
+
+  #remember(tenant: TenantId, found: Found): void {
+    const key = keyOf(tenant, found.plan.plan_id)
+    if (found.plan.ended_at === null) this.#remembered.set(key, found)
+    else this.#remembered.delete(key)
+    this.#used.set(key, new WeakRef(found.plan.steps))
+  }
+}
+
+type Change = { transition: PlanTransition; mayWrite: () => boolean }
+
+const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`
+
+const sizeOf = (steps: readonly PlanStep[]): number =>
+  steps.reduce((size, step) => size + STEP_CHARS + step.prompt.length + linksOf(step) * LINK_CHARS, 0)
+
+const promptChars = (steps: readonly PlanStep[]): number => steps.reduce((sum, { prompt }) => sum + prompt.length, 0)
+
+const linksOf = ({ depends_on: after = [], writes = [] }: PlanStep): number => after.length + writes.length

@@ -1,0 +1,123 @@
+import type { QueuePlan } from '../../agent/tools/port.ts'
+import { AppError, invalidRequest } from '../../kernel/errors.ts'
+import { newPlanId } from '../../kernel/ids.ts'
+import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { canonicalHash, type Idempotency } from '../../platform/store/idempotency.ts'
+import type { JobQueue } from '../queue/port.ts'
+import { planProblem } from './plan.ts'
+import type { PlanRecord, Plans } from './port.ts'
+import { type NewPlan, newPlan } from './transitions.ts'
+
+/** Body of `POST /plans/submit` (D7.1), checked against its schema. */
+export type PlanRequest = Plan & { timeout_secs?: number }
+
+export type SubmitDeps = {
+  plans: Pick<Plans, 'create' | 'get'>
+  idempotency: Pick<Idempotency, 'reserve'>
+  queue: Pick<JobQueue, 'add'>
+  now: () => Date
+}
+
+export type Submission = {
+  request: PlanRequest
+  subject: string
+  idempotencyKey?: string | undefined
+  /** A plan with this id is stored once, however often it is submitted. Left out: a new id. */
+  planId?: string
+}
+
+export type Submitted = {
+  plan: PlanRecord
+  /** Whether the plan was stored before. */
+  isReplayed: boolean
+}
+
+const OPERATION = 'plan_submit'
+
+/**
+ * Stores a plan and queues it. Throws `invalid_request` for a plan that cannot be carried out (D7.2), and `conflict` for a key that
+ * another request has used (D6.6), and `rate_limit` when too many plans of the tenant have not ended. A queue that cannot be reached does not matter: the plan is stored, and is queued later.
+ */
+export async function submitPlan(
+  tenant: TenantId,
+  { request, subject, idempotencyKey, planId = newPlanId() }: Submission,
+  deps: SubmitDeps,
+): Promise<Submitted> {
+  const known = checkedPlan(request)
+  const id = idempotencyKey === undefined ? planId : await reserve(tenant, { key: idempotencyKey, known, planId }, deps)
+  const { plan, isReplayed } = await store(tenant, { ...known, id, subject, idempotencyKey }, deps)
+  // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
+  if (plan.status === 'queued') await deps.queue.add({ kind: 'plan', tenant, id }).catch(() => {})
+  return { plan, isReplayed }
+}
+
+/** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
+async function store(tenant: TenantId, request: Omit<NewPlan, 'at'>, { plans, now }: SubmitDeps): Promise<Submitted> {
+  const earlier = request.idempotencyKey === undefined ? undefined : await plans.get(tenant, request.id)
+  if (earlier) return { plan: earlier, isReplayed: true }
+  const plan = newPlan({ ...request, at: now().toISOString() })
+  if (await plans.create(tenant, plan)) return { plan, isReplayed: false }
+  return { plan: (await plans.get(tenant, request.id)) ?? plan, isReplayed: true }
+}
+
+/** The id that the key stands for: this plan's, or that of an earlier request with the same body. */
+async function reserve(
+  tenant: TenantId,
+  { key, known, planId }: { key: string; known: PlanRequest; planId: string },
+  { idempotency }: SubmitDeps,
+): Promise<string> {
+  const hash = canonicalHash(known)
+  const reservation = await idempotency.reserve(tenant, { operation: OPERATION, key, hash, id: planId })
+  if (reservation.state === 'mismatch') throw mismatch()
+  return reservation.state === 'taken' ? reservation.id : planId
+}
+
+/** The known fields of a plan (D2.4). Throws `invalid_request` unless it can be carried out; `at` is the pointer of the plan in the body. */
+export function checkedPlan({ title, steps, parallel, timeout_secs }: PlanRequest, at = ''): PlanRequest {
+  const plan: PlanRequest = {
+    ...(title !== undefined && { title }),
+    steps: steps.map(knownStep),
+    ...(parallel !== undefined && { parallel }),
+    ...(timeout_secs !== undefined && { timeout_secs }),
+  }
+  const problem = planProblem(plan)
+  if (problem) throw invalidRequest(problem.message, { param: at + problem.path })
+  return plan
+}
+
+const knownStep = ({ id, prompt, title, depends_on, writes, idempotent }: PlanStep): PlanStep => ({
+  id,
+  prompt,
+  ...(title !== undefined && { title }),
+  ...(depends_on !== undefined && { depends_on }),
+  ...(writes !== undefined && { writes }),
+  ...(idempotent !== undefined && { idempotent }),
+})
+
+const mismatch = () =>
+  new AppError('conflict', 'this Idempotency-Key was used with another plan: send a new key', {
+    code: 'idempotency_mismatch',
+  })
+
+/** The subject of a plan that no request has submitted (D3.5). */
+export const NOBODY = 'anonymous'
+
+/** Queues the approved plans of runs with `auto_queue_plan`. */
+export const queuePlanWith =
+  (deps: SubmitDeps) =>
+  (tenant: TenantId): QueuePlan =>
+  async (plan) => {
+    if (plan.steps.length === 0) return { note: 'the plan has no steps' }
+    try {
+      const { plan: queued } = await submitPlan(tenant, { request: plan, subject: NOBODY }, deps)
+      return { plan_id: queued.plan_id }
+    } catch (cause) {
+      // To propose it again at once, as the model would, is of no use.
+      if (cause instanceof AppError && cause.kind === 'rate_limit') return { note: cause.message }
+      throw cause
+    }
+  }
+
+/** The same where the queue is off (PLAN_QUEUE), or there is no store. */
+export const queueNothing = (): QueuePlan => async () => ({ note: 'the plan queue is switched off on this server' })

@@ -1,0 +1,171 @@
+import type { Plan } from '../../kernel/plan-step.ts'
+import type { PlanRecord, PlanTransition } from './port.ts'
+import { areStepsOver, cutSteps, endSteps, failStep, hasRunningStep, isRunBy, nextSteps, withState } from './states.ts'
+
+/** The executor that makes a transition, by its epoch, and the time in ISO 8601. */
+export type By = { executor: number; at: string }
+
+export type NewPlan = Plan & {
+  id: string
+  subject: string
+  timeout_secs?: number
+  idempotencyKey?: string | undefined
+  at: string
+}
+
+/** Steps of one plan that run at the same time. */
+const MAX_AT_ONCE = 8
+/** An executor that dies with a plan may have died of it. */
+const MAX_STARTS = 2
+
+const LOST = 'executor lost, may have run'
+const SHUT_DOWN = 'the executor was shut down, may have run'
+const CANCELLED = 'the plan was cancelled'
+const DIED_TWICE = 'its executors died twice: the plan is not started a third time'
+
+/** The record of a valid plan that was just submitted. */
+export function newPlan({ id, subject, title, steps, parallel = false, at, ...rest }: NewPlan): PlanRecord {
+  return {
+    plan_id: id,
+    subject,
+    title: title ?? null,
+    steps,
+    parallel,
+    timeout_secs: rest.timeout_secs ?? null,
+    status: 'queued',
+    states: steps.map((step) => ({ id: step.id, status: 'pending', error: null, started_at: null, ended_at: null })),
+    error: null,
+    executor: null,
+    starts: 0,
+    is_cancel_requested: false,
+    idempotency_key: rest.idempotencyKey ?? null,
+    created_at: at,
+    started_at: null,
+    ended_at: null,
+  }
+}
+
+/** All transitions, one after the other, as one: it applies when each of them does. */
+const chain =
+  (...transitions: readonly PlanTransition[]): PlanTransition =>
+  (plan) =>
+    transitions.reduce<PlanRecord | undefined>((next, transition) => next && transition(next), plan)
+
+/** queued -> running. */
+export const begin =
+  ({ executor, at }: By): PlanTransition =>
+  (plan) =>
+    plan.status === 'queued'
+      ? { ...plan, status: 'running', executor, starts: plan.starts + 1, started_at: plan.started_at ?? at }
+      : undefined
+
+/**
+ * running under the dead executor `from` -> running under this one. A step that was running has failed, unless it is idempotent
+ * (D7.3). A plan that was begun twice has failed instead, and one whose cancel was requested is cancelled.
+ */
+export const takeOver =
+  ({ executor, at, from }: By & { from: number }): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, from)) return undefined
+    if (plan.is_cancel_requested) return cancel({ ...cutSteps(plan, { error: LOST, at }), executor }, at)
+    if (plan.starts >= MAX_STARTS) return giveUp({ from, at })(plan)
+    return { ...cutSteps(plan, { error: LOST, at }), executor, starts: plan.starts + 1 }
+  }
+
+/** Fails a plan whose executors died each time. `from` is the last one; `null` for a plan that is queued. */
+export const giveUp =
+  ({ from, at }: { from: number | null; at: string }): PlanTransition =>
+  (plan) => {
+    if (plan.executor !== from || (plan.status !== 'queued' && plan.status !== 'running')) return undefined
+    const ended = endSteps(plan, { running: LOST, pending: DIED_TWICE, at })
+    return { ...ended, status: 'failed', error: plan.error ?? DIED_TWICE }
+  }
+
+/** pending -> running, when all dependencies are done and no other step has to come first. */
+export const beginStep =
+  (stepId: string, { executor, at }: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, executor) || plan.is_cancel_requested) return undefined
+    if (!nextSteps(plan).some(({ id }) => id === stepId)) return undefined
+    return withState(plan, stepId, { status: 'running', started_at: at })
+  }
+
+/** Begins the next steps, as many as may run at the same time. Changes nothing when none may begin. */
+export const beginNextSteps =
+  (by: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, by.executor)) return undefined
+    const running = plan.states.filter(({ status }) => status === 'running').length
+    return nextSteps(plan)
+      .slice(0, Math.max(0, MAX_AT_ONCE - running))
+      .reduce((next, { id }) => beginStep(id, by)(next) ?? next, plan)
+  }
+
+/** queued -> running, together with the first steps. `executePlan` starts these steps. */
+export const claim = (by: By): PlanTransition => chain(begin(by), beginNextSteps(by))
+
+/** running -> done, or with an `error` failed. */
+export const endStep =
+  (stepId: string, { executor, at, error }: By & { error?: string | undefined }): PlanTransition =>
+  (plan) => {
+    const state = plan.states.find(({ id }) => id === stepId)
+    if (!isRunBy(plan, executor) || state?.status !== 'running') return undefined
+    if (error !== undefined) return failStep(plan, stepId, { error, at })
+    return withState(plan, stepId, { status: 'done', ended_at: at })
+  }
+
+/** running -> done or failed, once no step can go on. */
+export const finish =
+  ({ executor, at }: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, executor) || !areStepsOver(plan)) return undefined
+    const hasFailed = plan.states.some(({ status }) => status === 'failed')
+    return { ...plan, status: hasFailed ? 'failed' : 'done', ended_at: at }
+  }
+
+/** queued -> cancelled. A running plan is marked for its executor. */
+export const requestCancel =
+  (at: string): PlanTransition =>
+  (plan) => {
+    if (plan.status === 'queued') return cancel(plan, at)
+    if (plan.status !== 'running') return undefined
+    return plan.is_cancel_requested ? plan : { ...plan, is_cancel_requested: true }
+  }
+
+/** running -> cancelled. The steps that were running have failed, the rest is skipped. */
+export const cancelled =
+  ({ executor, at }: By): PlanTransition =>
+  (plan) =>
+    isRunBy(plan, executor) ? cancel(plan, at) : undefined
+
+function cancel(plan: PlanRecord, at: string): PlanRecord {
+  const ended = endSteps(plan, { running: `${CANCELLED} while this step ran`, pending: CANCELLED, at })
+  return { ...ended, status: 'cancelled', is_cancel_requested: true }
+}
+
+/** running -> failed, because its time is over (D7.1). */
+export const timedOut =
+  ({ executor, at }: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, executor)) return undefined
+    const error = `the plan did not end within its ${plan.timeout_secs ?? 0} s`
+    return { ...endSteps(plan, { running: error, pending: error, at }), status: 'failed', error: plan.error ?? error }
+  }
+
+/** running without a running step -> queued, for another executor. It does not count as a start. */
+export const giveBack =
+  ({ executor, at }: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, executor) || hasRunningStep(plan)) return undefined
+    if (plan.is_cancel_requested) return cancel(plan, at)
+    return { ...plan, status: 'queued', executor: null, starts: plan.starts - 1 }
+  }
+
+/** running -> queued, when its executor can wait for its steps no longer: they have failed, unless they are idempotent (D7.3). */
+export const interrupt =
+  (by: By): PlanTransition =>
+  (plan) => {
+    if (!isRunBy(plan, by.executor)) return undefined
+    const cut = cutSteps(plan, { error: SHUT_DOWN, at: by.at })
+    return areStepsOver(cut) ? finish(by)(cut) : giveBack(by)(cut)
+  }

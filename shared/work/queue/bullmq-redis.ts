@@ -1,0 +1,63 @@
+import { withDeadline } from '../../kernel/deadline.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { TraceLink } from '../../kernel/trace.ts'
+import { prefixOf, type RedisOptions } from '../../platform/config/redis-place.ts'
+import type { JobKind, Timing } from './port.ts'
+import { nextTick } from './schedule-times.ts'
+
+/** The keys of a kind of jobs begin with it. All are on one node of a Redis Cluster, as BullMQ's scripts require. */
+export const keyPrefixOf = (kind: JobKind, options: RedisOptions): string => `${prefixOf(options)}{${kind}}`
+
+/** The part of a job that BullMQ stores besides its kind and id. A tick has the name of its schedule. */
+export type BullData = { tenant: TenantId; name?: string; trace?: TraceLink }
+
+type Repeat = { pattern: string; tz?: string }
+
+/** The timing as BullMQ stores it. Its own `every` would begin with a tick at once, and anew with every change. */
+export function patternOf(timing: Timing): Repeat {
+  if (!('cron' in timing)) return { pattern: `every ${timing.every_secs}` }
+  const { cron, timezone: tz, least_secs: leastSecs } = timing
+  return { pattern: leastSecs === undefined ? cron : `once in ${leastSecs} of ${cron}`, tz }
+}
+
+const EVERY = /^every (\d+)$/
+const SLOWED = /^once in (\d+) of (.+)$/
+
+/** Computes the next tick for BullMQ, which has a cron parser of its own that reads some patterns differently. */
+export function repeatStrategy(after: number, { pattern = '', tz = 'UTC' }: Partial<Repeat>): number | undefined {
+  const everySecs = EVERY.exec(pattern)?.[1]
+  if (everySecs !== undefined) return nextTick({ every_secs: Number(everySecs) }, after)
+  const [, leastSecs, cron] = SLOWED.exec(pattern) ?? []
+  if (cron === undefined) return nextTick({ cron: pattern, timezone: tz }, after)
+  return nextTick({ cron, timezone: tz, least_secs: Number(leastSecs) }, after)
+}
+
+/** BullMQ's id of the job of a tick, which it makes of the schedule's id and the time. */
+export const jobIdOf = (scheduleId: string, at: number): string => `repeat:${scheduleId}:${at}`
+
+/** The time in such an id. */
+export const tickTimeOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf(':') + 1))
+
+/** Milliseconds until the next attempt to connect. */
+export const retryStrategy = (attempt: number): number => Math.min(50 * attempt, 500)
+
+const CLOSE_MS = 1_000
+
+/**
+ * Waits for the close of a queue or worker. Without Redis a close would wait for it for ever, and so would a disconnect, after it has
+ * stopped the attempts to reconnect. `onLate` is called before it disconnects.
+ */
+export async function closeInTime(
+  opened: { disconnect(): Promise<void> },
+  closed: Promise<void>,
+  onLate: () => Promise<void> = async () => {},
+): Promise<void> {
+  try {
+    await inTime(closed)
+  } catch {
+    await onLate()
+    await inTime(opened.disconnect()).catch(() => {})
+  }
+}
+
+const inTime = (done: Promise<void>) => withDeadline(done, CLOSE_MS, () => new Error('Redis does not answer'))

@@ -1,0 +1,105 @@
+import type { ConnectionOptions, Queue } from 'bullmq'
+import { withDeadline } from '../../kernel/deadline.ts'
+import { AppError } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { currentLink } from '../../kernel/trace.ts'
+import { connectionOptions, type RedisOptions } from '../../platform/config/redis-place.ts'
+import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
+import { countJobs, missingJobs, placeOf } from './bullmq-scripts.ts'
+import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
+
+const ANSWER_MS = 1_500
+const COMMAND_MS = 1_000
+const RETRY_SECS = 2
+const DAY_SECS = 86_400
+
+/** A command is answered or fails within a second, so that a request gets its 503 in time. */
+const connectionTo = (url: string, options: RedisOptions): ConnectionOptions => ({
+  url,
+  ...connectionOptions(url, options),
+  commandTimeout: COMMAND_MS,
+  connectTimeout: COMMAND_MS,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 1,
+  retryStrategy,
+})
+
+/** Adds jobs to the queues of the cluster, one for each kind. It loads BullMQ and connects at the first call. */
+export function createBullQueue(url: string, options: RedisOptions = {}): JobQueue & QueueMonitor {
+  const queues = new Map<JobKind, Promise<Queue<BullData>>>()
+  const queueOf = (kind: JobKind) => {
+    const queue = queues.get(kind) ?? openQueue(kind, url, options)
+    queues.set(kind, queue)
+    return queue
+  }
+  return {
+    async add(job) {
+      const queue = await queueOf(job.kind)
+      await answered(addInTurn(queue, job))
+    },
+    async remove({ kind, id }) {
+      const queue = await queueOf(kind)
+      await answered(queue.remove(id))
+    },
+    async missing(kind, ids) {
+      const queue = await queueOf(kind)
+      return answered(missingJobs(queue, ids))
+    },
+    async counts(kind) {
+      const queue = await queueOf(kind)
+      return answered(countJobs(queue))
+    },
+    async close() {
+      const opened = await Promise.all(queues.values())
+      await Promise.all(opened.map((queue) => closeInTime(queue, queue.close())))
+    },
+  }
+}
+
+/** Adds a job so that the tenants take turns. BullMQ would take a job that is listed as failed for the same one. */
+async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
+  let place = await placeOf(queue, job)
+  if (place === 'ended') {
+    await queue.remove(job.id)
+    place = await placeOf(queue, job)
+  }
+  if (typeof place === 'number') await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: place })
+}
+
+function dataOf(tenant: TenantId): BullData {
+  const trace = currentLink()
+  return trace ? { tenant, trace } : { tenant }
+}
+
+/** Loads BullMQ, and connects without waiting for Redis. */
+export async function openQueue(kind: JobKind, url: string, options: RedisOptions): Promise<Queue<BullData>> {
+  const { Queue } = await import('bullmq')
+  const queue = new Queue<BullData>(kind, {
+    connection: connectionTo(url, options),
+    prefix: keyPrefixOf(kind, options),
+    skipVersionCheck: true,
+    settings: { repeatStrategy },
+    streams: { events: { maxLen: 1_000 } },
+    defaultJobOptions: {
+      attempts: 1,
+      removeOnComplete: true,
+      removeOnFail: { age: DAY_SECS, count: 1_000 },
+      stackTraceLimit: 0,
+    },
+  })
+  queue.on('error', () => {}) // Each call reports its own failure, and ioredis reconnects.
+  return queue
+}
+
+/** Throws `unavailable` when Redis does not answer in time. */
+export async function answered<T>(call: Promise<T>): Promise<T> {
+  const late = () => new Error(`no answer within ${ANSWER_MS} ms`)
+  try {
+    return await withDeadline(call, ANSWER_MS, late)
+  } catch (cause) {
+    throw new AppError('unavailable', 'the queue cannot be reached at the moment; try again', {
+      retryAfterSecs: RETRY_SECS,
+      cause,
+    })
+  }
+}

@@ -1,0 +1,47 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Run } from './run.ts'
+
+/** Ended runs by tenant, those of each in the order in which they ended. */
+export class EndedRuns {
+  readonly #tenants = new Map<TenantId, Set<Run>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(run: Run): void {
+    const runs = this.#tenants.get(run.tenant) ?? new Set()
+    this.#tenants.set(run.tenant, runs.add(run))
+    this.#size++
+  }
+
+  delete(run: Run): void {
+    const runs = this.#tenants.get(run.tenant)
+    if (!runs?.delete(run)) return
+    this.#size--
+    if (runs.size === 0) this.#tenants.delete(run.tenant)
+  }
+
+  /**
+   * Returns the run that gives way to others: the oldest without a reader, of the tenant that has the most. `weightOf` says how much a
+   * tenant has; by default it is the number of its runs here. Those of 0 give nothing.
+   */
+  next(weightOf: (tenant: TenantId) => number = (tenant) => this.#tenants.get(tenant)?.size ?? 0): Run | undefined {
+    let next: Run | undefined
+    let most = 0
+    for (const [tenant, runs] of this.#tenants) {
+      const weight = weightOf(tenant)
+      const oldest = weight > most ? oldestUnread(runs) : undefined
+      if (!oldest) continue
+      next = oldest
+      most = weight
+    }
+    return next
+  }
+}
+
+function oldestUnread(runs: Iterable<Run>): Run | undefined {
+  for (const run of runs) if (run.journal.readerCount === 0) return run
+  return undefined
+}

@@ -1,0 +1,19 @@
+import type { Tools } from '../../agent/engine/resources.ts'
+import type { Fence } from '../../cluster/port.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+
+/** `canAct` waits while the process's lease is in doubt: then either the lease is renewed, or its runs are aborted. */
+export function createActing(fence: Fence, metrics: Metrics): Pick<Tools, 'canAct' | 'mayAct'> {
+  const mayAct = () => {
+    const isHeld = fence.isHeld()
+    if (!isHeld) metrics.count('fence_refusals')
+    return isHeld
+  }
+  return {
+    mayAct,
+    async canAct(signal) {
+      while (!signal.aborted && !mayAct()) await fence.whenHeld(signal)
+      return !signal.aborted
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { JournalBudget } from '../../cluster/journal/journal.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/**
+ * The bytes that the journals of a process hold, by tenant. While they are too many, tenants with more than an equal share give way,
+ * so that large answers of one tenant cost no other one the events that it may come back for.
+ */
+export class JournalMemory {
+  readonly #maxBytes: number
+  readonly #used = new Map<TenantId, number>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get isExceeded(): boolean {
+    return this.#bytes > this.#maxBytes
+  }
+
+  usedBy(tenant: TenantId): number {
+    return this.#used.get(tenant) ?? 0
+  }
+
+  /** Whether a tenant holds more than an equal share while all journals together hold too much. */
+  mustGiveWay(tenant: TenantId): boolean {
+    return this.isExceeded && this.usedBy(tenant) > this.#maxBytes / this.#used.size
+  }
+
+  budgetOf(tenant: TenantId): JournalBudget {
+    return {
+      add: (bytes) => this.#add(tenant, bytes),
+      isExceeded: () => this.mustGiveWay(tenant),
+    }
+  }
+
+  #add(tenant: TenantId, bytes: number): void {
+    this.#bytes += bytes
+    const used = this.usedBy(tenant) + bytes
+    if (used > 0) this.#used.set(tenant, used)
+    else this.#used.delete(tenant)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Models, Route } from '../../agent/engine/resources.ts'
+import { AppError } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/** The server's own models. The cluster form may have none (D1.4). */
+export type ServerModels = Pick<Models, 'priceOf' | 'windowOf'> & {
+  primary: Route['primary'] | undefined
+  fallback: Route['fallback']
+  /** The model id, at the same provider, for sub-agents and summaries; unset: the run's own (SMALL_MODEL). */
+  smallModel?: string | undefined
+}
+
+export type RunPurpose = 'main' | 'plan'
+
+/** Decides which models a tenant's runs call. */
+export interface ModelSource {
+  /** Reads the tenant's routes; `undefined` when this process has them. Rejects with `unavailable` when they cannot be read. */
+  load(tenant: TenantId): Promise<void> | undefined
+  /**
+   * The models of a run whose tenant is loaded; `model` replaces the main model's id. A step of a plan follows the route `plan` where
+   * there is one. Throws `unavailable` when there is no model.
+   */
+  modelsFor(tenant: TenantId, model: string | undefined, purpose?: RunPurpose): Models
+}
+
+/** One set of models for all tenants: the server's. */
+export function createServerModels({ primary, fallback, smallModel, ...facts }: ServerModels): ModelSource {
+  return {
+    load: () => undefined,
+    modelsFor(_tenant, model) {
+      if (!primary) throw noModel('no model is configured for this run: set MODEL and MODEL_PROVIDER')
+      const route = withModel({ primary, fallback }, model)
+      const small = withModel(route, smallModel)
+      return { ...facts, main: () => route, subAgents: () => small, summaries: () => small }
+    },
+  }
+}
+
+/** The route with another id of its main model. */
+export const withModel = (route: Route, model: string | undefined): Route =>
+  model === undefined ? route : { ...route, primary: { ...route.primary, model } }
+
+const NO_MODEL_RETRY_SECS = 30
+
+export const noModel = (message: string) =>
+  new AppError('unavailable', message, { retryAfterSecs: NO_MODEL_RETRY_SECS })

@@ -1,0 +1,80 @@
+import type { RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
+import type { RunEndCode } from '../../kernel/metrics.ts'
+
+type Spent = { input_tokens: number; output_tokens: number; cost_usd: number }
+
+/** Requests to providers that the events of a run show, by their outcome. */
+export type Requests = { ok: number; retried: number; failed_over: number; failed: number }
+
+/** Adds up, from the events of one run, what its end is reported with. It keeps no text. */
+export class RunFigures {
+  readonly #startedAt = performance.now()
+  readonly requests: Requests = { ok: 0, retried: 0, failed_over: 0, failed: 0 }
+  readonly spent: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  model: string | undefined
+  turns = 0
+  code: RunEndCode = 'internal'
+  firstTokenMs: number | undefined
+
+  get ms(): number {
+    return performance.now() - this.#startedAt
+  }
+
+  /** Returns the warning when another model has taken over, which is worth a log line. */
+  note(event: RunEvent): WarningEvent | undefined {
+    if (this.firstTokenMs === undefined && TOKENS.has(event.type)) this.firstTokenMs = this.ms
+    const { type } = event
+    if (type === 'turn_start' || type === 'started') this.model ??= event.model
+    else if (type === 'turn_end' || type === 'progress') this.#addTurn(event)
+    else if (type === 'subagent_event') this.#noteNested(event)
+    else if (type === 'warning') return this.#warned(event)
+    else if (ENDS.has(type)) this.#noteEnd(event)
+    return undefined
+  }
+
+  #addTurn({ input_tokens, output_tokens, cost_usd }: Spent): void {
+    this.turns++
+    this.requests.ok++
+    this.#add({ input_tokens, output_tokens, cost_usd })
+  }
+
+  #noteNested(event: Extract<RunEvent, { type: 'subagent_event' }>): void {
+    if (event.event_type === 'turn_end') this.requests.ok++
+    if (event.event_type === 'warning' && event['code'] === 'transport_retrying') this.requests.retried++
+    if (event.event_type === 'error' && isProviderCode(event['code'])) this.requests.failed++
+  }
+
+  #warned(warning: WarningEvent): WarningEvent | undefined {
+    if (warning.code === 'transport_retrying') this.requests.retried++
+    if (warning.code !== 'provider_failover') return undefined
+    if (warning.detail['reason'] !== 'provider_skipped') this.requests.failed_over++
+    return warning
+  }
+
+  /** The totals of a run hold what its sub-agents and summaries cost, too. */
+  #noteEnd(event: RunEvent): void {
+    this.code = endCodeOf(event)
+    if (isProviderCode(this.code)) this.requests.failed++
+    if (!('total_input_tokens' in event)) return
+    const { total_input_tokens, total_output_tokens = 0, cost_usd = 0 } = event as Partial<RunTotals>
+    Object.assign(this.spent, { input_tokens: total_input_tokens, output_tokens: total_output_tokens, cost_usd })
+  }
+
+  #add(more: Spent): void {
+    this.spent.input_tokens += more.input_tokens
+    this.spent.output_tokens += more.output_tokens
+    this.spent.cost_usd += more.cost_usd
+  }
+}
+
+const TOKENS: ReadonlySet<RunEvent['type']> = new Set(['text_delta', 'thinking_delta', 'tool_use'])
+const ENDS: ReadonlySet<RunEvent['type']> = new Set(['done', 'plan_queued', 'error', 'result', 'plan_ended'])
+
+const isProviderCode = (code: unknown): boolean => typeof code === 'string' && code.startsWith('provider_')
+
+function endCodeOf(event: RunEvent): RunEndCode {
+  if (event.type === 'error') return event.code
+  if (event.type === 'result') return event.verdict
+  if (event.type !== 'plan_ended' || event.status === 'done') return 'ok'
+  return event.status === 'cancelled' ? 'cancelled' : 'plan_failed'
+}

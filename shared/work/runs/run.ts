@@ -1,0 +1,211 @@
+import type { Journal } from '../../cluster/journal/journal.ts'
+import type { FrameCursor, RunStatus, RunSummary } from '../../cluster/port.ts'
+import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import type { LoopBudget } from '../../kernel/loop-budget.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { type Attributes, inSpan } from '../../kernel/trace.ts'
+
+/** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
+export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
+
+export type RunIdentity = {
+  id: string
+  tenant: TenantId
+  sessionId: string | undefined
+  /** Names the folder of the run's tools; the run's id by default. */
+  workspace?: string
+  /** When the run was accepted, if that was in another process; now by default. */
+  startedAt?: Date
+  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
+  needsNoReader?: boolean
+  /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
+  isHeld?: boolean
+  /** What it executes, when that is not a prompt. */
+  kind?: 'flow' | 'plan'
+}
+
+export type RunKind = 'run' | 'message' | 'flow' | 'plan'
+type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId'> & { kind: RunKind }
+
+export type RunHooks = {
+  /** Called when the engine has thrown, or has ended without a terminal event. */
+  onBug(run: RunIdentity, cause: unknown): void
+  /** Called after each event that was appended to a journal. */
+  onEvent(): void
+  /** Called when a run begins to exist. Returns what is called with each of its events. */
+  report?(run: ReportableRun): (event: RunEvent, isLast: boolean) => void
+  /** Called when a run has ended, with its terminal event. */
+  onEnded?(run: Run, last: RunEvent): void
+}
+
+/** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
+export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
+
+/**
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal.
+ *
+ * waiting (in its session's queue) → running ⇄ waiting (for a permission) → done | failed | cancelled.
+ */
+export class Run {
+  readonly id: string
+  readonly tenant: TenantId
+  readonly sessionId: string | undefined
+  readonly workspace: string
+  readonly needsNoReader: boolean
+  readonly startedAt: Date
+  readonly journal: Journal
+  readonly ended: Promise<void>
+  #abort = new AbortController()
+  readonly #hooks: RunHooks
+  readonly #loop: LoopBudget
+  readonly #kind: RunKind
+  readonly #report: ReturnType<NonNullable<RunHooks['report']>> | undefined
+  #held: PromiseWithResolvers<void> | undefined
+  #errorCode: string | undefined
+  #hasStarted = false
+  #openAsks = 0
+  #endedMs: number | undefined
+  #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
+  #end: (() => void) | undefined
+
+  /** `loop` is shared by the runs of a process. */
+  constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
+    this.id = identity.id
+    this.tenant = identity.tenant
+    this.sessionId = identity.sessionId
+    this.workspace = identity.workspace ?? identity.id
+    this.startedAt = identity.startedAt ?? new Date()
+    this.needsNoReader = identity.needsNoReader ?? false
+    this.journal = journal
+    this.#hooks = hooks
+    this.#loop = loop
+    this.#kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
+    this.#report = hooks.report?.({ ...identity, kind: this.#kind })
+    if (identity.isHeld) this.#held = Promise.withResolvers()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#end = resolve
+  }
+
+  /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
+  get scopeId(): string {
+    return this.sessionId ?? this.id
+  }
+
+  get status(): RunStatus {
+    return this.#outcome ?? (this.#hasStarted && this.#openAsks === 0 ? 'running' : 'waiting')
+  }
+
+  get isEnded(): boolean {
+    return this.#outcome !== undefined
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get summary(): RunSummary {
+    return {
+      run_id: this.id,
+      status: this.status,
+      started_at: this.startedAt.toISOString(),
+      ended_at: this.#endedMs === undefined ? null : new Date(this.#endedMs).toISOString(),
+      event_count: this.journal.lastSeq,
+    }
+  }
+
+  /** Reads the journal after event number `seq`. */
+  follow(seq: number): FrameCursor {
+    return this.journal.follow(seq)
+  }
+
+  /** Its client knows of the run, so it may act. */
+  accept(): void {
+    this.#held?.resolve()
+    this.#held = undefined
+  }
+
+  /** Resolves when the run may act or is cancelled. */
+  async whenAccepted(): Promise<void> {
+    await this.#held?.promise
+  }
+
+  /** Counts the run as waiting until `decision` settles, and returns it. */
+  async waitFor<T>(decision: Promise<T>): Promise<T> {
+    this.#openAsks++
+    return decision.finally(() => this.#openAsks--)
+  }
+
+  /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
+  async execute(execute: RunExecutor): Promise<void> {
+    if (this.isEnded) return
+    this.#hasStarted = true
+    try {
+      await inSpan(SPANS[this.#kind], { attributes: this.#attributes }, async (fail) => {
+        await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
+        if (this.#errorCode !== undefined) fail(this.#errorCode)
+      })
+      if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
+    } catch (cause) {
+      this.#hooks.onBug(this, cause)
+      if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
+    }
+  }
+
+  /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
+  cancel(code: CancelCode): void {
+    if (this.isEnded || this.#abort.signal.aborted) return
+    this.#abort.abort(code)
+    this.accept()
+    if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  get #attributes(): Attributes {
+    const isAgent = SPANS[this.#kind] === SPANS.run
+    return {
+      'agent_engine.run_id': this.id,
+      'agent_engine.tenant': this.tenant,
+      'gen_ai.conversation.id': this.sessionId,
+      ...(isAgent && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
+    }
+  }
+
+  async #record(events: AsyncIterable<RunEvent>, signal: AbortSignal): Promise<void> {
+    for await (const event of events) {
+      const turn = this.#loop.enter()
+      if (turn) await turn
+      this.#append(event)
+      if (this.journal.isBackpressured) await this.journal.waitForDrain(signal)
+    }
+  }
+
+  #append(event: RunEvent): void {
+    this.journal.append(event)
+    this.#hooks.onEvent()
+    this.#report?.(event, this.journal.isEnded)
+    if (!this.journal.isEnded) return
+    this.#outcome = outcomeOf(event)
+    this.#endedMs = Date.now()
+    this.#abort = NOTHING_TO_ABORT
+    if (event.type === 'error') this.#errorCode = event.code
+    this.#end?.()
+    this.#end = undefined
+    this.#hooks.onEnded?.(this, event)
+  }
+}
+
+const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
+
+/**
+ * The controller of every run that has ended. Such a run is kept for its readers, who need its frames only: what listens to its own
+ * signal holds the request, the conversation and the answers.
+ */
+const NOTHING_TO_ABORT = new AbortController()
+NOTHING_TO_ABORT.abort('cancelled' satisfies CancelCode)
+
+function outcomeOf(event: RunEvent): 'done' | 'failed' | 'cancelled' {
+  if (event.type === 'plan_ended')
+    return event.status === 'failed' || event.status === 'cancelled' ? event.status : 'done'
+  if (event.type !== 'error') return 'done'
+  return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
+}

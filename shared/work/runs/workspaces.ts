@@ -1,0 +1,42 @@
+import { fileSystemTime, markWorkspaces, sweepWorkspaces } from '../../agent/tools/workspace/sweep.ts'
+import { removeWorkspace, workspacePath } from '../../agent/tools/workspace/workspace.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/** The folders of a process's sessions, runs and plans. A scope is what `workspacePath` takes. */
+export type Workspaces = {
+  /** Returns the path of a folder, which may not exist yet. */
+  open(tenant: TenantId, scope: string): string
+  /** Removes a folder that was opened. */
+  remove(tenant: TenantId, scope: string): Promise<void>
+  /** Leaves a folder to another process. */
+  release(tenant: TenantId, scope: string): void
+  readonly openCount: number
+  /** Marks the open folders as used, and removes those that workers left behind an hour ago or earlier. */
+  sweep(): Promise<void>
+}
+
+/** Remembers which folders are open, so that removing a run that used no files costs no file system call. */
+export function createWorkspaces(root: string): Workspaces {
+  const opened = new Set<string>()
+  return {
+    open(tenant, scope) {
+      const path = workspacePath(root, tenant, scope)
+      opened.add(path)
+      return path
+    },
+    async remove(tenant, scope) {
+      const path = workspacePath(root, tenant, scope)
+      if (opened.delete(path)) await removeWorkspace(path)
+    },
+    release: (tenant, scope) => void opened.delete(workspacePath(root, tenant, scope)),
+    get openCount() {
+      return opened.size
+    },
+    async sweep() {
+      const now = await fileSystemTime(root)
+      if (!now) return
+      await markWorkspaces(opened, now)
+      await sweepWorkspaces(root, { now, isOpen: (path) => opened.has(path) })
+    },
+  }
+}

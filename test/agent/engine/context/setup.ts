@@ -1,0 +1,131 @@
+import { Conversation } from '../../../../shared/agent/engine/conversation.ts'
+import type { Models, RunResources } from '../../../../shared/agent/engine/resources.ts'
+import { type RunInput, run } from '../../../../shared/agent/engine/run.ts'
+import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
+import type {
+  Message,
+  ModelPart,
+  ModelProvider,
+  ModelRequest,
+  ModelRoute,
+  Usage,
+} from '../../../../shared/agent/providers/port.ts'
+import { succeed, type Tool } from '../../../../shared/agent/tools/port.ts'
+import type { AgentEvent, DoneEvent, WarningEvent } from '../../../../shared/kernel/events.ts'
+
+export const user = (text: string): Message => ({ role: 'user', text })
+export const says = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
+export const calls = (id: string): Message => ({
+  role: 'assistant',
+  blocks: [{ type: 'tool_use', id, toolName: 'Dig', input: {} }],
+})
+export const gives = (id: string, output: string): Message => ({
+  role: 'tool',
+  results: [{ id, toolName: 'Dig', output, isError: false }],
+})
+
+/** A conversation of `count` prompts with their answers, 2,000 characters a pair. */
+export const talk = (count: number): Message[] =>
+  Array.from({ length: count }, (_, i) => [
+    user(`prompt ${i} `.padEnd(1_000, 'p')),
+    says(`answer ${i} `.padEnd(1_000, 'a')),
+  ]).flat()
+
+export const USAGE: Usage = { input: 100, cacheRead: 0, cacheWrite: 0, output: 10 }
+
+export const says200 = (text: string, usage = USAGE): ModelPart[] => [
+  { type: 'text_delta', text },
+  { type: 'text_end' },
+  { type: 'finish', reason: 'end_turn', usage },
+]
+
+export const digs = (id: string, usage = USAGE): ModelPart[] => [
+  { type: 'tool_call', id, toolName: 'Dig', input: '{}' },
+  { type: 'finish', reason: 'tool_use', usage },
+]
+
+export const TOO_LONG: ModelPart[] = [
+  { type: 'failure', failure: failure('context_too_long', 'context_too_long', 'the conversation is too long for m') },
+]
+
+type Answer = ModelPart[] | ((signal: AbortSignal) => ModelPart[])
+
+/** Creates a provider that answers each request with the next list of parts, and records the requests. */
+export function scripted(...answers: Answer[]): ModelProvider & { requests: ModelRequest[] } {
+  const requests: ModelRequest[] = []
+  async function* stream(request: ModelRequest, signal: AbortSignal) {
+    requests.push(request)
+    const answer = answers[requests.length - 1] ?? says200('ok')
+    const parts = typeof answer === 'function' ? answer(signal) : answer
+    if (!signal.aborted) yield* parts
+  }
+  return { type: 'scripted', requests, stream }
+}
+
+/** Recognises a request for a summary by its system prompt. */
+export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes('shorten the conversation')
+
+export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
+
+type Setup = Partial<Omit<RunInput, 'output'>> &
+  Partial<Pick<Models, 'windowOf'>> & { fallback?: ModelRoute } & {
+    messages?: Message[]
+    output?: string
+    signal?: AbortSignal
+  }
+
+export const inputOf = (input: Partial<RunInput>): RunInput => ({
+  prompt: 'and now?',
+  conversation: new Conversation(),
+  systemPrompt: undefined,
+  background: undefined,
+  maxTurns: 8,
+  stopSequences: [],
+  warnings: [],
+  ...input,
+})
+
+/** Runs to the end. The one tool, `Dig`, returns `output`. */
+export async function play(provider: ModelProvider, setup: Setup) {
+  const { messages = [], output = '', fallback, windowOf = () => undefined, signal, ...input } = setup
+  const conversation = setup.conversation ?? new Conversation({ messages })
+  const events: AgentEvent[] = []
+  const route = () => ({ primary: { provider, model: 'm' }, fallback })
+  const models = { main: route, subAgents: route, summaries: route, windowOf, priceOf: sumOf }
+  const resources = resourcesOf(models, output)
+  const running = run(inputOf({ ...input, conversation }), {
+    ...resources,
+    signal: signal ?? new AbortController().signal,
+  })
+  for await (const event of running) events.push(event)
+  const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
+  const done = events.find((event): event is DoneEvent => event.type === 'done')
+  return { events, warnings, done, last: events.at(-1), conversation, types: events.map(({ type }) => type) }
+}
+
+/** A price of one dollar a token. */
+const sumOf: Models['priceOf'] = (_type, _model, usage) => usage.input + usage.output
+
+export function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal'> {
+  const dig: Tool = {
+    name: 'Dig',
+    description: 'digs',
+    inputSchema: {},
+    defaultPolicy: 'allow',
+    describe: () => 'Dig wants to run',
+    run: async () => succeed(output),
+  }
+  return {
+    models,
+    tools: {
+      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: async () => undefined },
+      services: {},
+      workspace: () => '/nowhere',
+      canAct: async () => true,
+      mayAct: () => true,
+      maxOutputChars: 100_000,
+      onToolBug: () => {},
+    },
+    permissions: { openAsk: () => Promise.reject(new Error('no tool of this test asks')) },
+  }
+}

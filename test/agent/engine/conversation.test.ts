@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { Conversation } from '../../../shared/agent/engine/conversation.ts'
+import { gives, says, user } from './context/setup.ts'
+
+describe('a conversation', () => {
+  it('is empty at first', () => {
+    const conversation = new Conversation()
+    expect([conversation.messages, conversation.messageCount, conversation.chars]).to.deep.equal([[], 0, 0])
+    expect(conversation.measured).to.equal(undefined)
+  })
+
+  it('D5.7: counts the user’s and the assistant’s messages, and the characters of all', () => {
+    const conversation = new Conversation({ messages: [user('12'), says('345')] })
+    conversation.append(gives('1', '6789'), says('0'))
+    expect(conversation.messages).to.have.length(4)
+    expect([conversation.messageCount, conversation.chars]).to.deep.equal([3, 10])
+  })
+
+  it('does not change a list of messages that was read before', () => {
+    const conversation = new Conversation()
+    const before = conversation.messages
+    conversation.append(user('hi'))
+    expect(before).to.deep.equal([])
+  })
+
+  it('D5.7: keeps its count and loses characters when it is compacted', () => {
+    const conversation = new Conversation({ messages: [user('12345'), says('67890')] })
+    conversation.compact([user('1')])
+    expect([conversation.messages.length, conversation.messageCount, conversation.chars]).to.deep.equal([1, 2, 1])
+  })
+
+  it('remembers the provider’s count with the size it had then', () => {
+    const conversation = new Conversation({ messages: [user('12345')] })
+    conversation.measure(3)
+    conversation.append(says('67890'))
+    expect(conversation.measured).to.deep.equal({ tokens: 3, chars: 5 })
+  })
+})

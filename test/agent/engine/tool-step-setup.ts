@@ -1,0 +1,91 @@
+import type { Decision, OpenAsk, PlanMode } from '../../../shared/agent/engine/permissions.ts'
+import type { RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import type { Tools } from '../../../shared/agent/engine/resources.ts'
+import { callTools, type ToolStepResources } from '../../../shared/agent/engine/tool-step.ts'
+import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
+import type { ToolResultBlock } from '../../../shared/agent/providers/port.ts'
+import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
+import type { AgentEvent } from '../../../shared/kernel/events.ts'
+import { NO_AGENTS } from '../tools/setup.ts'
+
+export const call = (id: string, toolName: string, input = '{}'): ToolCall => ({
+  type: 'tool_call',
+  id,
+  toolName,
+  input,
+})
+
+export const tool = (name: string, run: Tool['run'] = async () => succeed(`${name} ran`)): Tool => ({
+  name,
+  description: name,
+  inputSchema: {},
+  defaultPolicy: 'allow',
+  describe: () => `${name} wants to run`,
+  run,
+})
+
+export type Setup = Partial<Tools> & {
+  tools?: Tool[]
+  policy?: Policy
+  problem?: string
+  openAsk?: OpenAsk
+  remembered?: RememberedTools
+  planMode?: PlanMode
+  signal?: AbortSignal
+}
+
+export const SOON = '2026-11-23T12:00:00.000Z'
+
+/** Answers every request in this way. */
+export const answered =
+  (decision: Decision): OpenAsk =>
+  async () => ({ id: 'perm_1', expiresAt: SOON, decision: Promise.resolve(decision) })
+
+export const ALLOWED = answered({ isAllowed: true, how: 'reply', reason: '' })
+
+export function resourcesOf({
+  tools = [],
+  policy = 'allow',
+  problem,
+  openAsk = ALLOWED,
+  remembered,
+  planMode,
+  signal,
+  ...rest
+}: Setup): ToolStepResources {
+  return {
+    tools: {
+      toolBox: {
+        tools,
+        find: (name) => tools.find((candidate) => candidate.name === name),
+        policyOf: () => policy,
+        problemWith: async () => problem,
+      },
+      services: {},
+      workspace: () => '/nowhere',
+      canAct: async () => true,
+      mayAct: () => true,
+      maxOutputChars: 1000,
+      onToolBug: () => {},
+      ...rest,
+    },
+    permissions: { openAsk, ...(remembered && { remembered }), ...(planMode && { planMode }) },
+    signal: signal ?? new AbortController().signal,
+    subAgentsFor: () => NO_AGENTS,
+  }
+}
+
+export async function collect(
+  calls: ToolCall[],
+  resources: ToolStepResources,
+): Promise<{ events: AgentEvent[]; results: ToolResultBlock[] }> {
+  const events: AgentEvent[] = []
+  const step = callTools(calls, resources)
+  while (true) {
+    const next = await step.next()
+    if (next.done) return { events, results: next.value.results }
+    events.push(next.value)
+  }
+}
+
+export const typesOf = (events: AgentEvent[]) => events.map(({ type }) => type)

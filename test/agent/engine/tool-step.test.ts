@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import type { Decision } from '../../../shared/agent/engine/permissions.ts'
+import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
+import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
+import { succeed } from '../../../shared/agent/tools/port.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { ALLOWED, answered, call, collect, resourcesOf, type Setup, SOON, tool, typesOf } from './tool-step-setup.ts'
+
+describe('tool step', () => {
+  it('D4.3: a call is tool_use, its progress, then tool_result', async () => {
+    const reporting = tool('Dig', async (_input, { report }) => {
+      report(0.5, 'half way')
+      return succeed('found')
+    })
+    const { events, results } = await collect([call('c1', 'Dig', '{"deep":true}')], resourcesOf({ tools: [reporting] }))
+    expect(events).to.deep.equal([
+      { type: 'tool_use', id: 'c1', tool_name: 'Dig', input: { deep: true } },
+      { type: 'tool_progress', id: 'c1', tool_name: 'Dig', progress: 0.5, detail: 'half way' },
+      { type: 'tool_result', id: 'c1', tool_name: 'Dig', output: 'found', is_error: false },
+    ])
+    expect(results).to.deep.equal([{ id: 'c1', toolName: 'Dig', output: 'found', isError: false }])
+  })
+
+  it('D4.3: calls run in parallel and report in order of completion; the history keeps the order of the calls', async () => {
+    const second = Promise.withResolvers<void>()
+    const tools = [
+      tool('First', async () => {
+        await second.promise
+        return succeed('1')
+      }),
+      tool('Second', async () => {
+        setImmediate(() => second.resolve())
+        return succeed('2')
+      }),
+    ]
+    const { events, results } = await collect([call('a', 'First'), call('b', 'Second')], resourcesOf({ tools }))
+    const reported = events.filter((event) => event.type === 'tool_result').map(({ id }) => id)
+    expect(reported).to.deep.equal(['b', 'a'])
+    expect(results.map(({ id }) => id)).to.deep.equal(['a', 'b'])
+  })
+
+  it('api.md Permission request: what could mislead the reader of the message is shown as an escape', async () => {
+    const step = callTools([call('c1', 'Wr\u202eite')], resourcesOf({ tools: [tool('Wr\u202eite')], policy: 'ask' }))
+    await step.next()
+    expect((await step.next()).value).to.include({ message: 'Wr\\u202eite wants to run' })
+  })
+
+  it('api.md Permission request: a tool that asks runs after it is allowed', async () => {
+    const decision = Promise.withResolvers<Decision>()
+    const resources = resourcesOf({
+      tools: [tool('Write')],
+      policy: 'ask',
+      openAsk: async () => ({ id: 'perm_7', expiresAt: SOON, decision: decision.promise }),
+    })
+    const step = callTools([call('c1', 'Write')], resources)
+    await step.next()
+    expect((await step.next()).value).to.deep.equal({
+      type: 'permission_request',
+      id: 'perm_7',
+      tool_name: 'Write',
+      input: {},
+      message: 'Write wants to run',
+      tool_use_id: 'c1',
+      expires_at: SOON,
+    })
+    decision.resolve({ isAllowed: true, how: 'reply', reason: '' })
+    expect((await step.next()).value).to.deep.equal({
+      type: 'permission_resolved',
+      id: 'perm_7',
+      tool_use_id: 'c1',
+      tool_name: 'Write',
+      allow: true,
+      how: 'reply',
+      reason: '',
+    })
+    expect((await step.next()).value).to.include({ output: 'Write ran', is_error: false })
+  })
+
+  it('a denied tool is not run, and the model reads the reason of the denial', async () => {
+    let ran = false
+    const write = tool('Write', async () => {
+      ran = true
+      return succeed('')
+    })
+    const openAsk = answered({ isAllowed: false, how: 'reply', reason: 'not today' })
+    const resources = resourcesOf({ tools: [write], policy: 'ask', openAsk })
+    const { events, results } = await collect([call('c1', 'Write')], resources)
+    expect(typesOf(events)).to.deep.equal(['tool_use', 'permission_request', 'permission_resolved', 'tool_result'])
+    expect(events[2]).to.include({ allow: false, how: 'reply', reason: 'not today' })
+    expect(results[0]).to.include({ isError: true, output: 'Permission to use Write was denied: not today' })
+    expect(ran).to.equal(false)
+  })
+
+  it('a permission that could not be asked for is a denial, not the end of the run', async () => {
+    let ran = false
+    const write = tool('Write', async () => {
+      ran = true
+      return succeed('')
+    })
+    const bugs: unknown[] = []
+    for (const cause of [new AppError('unavailable', 'Redis is unreachable'), new Error('a bug')]) {
+      const openAsk = () => Promise.reject(cause)
+      const resources = resourcesOf({
+        tools: [write],
+        policy: 'ask',
+        openAsk,
+        onToolBug: (_name, bug) => bugs.push(bug),
+      })
+      const { events, results } = await collect([call('c1', 'Write')], resources)
+      expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
+      expect(results[0]).to.include({
+        isError: true,
+        output: 'Permission to use Write was denied: the permission could not be asked',
+      })
+    }
+    expect(ran).to.equal(false)
+    expect(bugs.map(String)).to.deep.equal(['Error: a bug'])
+  })
+
+  it('a tool that is allowed starts only when this process may act for the run', async () => {
+    const fence = Promise.withResolvers<boolean>()
+    const asked = Promise.withResolvers<void>()
+    const starts: string[] = []
+    const write = tool('Write', async () => {
+      starts.push('Write')
+      return succeed('')
+    })
+    const canAct = () => {
+      asked.resolve()
+      return fence.promise
+    }
+    const collected = collect([call('c1', 'Write')], resourcesOf({ tools: [write], policy: 'ask', canAct }))
+    await asked.promise
+    await new Promise(setImmediate)
+    expect(starts).to.deep.equal([])
+    fence.resolve(true)
+    expect((await collected).results[0]?.isError).to.equal(false)
+    expect(starts).to.deep.equal(['Write'])
+  })
+
+  it('P2: no tool starts in a process that was replaced', async () => {
+    const write = tool('Write', () => expect.fail('it ran'))
+    const resources = resourcesOf({
+      tools: [write],
+      canAct: async () => false,
+      onToolBug: (_name, cause) => expect.fail(String(cause)),
+    })
+    expect((await collect([call('c1', 'Write')], resources)).results[0]?.isError).to.equal(true)
+  })
+
+  it('P2: a tool that has started may not act once the lease is not held or the run has ended', async () => {
+    let isHeld = true
+    const run = new AbortController()
+    const seen: string[] = []
+    const tryToAct = (assertMayAct: () => void) => {
+      try {
+        assertMayAct()
+        seen.push('acts')
+      } catch (cause) {
+        seen.push(cause instanceof AppError ? cause.kind : String(cause))
+      }
+    }
+    const write = tool('Write', async (_input, { assertMayAct }) => {
+      tryToAct(assertMayAct)
+      isHeld = false
+      tryToAct(assertMayAct)
+      isHeld = true
+      run.abort('worker_lost')
+      tryToAct(assertMayAct)
+      return succeed('')
+    })
+    await collect([call('c1', 'Write')], resourcesOf({ tools: [write], mayAct: () => isHeld, signal: run.signal }))
+    expect(seen).to.deep.equal(['acts', 'unavailable', 'worker_lost'])
+  })
+
+  const refused: [string, Setup, ToolCall, RegExp][] = [
+    ['an unknown tool', { tools: [tool('Read')] }, call('x', 'Rm'), /no tool Rm.*Read/],
+    ['input that is not JSON', { tools: [tool('Read')] }, call('x', 'Read', '{"a":'), /not a JSON object/],
+    ['input that is no object', { tools: [tool('Read')] }, call('x', 'Read', '[1]'), /not a JSON object/],
+    [
+      'input against the schema',
+      { tools: [tool('Read')], problem: 'path is missing' },
+      call('x', 'Read'),
+      /path is missing/,
+    ],
+    ['a policy of deny', { tools: [tool('Read')], policy: 'deny' }, call('x', 'Read'), /switched off/],
+    [
+      'a tool that throws',
+      {
+        tools: [
+          tool('Read', async () => {
+            throw new Error('secret detail')
+          }),
+        ],
+      },
+      call('x', 'Read'),
+      /^Read failed unexpectedly/,
+    ],
+  ]
+  for (const [what, setup, refusedCall, message] of refused) {
+    it(`${what} is a tool error that the model reads, and the run continues`, async () => {
+      const { events, results } = await collect([refusedCall], resourcesOf(setup))
+      expect(results[0]?.isError).to.equal(true)
+      expect(results[0]?.output).to.match(message)
+      expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
+    })
+  }
+
+  it('an empty input counts as {}', async () => {
+    const { results } = await collect([call('x', 'Read', '')], resourcesOf({ tools: [tool('Read')] }))
+    expect(results[0]?.isError).to.equal(false)
+    expect(toolUseBlocks([call('x', 'Read', '')])[0]).to.deep.include({ input: {} })
+  })
+
+  it('D5.2: an output over the limit keeps its beginning and its end, names the gap, and carries a warning', async () => {
+    const output = `begin${'x'.repeat(40)}[exit code 2]`
+    const resources = resourcesOf({ tools: [tool('Bash', async () => succeed(output))], maxOutputChars: 26 })
+    const { events, results } = await collect([call('c1', 'Bash')], resources)
+    expect(results[0]?.output).to.equal('beginxxxxxxxx\n[… 32 of 58 characters left out …]\n[exit code 2]')
+    expect(events[1]).to.deep.include({ type: 'warning', code: 'tool_output_truncated' })
+  })
+
+  it('a turn makes its first 64 calls, and the others are errors that ask for another turn', async () => {
+    const calls = Array.from({ length: 66 }, (_, i) => call(`c${i}`, 'Read'))
+    const { results } = await collect(calls, resourcesOf({ tools: [tool('Read')] }))
+    expect(results.filter(({ isError }) => isError).map(({ id }) => id)).to.deep.equal(['c64', 'c65'])
+  })
+
+  it('an abort ends the events at once even when a tool ignores it', async () => {
+    const abort = new AbortController()
+    const stubborn = tool('Sleep', () => {
+      setImmediate(() => abort.abort('cancelled'))
+      return new Promise(() => {})
+    })
+    const { events, results } = await collect(
+      [call('c1', 'Sleep')],
+      resourcesOf({ tools: [stubborn], signal: abort.signal }),
+    )
+    expect(typesOf(events)).to.deep.equal(['tool_use'])
+    expect(results).to.deep.equal([])
+  })
+
+  it('a run that ends while an input is checked asks for no permission', async () => {
+    const abort = new AbortController()
+    const asked: string[] = []
+    const resources = resourcesOf({
+      tools: [tool('Write')],
+      policy: 'ask',
+      signal: abort.signal,
+      openAsk: async (ask) => {
+        asked.push(ask.toolName)
+        return ALLOWED(ask)
+      },
+    })
+    resources.tools.toolBox.problemWith = async () => {
+      abort.abort('cancelled')
+      return undefined
+    }
+    const { events } = await collect([call('c1', 'Write')], resources)
+    await new Promise(setImmediate)
+    expect([typesOf(events), asked]).to.deep.equal([['tool_use'], []])
+  })
+})

@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createRawServer, type RawAnswers, type RawForm } from '../../../support/mcp-server/raw.ts'
+import { useMcp } from './setup.ts'
+
+const MALFORMED = 'The MCP server one gave an answer that is not valid; the call may have been carried out.'
+const CUT_OFF = 'The MCP server one ended its response without an answer; the call may have been carried out.'
+
+/** Answers to the call of a tool, by the name of the tool. */
+const ANSWERS: RawAnswers = {
+  result_null: '{"jsonrpc": "2.0", "id": $ID, "result": null}',
+  result_number: '{"jsonrpc": "2.0", "id": $ID, "result": 5}',
+  neither_result_nor_error: '{"jsonrpc": "2.0", "id": $ID}',
+  no_content: '{"jsonrpc": "2.0", "id": $ID, "result": {"text": "lost"}}',
+  content_no_list: '{"jsonrpc": "2.0", "id": $ID, "result": {"content": "text"}}',
+  content_null: '{"jsonrpc": "2.0", "id": $ID, "result": {"content": null}}',
+  block_without_text: '{"jsonrpc": "2.0", "id": $ID, "result": {"content": [{"type": "text"}]}}',
+  number: '5',
+  null: 'null',
+  empty_list: '[]',
+  cut: '{"jsonrpc": "2.0", "id": $ID, "resul',
+}
+
+const VALID = '{"jsonrpc": "2.0", "id": $ID, "result": {"content": [{"type": "text", "text": "fine"}]}}'
+const OTHER_ID = '{"jsonrpc": "2.0", "id": 999, "result": {"content": []}}'
+const NO_ID = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}'
+
+const stdio = (answers: RawAnswers) => ({
+  command: process.execPath,
+  args: [join(import.meta.dirname, '../../../support/mcp-server/raw.ts')],
+  env: { ANSWERS: JSON.stringify(answers) },
+})
+
+describe('a malformed answer of an MCP server', () => {
+  const { open, listen } = useMcp()
+
+  /** The outputs of one call of each tool. */
+  async function outputsOf(server: object, answers: RawAnswers): Promise<Record<string, string>> {
+    const { call } = await open({ one: server }, { callTimeoutMs: 1_000 })
+    const outputs: Record<string, string> = {}
+    for (const name of Object.keys(answers)) outputs[name] = (await call(`mcp__one__${name}`, {})).output
+    return outputs
+  }
+
+  const all = (answers: RawAnswers, output: string) =>
+    Object.fromEntries(Object.keys(answers).map((name) => [name, output]))
+
+  it('over stdio is a tool error at once, and the next call is answered', async () => {
+    const wrong = { ...ANSWERS, other_id: OTHER_ID, no_id: NO_ID }
+    const outputs = await outputsOf(stdio({ ...wrong, valid: VALID }), { ...wrong, valid: VALID })
+    expect(outputs).to.deep.equal({ ...all(wrong, MALFORMED), valid: 'fine' })
+  })
+
+  it('over stdio, a line that is no message is left out, and so is a malformed notification', async () => {
+    const answers = {
+      debug: `starting {"id": 1}\n{ a: 1 }\n\n${VALID}`,
+      notification: `{"jsonrpc": "2.0", "method": 5}\n${VALID}`,
+    }
+    expect(await outputsOf(stdio(answers), answers)).to.deep.equal(all(answers, 'fine'))
+  })
+
+  const FORMS: RawForm[] = ['json', 'stream that stays open', 'stream that ends']
+  for (const form of FORMS) {
+    it(`over HTTP, in a ${form}, is a tool error at once, and the next call is answered`, async () => {
+      const wrong: RawAnswers = {
+        ...ANSWERS,
+        words: 'Internal error',
+        ...(form === 'json' ? {} : { other_id: OTHER_ID }),
+      }
+      const url = await listen(createRawServer({ ...wrong, valid: VALID }, form))
+      const outputs = await outputsOf({ url }, { ...wrong, valid: VALID })
+      const empty = form === 'json' ? { empty_list: CUT_OFF } : {}
+      expect(outputs).to.deep.equal({ ...all(wrong, MALFORMED), ...empty, valid: 'fine' })
+    })
+  }
+
+  it('over HTTP, a response without an answer is a tool error at once', async () => {
+    const answers = { notification: '{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}' }
+    for (const form of ['json', 'stream that ends'] as const) {
+      const url = await listen(createRawServer({ ...answers, other_id: OTHER_ID, nothing: '' }, form))
+      const names = form === 'json' ? { ...answers, other_id: '' } : { ...answers, nothing: '' }
+      expect(await outputsOf({ url }, names), form).to.deep.equal(all(names, CUT_OFF))
+    }
+  })
+})

@@ -1,0 +1,187 @@
+import { getEventListeners } from 'node:events'
+import {
+  type CallToolResult,
+  type Client,
+  ProtocolError,
+  type RequestOptions,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import { callTool } from '../../../../shared/agent/tools/mcp/call.ts'
+import type { McpConnection } from '../../../../shared/agent/tools/mcp/connection.ts'
+import { SharedClient } from '../../../../shared/agent/tools/mcp/shared-client.ts'
+import { contextOf } from '../setup.ts'
+
+type Answer = Partial<CallToolResult> | Error
+
+/** Calls a tool of a server that gives these answers, one per call. */
+async function callWith(
+  answers: Answer[],
+  fields: { isReachable?: boolean; run?: AbortController; session?: string } = {},
+) {
+  const { isReachable = true, run = new AbortController(), session = 's1' } = fields
+  const seen = { calls: 0, closed: 0, options: [] as RequestOptions[], reports: [] as [number, string][] }
+  const client = {
+    transport: new StreamableHTTPClientTransport(new URL('http://x/'), session === '' ? {} : { sessionId: session }),
+    async callTool(_request: object, options: RequestOptions) {
+      const answer = answers[seen.calls++] ?? expect.fail('more calls than answers')
+      seen.options.push(options)
+      if (answer instanceof Error) throw answer
+      return { content: [], ...answer }
+    },
+    close: async () => void (seen.closed += 1),
+  }
+  const shared = () => new SharedClient(client as unknown as Client)
+  const connection = {
+    name: 'one',
+    client: async () => (isReachable ? shared() : Promise.reject(new Error('refused'))),
+    retire: (each: SharedClient) => each.retire(),
+  } as McpConnection
+  const context = contextOf('/nowhere', {
+    signal: run.signal,
+    report: (progress, detail) => void seen.reports.push([progress, detail]),
+  })
+  const outcome = await callTool({ connection, toolName: 'tool', callTimeoutMs: 300 }, {}, context)
+  return { outcome, ...seen, run }
+}
+
+const text = (value: string): Partial<CallToolResult> => ({ content: [{ type: 'text', text: value }] })
+const gone = (code: SdkErrorCode) => new SdkError(code, 'secret words')
+const unknownSession = (status = 404) =>
+  new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no session', { status })
+const refused = () => new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })
+
+describe('one call of an MCP tool', () => {
+  it('joins the texts of an answer, and shows structured content when there is no text', async () => {
+    const { outcome } = await callWith([
+      {
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: '' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ])
+    expect(outcome).to.deep.equal({ output: 'a\nb', isError: false })
+    expect((await callWith([{ structuredContent: { n: 1 } }])).outcome.output).to.equal('{"n":1}')
+    expect((await callWith([{ structuredContent: { n: 1 }, ...text('a') }])).outcome.output).to.equal('a')
+    expect((await callWith([{}])).outcome).to.deep.equal({ output: '(no output)', isError: false })
+    expect((await callWith([{ ...text('no'), isError: true }])).outcome).to.deep.equal({ output: 'no', isError: true })
+  })
+
+  it('cuts an answer of more than 1,048,576 characters and says so', async () => {
+    const whole = 'x'.repeat(1024 * 1024)
+    expect((await callWith([text(whole)])).outcome.output).to.equal(whole)
+    expect((await callWith([text(`${whole}y`)])).outcome.output).to.equal(
+      `${whole}…\n[The answer was cut at 1048576 characters.]`,
+    )
+  })
+
+  it('names content that is not text', async () => {
+    const content = [
+      { type: 'audio', data: '', mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'file:///b', blob: '' } },
+    ] as CallToolResult['content']
+    expect((await callWith([{ content }])).outcome.output).to.equal(
+      '[audio of type audio/wav, not shown]\n[resource file:///b, not text]',
+    )
+  })
+
+  it('D5.2: attaches images and PDFs, by their bytes, and names them in the text', async () => {
+    const [png, pdf] = ['iVBORw0KGgoAAAAN', 'JVBERi0xLjQKJcfs']
+    const content = [
+      { type: 'text', text: 'see' },
+      { type: 'image', data: png, mimeType: 'image/jpeg' },
+      { type: 'resource', resource: { uri: 'file:///b', blob: pdf, mimeType: 'application/pdf' } },
+    ] as CallToolResult['content']
+    const { outcome } = await callWith([{ content }])
+    expect(outcome.output).to.equal(
+      'see\n[file 2: image/png, 1 KiB, attached]\n[file 3: application/pdf, 1 KiB, attached]',
+    )
+    expect(outcome.attachments?.map(({ mediaType, base64 }) => [mediaType, base64])).to.deep.equal([
+      ['image/png', png],
+      ['application/pdf', pdf],
+    ])
+  })
+
+  it('is repeated once when the server did not get it', async () => {
+    for (const cause of [gone(SdkErrorCode.NotConnected), unknownSession(), unknownSession(400), refused()]) {
+      const { outcome, calls, closed } = await callWith([cause, text('second')])
+      expect([outcome.output, calls, closed]).to.deep.equal(['second', 2, 1])
+    }
+    const { outcome, calls, closed } = await callWith([unknownSession(), unknownSession()])
+    expect([outcome.isError, calls, closed]).to.deep.equal([true, 2, 2])
+    const without = await callWith([unknownSession(400)], { session: '' })
+    expect(without.outcome.output).to.equal(
+      'The MCP server one could not answer the call (HTTP 400). Try again later, or go on without it.',
+    )
+    expect([without.calls, without.closed]).to.deep.equal([1, 0])
+  })
+
+  it('is not repeated when the server may have got it', async () => {
+    const closed = await callWith([gone(SdkErrorCode.ConnectionClosed)])
+    expect(closed.outcome).to.deep.equal({
+      output: 'The MCP server one ended during the call. It is started again when it is called again.',
+      isError: true,
+    })
+    expect([closed.calls, closed.closed]).to.deep.equal([1, 1])
+    const late = await callWith([gone(SdkErrorCode.RequestTimeout)])
+    expect(late.outcome.output).to.equal('The MCP server one did not answer within 300 ms.')
+    expect([late.calls, late.closed]).to.deep.equal([1, 0])
+    const failed = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'secret words', { status: 500 })
+    expect((await callWith([failed])).calls).to.equal(1)
+    const broken = new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+    expect((await callWith([broken])).calls).to.equal(1)
+    const other = await callWith([new TypeError('secret words')])
+    expect(other.outcome.output).to.equal(
+      'The MCP server one could not answer the call. Try again later, or go on without it.',
+    )
+    expect([other.calls, other.closed]).to.deep.equal([1, 0])
+  })
+
+  it('shows at most 2,000 characters of a refusal by the server', async () => {
+    const { outcome } = await callWith([new ProtocolError(-32_602, 'x'.repeat(3_000))])
+    expect(outcome.isError).to.equal(true)
+    expect(outcome.output).to.match(/^The MCP server one refused the call: .*x{1900,2000}…$/)
+  })
+
+  it('fails when the server cannot be reached', async () => {
+    const { outcome, calls } = await callWith([], { isReachable: false })
+    expect(calls).to.equal(0)
+    expect(outcome).to.deep.equal({
+      output: 'The MCP server one cannot be reached. Try again later, or go on without it.',
+      isError: true,
+    })
+  })
+
+  it('reports progress as a part of the total, or as a count when there is no total', async () => {
+    const { options, reports } = await callWith([text('a')])
+    const [{ onprogress } = {}] = options
+    onprogress?.({ progress: 1, total: 4, message: 'x'.repeat(501) })
+    onprogress?.({ progress: 7 })
+    expect(reports).to.deep.equal([
+      [0.25, `${'x'.repeat(500)}…`],
+      [7, 'progress'],
+    ])
+  })
+
+  it('leaves no listener on the signal of the run', async () => {
+    const { run } = await callWith([unknownSession(), text('a')])
+    expect(getEventListeners(run.signal, 'abort')).to.deep.equal([])
+  })
+
+  it('throws when the run has ended', async () => {
+    const run = new AbortController()
+    const answer = Object.defineProperty({}, 'content', {
+      enumerable: true,
+      get: () => {
+        run.abort(new Error('ended'))
+        throw gone(SdkErrorCode.ConnectionClosed)
+      },
+    })
+    expect(await callWith([answer], { run }).catch(String)).to.equal('Error: ended')
+  })
+})

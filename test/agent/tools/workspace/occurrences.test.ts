@@ -1,0 +1,26 @@
+import { expect } from 'chai'
+import { assert, constantFrom, property, string } from 'fast-check'
+import { occurrences } from '../../../../shared/agent/tools/workspace/occurrences.ts'
+
+/** The simple algorithm, which is slow for some texts. */
+function plainOccurrences(text: string, needle: string): number[] {
+  const starts: number[] = []
+  for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + needle.length)) starts.push(at)
+  return starts
+}
+
+describe('occurrences', () => {
+  it('finds the same places as indexOf in texts with many repetitions', () => {
+    const unit = constantFrom('a', 'b')
+    const text = string({ unit, maxLength: 60 })
+    const needle = string({ unit, minLength: 1, maxLength: 6 })
+    const same = property(text, needle, (haystack, part) => {
+      expect(occurrences(haystack, part, 1_000)).to.deep.equal(plainOccurrences(haystack, part))
+    })
+    assert(same, { numRuns: 1_000 })
+  })
+
+  it('returns at most the requested number', () => {
+    expect(occurrences('aaaaaa', 'aa', 2)).to.deep.equal([0, 2])
+  })
+})

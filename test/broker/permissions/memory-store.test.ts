@@ -1,9 +1,0 @@
-import { createMemoryPermissionStore } from '../../../shared/broker/permissions/memory-store.ts'
-import { permissionListContract } from '../../contract/permission-list.ts'
-import { permissionStoreContract } from '../../contract/permission-store.ts'
-
-describe('permission store in memory', () => {
-  const open = async () => createMemoryPermissionStore()
-  permissionStoreContract(open)
-  permissionListContract(open)
-})

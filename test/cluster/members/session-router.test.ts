@@ -1,0 +1,264 @@
+import { expect } from 'chai'
+import { type Claim, isSameClaim, type Owners } from '../../../shared/cluster/members/owners.ts'
+import { SessionRouter, type SessionRouterDeps } from '../../../shared/cluster/members/session-router.ts'
+import { AppError, conflict, type ErrorCode, notFound } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+
+const SESSION = { tenant: DEFAULT_TENANT, id: 's1' }
+const ID = SESSION.id
+
+type Options = Partial<SessionRouterDeps> & { alive?: number[]; owner?: number; replace?: Owners['replace'] }
+
+/** A router over workers 1 and 2, of which 1 is the owner by hashing; `claims` stands for the keys in Redis. */
+function setUp({ alive = [1, 2], owner, replace, ...deps }: Options = {}) {
+  const claims = new Map<string, Claim>()
+  if (owner !== undefined) claims.set(ID, { epoch: owner, token: 'first' })
+  const owners: Owners = {
+    async claim({ id }, claim) {
+      const holder = claims.get(id) ?? claim
+      claims.set(id, holder)
+      return holder
+    },
+    find: async ({ id }) => claims.get(id),
+    replace:
+      replace ??
+      (async ({ id }, { from, to }) => {
+        const isOwner = isSameClaim(claims.get(id), from)
+        if (isOwner) claims.set(id, to)
+        return isOwner
+      }),
+    async release({ id }, claim) {
+      if (isSameClaim(claims.get(id), claim)) claims.delete(id)
+      return true
+    },
+  }
+  const workers = {
+    isAlive: (epoch: number) => alive.includes(epoch),
+    ownerOf: (_key: string, without?: number) => alive.find((epoch) => epoch !== without),
+  }
+  const router = new SessionRouter({
+    workers,
+    owners,
+    isMember: async () => false,
+    isRebuilt: async () => true,
+    ...deps,
+  })
+  return { router, claims, ownerOf: (id: string) => claims.get(id)?.epoch }
+}
+
+const unavailable = (code: ErrorCode) => new AppError('unavailable', 'refused', { code })
+
+const failureOf = async (act: Promise<unknown>): Promise<unknown> => {
+  try {
+    await act
+  } catch (cause) {
+    return cause
+  }
+  throw new Error('the call was not refused')
+}
+
+/** Creates the session where `refuse` does not throw; returns the epochs that were called. */
+function creation(refuse: (epoch: number) => void = () => {}) {
+  const [created, undone]: [number[], number[]] = [[], []]
+  const tokens: string[] = []
+  const create = async ({ epoch, token }: Claim) => {
+    created.push(epoch)
+    tokens.push(token)
+    refuse(epoch)
+    return epoch
+  }
+  return { created, undone, tokens, create, undo: ({ epoch }: Claim) => undone.push(epoch) }
+}
+
+describe('session router: creating a session', () => {
+  it('a session is created on the worker it hashes to, which owns the claim from then on', async () => {
+    const { router, claims } = setUp()
+    const call = creation()
+    expect(await router.create(SESSION, call)).to.equal(1)
+    expect([...claims]).to.deep.equal([[ID, { epoch: 1, token: call.tokens[0] }]])
+  })
+
+  it('a session id that an alive worker has claimed is a conflict, and the claim stays, whether the id hashes there or not', async () => {
+    for (const owner of [1, 2]) {
+      const { router, claims } = setUp({ owner })
+      const call = creation()
+      expect(await failureOf(router.create(SESSION, call))).to.include({ kind: 'conflict' })
+      expect(call.created).to.deep.equal([])
+      expect(claims.get(ID)).to.deep.equal({ epoch: owner, token: 'first' })
+    }
+  })
+
+  it('a session id that a worker has claimed which this gateway does not know yet is a conflict', async () => {
+    const asked: number[] = []
+    const { router, ownerOf } = setUp({ owner: 9, isMember: async (epoch) => asked.push(epoch) > 0 })
+    expect(await failureOf(router.create(SESSION, creation()))).to.include({ kind: 'conflict' })
+    expect([asked, ownerOf(ID)]).to.deep.equal([[9], 9])
+  })
+
+  it('the claim of a dead worker is taken over', async () => {
+    const { router, ownerOf } = setUp({ owner: 9 })
+    expect(await router.create(SESSION, creation())).to.equal(1)
+    expect(ownerOf(ID)).to.equal(1)
+  })
+
+  it('when the claim of a dead worker is taken over by another gateway first, the session id is a conflict', async () => {
+    const { router } = setUp({ owner: 9, replace: async () => false })
+    expect(await failureOf(router.create(SESSION, creation()))).to.include({ kind: 'conflict' })
+  })
+
+  it('a refused creation releases its own claim, and no claim that was made meanwhile', async () => {
+    const refused = setUp({ alive: [1] })
+    const full = creation(() => {
+      throw new AppError('rate_limit', 'full')
+    })
+    expect(await failureOf(refused.router.create(SESSION, full))).to.include({ kind: 'rate_limit' })
+    expect(refused.claims.has(ID)).to.equal(false)
+    expect([full.created, full.undone]).to.deep.equal([[1], []])
+
+    const existing = setUp()
+    const taken = creation(() => {
+      existing.claims.set(ID, { epoch: 1, token: 'held' }) // The worker has the session under this claim.
+      throw conflict('exists')
+    })
+    expect(await failureOf(existing.router.create(SESSION, taken))).to.include({ kind: 'conflict' })
+    expect(existing.claims.get(ID)).to.deep.equal({ epoch: 1, token: 'held' })
+  })
+
+  it('D1.3 SESSIONS_PER_WORKER: when the worker has no room, the session is created on the next worker', async () => {
+    const { router, ownerOf } = setUp()
+    const call = creation((epoch) => {
+      if (epoch === 1) throw new AppError('rate_limit', 'full')
+    })
+    expect(await router.create(SESSION, call)).to.equal(2)
+    expect([call.created, call.undone]).to.deep.equal([[1, 2], []])
+    expect(ownerOf(ID)).to.equal(2)
+  })
+
+  it('when the worker does not answer, the creation is undone there and made on the next worker with another token', async () => {
+    const { router, ownerOf } = setUp()
+    const call = creation((epoch) => {
+      if (epoch === 1) throw unavailable('worker_silent')
+    })
+    expect(await router.create(SESSION, call)).to.equal(2)
+    expect([call.created, call.undone]).to.deep.equal([[1, 2], [1]])
+    expect(new Set(call.tokens)).to.have.property('size', 2)
+    expect(ownerOf(ID)).to.equal(2)
+  })
+
+  it('when the worker drains, the session is created on the next one, and nothing is undone', async () => {
+    const { router, ownerOf } = setUp()
+    const call = creation((epoch) => {
+      if (epoch === 1) throw unavailable('worker_draining')
+    })
+    expect(await router.create(SESSION, call)).to.equal(2)
+    expect([call.created, call.undone]).to.deep.equal([[1, 2], []])
+    expect(ownerOf(ID)).to.equal(2)
+  })
+
+  it('a creation that was not answered is not repeated elsewhere when its claim is gone', async () => {
+    const { router, claims } = setUp()
+    const call = creation(() => {
+      claims.set(ID, { epoch: 2, token: 'later' })
+      throw unavailable('worker_silent')
+    })
+    expect(await failureOf(router.create(SESSION, call))).to.include({ kind: 'unavailable' })
+    expect([call.created, call.undone]).to.deep.equal([[1], [1]])
+    expect(claims.get(ID)).to.deep.equal({ epoch: 2, token: 'later' })
+  })
+
+  it('when the next worker does not answer either, the session is 503 and has no claim', async () => {
+    const { router, claims } = setUp()
+    const call = creation(() => {
+      throw unavailable('worker_silent')
+    })
+    expect(await failureOf(router.create(SESSION, call))).to.include({ kind: 'unavailable' })
+    expect([call.created, call.undone]).to.deep.equal([
+      [1, 2],
+      [1, 2],
+    ])
+    expect(claims.has(ID)).to.equal(false)
+  })
+
+  it('without a worker, or while claims are written again, a creation is 503 and claims nothing', async () => {
+    for (const deps of [{ alive: [] }, { isRebuilt: async () => false }]) {
+      const { router, claims } = setUp(deps)
+      expect(await failureOf(router.create(SESSION, creation()))).to.include({ status: 503, retryAfterSecs: 2 })
+      expect(claims.has(ID)).to.equal(false)
+    }
+  })
+})
+
+describe('session router: calling the owner', () => {
+  it('calls the worker that the claim names, even if the session hashes to another', async () => {
+    const { router } = setUp({ owner: 2 })
+    expect(await router.callOwner(SESSION, async ({ epoch }) => epoch)).to.equal(2)
+  })
+
+  it('an unclaimed session is 404; while claims are written again it is 503', async () => {
+    const call = async () => expect.fail('no worker may be called')
+    expect(await failureOf(setUp().router.callOwner(SESSION, call))).to.include({ status: 404 })
+    const rebuilding = setUp({ isRebuilt: async () => false })
+    expect(await failureOf(rebuilding.router.callOwner(SESSION, call))).to.include({ status: 503 })
+  })
+
+  it('a session of a dead worker is 404, even while claims are written again', async () => {
+    const { router } = setUp({ owner: 9, isRebuilt: async () => false })
+    const call = async () => expect.fail('no worker may be called')
+    expect(await failureOf(router.callOwner(SESSION, call))).to.include({ status: 404 })
+  })
+
+  it('an owner that is not on the member list yet is called if Redis knows it as a member', async () => {
+    const asked: number[] = []
+    const { router } = setUp({ owner: 9, isMember: async (epoch) => asked.push(epoch) > 0 })
+    expect(await router.callOwner(SESSION, async ({ epoch }) => epoch)).to.equal(9)
+    expect(asked).to.deep.equal([9])
+  })
+
+  it('the owner’s refusal is returned at once, without another call', async () => {
+    const { router } = setUp({ owner: 1 })
+    const called: number[] = []
+    const call = async ({ epoch }: Claim) => {
+      called.push(epoch)
+      throw notFound('deleted')
+    }
+    expect(await failureOf(router.callOwner(SESSION, call))).to.include({ kind: 'not_found' })
+    expect(called).to.deep.equal([1])
+  })
+
+  it('a session that is gone when the answer to its deletion does not come was deleted; one that was unknown before is 404', async () => {
+    const { router, claims } = setUp({ owner: 1 })
+    await router.remove(SESSION, async () => {
+      claims.delete(ID)
+      throw unavailable('worker_silent')
+    })
+    expect(await failureOf(router.remove(SESSION, async () => {}))).to.include({ kind: 'not_found' })
+    const other = setUp({ owner: 1 })
+    const silent = async () => {
+      throw unavailable('worker_silent')
+    }
+    expect(await failureOf(other.router.remove(SESSION, silent))).to.include({ code: 'worker_silent' })
+  })
+
+  it('a session that moves during the call is called again at its new owner', async () => {
+    const { router, claims } = setUp({ owner: 1 })
+    const result = await router.callOwner(SESSION, async ({ epoch }) => {
+      if (epoch === 2) return 'answer'
+      claims.set(ID, { epoch: 2, token: 'first' })
+      throw notFound('handed over')
+    })
+    expect(result).to.equal('answer')
+  })
+
+  it('a draining owner is called again until it has handed the session over', async () => {
+    const { router, claims } = setUp({ owner: 1 })
+    const called: number[] = []
+    const result = await router.callOwner(SESSION, async ({ epoch }) => {
+      called.push(epoch)
+      if (called.length === 2) claims.set(ID, { epoch: 2, token: 'first' })
+      if (epoch === 1) throw unavailable('worker_draining')
+      return 'answer'
+    })
+    expect(result).to.equal('answer')
+    expect(called).to.deep.equal([1, 1, 2])
+  })
+})

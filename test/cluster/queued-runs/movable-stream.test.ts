@@ -1,0 +1,68 @@
+import { expect } from 'chai'
+import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
+import type { FrameStream, Frames } from '../../../shared/cluster/port.ts'
+import { MovableStream } from '../../../shared/cluster/queued-runs/movable-stream.ts'
+
+const frame = (lastSeq: number): Frames => ({ text: `${lastSeq}`, lastSeq })
+
+/** A stream of these values, which notes when it is returned. */
+function streamOf(values: readonly Frames[]): FrameStream & { isReturned: boolean } {
+  const left = [...values]
+  const stream = {
+    isReturned: false,
+    async next(): Promise<IteratorResult<Frames, undefined>> {
+      const value = left.shift()
+      return value ? { done: false, value } : { done: true, value: undefined }
+    },
+    async return(): Promise<IteratorResult<Frames, undefined>> {
+      stream.isReturned = true
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]: () => stream,
+  }
+  return stream
+}
+
+const seqsOf = async (stream: MovableStream): Promise<(number | string)[]> => {
+  const seqs: (number | string)[] = []
+  for await (const { lastSeq, failure } of stream) seqs.push(failure ?? lastSeq)
+  return seqs
+}
+
+describe('the stream of a run that may move', () => {
+  it('goes on elsewhere when it breaks off before its first frame, as often as that happens', async () => {
+    for (const code of ['stream_gap', 'worker_lost'] as const) {
+      const broken = [streamOf([failureFrame(0, code)]), streamOf([failureFrame(0, code)])] as const
+      const places = [broken[1], streamOf([frame(1), frame(2)])]
+      expect(await seqsOf(new MovableStream(broken[0], async () => places.shift()))).to.deep.equal([1, 2])
+      expect(broken.map(({ isReturned }) => isReturned)).to.deep.equal([true, true])
+    }
+  })
+
+  it('ends with its failure when the run is nowhere else, has sent a frame already, or fails for another reason', async () => {
+    const ends: [Frames[], ReaderFailure][] = [
+      [[failureFrame(0, 'worker_lost')], 'worker_lost'],
+      [[frame(3), failureFrame(3, 'worker_lost')], 'worker_lost'],
+      [[failureFrame(0, 'relay_unavailable')], 'relay_unavailable'],
+    ]
+    for (const [values, code] of ends) {
+      expect((await seqsOf(new MovableStream(streamOf(values), async () => undefined))).at(-1)).to.equal(code)
+    }
+  })
+
+  it('a reader that leaves while the run is looked for leaves its new stream, too', async () => {
+    const found = Promise.withResolvers<FrameStream>()
+    const asked = Promise.withResolvers<void>()
+    const stream = new MovableStream(streamOf([failureFrame(0, 'worker_lost')]), () => {
+      asked.resolve()
+      return found.promise
+    })
+    const next = stream.next()
+    await asked.promise
+    await stream.return()
+    const elsewhere = streamOf([frame(1)])
+    found.resolve(elsewhere)
+    expect(await next).to.deep.equal({ done: true, value: undefined })
+    expect(elsewhere.isReturned).to.equal(true)
+  })
+})

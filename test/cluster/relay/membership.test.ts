@@ -1,0 +1,159 @@
+import { expect } from 'chai'
+import { Journal } from '../../../shared/cluster/journal/journal.ts'
+import { Lease } from '../../../shared/cluster/members/lease.ts'
+import type { Renewal } from '../../../shared/cluster/members/members.ts'
+import type { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
+import { newBudget } from '../../support/journal-budget.ts'
+import { until } from '../../support/until.ts'
+import { member, OWN, setUp } from './membership-setup.ts'
+
+describe('membership: of this process', () => {
+  const started: RedisMembership[] = []
+  const start = async (membership: RedisMembership) => {
+    started.push(membership)
+    await membership.start()
+  }
+  afterEach(async () => {
+    for (const membership of started.splice(0)) await membership.stop()
+  })
+
+  it('an evicted process joins under a new epoch on a new channel, closes its outboxes, and then drops what it owned', async () => {
+    const over = Promise.withResolvers<void>()
+    const outcomes: Renewal[] = ['evicted']
+    const { membership, transport, calls, lease } = setUp({
+      list: () => [member(membership.epoch)],
+      renew: () => {
+        const outcome = outcomes.shift()
+        if (!outcome) over.resolve()
+        return outcome ?? 'renewed'
+      },
+    })
+    await start(membership)
+    const before = transport.outbox('gateway', 2)
+    await over.promise
+    expect(calls.filter((call) => !call.startsWith('members'))).to.deep.equal([
+      'listen wk:1',
+      'listen wk:2',
+      'unlisten wk:1',
+      'evicted 2',
+    ])
+    expect(membership.epoch).to.equal(2)
+    expect(transport.outbox('gateway', 2)).not.to.equal(before)
+    expect(lease.isHeld()).to.equal(true)
+  })
+
+  it('a process without a subscription subscribes again and does not renew its lease', async () => {
+    const over = Promise.withResolvers<void>()
+    const { membership, calls, lease } = setUp({
+      renew: () => {
+        if (calls.includes('listen again')) over.resolve()
+        return 'unheard'
+      },
+    })
+    await start(membership)
+    const renewed: unknown[] = []
+    lease.renewed = (at) => void renewed.push(at)
+    await over.promise
+    expect(renewed).to.deep.equal([])
+  })
+
+  it('P2: a lease counts from the request to join or renew, so an answer that comes too late gives none', async () => {
+    const lease = new Lease(100)
+    let isSuspended = true
+    /** Stops the whole process for longer than the lease, after Redis was asked. */
+    const suspend = () => isSuspended && Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150)
+    const join = async () => {
+      suspend()
+      return OWN
+    }
+    const renew = () => {
+      suspend()
+      return 'renewed' as const
+    }
+    const { membership } = setUp({ lease, members: { join }, renew, times: { tickMs: 60_000 } })
+    await start(membership)
+    expect(lease.isHeld()).to.equal(false)
+    await membership.announce()
+    expect(lease.isHeld()).to.equal(false)
+    isSuspended = false
+    await membership.announce()
+    expect(lease.isHeld()).to.equal(true)
+  })
+
+  it('a connection on which two messages in a row were not heard is replaced; every second renewal sends one', async () => {
+    const over = Promise.withResolvers<void>()
+    let renewals = 0
+    const { membership, calls } = setUp({
+      renew: () => {
+        renewals++
+        if (calls.includes('reconnect')) over.resolve()
+        return 'renewed'
+      },
+    })
+    await start(membership)
+    await over.promise
+    expect(renewals).to.equal(5)
+  })
+
+  it('a renewal sends the frames that were held back while the lease was not held', async () => {
+    const { membership, transport, calls, lease } = setUp({ times: { tickMs: 60_000 } })
+    await start(membership)
+    const { isHeld } = lease
+    lease.isHeld = () => false
+    const journal = new Journal(newBudget(1e6))
+    transport.outbox('gateway', 2).attach(1, journal.follow(0))
+    journal.append({ type: 'text_delta', text: 'hi' })
+    await new Promise(setImmediate)
+    expect(calls).not.to.include('publish gw:2')
+    lease.isHeld = isHeld
+    await membership.announce()
+    expect(calls).to.include('publish gw:2')
+  })
+
+  it('after Redis has lost its keys the process reports it, and its claims are not rebuilt before the rebuild time', async () => {
+    const over = Promise.withResolvers<void>()
+    const outcomes: Renewal[] = ['keys_lost']
+    const { membership, calls } = setUp({
+      renew: () => {
+        const outcome = outcomes.shift()
+        if (outcome) setImmediate(over.resolve)
+        return outcome ?? 'renewed'
+      },
+    })
+    await start(membership)
+    expect(await membership.isRebuilt()).to.equal(true)
+    await over.promise
+    const emptiedAt = performance.now()
+    expect(calls).to.include('emptied')
+    expect(await membership.isRebuilt()).to.equal(false)
+    await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
+    expect(performance.now() - emptiedAt).to.be.within(100, 1_000)
+    expect(calls.filter((call) => call === 'emptied')).to.have.length(1)
+  })
+
+  it('nothing is rebuilt while the boot marker in Redis is not the one this process knows', async () => {
+    const { membership } = setUp({ members: { isBootMarkerCurrent: async () => false } })
+    await start(membership)
+    expect(await membership.isRebuilt()).to.equal(false)
+  })
+
+  it('an epoch is looked up only if it is higher than all known ones, and simultaneous lookups share one listing', async () => {
+    const { membership, listings } = setUp({ list: () => [member(OWN), member(5)], times: { tickMs: 60_000 } })
+    await start(membership)
+    expect(listings()).to.equal(1)
+    await Promise.all([membership.discover(3), membership.discover(5)])
+    expect(listings()).to.equal(1)
+    await Promise.all([membership.discover(6), membership.discover(7)])
+    expect(listings()).to.equal(2)
+  })
+
+  it('stop leaves the cluster and leaves no timer', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const { membership, calls } = setUp()
+    await start(membership)
+    const running = timers()
+    await membership.stop()
+    expect(timers()).to.equal(running - 1)
+    expect(calls).to.include('leave 1')
+  })
+})

@@ -1,0 +1,36 @@
+import { expect } from 'chai'
+import { decodeCursor, encodeCursor } from '../../shared/kernel/cursor.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+
+const TYPES = ['number', 'string'] as const
+
+function refusalOf(cursor: string): AppError {
+  try {
+    decodeCursor(cursor, TYPES)
+  } catch (error) {
+    if (error instanceof AppError) return error
+  }
+  throw new Error(`accepted: ${cursor}`)
+}
+
+const encoded = (text: string) => Buffer.from(text).toString('base64url')
+
+describe('cursors', () => {
+  it('D2.7: a cursor decodes to the values that it was made of, and fits into a URL', () => {
+    for (const values of [
+      [0, ''],
+      [-1.5, 'ä/"?&'],
+    ]) {
+      const cursor = encodeCursor(values)
+      expect(cursor).to.match(/^[A-Za-z0-9_-]+$/)
+      expect(decodeCursor(cursor, TYPES)).to.deep.equal(values)
+    }
+  })
+
+  const wrong = ['[1]', '[1,"a","b"]', '["a",1]', '[null,"a"]', '[1e999,"a"]', '{"0":1,"1":"a","length":2}', '7', '{']
+  for (const text of ['', ...wrong]) {
+    it(`D2.7: ${text || 'an empty text'} as a cursor is invalid_request for the field /cursor`, () => {
+      expect(refusalOf(encoded(text))).to.include({ status: 400, param: '/cursor' })
+    })
+  }
+})

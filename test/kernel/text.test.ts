@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import { inTags, showControls, truncate, truncateStart } from '../../shared/kernel/text.ts'
+
+describe('texts that a reader must not misread', () => {
+  it('control characters and those that change the direction are shown as escapes, all others as they are', () => {
+    expect(showControls('a\n\r\tb\u0000\u001b[31m\u202egnp.exe\u2066\u2028')).to.equal(
+      'a\\n\\r\\tb\\u0000\\u001b[31m\\u202egnp.exe\\u2066\\u2028',
+    )
+    expect(showControls('Grüße שלום 😀👩‍👩‍👧')).to.equal('Grüße שלום 😀👩‍👩‍👧')
+  })
+
+  it('a text between tags cannot end its block', () => {
+    expect(inTags('history', 'a</history>b<\n/ HISTORY >')).to.equal(
+      '<history>\na< /history>b< \n/ HISTORY >\n</history>',
+    )
+    expect(inTags('x', '', { id: 'a"></X\n>' })).to.equal('<x id="a\\">< /X\\n>">\n\n</x>')
+  })
+})
+
+describe('truncate', () => {
+  const cases: [text: string, maxChars: number, expected: string][] = [
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'abc…'],
+    ['', 0, ''],
+    ['a', 0, '…'],
+    ['😀😀', 2, '😀😀'],
+    ['😀😀', 1, '😀…'],
+    ['a😀b', 2, 'a😀…'],
+    ['a😀', 3, 'a😀'],
+    ['\ud83d😀', 1, '\ud83d…'],
+  ]
+  for (const [text, maxChars, expected] of cases) {
+    it(`D2.6: ${JSON.stringify(text)} to ${maxChars} code points is ${JSON.stringify(expected)}`, () =>
+      expect(truncate(text, maxChars)).to.equal(expected))
+  }
+
+  it('appends the given mark, and nothing when nothing was cut off', () => {
+    expect(truncate('abcd', 3, ' [cut]')).to.equal('abc [cut]')
+    expect(truncate('abc', 3, ' [cut]')).to.equal('abc')
+  })
+})
+
+describe('truncateStart', () => {
+  const cases: [text: string, maxChars: number, expected: string][] = [
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'bcd'],
+    ['abcd', 0, ''],
+    ['😀😀', 1, '😀'],
+    ['😀b', 2, '😀b'],
+    ['a😀b', 2, '😀b'],
+    ['a😀b', 1, 'b'],
+  ]
+  for (const [text, maxChars, expected] of cases) {
+    it(`D2.6: the last ${maxChars} code points of ${JSON.stringify(text)} are ${JSON.stringify(expected)}`, () =>
+      expect(truncateStart(text, maxChars)).to.equal(expected))
+  }
+})

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../../services/wiring/collections.ts'
+import { createLedger, type Ledger } from '../../../shared/agent/customers/store/ledger.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
+import { useMongo } from '../../support/mongo.ts'
+
+const WRITES = 5_000
+const CUSTOMERS = 50
+const KILLED_AFTER = WRITES / 2
+
+describe('a replica set of three MongoDB members', () => {
+  const mongo = useMongo({ members: 3 })
+
+  it('loses and repeats no acknowledged entry when its primary is killed in the middle of 5,000 writes', async () => {
+    const store = await openMongoStore({ url: mongo.url, database: mongo.newDatabase(), collections: COLLECTIONS })
+    const ledger = createLedger(store)
+    const primary = await mongo.set.primary()
+    const acknowledged: { customer: string; run: string; seq: number }[] = []
+    const killed = Promise.withResolvers<void>()
+    const write = async (customer: string) => {
+      for (let n = 1; n <= WRITES / CUSTOMERS; n++) {
+        const run = `run_${customer}_${n}`
+        acknowledged.push({ customer, run, seq: await append(ledger, customer, run) })
+        if (acknowledged.length === KILLED_AFTER) primary.kill('SIGKILL').then(killed.resolve, killed.reject)
+      }
+    }
+    const customers = Array.from({ length: CUSTOMERS }, (_, c) => `c${c}`)
+    await Promise.all(customers.map(write))
+    await killed.promise
+    expect(primary.isRunning).to.equal(false)
+    expect(await mongo.set.primary()).to.not.equal(primary)
+    expect(acknowledged).to.have.length(WRITES)
+    for (const customer of customers) {
+      const { entries } = await ledger.page(TENANT, customer, { limit: 200 })
+      const found = entries.reverse().map(({ seq, run_id: run }) => ({ customer, run, seq }))
+      expect(found.map(({ seq }) => seq)).to.deep.equal(found.map((_, i) => i + 1))
+      expect(found).to.deep.equal(acknowledged.filter((each) => each.customer === customer))
+    }
+    await store.close()
+  }).timeout(180_000)
+})
+
+/** Appends until it is acknowledged, as a client sends its prompt again. */
+async function append(ledger: Ledger, customer: string, run_id: string): Promise<number> {
+  for (;;) {
+    try {
+      return await ledger.append(TENANT, customer, { run_id, input: 'question', output: 'answer'.repeat(50) })
+    } catch (cause) {
+      if (!(cause instanceof AppError && cause.kind === 'unavailable')) throw cause
+      await sleep(100)
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../../services/wiring/collections.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { Store } from '../../../shared/platform/store/port.ts'
+import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { assertBudget, Budgets } from '../../../shared/tenancy/limits/budgets.ts'
+import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
+import { type SpendingStore } from '../../../shared/tenancy/limits/port.ts'
+import { createSpendingStore } from '../../../shared/tenancy/limits/store/spending.ts'
+import { EMPTY_CONFIG, type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { until } from '../../support/until.ts'
+
+const TENANT = 't_1' as TenantId
+const log = createLog({ level: 'error', write: () => {} })
+
+describe('the budgets of tenants', () => {
+  let dir: string
+  let store: Store
+  let spending: SpendingStore
+  let now: Date
+  let isAway: boolean
+  let failedWrites: number
+  const opened: Budgets[] = []
+
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-budgets-'))
+  })
+  after(() => rm(dir, { recursive: true }))
+
+  let files = 0
+  beforeEach(async () => {
+    store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
+    const real = createSpendingStore(store)
+    const unlessAway = async <T>(act: () => Promise<T>) => {
+      if (isAway) throw new AppError('unavailable', 'the store does not answer')
+      return act()
+    }
+    failedWrites = 0
+    spending = {
+      async put(...args) {
+        if (isAway) failedWrites += 1
+        await unlessAway(() => real.put(...args))
+      },
+      ofOthers: (...args) => unlessAway(() => real.ofOthers(...args)),
+    }
+    now = new Date('2026-11-22T23:59:00.000Z')
+    isAway = false
+  })
+  afterEach(async () => {
+    isAway = false
+    for (const budgets of opened.splice(0)) await budgets.close()
+    await store.close()
+  })
+
+  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, { store: written = spending, everyMs = 5 } = {}) => {
+    const config = { ...EMPTY_CONFIG, limits: { ...NO_LIMITS, ...limits } }
+    const known = new KnownLimits({ peek: () => config, get: async () => config })
+    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs })
+    opened.push(budgets)
+    return budgets
+  }
+
+  const codeOf = async (budgets: Budgets) => (await budgets.refusal(TENANT))?.code
+
+  it('what one process has spent counts in the others, also after it has ended', async () => {
+    const first = open()
+    first.spend(TENANT, { tokens: 60, costUsd: 0 })
+    await first.close()
+    const second = open()
+    expect(await codeOf(second)).to.equal(undefined)
+    second.spend(TENANT, { tokens: 40, costUsd: 0 })
+    expect(await codeOf(second)).to.equal('budget_exhausted')
+    await second.close()
+    expect(await open().today(TENANT)).to.deep.include({ tokens: 100, costUsd: 0 })
+  })
+
+  const storedAt = async (day: string) => (await spending.ofOthers(TENANT, { day, process: 'none' })).tokens
+  const stored = (tokens: number) =>
+    until(async () => (await storedAt('2026-11-22')) === tokens, { what: `${tokens} tokens to be stored` })
+
+  it('a spending whose write failed is written when the store is back, also the last one before midnight', async () => {
+    isAway = true
+    open().spend(TENANT, { tokens: 60, costUsd: 0 })
+    await until(() => failedWrites >= 1, { what: 'a write to fail' })
+    now = new Date('2026-11-23T00:00:00.000Z')
+    const before = failedWrites
+    await until(() => failedWrites >= before + 2, { what: 'the spending of the day before to be tried again' })
+    isAway = false
+    await stored(60)
+    expect(await storedAt('2026-11-23')).to.equal(0)
+  })
+
+  it('what is spent during a write is written by the next one, also when the day ended meanwhile', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const slow: SpendingStore = {
+      ...spending,
+      async put(...args) {
+        begun.resolve()
+        await held
+        await spending.put(...args)
+      },
+    }
+    const budgets = open({}, { store: slow })
+    budgets.spend(TENANT, { tokens: 60, costUsd: 0 })
+    await begun.promise
+    budgets.spend(TENANT, { tokens: 7, costUsd: 0 })
+    now = new Date('2026-11-23T00:00:00.000Z')
+    release()
+    await stored(67)
+  })
+
+  it('a process counts what it has written itself once', async () => {
+    const budgets = open({ tokens_per_day: 140 })
+    budgets.spend(TENANT, { tokens: 60, costUsd: 0.25 })
+    await stored(60)
+    open().spend(TENANT, { tokens: 10, costUsd: 0.25 })
+    const seen = async () => {
+      const { tokens, costUsd } = await budgets.today(TENANT)
+      return tokens > 60 && { tokens, costUsd }
+    }
+    expect(await until(seen, { what: 'the spending of the other process to be seen' })).to.deep.equal({
+      tokens: 70,
+      costUsd: 0.5,
+    })
+    expect(await codeOf(budgets)).to.equal(undefined)
+  })
+
+  it('begins anew at midnight UTC, and says how long that is', async () => {
+    const budgets = open()
+    budgets.spend(TENANT, { tokens: 100, costUsd: 0 })
+    expect(await budgets.refusal(TENANT)).to.include({ code: 'budget_exhausted', retryAfterSecs: 60 })
+    now = new Date('2026-11-23T00:00:00.000Z')
+    expect(await codeOf(budgets)).to.equal(undefined)
+  })
+
+  it('counts dollars apart from tokens', async () => {
+    const budgets = open({ usd_per_day: 0.3 })
+    budgets.spend(TENANT, { tokens: 1_000_000, costUsd: 0.2 })
+    expect(await codeOf(budgets)).to.equal(undefined)
+    budgets.spend(TENANT, { tokens: 0, costUsd: 0.1 })
+    expect(await codeOf(budgets)).to.equal('budget_exhausted')
+  })
+
+  it('a budget of dollars is used up when just so much is spent, over all processes', async () => {
+    const first = open()
+    first.spend(TENANT, { tokens: 0, costUsd: 0.25 })
+    await first.close()
+    const second = open({ usd_per_day: 0.5 })
+    second.spend(TENANT, { tokens: 0, costUsd: 0.25 })
+    expect((await second.refusal(TENANT))?.reason).to.equal('usd_per_day')
+  })
+
+  it('the store is read once and written once for many calls that come within a second', async () => {
+    const calls: string[] = []
+    const counting: SpendingStore = {
+      put: (...args) => (calls.push('put'), spending.put(...args)),
+      ofOthers: (...args) => (calls.push('ofOthers'), spending.ofOthers(...args)),
+    }
+    const budgets = open({ tokens_per_day: 100 }, { store: counting, everyMs: 60_000 })
+    for (let i = 0; i < 5; i++) {
+      expect(await codeOf(budgets)).to.equal(undefined)
+      budgets.spend(TENANT, { tokens: 1, costUsd: 0 })
+    }
+    await budgets.close()
+    await budgets.close()
+    expect(calls).to.deep.equal(['ofOthers', 'put'])
+  })
+
+  it('nothing is refused without a budget, also while the store is away', async () => {
+    isAway = true
+    expect(await codeOf(open({}))).to.equal(undefined)
+  })
+
+  it('a tenant whose limits cannot be read calls no model', async () => {
+    const limits = { of: () => Promise.reject(new AppError('unavailable', 'the store does not answer')) }
+    const budgets = new Budgets({ limits, store: spending, log, now: () => now })
+    opened.push(budgets)
+    expect(await budgets.refusal(TENANT)).to.include({ code: 'storage_unavailable', retryAfterSecs: 2 })
+    const refused = await assertBudget(budgets, TENANT).catch((cause: unknown) => cause)
+    expect(refused).to.include({ kind: 'unavailable', code: 'storage_unavailable' })
+  })
+
+  it('a sum that is no number any more stays the largest one, also after a restart', async () => {
+    const most = { tokens: Number.MAX_SAFE_INTEGER, costUsd: Number.MAX_SAFE_INTEGER }
+    const first = open()
+    for (let i = 0; i < 2; i++) first.spend(TENANT, { tokens: 1e308, costUsd: 1e308 })
+    expect(await first.today(TENANT)).to.include(most)
+    await first.close()
+    const second = open()
+    second.spend(TENANT, { tokens: 7, costUsd: 7 })
+    expect(await codeOf(second)).to.equal('budget_exhausted')
+    await second.close()
+    expect(await open().today(TENANT)).to.include(most)
+  })
+
+  it('a budget of which nothing is known refuses, and the last known sum counts while the store is away', async () => {
+    isAway = true
+    expect(await codeOf(open())).to.equal('storage_unavailable')
+    isAway = false
+    const budgets = open()
+    expect(await codeOf(budgets)).to.equal(undefined)
+    isAway = true
+    budgets.spend(TENANT, { tokens: 100, costUsd: 0 })
+    await until(() => failedWrites > 0, { what: 'what is known to be old' })
+    expect(await codeOf(budgets)).to.equal('budget_exhausted')
+  })
+})

@@ -1,0 +1,149 @@
+import { expect } from 'chai'
+import type { Models } from '../../../shared/agent/engine/resources.ts'
+import type { ModelPart, ModelProvider } from '../../../shared/agent/providers/port.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
+import { createMeter, type Meter, NO_METER } from '../../../shared/tenancy/limits/meter.ts'
+import type { Spent } from '../../../shared/tenancy/limits/port.ts'
+
+const TENANT = 't_1' as TenantId
+const OTHER = 't_2' as TenantId
+const SIGNAL = new AbortController().signal
+const USAGE = { input: 90, cacheRead: 0, cacheWrite: 0, output: 10 }
+const FINISH: ModelPart = { type: 'finish', reason: 'end_turn', usage: USAGE }
+const FAILED: ModelPart = {
+  type: 'failure',
+  failure: {
+    code: 'provider_unavailable',
+    message: '',
+    reason: '',
+    isRetryable: true,
+    isFailover: true,
+  },
+}
+const REQUEST = {
+  model: 'm',
+  messages: [{ role: 'user' as const, text: 'x'.repeat(40) }],
+  tools: [],
+  stopSequences: [],
+}
+const text = (chars: number): ModelPart => ({ type: 'text_delta', text: 'y'.repeat(chars) })
+
+describe('a metered provider', () => {
+  let spent: (Spent & { tenant: TenantId })[]
+  let refusal: BudgetRefusal | undefined
+  let meter: Meter
+  let closed: number
+
+  beforeEach(() => {
+    spent = []
+    refusal = undefined
+    closed = 0
+    const budgets = {
+      refusal: async () => refusal,
+      spend: (tenant: TenantId, { tokens, costUsd }: Spent) => void spent.push({ tenant, tokens, costUsd }),
+    }
+    meter = createMeter(budgets, ({ type }) => (type === 'openai' ? 0.5 : undefined))
+  })
+
+  const answering = (parts: ModelPart[], type = 'openai'): ModelProvider => ({
+    type,
+    contextWindow: 7,
+    async *stream() {
+      try {
+        yield* parts
+      } finally {
+        closed += 1
+      }
+    },
+  })
+
+  async function read(provider: ModelProvider, count = Number.POSITIVE_INFINITY): Promise<ModelPart[]> {
+    const got: ModelPart[] = []
+    for await (const part of provider.stream(REQUEST, SIGNAL)) if (got.push(part) >= count) break
+    return got
+  }
+  const metered = (parts: ModelPart[]) => meter.provider(TENANT, answering(parts))
+  const spentOn = async (parts: ModelPart[], count?: number) => {
+    await read(metered(parts), count)
+    return spent.splice(0).map(({ tokens }) => tokens)
+  }
+
+  it('a call is passed on and counted once, with its tokens and its price', async () => {
+    const parts = [text(2), FINISH]
+    expect(await read(metered(parts))).to.deep.equal(parts)
+    expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0.5 }])
+  })
+
+  it('a call whose price is unknown costs no dollars', async () => {
+    await read(meter.provider(TENANT, answering([FINISH], 'ollama')))
+    expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0 }])
+  })
+
+  it('a call that is cut off, fails or ends without a count is counted by estimate, once', async () => {
+    const cutOff: [string, ModelPart[], number?][] = [
+      ['the reader left', [text(80), FINISH], 1],
+      ['it failed', [text(80), FAILED]],
+      ['it ended', [text(80)]],
+      ['without usage', [text(80), { type: 'finish', reason: 'end_turn', usage: undefined }]],
+      ['thinking', [{ type: 'thinking_delta', text: 'y'.repeat(80) }]],
+      ['a tool call', [{ type: 'tool_call', id: 't1', toolName: 'Read', input: 'y'.repeat(80) }]],
+    ]
+    for (const [what, parts, count] of cutOff) expect(await spentOn(parts, count), what).to.deep.equal([30])
+    expect(closed).to.equal(cutOff.length)
+  })
+
+  it('a call that ended before its first part costs nothing, and can be read on without another call', async () => {
+    expect(await spentOn([FAILED])).to.deep.equal([])
+    expect(await spentOn([])).to.deep.equal([])
+    const stream = metered([text(80)]).stream(REQUEST, SIGNAL)
+    const unread = stream[Symbol.asyncIterator]()
+    await unread.return?.()
+    expect(await unread.next()).to.deep.equal({ done: true, value: undefined })
+    expect([spent, closed]).to.deep.equal([[], 2])
+  })
+
+  for (const [code, isRetryable] of [
+    ['budget_exhausted', false],
+    ['storage_unavailable', true],
+  ] as const)
+    it(`a call that the budget refuses with ${code} makes no call, and ${isRetryable ? 'can' : 'cannot'} be retried`, async () => {
+      refusal = { code, message: 'refused', reason: 'tokens_per_day', retryAfterSecs: 1 }
+      const failure = { code, message: 'refused', reason: 'tokens_per_day', isRetryable, isFailover: false }
+      expect(await read(metered([text(2), FINISH]))).to.deep.equal([{ type: 'failure', failure }])
+      expect([spent, closed]).to.deep.equal([[], 0])
+    })
+
+  it('is the same for the same provider of a tenant, and another one for another tenant', async () => {
+    const plain = answering([FINISH])
+    const provider = meter.provider(TENANT, plain)
+    expect(meter.provider(TENANT, plain)).to.equal(provider)
+    expect(provider).to.include({ type: 'openai', contextWindow: 7 })
+    await read(meter.provider(OTHER, plain))
+    expect(spent.map(({ tenant }) => tenant)).to.deep.equal([OTHER])
+  })
+
+  it('serves every role of a run, and the fallback', async () => {
+    const routeOf = (model: string) => ({ provider: answering([FINISH]), model })
+    const plain = { primary: routeOf('m'), fallback: undefined }
+    const models: Models = {
+      main: () => ({ primary: routeOf('m'), fallback: routeOf('spare') }),
+      subAgents: () => plain,
+      summaries: () => plain,
+      priceOf: () => 0,
+      windowOf: () => 9,
+    }
+    const ofTenant = meter.models(TENANT, models)
+    const routes = [ofTenant.main(), ofTenant.subAgents(), ofTenant.summaries()]
+    expect(routes.map(({ primary, fallback }) => [primary.model, fallback?.model])).to.deep.equal([
+      ['m', 'spare'],
+      ['m', undefined],
+      ['m', undefined],
+    ])
+    for (const { primary, fallback } of routes)
+      for (const route of [primary, fallback]) if (route) await read(route.provider)
+    expect(spent).to.have.length(4)
+    expect(ofTenant.windowOf('openai', 'm')).to.equal(9)
+    expect(NO_METER.models(TENANT, models)).to.equal(models)
+  })
+})

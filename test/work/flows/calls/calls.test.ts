@@ -1,0 +1,323 @@
+import { setImmediate as nextLoopTurn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import type { FrameStream } from '../../../../shared/cluster/port.ts'
+import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
+import type { FlowAnswer, FlowEvent } from '../../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import type { SchemaChecker } from '../../../../shared/platform/schemas/port.ts'
+import { NO_ADMISSION } from '../../../../shared/tenancy/limits/admission.ts'
+import { EMPTY_CONFIG } from '../../../../shared/tenancy/tenant-config/config.ts'
+import { FlowCalls, type FlowCallsDeps } from '../../../../shared/work/flows/calls/calls.ts'
+import type { Dispatches, Flow } from '../../../../shared/work/flows/port.ts'
+import type { Job } from '../../../../shared/work/queue/port.ts'
+import { FAILED, OK, OUTPUT } from '../../../contract/dispatch-setup.ts'
+import { useHistory } from '../history-setup.ts'
+import { FedStream } from './fed-stream.ts'
+
+const EPOCH = 7
+const FLOW: Flow = {
+  name: 'summarize',
+  uid: 'flow_1',
+  version: 3,
+  state: 'published',
+  definition: { input_schema: {}, output_schema: { title: 'output' }, tools: [], sub_agents: [], evolve: false },
+  created_at: '',
+  updated_at: '',
+  published_version: 3,
+  is_built_in: false,
+}
+const CONFIG = {
+  ...EMPTY_CONFIG,
+  instances: [{ name: 'fast', type: 'openai' as const, revision: 'rev_1', created_at: '', updated_at: '' }],
+}
+const CALL = {
+  request: { input: { text: 'a' }, provider_instance: 'openai', model: 'm' },
+  subject: 'anna',
+  idempotencyKey: undefined,
+}
+const CHECKER: SchemaChecker = { check: async () => [], findUnusable: async () => [] }
+const checkersWith = (checker: SchemaChecker) => ({ of: () => checker, close: async () => {} })
+const RESULT: FlowAnswer = {
+  flow_id: 'summarize',
+  flow_version: 3,
+  trace_id: '',
+  verdict: 'ok',
+  output: { text: 'a line\n\nevent: result\ndata: {}\n\n' },
+  served_instance: 'fast',
+}
+const started = (traceId: string): FlowEvent => ({
+  type: 'started',
+  trace_id: traceId,
+  flow_id: 'summarize',
+  flow_version: 3,
+  provider_instance: 'fast',
+  model: 'm',
+  at: 'now',
+})
+const NEVER = new AbortController().signal
+
+describe('the calls of flows', () => {
+  const history = useHistory()
+
+  function createCalls(changes: Partial<FlowCallsDeps> = {}) {
+    const queued: Job[] = []
+    const streams: FedStream[] = []
+    const calls = new FlowCalls({
+      library: { published: async () => FLOW, definitionOf: async () => FLOW.definition },
+      compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: true }),
+      checkers: checkersWith(CHECKER),
+      dispatches: history.dispatches,
+      idempotency: { reserve: refuse, replace: refuse, release: refuse },
+      configs: { get: async () => CONFIG },
+      queue: { add: async (job) => void queued.push(job), remove: async () => {} },
+      broker: {
+        async followRun(): Promise<FrameStream> {
+          const stream = new FedStream()
+          streams.push(stream)
+          return stream
+        },
+      },
+      replay: refuse,
+      admission: NO_ADMISSION,
+      executors: { hasAny: () => true, isAlive: async (epoch) => epoch === EPOCH },
+      keepsHistory: true,
+      now: history.now,
+      ...changes,
+    })
+    return { calls, queued, streams }
+  }
+
+  const refuse = async (): Promise<never> => {
+    throw new Error('this test does not need it')
+  }
+
+  /** The places of admitted runs. */
+  function createPlaces() {
+    const held = new Set<string>()
+    const admission: FlowCallsDeps['admission'] = {
+      admit: async (_tenant, runId) => void held.add(runId),
+      release: (_tenant, runId) => void held.delete(runId),
+    }
+    return { admission, held }
+  }
+
+  const withoutReads = (): Dispatches => ({
+    create: async () => {},
+    get: refuse,
+    input: refuse,
+    output: refuse,
+    begin: refuse,
+    end: refuse,
+  })
+  const read = (traceId: string) => history.dispatches.get(TENANT, traceId)
+  const errorOf = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (cause: unknown) => cause as AppError,
+    )
+
+  /** An executor that runs the dispatch and ends its stream. */
+  async function execute(traceId: string, stream: FedStream | undefined, result = OK): Promise<void> {
+    await history.dispatches.begin(TENANT, traceId, EPOCH)
+    await history.dispatches.end(TENANT, traceId, { executor: EPOCH, result, output: OUTPUT })
+    stream?.end()
+  }
+
+  it('store the dispatch with the names of its instances, queue ids only, and answer when it has ended', async () => {
+    const { calls, queued, streams } = createCalls()
+    const { traceId, isReplayed, answer } = await calls.start(TENANT, 'summarize', CALL)
+    expect(isReplayed).to.equal(false)
+    expect(queued).to.deep.equal([{ kind: 'flow', tenant: TENANT, id: traceId }])
+    expect(await read(traceId)).to.deep.include({
+      status: 'queued',
+      provider_instance: 'fast',
+      model: 'm',
+      subject: 'anna',
+    })
+    const answered = answer(NEVER)
+    await history.dispatches.input(TENANT, traceId) // The stream is open after this.
+    await execute(traceId, streams[0])
+    expect(await answered).to.deep.equal({
+      flow_id: 'summarize',
+      flow_version: 3,
+      trace_id: traceId,
+      verdict: 'ok',
+      output: OUTPUT.output,
+      served_instance: 'main',
+    })
+  })
+
+  it('throw the failure of the execution, with its status and trace id', async () => {
+    const { calls, streams } = createCalls()
+    const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
+    const failed = errorOf(answer(NEVER))
+    await history.dispatches.input(TENANT, traceId)
+    await execute(traceId, streams[0], FAILED)
+    expect(await failed).to.include({ status: 502, kind: 'upstream', traceId, message: 'the main agent failed' })
+  })
+
+  it('check the output once more before they answer', async () => {
+    const checker = {
+      check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []),
+      findUnusable: async () => [],
+    }
+    const { calls, streams } = createCalls({ checkers: checkersWith(checker) })
+    const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
+    const answered = answer(NEVER)
+    await history.dispatches.input(TENANT, traceId)
+    await execute(traceId, streams[0])
+    expect(await answered).to.deep.include({ verdict: 'invalid_output', output: null })
+  })
+
+  it('answer with the result that the execution sends, and read no record for it, but check the output all the same', async () => {
+    const dispatches = { ...withoutReads(), create: history.dispatches.create.bind(history.dispatches) }
+    const wrong = { check: async (schema: object) => ('title' in schema ? [{ path: '', message: 'wrong' }] : []) }
+    for (const checker of [{}, wrong]) {
+      const { calls, streams } = createCalls({ dispatches, checkers: checkersWith({ ...CHECKER, ...checker }) })
+      const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
+      const sent = { ...RESULT, trace_id: traceId }
+      const answered = answer(NEVER)
+      await nextLoopTurn()
+      const frames = [renderFrame(1, started(traceId)), renderFrame(2, { type: 'result', ...sent, at: 'now' })].join('')
+      streams[0]?.push({ text: Buffer.from(frames), lastSeq: 2 })
+      streams[0]?.end()
+      const isWrong = 'check' in checker
+      const refused = { verdict: 'invalid_output', output: null, problems: [{ path: '', message: 'wrong' }] }
+      expect(await answered).to.deep.equal(isWrong ? { ...sent, ...refused } : sent)
+    }
+  })
+
+  it('answer 503 when the record of the execution was lost before it began', async () => {
+    const { calls, streams } = createCalls({ dispatches: { ...withoutReads(), get: async () => undefined } })
+    const { answer } = await calls.start(TENANT, 'summarize', CALL)
+    const failed = errorOf(answer(NEVER))
+    await nextLoopTurn()
+    streams[0]?.end()
+    expect(await failed).to.include({ status: 503, kind: 'unavailable' })
+  })
+
+  it('answer a reader of the stream with 503, too, when the record was lost', async () => {
+    const followRun = async (): Promise<never> => {
+      throw notFound('no run')
+    }
+    const dispatches = { ...withoutReads(), get: async () => undefined }
+    const { calls } = createCalls({ dispatches, broker: { followRun }, replay: followRun })
+    const { frames } = await calls.start(TENANT, 'summarize', CALL)
+    expect(await errorOf(frames())).to.include({ status: 503, kind: 'unavailable' })
+  })
+
+  it('record a refusal as rejected, queue nothing, and name the execution', async () => {
+    const { calls, queued } = createCalls()
+    const call = { ...CALL, request: { ...CALL.request, provider_instance: 'nobody' } }
+    const refusal = await errorOf(calls.start(TENANT, 'summarize', call))
+    expect(refusal).to.include({ status: 400, param: '/provider_instance' })
+    expect(queued).to.deep.equal([])
+    expect(await read(refusal?.traceId ?? '')).to.deep.include({
+      status: 'rejected',
+      provider_instance: 'nobody',
+      duration_ms: 0,
+    })
+  })
+
+  it('record nothing for a flow that is not published', async () => {
+    const published = async () => {
+      throw notFound('no flow')
+    }
+    const { calls } = createCalls({ library: { published, definitionOf: async () => undefined } })
+    const refusal = await errorOf(calls.start(TENANT, 'other', CALL))
+    expect(refusal).to.include({ status: 404, traceId: undefined })
+  })
+
+  it('refuse with 503 when no executor takes work', async () => {
+    const { calls, queued } = createCalls({ executors: { hasAny: () => false, isAlive: async () => false } })
+    expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
+    expect(queued).to.deep.equal([])
+  })
+
+  it('end the dispatch when it cannot be queued, and give its place among the runs of its tenant back', async () => {
+    const { admission, held } = createPlaces()
+    const add = async () => {
+      expect(held.size).to.equal(1)
+      throw new AppError('unavailable', 'the queue is away')
+    }
+    const { calls } = createCalls({ admission, queue: { add, remove: async () => {} } })
+    const refusal = await errorOf(calls.start(TENANT, 'summarize', CALL))
+    expect(refusal).to.include({ status: 503, message: 'the queue is away' })
+    expect(await read(refusal?.traceId ?? '')).to.deep.include({ status: 'error' })
+    expect([...held]).to.deep.equal([])
+  })
+
+  it('give the place of a dispatch back that cannot be stored', async () => {
+    const { admission, held } = createPlaces()
+    const create = async () => {
+      expect(held.size).to.equal(1)
+      throw new AppError('unavailable', 'the store is away')
+    }
+    const { calls } = createCalls({ admission, dispatches: { ...withoutReads(), create } })
+    expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
+    expect([...held]).to.deep.equal([])
+  })
+
+  it('go on when only the answer of the queue was lost: an executor has begun the job', async () => {
+    const add = async ({ id }: Job) => {
+      await execute(id, undefined)
+      throw new AppError('unavailable', 'the queue is away')
+    }
+    const broker = { followRun: () => Promise.reject(new AppError('unavailable', 'the relay is away')) }
+    const { admission, held } = createPlaces()
+    const { calls } = createCalls({ admission, broker, queue: { add, remove: async () => {} } })
+    const { answer } = await calls.start(TENANT, 'summarize', CALL)
+    expect(await answer(NEVER)).to.deep.include({ verdict: 'ok' })
+    expect(held.size, 'the place that the executor holds').to.equal(1)
+  })
+
+  it('give the events of an execution whose executor does not answer for a while', async () => {
+    const stream = new FedStream()
+    let tries = 0
+    const followRun = async () => {
+      if (++tries < 3) throw new AppError('unavailable', 'the worker does not answer')
+      return stream
+    }
+    const { calls } = createCalls({ broker: { followRun } })
+    const { frames } = await calls.start(TENANT, 'summarize', CALL)
+    stream.end()
+    const reader = (await frames())[Symbol.asyncIterator]()
+    expect((await reader.next()).done).to.equal(true)
+    expect(tries).to.equal(3)
+  })
+
+  it('give the stored events of an execution that ended while its executor did not answer', async () => {
+    const followRun = async () => {
+      throw new AppError('unavailable', 'the worker does not answer')
+    }
+    const stored = new FedStream()
+    const { calls } = createCalls({ broker: { followRun }, replay: async () => stored })
+    const { traceId, frames } = await calls.start(TENANT, 'summarize', CALL)
+    await execute(traceId, undefined)
+    expect(await frames()).to.equal(stored)
+  })
+
+  it('stop waiting when the client leaves, and detach from the run', async () => {
+    const { calls, streams } = createCalls()
+    const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
+    const left = new AbortController()
+    const answered = errorOf(answer(left.signal))
+    await history.dispatches.input(TENANT, traceId)
+    left.abort()
+    expect(await answered).to.equal(left.signal.reason)
+    expect(streams[0]?.returns).to.be.greaterThan(0)
+  })
+
+  it('answer from the record when the run cannot be followed', async () => {
+    const broker = {
+      followRun: async () => {
+        throw new AppError('unavailable', 'the relay is away')
+      },
+    }
+    const { calls } = createCalls({ broker })
+    const { traceId, answer } = await calls.start(TENANT, 'summarize', CALL)
+    await execute(traceId, undefined)
+    expect(await answer(NEVER)).to.deep.include({ verdict: 'ok' })
+  })
+})

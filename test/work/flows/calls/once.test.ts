@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
+import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { createIdempotency, type Idempotency } from '../../../../shared/platform/store/idempotency.ts'
+import type { Store } from '../../../../shared/platform/store/port.ts'
+import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { startOnce } from '../../../../shared/work/flows/calls/once.ts'
+import type { Dispatch } from '../../../../shared/work/flows/port.ts'
+import { newDispatch } from '../../../contract/dispatch-setup.ts'
+
+const LOST = { status: 502, type: 'upstream_error', message: 'lost', code: 'worker_lost' }
+
+describe('starting an execution once for each key', () => {
+  let dir: string
+  let store: Store
+  let idempotency: Idempotency
+  let keys = 0
+
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-once-'))
+    store = await openSqliteStore({ file: join(dir, 'once.db'), collections: COLLECTIONS })
+    idempotency = createIdempotency(store)
+  })
+  after(async () => {
+    await store.close()
+    await rm(dir, { recursive: true })
+  })
+
+  /** Executions of one test: `execute` records that they were started. */
+  function newTest() {
+    const dispatches = new Map<string, Dispatch>()
+    const key = `key-${++keys}`
+    const start = (body: object, execute?: () => Promise<void>) =>
+      startOnce(
+        TENANT,
+        {
+          key,
+          body,
+          find: async (traceId) => dispatches.get(traceId),
+          async execute(traceId) {
+            await execute?.()
+            dispatches.set(traceId, newDispatch(0, { trace_id: traceId, status: 'running', executor: 7 }))
+          },
+        },
+        idempotency,
+      )
+    return { dispatches, start }
+  }
+
+  it('joins the execution of the same request, whatever the order of its fields', async () => {
+    const { start, dispatches } = newTest()
+    const first = await start({ a: 1, b: { c: 2, d: 3 } })
+    expect(first.isReplayed).to.equal(false)
+    expect(await start({ b: { d: 3, c: 2 }, a: 1 })).to.deep.equal({ traceId: first.traceId, isReplayed: true })
+    expect(dispatches.size).to.equal(1)
+  })
+
+  it('executes one of 20 requests that come at the same time', async () => {
+    const { start, dispatches } = newTest()
+    const all = await Promise.all(Array.from({ length: 20 }, () => start({ a: 1 })))
+    expect(dispatches.size).to.equal(1)
+    expect(new Set(all.map(({ traceId }) => traceId)).size).to.equal(1)
+    expect(all.filter(({ isReplayed }) => !isReplayed)).to.have.length(1)
+  })
+
+  it('refuses another request with 409', async () => {
+    const { start } = newTest()
+    await start({ a: 1 })
+    const refusal = await start({ a: 2 }).catch((cause: unknown) => cause)
+    expect(refusal).to.be.instanceOf(AppError)
+    expect(refusal).to.include({ status: 409, code: 'idempotency_mismatch' })
+  })
+
+  it('does not use up the key of a request that is refused', async () => {
+    const { start, dispatches } = newTest()
+    const refused = start({ a: 1 }, async () => {
+      throw invalidRequest('wrong')
+    })
+    expect(await refused.catch(({ message }: Error) => message)).to.equal('wrong')
+    expect((await start({ a: 2 })).isReplayed).to.equal(false)
+    expect(dispatches.size).to.equal(1)
+  })
+
+  it('executes again what was lost with its executor, once for several requests', async () => {
+    const { start, dispatches } = newTest()
+    const { traceId } = await start({ a: 1 })
+    dispatches.set(traceId, newDispatch(0, { trace_id: traceId, status: 'error', error: LOST }))
+    const all = await Promise.all(Array.from({ length: 5 }, () => start({ a: 1 })))
+    expect(new Set(all.map((each) => each.traceId))).to.have.property('size', 1)
+    expect(all[0]?.traceId).to.not.equal(traceId)
+    expect(dispatches.size).to.equal(2)
+  })
+
+  it('takes the key over from a process that died before it had stored its execution', async () => {
+    const { start, dispatches } = newTest()
+    const { traceId } = await start({ a: 1 })
+    dispatches.delete(traceId)
+    const again = await start({ a: 1 })
+    expect(again.isReplayed).to.equal(false)
+    expect(again.traceId).to.not.equal(traceId)
+  })
+})

@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { newTraceId } from '../../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
+import { DAY_MS, FAILED, INPUT, newDispatch, OUTPUT } from '../../contract/dispatch-setup.ts'
+import { useHistory } from './history-setup.ts'
+
+const OTHER = 't_other' as TenantId
+const DETAIL_FIELDS = [
+  'trace_id',
+  'tenant',
+  'subject',
+  'flow',
+  'provider_instance',
+  'served_instance',
+  'model',
+  'idempotency_key',
+  'input',
+  'raw_output',
+  'status',
+  'output',
+  'error',
+  'started_at',
+  'ended_at',
+  'duration_ms',
+  'turns',
+  'input_tokens',
+  'output_tokens',
+  'cost_usd',
+]
+
+const refusalOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.fail('it was not refused'),
+    (cause: AppError) => cause,
+  )
+
+describe('the history of flow runs', () => {
+  const history = useHistory()
+  const retention = { days: 30 }
+  let log: DispatchLog
+  before(() => {
+    log = new DispatchLog({
+      dispatches: history.dispatches,
+      retentionDays: async () => retention.days,
+      now: history.now,
+    })
+  })
+  beforeEach(() => {
+    retention.days = 30
+    history.clock.ms += DAY_MS
+  })
+  const idsOf = async (filter = {}) =>
+    (await log.list(TENANT, { limit: 50, ...filter })).dispatches.map(({ trace_id }) => trace_id)
+
+  it('D6.8: the detail has exactly the fields of the decision, and the list all but the payloads', async () => {
+    const dispatch = await history.end(await history.queue({ idempotency_key: 'key' }))
+    const detail = await log.get(TENANT, dispatch.trace_id)
+    expect(detail).to.have.all.keys(DETAIL_FIELDS)
+    expect(detail).to.deep.include({
+      tenant: TENANT,
+      flow: { name: 'summarize', version: 3 },
+      input: INPUT,
+      raw_output: OUTPUT.raw_output,
+      output: OUTPUT.output,
+      error: null,
+      status: 'ok',
+      duration_ms: 2_000,
+      idempotency_key: 'key',
+    })
+    const { input: _input, raw_output: _raw, output: _output, ...summary } = detail
+    expect((await log.list(TENANT, { limit: 1 })).dispatches).to.deep.equal([summary])
+  })
+
+  it('payloads are null where they are not there yet, and an error has a type and a message only', async () => {
+    const queued = await history.queue()
+    expect(await log.get(TENANT, queued.trace_id)).to.deep.include({ input: INPUT, raw_output: null, output: null })
+    const failed = await history.end(queued, FAILED, { ...OUTPUT, output: null })
+    const error = { type: 'upstream_error', message: 'the main agent failed' }
+    expect(await log.get(TENANT, failed.trace_id)).to.deep.include({ error, raw_output: OUTPUT.raw_output })
+  })
+
+  it('payloads that are not to be kept are never shown, not even while the answer is still stored', async () => {
+    const queued = await history.queue({ keeps_payloads: false })
+    const hidden = { input: null, raw_output: null, output: null }
+    expect(await log.get(TENANT, queued.trace_id)).to.deep.include(hidden)
+    await history.end(queued)
+    expect(await log.get(TENANT, queued.trace_id)).to.deep.include({ ...hidden, status: 'ok' })
+  })
+
+  it('a foreign and an unknown trace id are refused by the same 404, and lists are separate', async () => {
+    const { trace_id } = await history.queue()
+    const unknown = newTraceId()
+    const textOf = (failure: AppError, id: string) => [failure.kind, failure.message.replace(id, 'ID')]
+    for (const read of [log.get.bind(log), log.replay.bind(log)]) {
+      const foreign = textOf(await refusalOf(read(OTHER, trace_id)), trace_id)
+      expect(foreign).to.deep.equal(textOf(await refusalOf(read(TENANT, unknown)), unknown))
+      expect(foreign[0]).to.equal('not_found')
+    }
+    expect((await log.list(OTHER, { limit: 50 })).dispatches).to.deep.equal([])
+  })
+
+  it('D6.8: the list is filtered by flow, status and time: from `since` on, before `until`', async () => {
+    const first = await history.end(await history.queue())
+    history.clock.ms += 1_000
+    const second = await history.queue({ flow: { name: 'classify', uid: 'flow_2', version: 1 } })
+    const since = first.started_at
+    expect(await idsOf({ since })).to.deep.equal([second.trace_id, first.trace_id])
+    expect(await idsOf({ since, until: second.started_at })).to.deep.equal([first.trace_id])
+    expect(await idsOf({ since: second.started_at })).to.deep.equal([second.trace_id])
+    expect(await idsOf({ since, flow: 'classify' })).to.deep.equal([second.trace_id])
+    expect(await idsOf({ since, status: 'ok' })).to.deep.equal([first.trace_id])
+    expect(await idsOf({ since, status: 'ok', flow: 'classify' })).to.deep.equal([])
+    for (const time of ['', '1', 'yesterday', '2026-13-01', '2026-11-22 10:00', '2026-11-22T10:00'])
+      for (const name of ['since', 'until'])
+        expect(await refusalOf(idsOf({ [name]: time })), time).to.include({
+          kind: 'invalid_request',
+          param: `/${name}`,
+        })
+    for (const time of ['2026-01-01', '2026-01-01T00:00Z', '2026-01-01T00:00:00.5+02:00']) await idsOf({ since: time })
+  })
+
+  it('evaluations are not in the list, but can be read by their id', async () => {
+    const { trace_id } = await history.queue({ kind: 'evaluation' })
+    expect(await idsOf()).to.not.include(trace_id)
+    expect((await log.get(TENANT, trace_id)).trace_id).to.equal(trace_id)
+  })
+
+  it('a record that is older than the retention of today is not shown, though it is stored for longer', async () => {
+    const { trace_id } = await history.queue()
+    history.clock.ms += 2 * DAY_MS
+    expect(await idsOf()).to.include(trace_id)
+    retention.days = 2
+    expect((await log.get(TENANT, trace_id)).trace_id).to.equal(trace_id)
+    history.clock.ms += 1
+    expect(await idsOf()).to.not.include(trace_id)
+    expect(await idsOf({ since: '2020-01-01' })).to.not.include(trace_id)
+    expect(await refusalOf(log.get(TENANT, trace_id)))
+      .to.be.instanceOf(AppError)
+      .and.include({ kind: 'not_found' })
+    expect(await history.dispatches.get(TENANT, trace_id)).to.include({ trace_id })
+  })
+
+  it('the pages of the list follow each other by their cursors', async () => {
+    const tenant = 't_pages' as TenantId
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) {
+      const dispatch = newDispatch(history.clock.ms + i)
+      await history.dispatches.create(tenant, dispatch, INPUT)
+      ids.unshift(dispatch.trace_id)
+    }
+    const first = await log.list(tenant, { limit: 3 })
+    const rest = await log.list(tenant, { limit: 3, cursor: first.next_cursor ?? '' })
+    expect([...first.dispatches, ...rest.dispatches].map(({ trace_id }) => trace_id)).to.deep.equal(ids)
+    expect(rest.next_cursor).to.equal(null)
+  })
+})

@@ -1,0 +1,202 @@
+import { expect } from 'chai'
+import type { JsonObject } from '../../../shared/kernel/events.ts'
+import { type Around, aroundStore } from '../../support/around-store.ts'
+import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
+
+const titled = (title: string, more: JsonObject = {}) => ({ ...BODY, system_prompt_template: title, ...more })
+
+describe('the library of flows', () => {
+  const opened = useStore()
+  let { library, memory, flows } = {} as Opened
+  let clock = Date.parse('2026-11-22T10:00:00Z')
+  let names = 0
+  let name = ''
+  beforeEach(() => {
+    ;({ library, memory, flows } = openLibrary(opened.store, { now: () => new Date((clock += 1_000)) }))
+    name = `flow-${++names}`
+  })
+
+  it('D6.2: PUT stores a draft with its defaults, and ignores the version that it names', async () => {
+    const flow = await library.put(TENANT, name, titled('one', { name, version: 41 }))
+    expect(flow).to.include({ name, version: 1, state: 'draft', published_version: null, is_built_in: false })
+    expect(flow.definition).to.deep.equal({ ...titled('one'), tools: [], sub_agents: [], evolve: false })
+    expect(flow.created_at).to.equal(flow.updated_at)
+    expect(await library.get(TENANT, name)).to.deep.equal(flow)
+    const second = await library.put(TENANT, name, titled('two'))
+    expect(second).to.include({ version: 2, created_at: flow.created_at })
+    expect(second.updated_at > flow.updated_at).to.equal(true)
+  })
+
+  it('D6.1: the name tools and names of another form are 400, built-in flows are 403', async () => {
+    for (const wrong of [
+      'tools',
+      '',
+      'Upper',
+      '-a',
+      '_a',
+      'a.b',
+      'a b',
+      'ä',
+      'a\0',
+      'a'.repeat(65),
+      '../a',
+      '__proto__',
+    ])
+      expect(await refusalOf(library.put(TENANT, wrong, BODY)), wrong).to.include({ status: 400, param: '/name' })
+    expect(await library.put(TENANT, 'a'.repeat(64), BODY)).to.include({ version: 1 })
+    for (const builtIn of ['summarize', 'classify', 'extract']) {
+      const calls = [
+        library.put(TENANT, builtIn, BODY),
+        library.remove(TENANT, builtIn),
+        library.rollback(TENANT, builtIn, 1),
+      ]
+      for (const call of calls) expect(await refusalOf(call)).to.include({ status: 403, kind: 'permission' })
+    }
+  })
+
+  it('a body with another name, or a wrong definition, is 400 and stores nothing', async () => {
+    expect(await refusalOf(library.put(TENANT, name, { ...BODY, name: 'x' }))).to.include({
+      status: 400,
+      param: '/name',
+    })
+    expect(await refusalOf(library.put(TENANT, name, { ...BODY, tools: 1 }))).to.include({
+      status: 400,
+      param: '/tools',
+    })
+    expect(await refusalOf(library.get(TENANT, name))).to.include({ status: 404 })
+  })
+
+  it('api.md "Flow": an unknown flow, and one of another tenant, are the same 404 everywhere', async () => {
+    const flow = await library.put(OTHER, name, BODY)
+    await library.publish(OTHER, name)
+    const calls = (which: string) => [
+      library.get(TENANT, which),
+      library.published(TENANT, which),
+      library.publish(TENANT, which),
+      library.rollback(TENANT, which, 1),
+      library.revisions(TENANT, which),
+      library.remove(TENANT, which),
+      memory.list(TENANT, which, { limit: 5 }),
+    ]
+    const foreign = await Promise.all(calls(name).map(refusalOf))
+    const unknown = await Promise.all(calls('unknown').map(refusalOf))
+    for (const [i, { kind, message }] of foreign.entries()) {
+      expect(kind).to.equal('not_found')
+      expect(message.replaceAll(name, 'unknown')).to.equal(unknown[i]?.message)
+    }
+    for (const call of calls('a\0b')) expect(await refusalOf(call)).to.include({ kind: 'not_found' })
+    expect(await library.definitionOf(TENANT, flow)).to.equal(undefined)
+    expect((await library.get(OTHER, name)).state).to.equal('published')
+  })
+
+  it('api.md "Flow": only a published flow may run; a draft is the same 404 as no flow', async () => {
+    await library.put(TENANT, name, BODY)
+    const draft = await refusalOf(library.published(TENANT, name))
+    const flow = await library.publish(TENANT, name)
+    expect(flow).to.include({ version: 1, state: 'published', published_version: 1 })
+    expect(await library.published(TENANT, name)).to.deep.equal(flow)
+    await library.remove(TENANT, name)
+    expect((await refusalOf(library.published(TENANT, name))).message).to.equal(draft.message)
+    await library.put(TENANT, name, BODY)
+    await library.publish(TENANT, name)
+    await library.put(TENANT, name, titled('edited'))
+    expect((await refusalOf(library.published(TENANT, name))).message).to.equal(draft.message)
+  })
+
+  it('api.md "Flow": rollback saves an earlier definition as a new draft and rewrites no history', async () => {
+    for (const title of ['one', 'two', 'three']) await library.put(TENANT, name, titled(title))
+    await library.publish(TENANT, name)
+    const flow = await library.rollback(TENANT, name, 1)
+    expect(flow).to.include({ version: 4, state: 'draft', published_version: 3 })
+    expect(flow.definition.system_prompt_template).to.equal('one')
+    const revisions = await library.revisions(TENANT, name)
+    expect(revisions[0]).to.have.all.keys('version', 'definition', 'created_at')
+    const titles = revisions.map(({ version, definition }) => [version, definition.system_prompt_template])
+    expect(titles).to.deep.equal([
+      [4, 'one'],
+      [3, 'three'],
+      [2, 'two'],
+      [1, 'one'],
+    ])
+    for (const unknown of [5, 0, -1, 1.5])
+      expect(await refusalOf(library.rollback(TENANT, name, unknown))).to.include({ status: 404 })
+  })
+
+  it('a version whose writer died before it counted is no target of a rollback', async () => {
+    await library.put(TENANT, name, titled('one'))
+    const dying: Around = async (method, act) => {
+      if (method === 'replaceIfVersion') throw new Error('the process has died')
+      return act()
+    }
+    const dead = openLibrary(aroundStore(opened.store, dying)).library
+    await dead.put(TENANT, name, titled('two')).catch(() => {})
+    expect(await refusalOf(library.rollback(TENANT, name, 2))).to.include({ status: 404 })
+    expect(await library.get(TENANT, name)).to.include({ version: 1 })
+  })
+
+  it('api.md "Flow": DELETE removes the flow with its revisions and its memory', async () => {
+    const former = await library.put(TENANT, name, BODY)
+    await memory.add(TENANT, name, { content: 'remember' })
+    await library.remove(TENANT, name)
+    expect(await refusalOf(library.remove(TENANT, name))).to.include({ status: 404 })
+    const fresh = openLibrary(opened.store).library
+    expect(await fresh.definitionOf(TENANT, former)).to.equal(undefined)
+    const next = await library.put(TENANT, name, titled('new'))
+    expect(next.version).to.equal(1)
+    expect(await library.revisions(TENANT, name)).to.have.length(1)
+    expect((await memory.list(TENANT, name, { limit: 5 })).entries).to.deep.equal([])
+    expect(await memory.promptText(TENANT, former.uid)).to.equal('')
+  })
+
+  it('a built-in flow has one revision and a definition, the same for every tenant', async () => {
+    const flow = await library.get(TENANT, 'summarize')
+    expect(await library.published(OTHER, 'summarize')).to.equal(flow)
+    expect(await library.definitionOf(TENANT, flow)).to.equal(flow.definition)
+    expect(await library.definitionOf(TENANT, { ...flow, version: 2 })).to.equal(undefined)
+    const { definition, created_at } = flow
+    expect(await library.revisions(TENANT, 'summarize')).to.deep.equal([{ version: 1, definition, created_at }])
+  })
+
+  it('a definition is read from the store once, and is the same object for each run', async () => {
+    const { version, uid } = await library.put(TENANT, name, BODY)
+    const first = await library.definitionOf(TENANT, { uid, version })
+    expect(first).to.deep.equal({ ...BODY, tools: [], sub_agents: [], evolve: false })
+    expect(await library.definitionOf(TENANT, { uid, version })).to.equal(first)
+    expect((await library.get(TENANT, name)).definition).to.equal(first)
+  })
+
+  it('D2.7: the list holds stored and built-in flows by name, without definitions, in pages of any size', async () => {
+    const tenant = 't_list' as typeof TENANT
+    for (const each of ['zebra', 'apple', 'dog', 'eel', 'b']) await library.put(tenant, each, BODY)
+    // Stored before a later release made it a built-in one.
+    await flows.save(tenant, 'extract', { definition: (await library.get(tenant, 'dog')).definition })
+    const expected = ['apple', 'b', 'classify', 'dog', 'eel', 'extract', 'summarize', 'zebra']
+    for (const limit of [1, 2, 3, 7, 8, 50]) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await library.list(tenant, { limit, cursor })
+        expect(page.flows.length).to.be.within(1, limit)
+        seen.push(...page.flows.map((flow) => flow.name))
+        cursor = page.next_cursor ?? undefined
+      } while (cursor !== undefined)
+      expect(seen).to.deep.equal(expected)
+    }
+    const { flows: list } = await library.list(tenant, { limit: 3 })
+    expect(list.map(({ is_built_in: builtIn }) => builtIn)).to.deep.equal([false, false, true])
+    for (const flow of list) expect(flow).not.to.have.any.keys('definition', 'evaluation')
+    expect(await refusalOf(library.list(tenant, { limit: 3, cursor: 'x' }))).to.include({ param: '/cursor' })
+  })
+
+  it('putIfChanged makes a version only when the definition differs from the newest one', async () => {
+    expect(await library.putIfChanged(TENANT, name, titled('one'))).to.include({ version: 1, state: 'draft' })
+    await library.publish(TENANT, name)
+    expect(await library.putIfChanged(TENANT, name, titled('one'))).to.include({ version: 1, state: 'published' })
+    expect(await library.putIfChanged(TENANT, name, titled('two'))).to.include({ version: 2, state: 'draft' })
+    expect(await library.putIfChanged(TENANT, name, titled('one'))).to.include({ version: 3, state: 'draft' })
+  })
+
+  it('lists the tools that flows may use', () => {
+    expect(library.catalogue()).to.deep.equal(['Read', 'Grep'])
+  })
+})

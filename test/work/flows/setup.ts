@@ -1,0 +1,83 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { COLLECTIONS } from '../../../services/wiring/collections.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../shared/kernel/events.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { SchemaChecker } from '../../../shared/platform/schemas/port.ts'
+import type { Store } from '../../../shared/platform/store/port.ts'
+import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { createFlowCompiler } from '../../../shared/work/flows/compile.ts'
+import { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
+import { FlowLibrary } from '../../../shared/work/flows/library.ts'
+import { FlowMemoryStore } from '../../../shared/work/flows/store/flow-memory.ts'
+import { FlowStore } from '../../../shared/work/flows/store/flows.ts'
+
+export const TENANT = 't_1' as TenantId
+export const OTHER = 't_2' as TenantId
+
+export const BODY = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
+
+/** Refuses the schemas that have the property `broken`; its value is the path. */
+export const CHECKER: Pick<SchemaChecker, 'findUnusable'> = {
+  async findUnusable(schemas) {
+    return schemas.flatMap(({ broken: path }, at) =>
+      typeof path === 'string' ? [{ at, problem: { path, message: 'is broken' } }] : [],
+    )
+  },
+}
+
+export type Opened = { library: FlowLibrary; memory: FlowMemory; compiled: JsonObject[]; flows: FlowStore }
+
+/** Puts a library together as one process does. `compiled` collects the definitions that it compiles. */
+export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () => new Date() } = {}): Opened {
+  const flows = new FlowStore(store, { now })
+  const entries = new FlowMemoryStore(store)
+  const compiled: JsonObject[] = []
+  const compile = createFlowCompiler({ checkers: { of: () => CHECKER }, tools: () => tools })
+  const library = new FlowLibrary({
+    store: flows,
+    memory: entries,
+    tools: () => tools,
+    now,
+    compile(tenant, definition) {
+      compiled.push(definition)
+      return compile(tenant, definition)
+    },
+  })
+  return { library, memory: new FlowMemory({ flows, entries, now }), compiled, flows }
+}
+
+/** Opens a store of its own before the enclosing `describe`, and deletes it afterwards. */
+export function useStore(): { readonly store: Store } {
+  let dir = ''
+  let store: Store | undefined
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
+    store = await openSqliteStore({ file: join(dir, 'flows.db'), collections: COLLECTIONS })
+  })
+  after(async () => {
+    await store?.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  return {
+    get store() {
+      return store ?? missing()
+    },
+  }
+}
+
+function missing(): never {
+  throw new Error('the store is opened by the `before` hook; use it in hooks and tests')
+}
+
+/** The refusal with which the call ends. */
+export async function refusalOf(call: Promise<unknown>): Promise<AppError> {
+  const cause = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (cause instanceof AppError) return cause
+  throw cause ?? new Error('the call was not refused')
+}

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import type { QueuedRunSource } from '../../../shared/cluster/port.ts'
+import { joinRunSources } from '../../../shared/cluster/queued-runs/join-run-sources.ts'
+import { newPlanId, planRunId } from '../../../shared/kernel/ids.ts'
+import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
+import { OTHER, TENANT, useStore } from '../flows/setup.ts'
+import { AT, EXECUTOR, executorOf, openProcess, type Process, stepOf } from './calls-setup.ts'
+
+const CALL = { subject: 'ada' }
+
+describe('the runs of plans', () => {
+  const opened = useStore()
+  let process: Process
+  let runs: QueuedRunSource
+  beforeEach(() => {
+    process = openProcess(opened.store)
+    const remove = async ({ id }: { id: string }) =>
+      void process.jobs.splice(0, Infinity, ...process.jobs.filter((job) => job.id !== id))
+    runs = createPlanRuns({ plans: process.plans, queue: { remove }, now: () => new Date(AT) })
+  })
+
+  async function submit() {
+    const { plan } = await process.calls.submit(TENANT, { steps: [stepOf('a')] }, CALL)
+    const executor = executorOf(process.plans, TENANT, plan.id)
+    return { id: plan.id, runId: planRunId(plan.id), executor }
+  }
+
+  it('are where their plans are', async () => {
+    const { runId, executor } = await submit()
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
+    await executor.begin()
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'running', executor: EXECUTOR })
+    await executor.beginStep('a')
+    await executor.failStep('a', 'broken')
+    await executor.finish()
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: EXECUTOR })
+  })
+
+  it('are unknown to other tenants, and without a plan', async () => {
+    const { runId } = await submit()
+    expect(await runs.find(OTHER, runId)).to.equal(undefined)
+    expect(await runs.find(TENANT, planRunId(newPlanId()))).to.equal(undefined)
+    expect(await runs.cancelQueued?.(OTHER, runId)).to.equal(false)
+  })
+
+  it('are cancelled while they are queued, with their plan and its job, and not later', async () => {
+    const { id, runId } = await submit()
+    expect(await runs.cancelQueued?.(TENANT, runId)).to.equal(true)
+    expect(await process.calls.get(TENANT, id)).to.include({ status: 'cancelled' })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: null, code: 'cancelled' })
+    expect(process.jobs).to.deep.equal([])
+    const begun = await submit()
+    await begun.executor.begin()
+    expect(await runs.cancelQueued?.(TENANT, begun.runId)).to.equal(false)
+    expect(await process.plans.get(TENANT, begun.id)).to.include({ is_cancel_requested: false })
+  })
+
+  it('are found beside those of other sources, each of which is asked in turn', async () => {
+    const { runId } = await submit()
+    const flow: QueuedRunSource = {
+      find: async (_tenant, id) => (id === 'run_of_flow' ? { state: 'running', executor: 1 } : undefined),
+      cancelQueued: async (_tenant, id) => id === 'run_of_flow',
+    }
+    const joined = joinRunSources(flow, runs)
+    expect(await joined.find(TENANT, 'run_of_flow')).to.deep.equal({ state: 'running', executor: 1 })
+    expect(await joined.find(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
+    expect(await joined.find(TENANT, planRunId(newPlanId()))).to.equal(undefined)
+    expect(await joined.cancelQueued?.(TENANT, 'run_of_flow')).to.equal(true)
+    expect(await joined.cancelQueued?.(TENANT, runId)).to.equal(true)
+    expect(await joined.cancelQueued?.(TENANT, runId)).to.equal(false)
+  })
+})

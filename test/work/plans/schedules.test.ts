@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
+import { refusalOf, useStore } from '../flows/setup.ts'
+import { stepOf } from './calls-setup.ts'
+import { LEAST_SECS, openSchedules, PLAN } from './schedule-setup.ts'
+
+const NO_TICKS = { last_plan_id: null, skipped_ticks: 0, last_skip: null }
+
+describe('the schedules of plans', () => {
+  const opened = useStore()
+  const open = () => openSchedules(opened.store)
+
+  it('tell the queue of what is stored and removed', async () => {
+    const { tenant, schedules, told } = open()
+    await schedules.put(tenant, 'nightly', { cron: '0 3 * * *', timezone: 'Europe/Berlin', plan: PLAN })
+    await schedules.put(tenant, 'nightly', { every_secs: 60, plan: PLAN })
+    await schedules.remove(tenant, 'nightly')
+    expect(told).to.deep.equal([
+      ['nightly', { cron: '0 3 * * *', timezone: 'Europe/Berlin' }],
+      ['nightly', { every_secs: 60 }],
+      ['nightly', undefined],
+    ])
+    const refusal = await refusalOf(schedules.remove(tenant, 'nightly'))
+    expect(refusal.status).to.equal(404)
+    expect(refusal.message).to.include('no schedule nightly').and.include('GET /plans/schedules')
+  })
+
+  it('are shown as they are stored, the same by each way, with what has become of their ticks', async () => {
+    const { tenant, schedules } = open()
+    const put = await schedules.put(tenant, 'a', { cron: '0 3 * * *', plan: { ...PLAN, unknown: 1 } as typeof PLAN })
+    expect(put).to.deep.include({ name: 'a', cron: '0 3 * * *', timezone: 'UTC', plan: PLAN, ...NO_TICKS })
+    expect(put.updated_at).to.equal(put.created_at)
+    expect(await schedules.get(tenant, 'a')).to.deep.equal(put)
+    expect(await schedules.list(tenant, { limit: 1 })).to.deep.equal({ schedules: [put], next_cursor: null })
+    expect((await refusalOf(schedules.get(tenant, 'b'))).status).to.equal(404)
+  })
+
+  it('are listed by name in pages, each with its own ticks', async () => {
+    const { tenant, schedules, records } = open()
+    for (const name of ['c', 'a', 'b']) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
+    for (const name of ['0', 'b', 'bb', 'd']) await records.submitted(tenant, name, `plan_${name}`)
+    const first = await schedules.list(tenant, { limit: 2 })
+    const shown = (page: typeof first) => page.schedules.map((each) => [each.name, each.last_plan_id])
+    expect(shown(first)).to.deep.equal([
+      ['a', null],
+      ['b', 'plan_b'],
+    ])
+    const rest = await schedules.list(tenant, { limit: 2, cursor: first.next_cursor ?? '' })
+    expect(shown(rest)).to.deep.equal([['c', null]])
+    expect(rest.next_cursor).to.equal(null)
+    expect(await refusalOf(schedules.list(tenant, { limit: 2, cursor: 'x' }))).to.include({ param: '/cursor' })
+  })
+
+  it('are listed as many at a time as are asked for', async () => {
+    const { tenant, schedules } = open()
+    const names = Array.from({ length: 13 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    for (const name of names) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
+    for (const limit of [1, 5, 6, 12, 13]) {
+      const page = await schedules.list(tenant, { limit })
+      expect(page.schedules.map(({ name }) => name)).to.deep.equal(names.slice(0, limit))
+      expect(page.next_cursor === null, `a page of ${limit} is the last`).to.equal(limit === 13)
+    }
+  })
+
+  it('with long plans are listed in shorter pages, none twice and none left out', async () => {
+    const { tenant, schedules } = open()
+    const names = Array.from({ length: 12 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    const plan = { steps: [{ ...stepOf('a'), prompt: 'x'.repeat(250_000) }] }
+    for (const name of names) await schedules.put(tenant, name, { every_secs: 60, plan })
+    const pages: string[][] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await schedules.list(tenant, { limit: 200, ...(cursor !== undefined && { cursor }) })
+      expect(JSON.stringify(page).length).to.be.below(2 * 1024 * 1024)
+      pages.push(page.schedules.map(({ name }) => name))
+      cursor = page.next_cursor
+    }
+    expect(pages.flat()).to.deep.equal(names)
+    expect(pages.length).to.be.above(1)
+    for (const page of pages) expect(page).to.not.be.empty
+  })
+
+  it('are stored also when the queue is away, which is told later', async () => {
+    const { tenant, schedules, told, state } = open()
+    state.isQueueAway = true
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
+    expect(told).to.deep.equal([])
+    expect(await refusalOf(schedules.restore())).to.include({ status: 503 })
+    state.isQueueAway = false
+    await schedules.restore()
+    expect(told).to.deep.include(['often', { every_secs: 60 }])
+    state.isQueueAway = true
+    await schedules.remove(tenant, 'often')
+    expect((await refusalOf(schedules.get(tenant, 'often'))).status).to.equal(404)
+  })
+
+  it('a wrong time or plan stores nothing', async () => {
+    const { tenant, schedules, told } = open()
+    const cyclic = { steps: [stepOf('a', 'a')] }
+    expect((await refusalOf(schedules.put(tenant, 'x', { every_secs: 60, plan: cyclic }))).param).to.match(
+      /^\/plan\/steps/,
+    )
+    expect((await refusalOf(schedules.put(tenant, 'x', { cron: 'now', plan: PLAN }))).param).to.equal('/cron')
+    const often = await refusalOf(schedules.put(tenant, 'x', { every_secs: LEAST_SECS - 1, plan: PLAN }))
+    expect(often).to.include({ status: 400, param: '/every_secs' })
+    expect(often.message).to.include('from 10 to')
+    expect(await schedules.list(tenant, { limit: 50 })).to.deep.equal({ schedules: [], next_cursor: null })
+    expect(told).to.deep.equal([])
+  })
+
+  it('the plan of a schedule has at most 256 KB as JSON', async () => {
+    const { tenant, schedules, told } = open()
+    const planOf = (bytes: number) => {
+      const steps = [stepOf('a')].map((step) => ({ ...step, prompt: '€' }))
+      const rest = bytes - Buffer.byteLength(JSON.stringify({ steps }))
+      return { steps: steps.map((step) => ({ ...step, prompt: `€${'x'.repeat(rest)}` })) }
+    }
+    const refusal = await refusalOf(schedules.put(tenant, 'long', { every_secs: 60, plan: planOf(256 * 1024 + 1) }))
+    expect(refusal).to.include({ status: 413, param: '/plan' })
+    expect(refusal.message).to.include('at most 262144 bytes, not 262145')
+    expect(told).to.deep.equal([])
+    await schedules.put(tenant, 'long', { every_secs: 60, plan: planOf(256 * 1024) })
+  })
+
+  it('a pattern with seconds is put and restored alike, so that the queue changes nothing', async () => {
+    const { tenant, schedules, told } = open()
+    await schedules.put(tenant, 'seconds', { cron: '*/20 * * * * *', plan: PLAN })
+    await schedules.restore()
+    const [put, restored, ...others] = told.filter(([name]) => name === 'seconds')
+    expect(put).to.deep.equal(['seconds', { cron: '*/20 * * * * *', timezone: 'UTC', least_secs: LEAST_SECS }])
+    expect(restored).to.deep.equal(put)
+    expect(others).to.deep.equal([])
+  })
+
+  it('one that was stored when its ticks could be more frequent is kept, and slowed down', async () => {
+    const { tenant, schedules, told } = open()
+    const store = createPlanScheduleStore(opened.store)
+    await store.put(tenant, { name: 'old', timing: { every_secs: 1 }, plan: PLAN })
+    const cron = { cron: '* * * * * *', timezone: 'UTC' }
+    await store.put(tenant, { name: 'old-cron', timing: cron, plan: PLAN })
+    expect(await schedules.get(tenant, 'old')).to.deep.include({ name: 'old', every_secs: 1 })
+    await schedules.restore()
+    expect(told).to.deep.include.members([
+      ['old', { every_secs: LEAST_SECS }],
+      ['old-cron', { ...cron, least_secs: LEAST_SECS }],
+    ])
+  })
+})

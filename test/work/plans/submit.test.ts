@@ -1,0 +1,211 @@
+import { expect } from 'chai'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
+import type { Plans } from '../../../shared/work/plans/port.ts'
+import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
+import { until } from '../../support/until.ts'
+import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
+import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
+
+const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
+const CALL = { subject: 'ada' }
+
+describe('the submission of plans', () => {
+  const opened = useStore()
+  const open = (wrap?: (plans: Plans) => Plans) => openProcess(opened.store, wrap)
+  let keys = 0
+  const newKey = () => ({ ...CALL, idempotencyKey: `key-${++keys}` })
+
+  describe('without a key', () => {
+    it('stores the plan before it is queued, and the job holds ids only', async () => {
+      const { calls, plans, jobs } = open()
+      const { plan, isReplayed } = await calls.submit(TENANT, { ...CHAIN, title: 'Two', timeout_secs: 60 }, CALL)
+      expect(isReplayed).to.equal(false)
+      expect(plan).to.deep.equal({
+        id: plan.id,
+        title: 'Two',
+        status: 'queued',
+        steps: CHAIN.steps,
+        step_statuses: { a: 'pending', b: 'pending' },
+        timeout_secs: 60,
+        created_at: AT,
+        started_at: null,
+        ended_at: null,
+      })
+      expect(plan.id).to.match(/^plan_00000000[0-9a-f]{24}$/)
+      expect(jobs).to.deep.equal([{ kind: 'plan', tenant: TENANT, id: plan.id }])
+      expect(await plans.get(TENANT, plan.id)).to.include({ subject: 'ada', idempotency_key: null })
+    })
+
+    it('D2.4: drops the fields of a step that are not known', async () => {
+      const { calls } = open()
+      const { plan } = await calls.submit(TENANT, { steps: [{ ...stepOf('a'), model: 'm' } as never] }, CALL)
+      expect(plan.steps).to.deep.equal([stepOf('a')])
+    })
+
+    it('D2.4: keeps the known fields of a plan and its steps, and adds none', async () => {
+      const { calls, plans } = open()
+      const full = { ...stepOf('b', 'a'), title: 'Second', writes: ['b.txt'], idempotent: true }
+      const steps = [stepOf('a'), full]
+      const { plan } = await calls.submit(TENANT, { steps, parallel: true }, CALL)
+      const stored = await plans.get(TENANT, plan.id)
+      expect(stored?.steps).to.deep.equal(steps)
+      expect(stored).to.include({ parallel: true, title: null, timeout_secs: null })
+    })
+
+    it('accepts a plan that the queue cannot take at the moment: it is stored', async () => {
+      const process = open()
+      process.isQueueAway = true
+      const { plan } = await process.calls.submit(TENANT, CHAIN, CALL)
+      expect(plan.status).to.equal('queued')
+      const active = await process.plans.active(undefined)
+      expect(active.map(({ planId }) => planId)).to.include(plan.id)
+    })
+
+    it('D7.2: refuses a plan that cannot be carried out, names the field and stores nothing', async () => {
+      const { calls, jobs } = open()
+      const before = await calls.list(TENANT, { limit: 200 })
+      const call = newKey()
+      const refusal = await refusalOf(calls.submit(TENANT, { steps: [stepOf('a', 'a')] }, call))
+      expect(refusal).to.include({ status: 400 })
+      expect(refusal.param).to.match(/^\/steps\/0/)
+      expect(await calls.list(TENANT, { limit: 200 })).to.deep.equal(before)
+      expect(jobs).to.deep.equal([])
+      expect((await calls.submit(TENANT, CHAIN, call)).isReplayed).to.equal(false)
+    })
+  })
+
+  describe('D6.6: with an Idempotency-Key', () => {
+    it('two processes submit one plan for one key', async () => {
+      const [one, other] = [open(), open()]
+      const call = newKey()
+      const submitting = [one, other, one, other, one].map(({ calls }) => calls.submit(TENANT, CHAIN, call))
+      const submitted = await Promise.all(submitting)
+      expect(new Set(submitted.map(({ plan }) => plan.id)).size).to.equal(1)
+      expect(submitted.filter(({ isReplayed }) => !isReplayed)).to.have.length(1)
+      expect(new Set([...one.jobs, ...other.jobs].map(({ id }) => id)).size).to.equal(1)
+    })
+
+    it('a repetition gets the plan as it is now', async () => {
+      const { calls, plans } = open()
+      const call = newKey()
+      const { plan } = await calls.submit(TENANT, CHAIN, call)
+      await executorOf(plans, TENANT, plan.id).begin()
+      const again = await open().calls.submit(TENANT, CHAIN, call)
+      expect(again).to.deep.include({ isReplayed: true })
+      expect(again.plan).to.include({ id: plan.id, status: 'running' })
+    })
+
+    it('a repetition gets its plan also when the tenant has no room for another one', async () => {
+      const tenant = 't_full' as TenantId
+      const full = (plans: Plans): Plans => ({
+        ...methodsOf(plans),
+        create: (...given) =>
+          createPlans(opened.store, { limits: { maxPlans: 1, maxBytes: Infinity } }).create(...given),
+      })
+      const { calls } = open(full)
+      const call = newKey()
+      const { plan } = await calls.submit(tenant, CHAIN, call)
+      const refused = newKey()
+      expect(await refusalOf(calls.submit(tenant, CHAIN, refused))).to.include({ status: 429 })
+      expect(await calls.submit(tenant, CHAIN, call)).to.deep.equal({ plan, isReplayed: true })
+      await calls.cancel(tenant, plan.id)
+      const later = await until(() => calls.submit(tenant, CHAIN, refused).catch(() => undefined), { what: 'room' })
+      expect(later.isReplayed, 'the refused request with its key').to.equal(false)
+    })
+
+    it('a repetition after the end of the plan queues nothing', async () => {
+      const { calls, jobs } = open()
+      const call = newKey()
+      const { plan } = await calls.submit(TENANT, CHAIN, call)
+      await calls.cancel(TENANT, plan.id)
+      expect(jobs).to.deep.equal([])
+      const again = await calls.submit(TENANT, CHAIN, call)
+      expect(again.plan).to.include({ id: plan.id, status: 'cancelled' })
+      expect(jobs).to.deep.equal([])
+    })
+
+    it('another plan is 409, and another tenant may use the key', async () => {
+      const { calls } = open()
+      const call = newKey()
+      const { plan } = await calls.submit(TENANT, CHAIN, call)
+      const refusal = await refusalOf(calls.submit(TENANT, { ...CHAIN, timeout_secs: 1 }, call))
+      expect(refusal).to.include({ status: 409, code: 'idempotency_mismatch' })
+      const theirs = await calls.submit(OTHER, CHAIN, call)
+      expect(theirs.isReplayed).to.equal(false)
+      expect(theirs.plan.id).to.not.equal(plan.id)
+    })
+
+    it('takes over from a process that died after it had reserved the key, without a second plan when it goes on', async () => {
+      const held = Promise.withResolvers<void>()
+      const reached = Promise.withResolvers<void>()
+      const slow = open((plans) => ({
+        ...methodsOf(plans),
+        async create(...given) {
+          reached.resolve()
+          await held.promise
+          return plans.create(...given)
+        },
+      }))
+      const call = newKey()
+      const late = slow.calls.submit(TENANT, CHAIN, call)
+      await reached.promise
+      const taken = await open().calls.submit(TENANT, CHAIN, call)
+      expect(taken.isReplayed).to.equal(false)
+      await executorOf(slow.plans, TENANT, taken.plan.id).begin()
+      held.resolve()
+      const { plan, isReplayed } = await late
+      expect(plan).to.include({ id: taken.plan.id, status: 'running' })
+      expect(isReplayed).to.equal(true)
+    })
+  })
+
+  describe('auto_queue_plan', () => {
+    it('queues the plan and tells its id, or why nothing was queued', async () => {
+      const { plans, jobs } = open()
+      const queue = { add: async (job: (typeof jobs)[number]) => void jobs.push(job) }
+      const idempotency = createIdempotency(opened.store)
+      const queuePlan = queuePlanWith({ plans, queue, idempotency, now: () => new Date(AT) })(TENANT)
+      const queued = await queuePlan({ ...CHAIN, title: 'Two' })
+      const [job] = jobs
+      expect(queued).to.deep.equal({ plan_id: job?.id })
+      expect(await plans.get(TENANT, job?.id ?? '')).to.include({ title: 'Two', subject: 'anonymous' })
+      expect(await queuePlan({ steps: [] })).to.have.property('note')
+      expect(await queueNothing()(CHAIN)).to.have.property('note')
+    })
+
+    it('a plan that finds no room is not queued, and the note says what to do', async () => {
+      const limits = { maxPlans: 0, maxBytes: Infinity }
+      const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
+      const queuePlan = queuePlanWith({
+        ...deps,
+        plans: createPlans(opened.store, { limits }),
+        now: () => new Date(AT),
+      })
+      const { note } = (await queuePlan(TENANT)(CHAIN)) as { note: string }
+      expect(note).to.include('0 plans that wait or run').and.include('POST /plans/{id}/cancel')
+    })
+
+    it('another failure is passed on: the model may try again', async () => {
+      const { plans } = open()
+      const away = { ...methodsOf(plans), create: () => Promise.reject(new AppError('unavailable', 'away')) }
+      const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
+      const queuePlan = queuePlanWith({ ...deps, plans: away, now: () => new Date(AT) })
+      expect(await refusalOf(queuePlan(TENANT)(CHAIN))).to.include({ status: 503 })
+    })
+  })
+})
+
+/** The methods of an object whose class has them. */
+const methodsOf = (plans: Plans): Plans => ({
+  create: (...given) => plans.create(...given),
+  get: (...given) => plans.get(...given),
+  list: (...given) => plans.list(...given),
+  change: (...given) => plans.change(...given),
+  saveOutput: (...given) => plans.saveOutput(...given),
+  outputs: (...given) => plans.outputs(...given),
+  active: (...given) => plans.active(...given),
+  retire: (...given) => plans.retire(...given),
+})

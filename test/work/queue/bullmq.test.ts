@@ -1,0 +1,123 @@
+import { expect } from 'chai'
+import { spawnChild } from '../../../scripts/local-services/child.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { createBullQueue } from '../../../shared/work/queue/bullmq.ts'
+import { type BullTimes, createBullConsume } from '../../../shared/work/queue/bullmq-consume.ts'
+import type { Job } from '../../../shared/work/queue/port.ts'
+import { queueContract, record } from '../../contract/queue.ts'
+import { elapsedMs } from '../../support/elapsed.ts'
+import { useRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+/** Short times: with the real ones the job of a dead consumer is handled again after 10 to 16 s. */
+const TIMES: BullTimes = { lockMs: 1_000, stalledMs: 300 }
+const CONSUMER = new URL('consumer-process.ts', import.meta.url).pathname
+const job: Job = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_only' }
+
+describe('queue on Redis', () => {
+  const redis = useRedis()
+  const consumeWith = (onProblem: (message: string, cause: unknown) => void = () => {}) =>
+    createBullConsume({ url: redis.url, onProblem, times: TIMES })
+
+  queueContract(async () => ({
+    start: async () => ({ queue: createBullQueue(redis.url), consume: consumeWith() }),
+    async crashWithJob() {
+      const args = [CONSUMER, redis.url, JSON.stringify(TIMES)]
+      const env = { PATH: process.env['PATH'] ?? '' }
+      const child = await spawnChild({ name: 'consumer', command: process.execPath, args, env })
+      await child.line(/^took \{/m, 20_000)
+      await child.kill('SIGKILL')
+      await child.exited
+    },
+  }))
+
+  /** Expects a 503 within two seconds. */
+  async function expectRefusal(add: () => Promise<void>): Promise<void> {
+    const since = elapsedMs()
+    const cause = await add().catch((error: unknown) => error)
+    expect(cause).to.be.instanceOf(AppError).and.include({ kind: 'unavailable', retryAfterSecs: 2 })
+    expect(elapsedMs() - since).to.be.lessThan(2_000)
+  }
+
+  it('a job is refused within two seconds while Redis is suspended or dead, also by a queue that was never connected', async () => {
+    const [queue, unused] = [createBullQueue(redis.url), createBullQueue(redis.url)]
+    await queue.add(job)
+    await redis.server.kill('SIGSTOP')
+    await expectRefusal(() => queue.add({ ...job, id: 'a' }))
+    await redis.server.kill('SIGKILL')
+    await expectRefusal(() => queue.add({ ...job, id: 'b' }))
+    await expectRefusal(() => unused.add({ ...job, id: 'c' }))
+    await redis.server.restart()
+    await until(
+      () =>
+        queue.add({ ...job, id: 'd' }).then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the queue to be back' },
+    )
+    await Promise.all([queue.close(), unused.close()])
+  })
+
+  it('queue and consumer close within five seconds while Redis is dead', async () => {
+    const queue = createBullQueue(redis.url)
+    await queue.add(job)
+    const [first, second] = [await record(consumeWith()), await record(consumeWith())]
+    await redis.server.kill('SIGKILL')
+    const since = elapsedMs()
+    await Promise.all([queue.close(), first.consumer.drain(), second.consumer.close()])
+    expect(elapsedMs() - since).to.be.lessThan(5_000)
+  })
+
+  it('a consumer takes jobs again when Redis is back empty, and reports the outage once', async () => {
+    const problems: string[] = []
+    const queue = createBullQueue(redis.url)
+    const { taken, consumer, waitFor } = await record(consumeWith((_message, cause) => problems.push(String(cause))))
+    await queue.add(job)
+    await waitFor(1)
+    await redis.server.kill('SIGKILL')
+    await until(() => problems.length > 0, { what: 'the outage to be reported' })
+    await redis.server.restart()
+    const after = { ...job, id: 'trace_after' }
+    await until(
+      () =>
+        queue.add(after).then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the queue to be back' },
+    )
+    await waitFor(2)
+    expect(taken).to.deep.equal([job, after])
+    expect(new Set(problems)).to.have.property('size', problems.length)
+    await Promise.all([consumer.close(), queue.close()])
+  })
+
+  it('a consumer is not opened without Redis', async () => {
+    await redis.server.kill('SIGKILL')
+    const cause = await record(consumeWith()).catch((error: unknown) => error)
+    expect(cause).to.be.instanceOf(Error)
+  })
+
+  it('Redis holds the tenant and the id of a job and nothing of an error, and nothing of a job that ended well', async () => {
+    const queue = createBullQueue(redis.url)
+    const problems: unknown[] = []
+    const fail = async ({ id }: Job) => {
+      if (id === job.id) throw new Error('sk-secret')
+    }
+    const consume = consumeWith((_message, cause) => problems.push(cause))
+    const consumer = await consume('flow', fail, { concurrency: 1, onGivenUp: fail })
+    await queue.add({ ...job, id: 'trace_good' })
+    await queue.add(job)
+    const client = redis.connect()
+    await until(() => client.zcard('ae:{flow}:flow:failed'), { what: 'the job to have failed' })
+    expect(await client.exists('ae:{flow}:flow:trace_good')).to.equal(0)
+    const stored = await client.hgetall('ae:{flow}:flow:trace_only')
+    expect(stored['data']).to.equal(JSON.stringify({ tenant: DEFAULT_TENANT }))
+    expect(JSON.stringify(stored)).not.to.include('sk-secret')
+    expect(String(problems[0])).to.include('sk-secret')
+    expect(await client.hget('ae:{flow}:flow:meta', 'opts.maxLenEvents')).to.equal('1000')
+    await Promise.all([consumer.drain(), queue.close()])
+  })
+})

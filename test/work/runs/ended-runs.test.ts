@@ -1,0 +1,209 @@
+import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect } from 'chai'
+import { JOURNAL_LIMITS } from '../../../shared/cluster/journal/journal.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import { until } from '../../support/until.ts'
+import { DONE } from '../../worker/events.ts'
+import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
+
+const NEIGHBOUR = 'neighbour' as TenantId
+
+describe('ended runs', () => {
+  it('D4.5b: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    await run.execute(say)
+    expect(await forgotten).to.equal(run)
+    expect(refusal(() => runs.get(run.tenant, run.id)).status).to.equal(404)
+    expect(runs.list(run.tenant, { limit: 10 }).runs).to.deep.equal([])
+    expect(await readAll(run.follow(0))).to.include('"code":"stream_gap"')
+    expect(run.status).to.equal('done')
+  })
+
+  it('D4.5b: the time starts anew at the end of the run', async () => {
+    const order: Run[] = []
+    const { open } = setUp({ resumeMs: 1 }, (run) => order.push(run))
+    const [ended, waiting] = [open(), open()]
+    await ended.execute(say)
+    await until(() => order.length === 2, { what: 'both runs to be forgotten' })
+    expect(order).to.deep.equal([waiting, ended])
+  })
+
+  it('D4.5b: the time starts anew when the last reader of an ended run leaves', async () => {
+    const { runs, open, forgotten } = setUp({ resumeMs: 1 })
+    const run = open()
+    const reader = run.follow(0)
+    await run.execute(say)
+    await timersOf(1)
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    reader.close()
+    expect(await forgotten).to.equal(run)
+  })
+
+  it('the bytes of forgotten runs are free for other runs', async () => {
+    const { runs, open } = setUp({ resumeMs: 1, maxJournalBytes: 3_000 })
+    for (let n = 0; n < 3; n++) {
+      const run = open()
+      await run.execute(sayMuch)
+      expect(await readAll(run.follow(0)), `run ${n}`).not.to.include('stream_gap')
+      await until(() => runs.countByStatus().done === 0, { what: 'the run to be forgotten' })
+    }
+  })
+
+  it('a forgotten run is not kept in memory', async () => {
+    const { runs, open } = setUp({ resumeMs: 1 })
+    const executed = async () => {
+      const run = open()
+      await run.execute(say)
+      return new WeakRef(run)
+    }
+    const refs = [await executed(), await executed(), await executed()]
+    await until(() => runs.countByStatus().done === 0, { what: 'the runs to be forgotten' })
+    await nextLoopTurn()
+    collectGarbage()
+    // The hook of the first one resolved a promise, which keeps it.
+    expect(refs.slice(1).map((ref) => ref.deref())).to.deep.equal([undefined, undefined])
+  })
+
+  it('a run that can be followed after its end holds its frames, and neither its conversation nor what listened to its signal', async () => {
+    const { runs, open } = setUp()
+    const refs: WeakRef<object>[] = []
+    const converse: RunExecutor = async function* (run, signal) {
+      const conversation = { messages: ['x'.repeat(1_000_000)] }
+      refs.push(new WeakRef(conversation))
+      signal.addEventListener('abort', () => conversation.messages.pop())
+      yield { type: 'text_delta', text: `${run.id} read ${conversation.messages.length} message` }
+      yield DONE
+    }
+    const executed = async () => {
+      const run = open()
+      await run.execute(converse)
+      return run.id
+    }
+    const ids = [await executed(), await executed(), await executed()]
+    await nextLoopTurn()
+    collectGarbage()
+    expect(refs.map((ref) => ref.deref())).to.deep.equal([undefined, undefined, undefined])
+    for (const id of ids) {
+      expect(await readAll(runs.get(DEFAULT_TENANT, id).follow(0))).to.include(`${id} read 1 message`)
+    }
+  })
+
+  it('an ended run takes less than 1,500 bytes of the heap', async () => {
+    const { runs, open } = setUp({ maxLive: 2_000 })
+    const bytesOfOne = async (count: number) => {
+      const before = usedHeap()
+      for (let n = 0; n < count; n++) await open().execute(say)
+      await nextLoopTurn()
+      return (usedHeap() - before) / count
+    }
+    await bytesOfOne(500)
+    const rounds: number[] = []
+    for (let round = 0; round < 5; round++) rounds.push(await bytesOfOne(2_000))
+    expect(runs.countByStatus().done).to.equal(10_500)
+    // The median, since in some rounds V8 allocates memory for itself.
+    expect(rounds.toSorted((a, b) => a - b)[2]).to.be.below(1_500)
+  })
+
+  it('above the limit of bytes a run with a reader keeps its frames', async () => {
+    const { open } = setUp({ maxJournalBytes: 1_500 })
+    const [read, unread] = [open(), open()]
+    const reader = read.follow(0)
+    await read.execute(sayMuch)
+    await unread.execute(sayMuch)
+    await open().execute(sayMuch)
+    expect(await readAll(read.follow(0))).not.to.include('stream_gap')
+    expect(await readAll(unread.follow(0))).to.include('stream_gap')
+    reader.close()
+  })
+
+  it('above the limit of bytes the tenant that holds most loses its oldest frames; a neighbour keeps all of its own', async () => {
+    const { open } = setUp({ maxLive: 100, maxJournalBytes: 20_000 })
+    const neighbour = open(NEIGHBOUR)
+    await neighbour.execute(sayMuch)
+    const greedy: Run[] = []
+    for (let n = 0; n < 45; n++) {
+      const run = open()
+      await run.execute(sayMuch)
+      greedy.push(run)
+    }
+    await nextLoopTurn()
+    expect(await readAll(neighbour.follow(0))).not.to.include('stream_gap')
+    const kept: boolean[] = []
+    for (const run of greedy) kept.push(!(await readAll(run.follow(0))).includes('stream_gap'))
+    expect(kept).to.deep.equal(greedy.map((_run, n) => n >= 45 - kept.filter(Boolean).length))
+    expect(kept.filter(Boolean).length).to.be.at.least(6)
+  })
+
+  it('the live runs of a tenant that holds most lose their oldest events before a neighbour loses any', async () => {
+    const journal = { ...JOURNAL_LIMITS, floorBytes: 64_000 }
+    const { open } = setUp({ maxLive: 100, maxJournalBytes: 400_000, journal })
+    const hold = Promise.withResolvers<void>()
+    const sayMuchAndWait: RunExecutor = async function* () {
+      for (let n = 0; n < 300; n++) yield { type: 'text_delta', text: 'x'.repeat(1_000) }
+      await hold.promise
+      yield DONE
+    }
+    const live = open()
+    const running = live.execute(sayMuchAndWait)
+    await until(() => live.journal.lastSeq === 300, { what: 'the live run to wait' })
+    const neighbours = Array.from({ length: 60 }, () => open(NEIGHBOUR))
+    for (const run of neighbours) await run.execute(sayMuch)
+    await nextLoopTurn()
+    for (const run of neighbours) expect(await readAll(run.follow(0))).not.to.include('stream_gap')
+    expect(live.journal.readAfter(0)).to.equal(undefined)
+    hold.resolve()
+    await running
+  })
+
+  it('above their limit runs of the tenant that has the most are forgotten first', async () => {
+    const { runs, open } = setUp({ maxEnded: 3 })
+    const neighbour = open(NEIGHBOUR)
+    await neighbour.execute(say)
+    const greedy = [open(), open(), open(), open()]
+    for (const run of greedy) await run.execute(say)
+    await nextLoopTurn()
+    expect(runs.has(NEIGHBOUR, neighbour.id)).to.equal(true)
+    expect(greedy.map((run) => runs.has(run.tenant, run.id))).to.deep.equal([false, false, true, true])
+  })
+
+  it('above their limit the oldest ended runs are forgotten, never live ones or those with a reader', async () => {
+    const { runs, open } = setUp({ maxEnded: 2 })
+    const [live, read, first, second, third] = [open(), open(), open(), open(), open()]
+    const reader = read.follow(0)
+    for (const run of [read, first]) await run.execute(say)
+    expect(runs.countByStatus()).to.deep.equal({ running: 0, waiting: 3, done: 2, failed: 0, cancelled: 0 })
+    for (const run of [second, third]) await run.execute(say)
+    await nextLoopTurn()
+    const known = runs.list(live.tenant, { limit: 10 }).runs.map(({ run_id }) => run_id)
+    expect(known).to.have.members([live.id, read.id, third.id])
+    reader.close()
+  })
+
+  it('a run that is forgotten early is not forgotten again when its time is over', async () => {
+    const forgotten: string[] = []
+    const { runs, open } = setUp({ maxEnded: 0, resumeMs: 1 }, ({ id }) => forgotten.push(id))
+    const run = open()
+    await run.execute(say)
+    await timersOf(1)
+    await nextLoopTurn()
+    expect(forgotten).to.deep.equal([run.id])
+    expect(runs.countByStatus().done).to.equal(0)
+  })
+})
+
+/** Resolves after all timers of this length that were started before: Node runs them in their order. */
+const timersOf = (ms: number): Promise<void> => sleep(ms)
+
+function usedHeap(): number {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
