@@ -99,7 +99,7 @@ describe('the server', () => {
   })
 
   it('a request whose body is too slow is 408 with the id that the request has in the log', async () => {
-    const gateway = await start({ server: { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 20 } })
+    const gateway = await start({ server: { requestTimeoutMs: 50 } })
     const headers = { 'Content-Type': 'application/json', 'Content-Length': 10, 'X-Request-ID': 'slow-1' }
     const text = await answerTo(gateway, request('POST /v1/sessions HTTP/1.1', headers, '{'))
     expect(text).to.match(/^HTTP\/1.1 408 [^]*X-Request-ID: slow-1\r\n/)

@@ -40,7 +40,7 @@ describe('processes that start while Redis does not answer', () => {
   for (const role of ['worker', 'gateway'])
     it(`a ${role} waits, and listens when Redis answers again`, async () => {
       await redis.server.kill('SIGSTOP')
-      const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
+      const main = new URL(`../../../services/${role}/main.ts`, import.meta.url).pathname
       const env = { REDIS_URL: redis.url, MODEL_PROVIDER: 'demo', HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0' }
       const child = new Child(process.execPath, [main], { ...env, DRAIN_SECS: '0', DATA_DIR: '/nonexistent' })
       try {
