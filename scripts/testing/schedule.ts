@@ -16,6 +16,8 @@ const LONGEST = [
   'test/e2e/{run,runs,sub-agents*,oidc}.test.ts',
   'test/e2e/*.test.ts',
   'test/e2e/plans/**',
+  'test/cluster/**',
+  'test/platform/store/**',
   'test/gateway/**',
   'test/ops/**',
   'test/agent/tools/**',
@@ -25,17 +27,15 @@ const LONGEST = [
   'test/chaos/**',
 ]
 
-/** One lane is always left to the folders that hardly compute. */
-const HEAVY_LANES = 3
-/** Files that load the whole machine or measure it, and folders that wait for Redis and MongoDB most of their time. They run after all others. */
+/** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
+const HEAVY_LANES = 2
+/** Files that load the whole machine or measure it, and between them folders that wait for Redis most of their time. They run after all others. */
 const HEAVY = [
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
   'test/cluster/{members,relay,permissions,queued-runs,journal}/**',
-  'test/platform/store/mongo-*.test.ts',
-  'test/cluster/**',
-  'test/fuzz/fuzz.test.ts',
   'test/work/queue/**',
+  'test/fuzz/fuzz.test.ts',
   'test/abuse/abuse.test.ts',
 ]
 
