@@ -72,7 +72,7 @@ function readText(path: string, name: string): Text[] {
 /** `names`: the sections, their items and the lettered rules of those (`D4`, `D4.2`, `D4.5c`). `settings`: the variables in their tables. */
 type Decisions = { names: ReadonlySet<string>; settings: ReadonlySet<string> }
 
-/** Of an item with lettered rules one is cited, or a setting of its table. */
+/** A citation of an item with lettered rules must name one of the rules, or a setting of the item's table. */
 const unknownDecisions =
   ({ names, settings }: Decisions): Check =>
   (line) =>
@@ -123,7 +123,7 @@ const unknownSections =
 function hasSection(api: string, words: string, item: string | undefined): boolean {
   return api.split(/^#+ /m).some((section) => {
     const heading = section.slice(0, section.indexOf('\n')).replace(/ \(.*\)$/, '')
-    const isNamed = heading.startsWith(words) || words === heading || words.startsWith(`${heading} `)
+    const isNamed = heading.startsWith(words) || words.startsWith(`${heading} `)
     return isNamed && (item === undefined || section.includes(`\n${item}. `))
   })
 }

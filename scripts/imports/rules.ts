@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path'
 import type { FileFacts } from './read-file.ts'
 import { isFile, type Tree, targetOf } from './read-tree.ts'
-import { ADAPTERS, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, TOP_ROOM } from './table.ts'
+import { ADAPTERS, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, ROOTS } from './table.ts'
 import type { Violation } from './violation.ts'
 
 /** Checks every file's imports and globals against the table. */
@@ -39,16 +39,16 @@ function refuseFile(file: string, target: string): string | undefined {
   if (floorOf(to) > floorOf(from)) return `${from} comes before ${to} in the house and may not import ${target}`
   if (BLIND.some((pair) => isBlind(pair, from, to))) return `${from} and ${to} do not know each other: ${target}`
   const technology = technologyOf(target)
-  if (technology !== undefined && from !== TOP_ROOM && technologyOf(file) !== technology)
+  if (technology !== undefined && from !== ROOTS && technologyOf(file) !== technology)
     return `only roots and the files of ${technology} import ${target}`
   return undefined
 }
 
 const isTooling = (file: string) => /^(scripts|test)\//.test(file)
 
-const roomOf = (file: string) => ROOMS.find(([, glob]) => matchesGlob(file, glob))?.[0]
+const roomOf = (file: string) => ROOMS.findLast(([, glob]) => matchesGlob(file, glob))?.[0]
 
-const floorOf = (room: string) => (room === TOP_ROOM ? ROOMS.length : ROOMS.findIndex(([name]) => name === room))
+const floorOf = (room: string) => ROOMS.findIndex(([name]) => name === room)
 
 const isBlind = ([one, other]: readonly [string, string], from: string, to: string) =>
   (from.startsWith(one) && to.startsWith(other)) || (from.startsWith(other) && to.startsWith(one))

@@ -1,8 +1,11 @@
 /** The import table: which file may import which, as globs over paths from the project's folder. */
 
+/** The room that puts adapters together and starts processes. */
+export const ROOTS = 'roots'
+
 /**
  * The rooms of the house, from the ground up. A file imports files of its own room and of the rooms before it, so that nothing below knows
- * who is above. `shared/` is the system and `services/` are its processes; the last room puts adapters together and starts processes.
+ * who is above. The last room that matches is a file's own. `shared/` is the system and `services/` are its processes.
  */
 export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['kernel', 'shared/kernel/**'],
@@ -36,16 +39,13 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['work/runs', 'shared/work/runs/**'],
   ['work/plans', 'shared/work/plans/**'],
   ['work/flows', 'shared/work/flows/**'],
-  ['roots', 'services/{*/{main,member,open-*,standalone},wiring/*}.ts'],
   ['services/http', 'services/http/**'],
   ['services/ops', 'services/ops/**'],
   ['services/gateway', 'services/gateway/**'],
   ['services/worker', 'services/worker/**'],
   ['services/executor', 'services/executor/**'],
+  [ROOTS, 'services/{*/{main,member,open-*,standalone},wiring/*}.ts'],
 ]
-
-/** The room above all others, though its globs come first: a file's room is the first that matches. */
-export const TOP_ROOM = 'roots'
 
 /** Rooms that do not know each other, by the beginnings of their names. */
 export const BLIND: readonly (readonly [string, string])[] = [

@@ -3,7 +3,7 @@ import { readTree, type Tree, targetOf } from '../imports/read-tree.ts'
 
 /** Modules for servers, browsers and processes. A unit test imports none of them, neither directly nor through test/ and scripts/. */
 const HEAVY = /^(ioredis|mongodb|playwright-core|node:child_process|scripts\/local-services\/.*)$/
-/** What a test says that lets the product start Node, such as a server of MCP. */
+/** A test that contains this text makes the product start Node, for example as an MCP server. */
 const OWN_NODE = 'process.execPath'
 
 /** The test files, in order, that need no Redis, MongoDB or Chromium and start no process. Imports of the product do not count. */

@@ -21,7 +21,7 @@ export async function call(
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** As `call`, and again, as late as it is told, after a refusal with 429: for what comes before and after an attack. */
+/** As `call`, but an answer of 429 is waited out (`Retry-After`) and the request is sent again. For the requests before and after an attack. */
 export async function callPatiently(url: string, request: Call): Promise<Reply> {
   for (;;) {
     const reply = await call(url, request)

@@ -68,6 +68,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
     await checkEvictionPolicy(commands, warn)
   } catch (cause) {
     await close()
+    // ioredis says only that the connection is closed; its event has the reason, such as ECONNREFUSED.
     throw String(cause).endsWith('Connection is closed.') ? (lastError ?? cause) : cause
   }
   const health = createHealth()

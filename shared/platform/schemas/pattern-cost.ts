@@ -11,7 +11,7 @@ const LONGEST = 8_192
 const MEASURE_MS = 2 * TEST_MS
 /** The measurement ends with texts that take longer. */
 const NOTABLE_MS = TEST_MS / 4
-/** What takes less is measured once. */
+/** A text whose test takes less is tested once; others are tested several times. */
 const FAST_MS = 0.3
 const REPEATS = 3
 /** Some machines count CPU time in steps of this length. */
@@ -90,7 +90,7 @@ function cpuMs(): number {
 type Instruction = { op: number; out: number; arg: number; runes: ArrayLike<number> }
 type Program = { inst: readonly Instruction[]; start: number }
 
-/** What the engine calls its instructions, by `op`. */
+/** The numbers that re2js gives to these instructions (`op`). */
 const [ALT, ALT_MATCH, FAIL, MATCH, NOP] = [1, 2, 5, 6, 7]
 /** Characters that are repeated and mixed. */
 const MAX_CHARS = 4

@@ -41,7 +41,7 @@ type Job = {
   firstOutcome: Outcome | undefined
   /** Only while the job waits. */
   timer: NodeJS.Timeout | undefined
-  /** Of the latest attempt. */
+  /** The CPU limit of the latest attempt. */
   limit: CpuLimit | undefined
   resolve(outcome: Outcome): void
   reject(error: AppError): void

@@ -78,7 +78,7 @@ function findSubAgentProblems(agents: readonly SubAgentDefinition[]): FlowProble
   })
 }
 
-/** What templates may refer to: the input, and the outputs of the sub-agents in their order. */
+/** The problems of the schemas, and the paths to which templates may refer: in the input, and in the output of each sub-agent in order. */
 type SchemaReport = { problems: FlowProblem[]; input: SchemaPaths; outputs: readonly SchemaPaths[] }
 
 /** Every reference into a schema that cannot be used, or was not checked, is taken for right. */

@@ -24,7 +24,7 @@ const LONG_MS = 8_000
 const APART_MS = 20
 const PATTERN_FLOW = '/flows/pattern'
 
-/** What a tenant can take too much of. Each attack is small beside those of P20: faults and other attacks come together with it. */
+/** The attacks of the hostile tenant, each on one shared resource. They are smaller than those of P20, because faults and other attacks happen at the same time. */
 export const ATTACKS: readonly BeginAttack[] = [
   holding(130, () => ({ path: '/agent/run', body: { prompt: `/sleep ${LONG_MS}` } })),
   takeSessions,
