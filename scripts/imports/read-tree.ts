@@ -5,14 +5,14 @@ import { type FileFacts, readFile } from './read-file.ts'
 /** The facts of each file, by its path from the project's folder. */
 export type Tree = ReadonlyMap<string, FileFacts>
 
-/** Parses every file that `tsconfig.json` in `root` includes. */
+/** Parses every file that `tsconfig.json` in `root` includes, but the generated types. */
 export function readTree(root: string): Tree {
   const api = new API({ cwd: root })
   try {
     const [project] = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] }).getProjects()
     if (project === undefined) throw new Error(`no tsconfig.json in ${root}`)
     const tree = new Map<string, FileFacts>()
-    for (const name of project.rootFiles) {
+    for (const name of project.rootFiles.filter((file) => !file.endsWith('.d.ts'))) {
       const file = project.program.getSourceFile(name)
       if (file) tree.set(relative(root, name).split(sep).join('/'), readFile(file))
     }

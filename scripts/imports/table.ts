@@ -156,6 +156,6 @@ export const ENTRIES: readonly string[] = [
   'scripts/testing/group-reporter.ts',
   'test/*/main.ts',
   'test/hooks.ts',
-  'test/support/typescript-6.ts',
+  'scripts/typescript-6.ts',
   'test/**/*.test.ts',
 ]

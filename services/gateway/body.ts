@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import { AppError, invalidRequest, tooMany } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { ApiType, ApiTypeName } from '../../shared/platform/api/api-type.ts'
 import type { Bodies } from '../../shared/platform/api/bodies.ts'
 import type { Decoded } from '../../shared/platform/api/decode.ts'
 import { ignoredFieldsHeader } from '../../shared/platform/api/ignored-fields.ts'
@@ -31,19 +32,19 @@ const DEFAULT_LIMITS: BodyLimits = {
 }
 
 /**
- * Reads the body of a request and checks it against a schema of `openapi.yaml`, which describes the type `Body`. Throws
- * `invalid_request` (400, 408, 413, 415); `rate_limit` or `unavailable` when the tenant, or all, are sending too much at once.
+ * Reads the body of a request and checks it against a schema of `openapi.yaml`. Throws `invalid_request` (400, 408, 413, 415);
+ * `rate_limit` or `unavailable` when the tenant, or all, are sending too much at once.
  */
-export type ReadBody = <Body extends object>(req: Request, res: Response, schema: string) => Promise<Body>
+export type ReadBody = <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => Promise<ApiType<Name>>
 
 export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}): ReadBody {
   const limits = { ...DEFAULT_LIMITS, ...given }
   const { maxHeldBytes: max, tenantShare } = limits
   const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
-  return async <Body extends object>(req: Request, res: Response, schema: string) => {
+  return async <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => {
     const decode = async (bytes: Uint8Array<ArrayBuffer>) => {
       if (bytes.length === 0 && req.method === 'PUT') throw noBody()
-      return accept(res, await bodies.decode(schema, bytes)) as Body
+      return accept(res, await bodies.decode(schema, bytes)) as ApiType<Name>
     }
     const declared = declaredLength(req)
     if (declared === 0) return decode(new Uint8Array(0))

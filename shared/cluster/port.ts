@@ -1,58 +1,29 @@
-import type { JsonObject, RunErrorCode } from '../kernel/events.ts'
+import type { RunErrorCode } from '../kernel/events.ts'
 import type { TenantId } from '../kernel/tenant.ts'
+import type { ApiType } from '../platform/api/api-type.ts'
 
-/** Body of `POST /agent/run` (api.md "RunRequest"), checked. */
-export type RunRequest = {
-  prompt: string
-  model?: string
-  system_prompt?: string
-  max_turns?: number
-  stop_sequences?: string[]
-  customer_id?: string
-  auto_queue_plan?: boolean
-  plan_mode?: boolean
-}
+/** Body of `POST /agent/run`, checked, without the fields that no run reads. */
+export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'>
 
-/** Body of `POST /sessions/{id}/messages` (api.md "SendMessageRequest"), checked. */
-export type MessageRequest = { prompt: string; model?: string; plan_mode?: boolean }
-
-/** Body of a permission reply (api.md "PermissionReplyRequest"), checked. `remember`: the tool is allowed for the rest of the session. */
-export type PermissionReply = { allow: boolean; reason?: string; remember?: 'session' }
+export type MessageRequest = ApiType<'SendMessageRequest'>
+export type PermissionReply = ApiType<'PermissionReplyRequest'>
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
-export type RunStatus = (typeof RUN_STATUSES)[number]
+export type RunStatus = ApiType<'RunStatus'>
 
 /** `GET /runs/{run_id}` (D4.5g). */
-export type RunSummary = {
-  run_id: string
-  status: RunStatus
-  started_at: string
-  ended_at: string | null
-  event_count: number
-}
+export type RunSummary = ApiType<'Run'>
 
-/** `GET /sessions/{id}` (api.md "SessionInfoResponse"). */
-export type SessionSummary = { session_id: string; created_at: string; message_count: number }
+export type SessionSummary = ApiType<'SessionInfoResponse'>
 
 /** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
-export type PermissionSummary = {
-  id: string
-  session_id: string
-  run_id: string
-  tool_name: string
-  /** The id of the `tool_use` event. */
-  tool_use_id: string
-  input: JsonObject
-  message: string
-  created_at: string
-  expires_at: string
-}
+export type PermissionSummary = ApiType<'PendingPermission'>
 
 /** Selects one page of a list (D2.7). */
 export type PageRequest = { limit: number; cursor?: string }
 
 /** One item of `GET /permissions?state=remembered`: a tool that is allowed for the rest of a session. */
-export type RememberedPermission = { session_id: string; tool_name: string; remembered_at: string }
+export type RememberedPermission = ApiType<'RememberedPermission'>
 
 export type RememberedPage = { permissions: RememberedPermission[]; next_cursor: string | null }
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }

@@ -43,7 +43,7 @@ describe('clients that are generated from the served API description', function 
     await writeFile(join(dir, 'package.json'), '{"type":"module"}')
     await writeFile(join(dir, 'program.ts'), TYPESCRIPT_PROGRAM)
     const generator = [`${ROOT}node_modules/openapi-typescript/bin/cli.js`, 'openapi.json', '-o', 'api.ts']
-    await call(process.execPath, ['--import', `${ROOT}test/support/typescript-6.ts`, ...generator])
+    await call(process.execPath, ['--import', `${ROOT}scripts/typescript-6.ts`, ...generator])
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
     const compiler = [`${ROOT}node_modules/typescript/bin/tsc`, ...options, '--allowImportingTsExtensions']
     await call(process.execPath, [...compiler, 'program.ts'])

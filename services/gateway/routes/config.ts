@@ -1,5 +1,4 @@
 import type { Request } from 'express'
-import type { EngineBody, InstanceBody } from '../../../shared/tenancy/tenant-config/changes.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { leaving } from '../client-gone.ts'
@@ -21,7 +20,7 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
         limits: await limits.settings.get(tenantOf(res)),
       })),
       put: enabled(({ settings, limits }) => async (req, res) => {
-        const body = await readBody<EngineBody>(req, res, 'EngineConfigRequest')
+        const body = await readBody(req, res, 'EngineConfigRequest')
         const engine = await settings.putEngine(tenantOf(res), body)
         return { ...engine, limits: await limits.settings.get(tenantOf(res)) }
       }),
@@ -53,7 +52,7 @@ function secretRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
       ),
       put: enabled(({ settings }) => async (req, res) => {
         const name = secretName(req)
-        const { value } = await readBody<{ value: string }>(req, res, 'SecretRequest')
+        const { value } = await readBody(req, res, 'SecretRequest')
         return settings.putSecret(tenantOf(res), name, value)
       }),
       delete: enabled(({ settings }) => async (req, res) => {
@@ -81,7 +80,7 @@ function instanceRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
       ),
       put: enabled(({ settings }) => async (req, res) => {
         const name = instanceName(req)
-        const body = await readBody<InstanceBody>(req, res, 'InstanceRequest')
+        const body = await readBody(req, res, 'InstanceRequest')
         return settings.putInstance(tenantOf(res), name, body)
       }),
       delete: enabled(({ settings }) => async (req, res) => {
@@ -104,7 +103,7 @@ function inspectionRoutes(enabled: Enabled, readBody: ReadBody): RouteTable {
     },
     '/config/instances/:name/probe': {
       post: enabled(({ inspector }) => async (req, res) => {
-        const { model } = await readBody<{ model: string }>(req, res, 'ProbeRequest')
+        const { model } = await readBody(req, res, 'ProbeRequest')
         return inspector.probe(tenantOf(res), instanceName(req), { model, signal: leaving(res) })
       }),
     },

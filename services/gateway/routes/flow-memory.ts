@@ -1,5 +1,4 @@
 import type { Request } from 'express'
-import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
@@ -20,7 +19,7 @@ export function flowMemoryRoutes({ flows, readBody }: Deps): RouteTable {
       post: stored(({ memory }) => async (req, res) => {
         const name = pathId(req, 'name', FLOW)
         const scope = scopeOf(req)
-        const { content } = await readBody<{ content: string | JsonObject }>(req, res, 'FlowMemoryRequest')
+        const { content } = await readBody(req, res, 'FlowMemoryRequest')
         res.status(201).json(await memory.add(tenantOf(res), name, { ...scope, content }))
       }),
       deleteQuery: ['scope', 'entry_id'],

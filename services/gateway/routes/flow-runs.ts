@@ -1,7 +1,5 @@
 import type { Request, RequestHandler } from 'express'
 import { runIdOf } from '../../../shared/kernel/ids.ts'
-import type { EvaluateRequest } from '../../../shared/work/flows/evaluate/evaluate.ts'
-import type { FlowRunRequest } from '../../../shared/work/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { answerUntilLeft } from '../client-gone.ts'
@@ -27,7 +25,7 @@ export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTab
         executed(({ calls }) => async (req, res) => {
           const name = pathId(req, 'name', FLOW)
           const idempotencyKey = idempotencyKeyOf(req)
-          const request = await readBody<FlowRunRequest>(req, res, 'FlowRunRequest')
+          const request = await readBody(req, res, 'FlowRunRequest')
           const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
           res.setHeader('X-Trace-ID', started.traceId)
           if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
@@ -40,7 +38,7 @@ export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTab
       post: admit(
         executed(({ evaluator }) => async (req, res) => {
           const name = pathId(req, 'name', FLOW)
-          const request = await readBody<EvaluateRequest>(req, res, 'FlowEvaluationRequest')
+          const request = await readBody(req, res, 'FlowEvaluationRequest')
           await answerUntilLeft(res, (signal) =>
             evaluator.evaluate(tenantOf(res), name, request, { subject: subjectOf(res), signal }),
           )

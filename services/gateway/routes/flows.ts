@@ -1,5 +1,4 @@
 import type { Request, RequestHandler } from 'express'
-import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
 import { toYaml } from '../../../shared/work/flows/folder.ts'
 import type { FlowSummary } from '../../../shared/work/flows/library.ts'
@@ -58,7 +57,7 @@ const put =
   ({ library }) =>
   async (req, res) => {
     const name = flowName(req)
-    const body = await readBody<JsonObject>(req, res, 'FlowRequest')
+    const body = await readBody(req, res, 'FlowRequest')
     res.json(savedAnswerOf(await library.put(tenantOf(res), name, body, ignoredFields(res))))
   }
 

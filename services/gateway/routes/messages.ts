@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { Broker, MessageRequest } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pathId, SESSION } from '../params.ts'
@@ -11,7 +11,7 @@ type Deps = { broker: Broker; readBody: ReadBody; relay: Relay }
 export function sendMessage({ broker, readBody, relay }: Deps): RequestHandler {
   return async (req, res) => {
     const sessionId = pathId(req, 'id', SESSION)
-    const message = await readBody<MessageRequest>(req, res, 'SendMessageRequest')
+    const message = await readBody(req, res, 'SendMessageRequest')
     relay(await broker.sendMessage(tenantOf(res), sessionId, message), res)
   }
 }

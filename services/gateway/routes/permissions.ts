@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { Broker, PermissionReply } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { PERMISSION, pageOf, pathId, queryValue, SESSION } from '../params.ts'
@@ -23,7 +23,7 @@ export function permissionRoutes({ broker, readBody }: Deps): PermissionRoutes {
     async reply(req, res) {
       const scopeId = pathId(req, 'id', SESSION)
       const requestId = pathId(req, 'request_id', PERMISSION)
-      const reply = await readBody<PermissionReply>(req, res, 'PermissionReplyRequest')
+      const reply = await readBody(req, res, 'PermissionReplyRequest')
       await broker.replyPermission(tenantOf(res), scopeId, requestId, reply)
       res.json({ status: 'ok' })
     },

@@ -1,4 +1,3 @@
-import type { ScheduleRequest } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
@@ -22,7 +21,7 @@ export function planScheduleRoutes({ plans, readBody }: Deps): RouteTable {
       }),
       put: queued(({ schedules }) => async (req, res) => {
         const name = pathId(req, 'name', SCHEDULE)
-        const request = await readBody<ScheduleRequest>(req, res, 'PlanScheduleRequest')
+        const request = await readBody(req, res, 'PlanScheduleRequest')
         res.json(await schedules.put(tenantOf(res), name, request))
       }),
       delete: queued(({ schedules }) => async (req, res) => {

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import { planRunId } from '../../../shared/kernel/ids.ts'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
-import type { PlanRequest } from '../../../shared/work/plans/submit.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
@@ -25,7 +24,7 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
     '/plans/submit': {
       post: queued(({ calls }) => async (req, res) => {
         const idempotencyKey = idempotencyKeyOf(req)
-        const request = await readBody<PlanRequest>(req, res, 'PlanRequest')
+        const request = await readBody(req, res, 'PlanRequest')
         const { plan, isReplayed } = await calls.submit(tenantOf(res), request, {
           subject: subjectOf(res),
           idempotencyKey,

@@ -11,7 +11,7 @@ type SessionRoutes = Record<'create' | 'read' | 'remove', RequestHandler>
 export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {
-      const request = await readBody<{ session_id?: string }>(req, res, 'CreateSessionRequest')
+      const request = await readBody(req, res, 'CreateSessionRequest')
       const { session_id, created_at } = await broker.createSession(tenantOf(res), request.session_id)
       res.status(201).json({ session_id, created_at })
     },

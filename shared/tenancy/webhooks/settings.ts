@@ -1,15 +1,16 @@
 import { AppError, conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { type SealContext, seal, unseal } from '../secrets/seal.ts'
 import type { Change } from '../tenant-config/changes.ts'
-import type { StoredWebhook, TenantConfig, WebhookEventType, WebhookMaterial } from '../tenant-config/config.ts'
+import type { StoredWebhook, TenantConfig, WebhookMaterial } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
 import { normalUrl } from '../tenant-config/settings.ts'
 
 /** Body of `PUT /config/webhooks/{name}`. */
-export type WebhookBody = { url: string; events: WebhookEventType[]; secret?: string; enabled?: boolean }
+export type WebhookBody = ApiType<'WebhookRequest'>
 
 /** A webhook as it is shown: without its secret. */
 export type WebhookView = Omit<StoredWebhook, 'id' | 'sealed'>

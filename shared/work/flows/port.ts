@@ -1,5 +1,6 @@
 import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 
 /** A sub-agent of a flow (api.md "Flow definition"). */
 export type SubAgentDefinition = {
@@ -59,14 +60,7 @@ export type Flow = {
 /** The version of a flow that a dispatch runs. */
 export type FlowRef = Pick<Flow, 'name' | 'uid' | 'version'>
 
-/** Body of `POST /flows/{name}/run`, checked. */
-export type FlowRunRequest = {
-  input: JsonObject
-  provider_instance: string
-  model?: string
-  fallback_instance?: string
-  fallback_model?: string
-}
+export type FlowRunRequest = ApiType<'FlowRunRequest'>
 
 /** The instance and model that serve a call; instances are names, never types. */
 export type FlowRoute = { instance: string; model: string }

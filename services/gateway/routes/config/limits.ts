@@ -1,4 +1,3 @@
-import type { Limits } from '../../../../shared/tenancy/tenant-config/config.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
 import { assertAdmin, tenantOf } from '../../middleware/auth.ts'
@@ -14,7 +13,7 @@ export const limitRoutes = (enabled: Enabled, readBody: ReadBody): RouteTable =>
     ),
     put: enabled(({ limits, adminScope }) => async (req, res) => {
       assertAdmin(res, adminScope, "changing the tenant's limits")
-      const body = await readBody<Partial<Limits>>(req, res, 'LimitsRequest')
+      const body = await readBody(req, res, 'LimitsRequest')
       return limits.settings.put(tenantOf(res), body)
     }),
   },

@@ -1,6 +1,5 @@
 import type { Request } from 'express'
 import type { DeliveryStatus } from '../../../../shared/tenancy/webhooks/port.ts'
-import type { WebhookBody } from '../../../../shared/tenancy/webhooks/settings.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
@@ -27,7 +26,7 @@ export function webhookRoutes(enabled: Enabled, readBody: ReadBody): RouteTable 
       ),
       put: enabled(({ webhooks, outbox }) => async (req, res) => {
         const name = webhookName(req)
-        const body = await readBody<WebhookBody>(req, res, 'WebhookRequest')
+        const body = await readBody(req, res, 'WebhookRequest')
         return outbox.withRest(tenantOf(res), await webhooks.put(tenantOf(res), name, body))
       }),
       delete: enabled(({ webhooks }) => async (req, res) => {

@@ -1,6 +1,6 @@
 import { conflict, invalidRequest, toAppError } from '../../../kernel/errors.ts'
-
 import type { TenantId } from '../../../kernel/tenant.ts'
+import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { StartedFlow } from '../calls/calls.ts'
 import type { Execution } from '../calls/new-dispatch.ts'
 import type { CompileFlow } from '../compile.ts'
@@ -18,7 +18,7 @@ export type EvaluatorDeps = {
 }
 
 /** Body of `POST /flows/{name}/evaluate` (D13.1). Without an instance or a model: those of each recorded execution. */
-export type EvaluateRequest = { limit?: number; provider_instance?: string; model?: string }
+export type EvaluateRequest = ApiType<'FlowEvaluationRequest'>
 
 const DEFAULT_LIMIT = 10
 /** Executions under way at a time. */
