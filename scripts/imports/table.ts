@@ -31,6 +31,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['cluster/memory', 'shared/cluster/memory.ts'],
   ['tenancy/auth', 'shared/tenancy/auth/**'],
   ['tenancy/rate', 'shared/tenancy/rate/**'],
+  ['tenancy/events', 'shared/tenancy/events/**'],
   ['tenancy/secrets', 'shared/tenancy/secrets/**'],
   ['tenancy/tenant-config', 'shared/tenancy/tenant-config/**'],
   ['tenancy/webhooks', 'shared/tenancy/webhooks/**'],
@@ -58,8 +59,11 @@ export const BLIND: readonly (readonly [string, string])[] = [
 
 /** The files that put a port on one technology, by its name. Only roots and the files of the same technology import them. */
 export const ADAPTERS: readonly (readonly [technology: string, files: readonly string[]])[] = [
-  ['memory', ['shared/cluster/{memory,**/memory-*}.ts', 'shared/{tenancy/{limits,rate},work/queue}/memory{,-*}.ts']],
-  ['redis', ['shared/cluster/{relay/*,**/redis-*}.ts', 'shared/tenancy/{limits,rate}/redis{,-*}.ts']],
+  [
+    'memory',
+    ['shared/cluster/{memory,**/memory-*}.ts', 'shared/{tenancy/{events,limits,rate},work/queue}/memory{,-*}.ts'],
+  ],
+  ['redis', ['shared/cluster/{relay/*,**/redis-*}.ts', 'shared/tenancy/{events,limits,rate}/redis{,-*}.ts']],
   ['mongo', ['shared/platform/store/mongo/**']],
   ['sqlite', ['shared/platform/store/sqlite/**']],
   ['bullmq', ['shared/work/queue/bullmq{,-*}.ts']],

@@ -2,8 +2,10 @@ import type { RunInbox } from '../../shared/cluster/port.ts'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/work/queue/port.ts'
 import type { SlotLimits } from '../../shared/work/queue/slots.ts'
+import { announceRuns } from '../../shared/work/runs/run-events.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -13,6 +15,7 @@ export type ExecutorDeps = {
   limits: { maxRuns: number; runResumeMs: number }
   workspaces: Pick<Workspaces, 'remove'>
   isHeapHigh: IsHeapHigh
+  events: EventSink
   metrics: Metrics
   log: Log
 }
@@ -33,7 +36,7 @@ export class Executor {
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps
-    const { limits, workspaces, metrics, log } = deps
+    const { limits, workspaces, events, metrics, log } = deps
     const runLimits = {
       maxLive: limits.maxRuns,
       resumeMs: limits.runResumeMs,
@@ -45,6 +48,7 @@ export class Executor {
       onEvent: () => metrics.count('events'),
       report: ({ id, tenant, sessionId, kind }) =>
         reporter.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
+      ...announcingFlows(announceRuns(events)),
       onForgotten({ id, tenant, needsNoReader }) {
         if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.
         workspaces.remove(tenant, id).catch((cause: unknown) => {
@@ -109,5 +113,15 @@ export class Executor {
 
   #endRuns(code: 'worker_draining' | 'worker_lost'): void {
     for (const run of this.runs.live) run.cancel(code)
+  }
+}
+
+type Announcing = ReturnType<typeof announceRuns>
+
+/** A plan has events of its own: its run here is only a part of it. */
+function announcingFlows({ onStarted, onEnded }: Announcing): Pick<Announcing, 'onStarted' | 'onEnded'> {
+  return {
+    onStarted: (run) => run.kind === 'flow' && onStarted(run),
+    onEnded: (run, last) => run.kind === 'flow' && onEnded(run, last),
   }
 }

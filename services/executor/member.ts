@@ -3,6 +3,7 @@ import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/work/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
@@ -29,13 +30,14 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
   const redis = redisOf(config)
   const lease = new Lease()
   const link = await openLink(config, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const events = new RedisEventLog(link, log)
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
-  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
+  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const schedules = createBullSchedules(...redis)
-  const parts = { flows, store, tenantConfig, toolBox, queue, schedules, fence: lease, isHeapHigh, metrics, log }
-  const opened = await openExecutor(config, parts)
+  const parts = { flows, store, events, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
+  const opened = await openExecutor(config, { ...parts, fence: lease })
   const relay = new ExecutorRelay(link, opened.executor, { pid: ownProcess.pid, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())
   metrics.gauge('runs_limit', () => config.runsPerWorker)
@@ -56,7 +58,7 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
       { name: 'sweeps and webhooks', deadlineMs: CLOSE_MS, close: () => opened.close() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
-      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+      ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),
     ],
   }
 }

@@ -35,7 +35,7 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   const workspaces = createWorkspaces(config.workspaceDir)
   const slots = slotsOf(config)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: config.runResumeMs }
-  const executor = new Executor({ limits, workspaces, isHeapHigh, metrics, log })
+  const executor = new Executor({ limits, workspaces, isHeapHigh, events: parts.events, metrics, log })
   const tools = {
     toolBox: unattended(toolBox, config.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
@@ -89,11 +89,10 @@ function slotsOf({
   return { flows: { max, maxPerTenant }, plans: { max: maxPlans, maxPerTenant: plansPerTenant } }
 }
 
-/** Stores the end of each flow and plan for the tenants' webhooks. */
-function announcerOf({ tenantConfig, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
-  if (!tenantConfig) return (work) => work
+/** Tells the readers of the tenants' events, and their webhooks, of the end of each flow and plan. */
+function announcerOf({ tenantConfig, events, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
   const { dispatches, plans } = store
-  const deps = { outbox: tenantConfig.outbox, dispatches, plans, draining: executor.draining, log }
+  const deps = { events, outbox: tenantConfig?.outbox, dispatches, plans, draining: executor.draining, log }
   return (work) => ({
     ...work,
     handle: announcingEnds(work.handle, deps),
@@ -113,11 +112,11 @@ function schedulesOf({ store, schedules }: OpenParts, leastSecs: number): PlanSc
 }
 
 /** The jobs of kind `schedule` are ticks. One whose executors died is over: its plan is stored, or the next tick comes. */
-function openTicks({ store, tenantConfig, queue, schedules, metrics }: OpenParts): Handlers {
+function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: OpenParts): Handlers {
   const { plans, idempotency, planSchedules, tickRecords: records } = store
   const requests = tenantConfig?.limits.requests
   const admits = async (tenant: TenantId) => (await requests?.take(tenant))?.isAllowed ?? true
-  const submission = { plans, idempotency, queue, now: () => new Date() }
+  const submission = { plans, idempotency, queue, events, now: () => new Date() }
   const ticks = new PlanTicks({ ...submission, store: planSchedules, records, schedules, admits, metrics })
   return { handle: (job: Job) => ticks.fire(job), givenUp: async () => {} }
 }

@@ -3,6 +3,7 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -17,6 +18,7 @@ export type OpenParts = {
   store: OpenedStore
   /** `undefined`: runtime configuration is disabled, so no flow can call a provider. */
   tenantConfig: OpenedTenantConfig | undefined
+  events: EventSink
   toolBox: ToolBox
   queue: JobQueue
   schedules: Schedules

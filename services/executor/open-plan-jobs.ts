@@ -15,7 +15,7 @@ export function openPlanJobs(
   parts: PlanParts,
   membership: Membership,
 ): PlanJobs {
-  const { store, models, tools, workspaces, executor, fence, metrics, log } = parts
+  const { store, models, tools, workspaces, executor, fence, events, metrics, log } = parts
   const reporter = new RunReporter(log, metrics)
   return new PlanJobs({
     ...membership,
@@ -29,6 +29,7 @@ export function openPlanJobs(
       await workspaces.remove(tenant, id)
     },
     isHeld: () => fence.isHeld(),
+    events,
     metrics,
     log,
   })

@@ -1,8 +1,9 @@
-import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
+import { errorEvent, type PlanEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { EventSink, TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../shared/work/plans/execute.ts'
 import { isEnded } from '../../shared/work/plans/plan-runs.ts'
@@ -28,6 +29,7 @@ export type PlanJobsDeps = {
   announce(runId: string): void
   /** Aborted when this process shuts down: plans are given back. So is one whose job is asked to give way. */
   draining: AbortSignal
+  events: EventSink
   metrics: Metrics
   log: Log
 }
@@ -105,7 +107,7 @@ export class PlanJobs {
     plan: PlanRecord,
     signals: Pick<PlanExecutionDeps, 'cancelled' | 'stopped' | 'draining'>,
   ): AsyncGenerator<RunEvent, PlanOutcome, undefined> {
-    const { plans, stepsOf, isHeld, epoch, metrics, log } = this.#deps
+    const { plans, stepsOf, isHeld, epoch, events, metrics, log } = this.#deps
     const executor = plan.executor ?? epoch()
     const deps = {
       plans,
@@ -116,11 +118,13 @@ export class PlanJobs {
       now: () => new Date(),
       ...signals,
     }
-    const events = executePlan(tenant, plan, deps)
+    const execution = executePlan(tenant, plan, deps)
     try {
       for (;;) {
-        const { done, value } = await events.next()
+        const { done, value } = await execution.next()
         if (done) return yield* this.#endStream(value)
+        const step = stepEvent(value)
+        if (step) events.append(tenant, step)
         if (value.type === 'step_ended') metrics.countDivided('plan_steps', outcomeOf(value.status))
         yield value
       }
@@ -145,6 +149,13 @@ function splitSignal(signal: AbortSignal): { cancelled: AbortSignal; stopped: Ab
   if (signal.aborted) abort()
   else signal.addEventListener('abort', abort, { once: true })
   return { cancelled: cancelled.signal, stopped: stopped.signal }
+}
+
+function stepEvent(event: PlanEvent): TenantEvent | undefined {
+  if (event.type !== 'step_started' && event.type !== 'step_ended') return undefined
+  const { plan_id, step_id } = event
+  const status = event.type === 'step_started' ? 'running' : event.status
+  return { type: 'plan.step', at: now(), data: { plan_id, step_id, status } }
 }
 
 const outcomeOf = (status: string): 'done' | 'failed' | 'skipped' =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
 import { isEnded as hasFlowEnded } from '../../shared/work/flows/calls/end-lost-execution.ts'
@@ -9,7 +10,9 @@ import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import type { Job, JobEnd, JobHandler } from '../../shared/work/queue/port.ts'
 
 export type AnnounceDeps = {
-  outbox: Pick<WebhookOutbox, 'publish' | 'wants'>
+  events: EventSink
+  /** `undefined` without runtime configuration, where there are no webhooks. */
+  outbox: Pick<WebhookOutbox, 'publish'> | undefined
   dispatches: Pick<Dispatches, 'get'>
   plans: Pick<Plans, 'get'>
   /** Aborted when this process shuts down. */
@@ -20,7 +23,8 @@ export type AnnounceDeps = {
 const RETRY_MS = 1_000
 
 /**
- * Wraps the handler of jobs: when the flow or plan of a job has ended, its webhooks' deliveries are stored before the job ends. Should
+ * Wraps the handler of jobs: when the flow or plan of a job has ended, its webhooks' deliveries are stored before the job ends, and the readers
+ * of the tenant's events are told. Should
  * this process die in between, or the store stay away until it shuts down, the executor that gets the job next stores them.
  */
 export const announcingEnds =
@@ -34,15 +38,16 @@ const AGAIN: JobEnd = { again: true }
 
 /** Returns whether the job can end. */
 async function announce(job: Job, deps: AnnounceDeps): Promise<boolean> {
-  const { outbox, draining, log } = deps
-  const type = job.kind === 'plan' ? 'plan.ended' : 'flow.ended'
+  const { events, outbox, draining, log } = deps
   for (;;) {
     try {
-      const event = (await outbox.wants(job.tenant, type)) ? await eventOf(job, deps) : undefined
-      if (event) await outbox.publish(job.tenant, event)
+      const event = await eventOf(job, deps)
+      if (!event) return true
+      await outbox?.publish(job.tenant, event)
+      events.append(job.tenant, event)
       return true
     } catch (cause) {
-      log.debug('an event for webhooks cannot be stored at the moment', { job: job.id, cause })
+      log.debug('the end of a flow or plan cannot be announced at the moment', { job: job.id, cause })
       if (draining.aborted) return false
       await sleep(RETRY_MS)
     }

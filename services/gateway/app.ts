@@ -17,6 +17,7 @@ import { nearestPath } from '../http/nearest-path.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { type BodyLimits, createReadBody } from './body.ts'
+import type { EventStreams } from './event-streams.ts'
 import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
@@ -29,6 +30,7 @@ import { configRoutes } from './routes/config.ts'
 import { customerLedger } from './routes/customers.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/dispatches.ts'
 import { explorerRoutes } from './routes/docs.ts'
+import { followEvents } from './routes/events.ts'
 import { flowMemoryRoutes } from './routes/flow-memory.ts'
 import { flowRunRoutes } from './routes/flow-runs.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
@@ -55,6 +57,8 @@ export type AppDeps = {
   /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md Versioning 1). */
   basePath: string
   broker: Broker
+  /** The streams of the tenants' events. */
+  eventStreams: EventStreams
   tools: readonly ToolDefinition[]
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
@@ -163,6 +167,7 @@ function guardedRoutes({
     '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, relay })) },
     '/sessions/:id/permissions/:request_id': { post: permissions.reply },
     '/permissions': { get: permissions.list },
+    '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(tools) },
     '/customers/:id/ledger': { get: customerLedger(ledger) },
     '/runs': { get: runs.list },

@@ -2,6 +2,7 @@ import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
 import { openOps } from '../ops/open-ops.ts'
@@ -31,16 +32,17 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const store = await openClusterStore(config, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const jobs = store && openRunSource(store, queue)
+  const events = new RedisEventLog(link, log)
   const relay = new GatewayRelay(link, { pid: ownProcess.pid, log, metrics, jobs })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const { broker, executors } = relay
-  const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
-  const plans = openPlanSurface(config, { store, queue, schedules, broker })
+  const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
+  const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const { tools } = toolBox
-  const httpParts = { form: 'cluster', broker, tools, ledger: store?.ledger, link, log, metrics } as const
+  const httpParts = { form: 'cluster', broker, events, tools, ledger: store?.ledger, link, log, metrics } as const
   const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   const drain = () => drainGateway(config.drainMs, { relay, http })
   void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))
@@ -52,7 +54,7 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
-      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+      ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),
     ],
   }
 }

@@ -3,6 +3,7 @@ import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
@@ -16,6 +17,7 @@ import type { FlowExecution, FlowSurface } from './routes/flow-surface.ts'
 
 type Parts = {
   store: OpenedStore | undefined
+  events: EventSink
   toolBox: ToolBox
   schemas: SchemaCheckers
   /** `undefined`: runtime configuration is disabled, so flows can be edited and not run. */
@@ -31,10 +33,10 @@ type Surfaces = { flows: FlowSurface | undefined; dispatches: DispatchSurface | 
 /** Opens the services behind the flow and dispatch endpoints, and loads the flows of FLOWS_DIR. A process without a store has none. */
 export async function openFlowSurface(
   { flowsDir, hasDispatchStore }: Pick<Config, 'flowsDir' | 'hasDispatchStore'>,
-  { store, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
+  { store, events, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
 ): Promise<Surfaces> {
   if (!store) return { flows: undefined, dispatches: undefined }
-  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
+  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const { library, memory, history } = flows
   if (flowsDir !== undefined) {
     const { problems } = await loadFlows(flowsDir, library)

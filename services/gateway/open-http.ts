@@ -8,12 +8,14 @@ import { openAccessWarning } from '../../shared/platform/config/auth.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import type { EventLog } from '../../shared/tenancy/events/port.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createApp } from './app.ts'
+import { EventStreams } from './event-streams.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { showOpenAccess } from './open-access.ts'
 import { openIdentify } from './open-identify.ts'
@@ -30,6 +32,7 @@ const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' 
 type HttpParts = {
   form: Form
   broker: Broker
+  events: EventLog
   tools: readonly ToolDefinition[]
   ledger: Ledger | undefined
   /** `undefined`: runtime configuration is disabled. */
@@ -50,29 +53,25 @@ type HttpParts = {
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, tenantConfig, link, ...parts }: HttpParts,
+  { form, events, tenantConfig, link, ...parts }: HttpParts,
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const { log } = parts
   const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(config, { link, log })
   const transcription = await openTranscription(config, tenantConfig)
+  const eventStreams = new EventStreams(events)
   const app = createApp({
     ...parts,
     basePath,
+    eventStreams,
     config: tenantConfig && surfaceOf(tenantConfig, config, form),
     transcription: transcription.deps,
     identify,
     authentication,
     ...limiters,
     tenantRequests: tenantConfig?.limits.requests,
-    cors: corsOf(config),
-    allowedHosts: hostNames(config),
-    isLocal: isLoopback(config.host),
-    trustProxy: config.trustProxy,
-    hasExplorer: config.hasExplorer,
-    relay: config,
-    body: { tenantShare: config.tenantShare },
+    ...settingsOf(config),
   })
   const server = createServer(app)
   const address = await listenOn(server, { host: config.host, port: config.port, setting: 'PORT' })
@@ -82,6 +81,7 @@ export async function openHttp(
     drain: () => server.drain(),
     async close(streamsMs, answersMs) {
       openAccess.close()
+      eventStreams.endAll()
       await server.close(streamsMs, answersMs)
       await Promise.all([closeIdentify(), closeLimiter(), transcription.close()])
     },
@@ -96,6 +96,16 @@ const surfaceOf = (
   ...tenantConfig,
   adminScope,
   providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
+})
+
+const settingsOf = (config: Config) => ({
+  cors: corsOf(config),
+  allowedHosts: hostNames(config),
+  isLocal: isLoopback(config.host),
+  trustProxy: config.trustProxy,
+  hasExplorer: config.hasExplorer,
+  relay: config,
+  body: { tenantShare: config.tenantShare },
 })
 
 const corsOf = (config: Config): CorsRules => ({

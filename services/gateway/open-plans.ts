@@ -1,5 +1,6 @@
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../shared/work/plans/calls.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
@@ -11,17 +12,18 @@ type Parts = {
   queue: JobQueue
   schedules: Schedules
   broker: Broker
+  events: EventSink
 }
 
 /** Opens the services behind the plan endpoints. `undefined` without a store, and where the queue is off (PLAN_QUEUE). */
 export function openPlanSurface(
   { hasPlanQueue, scheduleLeastSecs: leastSecs }: Pick<Config, 'hasPlanQueue' | 'scheduleLeastSecs'>,
-  { store, queue, schedules, broker }: Parts,
+  { store, queue, schedules, broker, events }: Parts,
 ): PlanSurface | undefined {
   if (!store || !hasPlanQueue) return undefined
   const { plans, idempotency, planSchedules, tickRecords: records } = store
   return {
-    calls: new PlanCalls({ plans, idempotency, queue, now: () => new Date(), broker }),
+    calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker }),
     schedules: new PlanSchedules({ store: planSchedules, records, schedules, leastSecs }),
   }
 }

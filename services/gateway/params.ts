@@ -91,6 +91,14 @@ export function lastEventId(req: Request): number {
   return Number(queryValue(req, 'last_event_id', EVENT_ID) ?? 0)
 }
 
+/** The id of the last event that the client has, from the header, else from the query, for a stream whose ids are no numbers. */
+export function resumeIdOf(req: Request): { name: string; value: string } | undefined {
+  const header = req.headers['last-event-id']
+  if (typeof header === 'string' && header !== '') return { name: 'Last-Event-ID', value: header }
+  const value = queryText(req, 'last_event_id')
+  return value === undefined ? undefined : { name: 'last_event_id', value }
+}
+
 const DEFAULT_LIMIT = 50
 
 const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }

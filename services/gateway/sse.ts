@@ -20,21 +20,24 @@ const STALL_MS = 30_000
 const CLOSE_GRACE_MS = 5_000
 
 const OPENING = ': ok\n\n'
+/** The reader has the id of its last event and goes on behind it. */
+const CUT_OFF = ': connect again\n\n'
 /** No blank line follows: some readers make an empty message of one. */
 const KEEPALIVE = Buffer.from(': keepalive\n')
 
-export type StreamedRun = {
-  runId: string
+/** Without a run, the stream is one of the tenant's events (D16). */
+export type Streamed = {
+  runId?: string
   frames: FrameStream
   /** Number of the last frame that the reader already has. */
   after?: number
 }
 
 /**
- * Sends the frames of a run to one reader until the frames end or the reader leaves, no faster than the reader reads. Never
+ * Sends frames to one reader until the frames end or the reader leaves, no faster than the reader reads. Never
  * throws.
  */
-export type Relay = (run: StreamedRun, res: Response) => void
+export type Relay = (stream: Streamed, res: Response) => void
 
 export function createRelay(
   { keepaliveMs, stallMs = STALL_MS, closeGraceMs = CLOSE_GRACE_MS }: RelayLimits,
@@ -58,15 +61,23 @@ export function createRelay(
       metrics.countDivided('runs_ended', 'worker_lost')
       log.warn('run ended', { ...callerOf(res), run_id: runId, code: 'worker_lost' })
     }
-    const stream = new Stream({ res, frames: frames[Symbol.asyncIterator](), lastSeq: after, options, onLost })
-    const onFailure = (cause: unknown) => log.error('stream failed', { run_id: runId, cause })
+    const farewell = runId === undefined ? () => CUT_OFF : renderReaderFailure
+    const stream = new Stream({
+      res,
+      frames: frames[Symbol.asyncIterator](),
+      lastSeq: after,
+      options,
+      onLost,
+      farewell,
+    })
+    const onFailure = (cause: unknown) => log.error('stream failed', { ...callerOf(res), run_id: runId, cause })
     void stream.run(keepalive, onFailure)
     if (res.req) releaseRequest(res.req)
   }
 }
 
 /** Answers HEAD of a stream. */
-export function answerHead(runId: string, res: Response): void {
+export function answerHead(runId: string | undefined, res: Response): void {
   openStream(runId, res)
   res.end()
 }
@@ -77,11 +88,11 @@ export function answerNothingLeft(runId: string, res: Response): void {
 }
 
 /** Sends the headers of D4.1 and D4.2, and a first comment so that proxies pass them on immediately. */
-function openStream(runId: string, res: Response): void {
+function openStream(runId: string | undefined, res: Response): void {
   res.setHeader('Content-Type', 'text/event-stream')
   res.setHeader('Cache-Control', 'no-cache, no-transform')
   res.setHeader('X-Accel-Buffering', 'no')
-  res.setHeader('X-Run-ID', runId)
+  if (runId !== undefined) res.setHeader('X-Run-ID', runId)
   const { socket } = res
   socket?.setNoDelay(true)
   socket?.cork()
@@ -107,6 +118,8 @@ type StreamParts = {
   lastSeq: number
   options: StreamOptions
   onLost: () => void
+  /** Renders what a reader is told that is cut off. */
+  farewell: (lastSeq: number, code: CutCode) => string
 }
 
 /**
@@ -119,18 +132,20 @@ class Stream implements KeepaliveTarget {
   readonly #frames: AsyncIterator<Frames>
   readonly #options: StreamOptions
   readonly #onLost: () => void
+  readonly #farewell: StreamParts['farewell']
   #lastSeq: number
   /** A piece of a large frame was written last, and more of them follow. */
   #isInsideFrame = false
   #cutCode: CutCode | undefined
 
-  constructor({ res, frames, lastSeq, options, onLost }: StreamParts) {
+  constructor({ res, frames, lastSeq, options, onLost, farewell }: StreamParts) {
     this.#res = res
     this.#body = new ChunkedBody(res)
     this.#frames = frames
     this.#lastSeq = lastSeq
     this.#options = options
     this.#onLost = onLost
+    this.#farewell = farewell
   }
 
   async run(keepalive: Keepalive, onFailure: (cause: unknown) => void): Promise<void> {
@@ -189,7 +204,7 @@ class Stream implements KeepaliveTarget {
 
   #sayWhy(code: CutCode): void {
     this.#stopReading()
-    this.#body.write(renderReaderFailure(this.#lastSeq, code))
+    this.#body.write(this.#farewell(this.#lastSeq, code))
   }
 
   /** The rest of a frame does not come. A client ignores an event that is not complete when its connection breaks, and comes back. */

@@ -5,6 +5,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
@@ -18,6 +19,7 @@ import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 type Parts = {
   store: OpenedStore
   tenantConfig: OpenedTenantConfig | undefined
+  events: EventSink
   toolBox: ToolBox
   schemas: SchemaCheckers
   queue: MemoryQueue
@@ -39,13 +41,13 @@ type LocalExecutor = {
 /** Opens the executor of the standalone form, which takes its jobs from a queue within the process. */
 export async function openLocalExecutor(
   config: Config,
-  { store, tenantConfig, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
+  { store, tenantConfig, events, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
 ): Promise<LocalExecutor> {
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const schedules = new MemorySchedules({ queue, onProblem })
-  const flows = openFlows({ store, toolBox, schemas, configs: tenantConfig?.configs })
-  const shared = { store, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
+  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
+  const shared = { store, tenantConfig, events, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
   const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))

@@ -4,13 +4,14 @@ import { ALWAYS_HELD } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Closer } from '../../shared/kernel/shutdown.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
+import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { openFlowSurface } from '../gateway/open-flows.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import { openPlanSurface } from '../gateway/open-plans.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { createLocalParts } from '../wiring/config-notice.ts'
-import { openStandaloneStore } from '../wiring/open-store.ts'
+import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
@@ -34,21 +35,21 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const { metrics, isHeapHigh } = ops
   const permissions = createMemoryPermissionStore()
   const store = await openStandaloneStore(config)
-  const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), log })
-  const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
-  const queue = ops.watchQueue(new MemoryQueue({ store: store.jobs, onProblem }))
-  const planQueue = openPlanQueue(config, store, queue)
-  const parts = { permissions, lineStore: store, metrics, tenantConfig, planQueue, isHeapHigh, ...ALONE }
+  const events = new MemoryEventLog()
+  const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), events, log })
+  const queue = ops.watchQueue(openQueue(store, log))
+  const planQueue = openPlanQueue(config, store, { queue, events })
+  const parts = { permissions, lineStore: store, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
-  const executor = await openLocalExecutor(config, { store, tenantConfig, toolBox, schemas, queue, ...ops, log })
+  const shared = { store, events, tenantConfig, toolBox, schemas, queue, log }
+  const executor = await openLocalExecutor(config, { ...shared, ...ops })
   const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const flowParts = { store, toolBox, schemas, tenantConfig, queue, broker, executors, log }
-  const plans = openPlanSurface(config, { store, queue, schedules, broker })
-  const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
+  const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
+  const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors })), plans }
   const { tools } = toolBox
-  const httpParts = { form: 'standalone', broker, tools, ledger: store.ledger, link: undefined, log, metrics } as const
-  const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
+  const httpParts = { form: 'standalone', broker, events, tools, ledger: store.ledger, link: undefined } as const
+  const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})
   /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
@@ -68,4 +69,8 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
     ops.close,
   ]
   return { url: http.url, opsUrl: ops.url, closers }
+}
+
+function openQueue({ jobs }: Pick<OpenedStore, 'jobs'>, log: Log): MemoryQueue {
+  return new MemoryQueue({ store: jobs, onProblem: (message, cause) => log.warn(message, { cause }) })
 }

@@ -3,6 +3,7 @@ import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entrie
 import { IDEMPOTENCY } from '../../shared/platform/store/idempotency.ts'
 import type { CollectionSpec } from '../../shared/platform/store/port.ts'
 import { SPENDING } from '../../shared/tenancy/limits/store/spending.ts'
+import { CONFIG_AUDIT } from '../../shared/tenancy/tenant-config/store/config-audit.ts'
 import { INSTANCE_CAPABILITIES } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import {
   CONFIG_CHANGES,
@@ -30,6 +31,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   TENANT_CONFIGS,
   CONFIGURED_TENANTS,
   CONFIG_CHANGES,
+  CONFIG_AUDIT,
   INSTANCE_CAPABILITIES,
   FLOWS,
   FLOW_REVISIONS,

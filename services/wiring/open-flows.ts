@@ -2,6 +2,7 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import type { LiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
 import { type CompileFlow, createFlowCompiler } from '../../shared/work/flows/compile.ts'
@@ -25,19 +26,20 @@ export type OpenedFlows = {
 
 type Parts = {
   store: Pick<OpenedStore, 'flows' | 'flowMemory' | 'dispatches' | 'idempotency'>
+  events: EventSink
   toolBox: ToolBox
   schemas: SchemaCheckers
   /** `undefined`: runtime configuration is disabled, and every tenant has the default retention. */
   configs: Pick<LiveConfigs, 'get'> | undefined
 }
 
-export function openFlows({ store, toolBox, schemas, configs }: Parts): OpenedFlows {
+export function openFlows({ store, events, toolBox, schemas, configs }: Parts): OpenedFlows {
   const tools = () => flowTools(toolBox)
   const compile = createFlowCompiler({ checkers: schemas, tools })
   const { dispatches, idempotency } = store
   const retentionDays = async (tenant: TenantId) => ((await configs?.get(tenant)) ?? EMPTY_CONFIG).audit.retention_days
   return {
-    library: new FlowLibrary({ store: store.flows, memory: store.flowMemory, compile, tools }),
+    library: new FlowLibrary({ store: store.flows, memory: store.flowMemory, compile, tools, events }),
     memory: new FlowMemory({ flows: store.flows, entries: store.flowMemory }),
     compile,
     schemas,

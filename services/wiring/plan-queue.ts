@@ -1,6 +1,7 @@
 import type { QueuePlan } from '../../shared/agent/tools/port.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { queueNothing, queuePlanWith } from '../../shared/work/plans/submit.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
 import type { OpenedStore } from './open-store.ts'
@@ -9,9 +10,9 @@ import type { OpenedStore } from './open-store.ts'
 export function openPlanQueue(
   { hasPlanQueue }: Pick<Config, 'hasPlanQueue'>,
   store: Pick<OpenedStore, 'plans' | 'idempotency'> | undefined,
-  queue: JobQueue,
+  { queue, events }: { queue: JobQueue; events: EventSink },
 ): (tenant: TenantId) => QueuePlan {
   if (!store || !hasPlanQueue) return queueNothing
   const { plans, idempotency } = store
-  return queuePlanWith({ plans, idempotency, queue, now: () => new Date() })
+  return queuePlanWith({ plans, idempotency, queue, events, now: () => new Date() })
 }

@@ -6,10 +6,12 @@ import { type Config, ConfigError } from '../../shared/platform/config/config.ts
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { createConnectionGuard } from '../../shared/platform/net/address-policy.ts'
 import type { Egress } from '../../shared/platform/net/port.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
 import { pricesOf } from '../../shared/tenancy/limits/unpriced.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
+import { ConfigHistory } from '../../shared/tenancy/tenant-config/config-history.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenancy/tenant-config/credentials.ts'
 import { type InspectorDeps, InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
 import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
@@ -25,6 +27,7 @@ import type { OpenedStore } from './open-store.ts'
 /** The runtime configuration of tenants, and guarded connections to the providers that it names. */
 export type OpenedTenantConfig = {
   configs: LiveConfigs
+  audit: ConfigHistory
   credentials: CredentialReader
   settings: TenantSettings
   inspector: InstanceInspector
@@ -40,6 +43,7 @@ type Parts = {
   form: Form
   store: OpenedStore | undefined
   bell: ConfigBell
+  events: EventSink
   places: RunPlaces
   limiter: RateLimiter
   log: Log
@@ -54,11 +58,11 @@ const IDLE_MS = 3_600_000
  */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, ...config }: Config,
-  { form, store, bell, places, limiter, log }: Parts,
+  { form, store, bell, events, places, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await openKeyring(config, form, log))
   if (!keyring) return disabled(config)
-  const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, log })
+  const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, events, log })
   const credentials = new CredentialReader(keyring)
   const limits = await openLimits(config, { configs, store, places, limiter, log })
   const guard = createConnectionGuard({ allowPrivate })
@@ -69,20 +73,16 @@ export async function openTenantConfig(
     fetch: egress.fetch,
     onLeftOut: (message) => log.warn(message),
   })
+  const inspected = { configs, credentials, capabilities: store.capabilities, egress }
   return {
     configs,
     credentials,
+    audit: new ConfigHistory(store.tenantConfigs),
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,
     outbox: new WebhookOutbox({ configs, store: store.deliveries }),
-    inspector: new InstanceInspector({
-      configs,
-      credentials,
-      capabilities: store.capabilities,
-      egress,
-      ...probesOf(openInstance, limits),
-    }),
+    inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
     egress,
     async close() {

@@ -1,25 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Decision } from '../../shared/agent/engine/permissions.ts'
 import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
 import type { RunEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { EventSink, TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
+import { announceRuns } from '../../shared/work/runs/run-events.ts'
 
-/** Passes what happens to runs on to the tenants' webhooks. Neither call fails or waits. */
+/** Passes what happens to runs on to the readers of the tenants' events, and to their webhooks. No call fails or waits. */
 export interface EventReporter {
+  runStarted(run: Run): void
+  runWaiting(run: Run): void
   runEnded(run: Run, last: RunEvent): void
   permissionRequested(request: PendingPermission): void
+  permissionResolved(request: PendingPermission, decision: Pick<Decision, 'isAllowed' | 'how'>): void
   /** Resolves when everything that was reported is stored. */
   settled(): Promise<void>
-}
-
-/** For a process without runtime configuration, in which there are no webhooks. */
-export const NO_REPORTER: EventReporter = {
-  runEnded: () => {},
-  permissionRequested: () => {},
-  settled: async () => {},
 }
 
 type Outbox = Pick<WebhookOutbox, 'publish' | 'wants'>
@@ -30,9 +29,14 @@ const MAX_TRIES = 600
 /** Events in memory; later ones are dropped while the store is away. */
 const MAX_WAITING = 10_000
 
-export function createEventReporter(outbox: Outbox, log: Log): EventReporter {
+/** `outbox` is missing without runtime configuration, where there are no webhooks. */
+export type ReporterDeps = { events: EventSink; outbox: Outbox | undefined; log: Log }
+
+export function createEventReporter({ events, outbox, log }: ReporterDeps): EventReporter {
   const waiting = new Set<Promise<void>>()
+  const runs = announceRuns(events)
   const report = (tenant: TenantId, event: WebhookEvent) => {
+    if (!outbox) return
     if (waiting.size >= MAX_WAITING) {
       log.error('an event for webhooks was lost: too many wait for the store', { type: event.type, id: event.subject })
       return
@@ -41,8 +45,18 @@ export function createEventReporter(outbox: Outbox, log: Log): EventReporter {
     waiting.add(storing)
   }
   return {
-    runEnded: (run, last) => report(run.tenant, runEnded(run, last)),
-    permissionRequested: (request) => report(request.tenant, permissionRequested(request)),
+    runStarted: runs.onStarted,
+    runWaiting: runs.onWaiting,
+    runEnded(run, last) {
+      runs.onEnded(run, last)
+      report(run.tenant, runEnded(run, last))
+    },
+    permissionRequested(request) {
+      const event = permissionRequested(request)
+      events.append(request.tenant, { type: 'permission.requested', at: event.at, data: event.data })
+      report(request.tenant, event)
+    },
+    permissionResolved: (request, decision) => events.append(request.tenant, permissionResolved(request, decision)),
     async settled() {
       await Promise.all(waiting)
     },
@@ -73,6 +87,21 @@ function runEnded({ id, sessionId, summary }: Run, last: RunEvent): WebhookEvent
   const code = last.type === 'error' ? { code: last.code } : {}
   const data = { run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at }
   return { type: 'run.ended', subject: id, at: ended_at ?? new Date().toISOString(), data }
+}
+
+function permissionResolved(
+  { id, scopeId, runId, details }: PendingPermission,
+  { isAllowed, how }: Pick<Decision, 'isAllowed' | 'how'>,
+): TenantEvent {
+  const data = {
+    request_id: id,
+    session_id: scopeId,
+    run_id: runId,
+    tool_name: details.tool_name,
+    allow: isAllowed,
+    how,
+  }
+  return { type: 'permission.resolved', at: new Date().toISOString(), data }
 }
 
 /** The tool's input is left out; `GET /permissions` shows it. */

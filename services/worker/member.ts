@@ -5,6 +5,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
+import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
@@ -27,14 +28,15 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const lease = new Lease()
   const redis = redisOf(config)
   const link = await openLink(config, log)
+  const events = new RedisEventLog(link, log)
   const permissions = await waitForRedis(() => openWorkerPermissionStore(link, ownProcess.pid), { log })
   const store = await openClusterStore(config, log)
   // The relay exists before it joins the cluster, so before there are sessions.
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), log })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const queue = ops.watchQueue(createBullQueue(...redis))
-  const planQueue = openPlanQueue(config, store, queue)
-  const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, planQueue }
+  const planQueue = openPlanQueue(config, store, { queue, events })
+  const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, events, planQueue }
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: ownProcess.pid, lease, log, metrics })
   await relay.join()
@@ -47,7 +49,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
       { name: 'webhooks', deadlineMs: CLOSE_MS, close: settled },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
-      ...commonClosers({ closeTools, tenantConfig, store, link, ops }),
+      ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),
     ],
   }
 }

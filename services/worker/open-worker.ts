@@ -2,12 +2,13 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
-import { createEventReporter, NO_REPORTER } from './event-reporter.ts'
+import { createEventReporter } from './event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
@@ -17,6 +18,7 @@ export type WorkerParts = Pick<
 > & {
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
+  events: EventSink
 }
 
 export type OpenedWorker = {
@@ -33,12 +35,12 @@ export type OpenedWorker = {
 export async function openWorker(
   config: Config,
   log: Log,
-  { tenantConfig, ...parts }: WorkerParts,
+  { tenantConfig, events, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(config, log)
   const workspaces = createWorkspaces(config.workspaceDir)
   const models = await openModelSource(config, tenantConfig, log)
-  const reporter = tenantConfig ? createEventReporter(tenantConfig.outbox, log) : NO_REPORTER
+  const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, log })
   const worker = createWorker({
     ...parts,
     models,

@@ -14,7 +14,11 @@ import type { EventReporter } from './event-reporter.ts'
 export function createPermissionRequester(
   store: PermissionStore,
   timeoutMs: number,
-  { metrics, reporter, log }: { metrics: Metrics; reporter: Pick<EventReporter, 'permissionRequested'>; log: Log },
+  {
+    metrics,
+    reporter,
+    log,
+  }: { metrics: Metrics; reporter: Pick<EventReporter, 'permissionRequested' | 'permissionResolved'>; log: Log },
 ): (run: Run) => OpenAsk {
   const measure = createMeasure(metrics)
   return (run) => async (ask) => {
@@ -28,6 +32,7 @@ export function createPermissionRequester(
     }
     reporter.permissionRequested(request)
     const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal })).then((made) => {
+      reporter.permissionResolved(request, made)
       log.info('permission decided', { ...describe(request), allow: made.isAllowed, how: made.how })
       return made
     })

@@ -170,6 +170,8 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter }:
     onEvent: () => metrics.count('events'),
     report: ({ id, tenant, sessionId, kind }) =>
       ends.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
+    onStarted: (run) => reporter.runStarted(run),
+    onWaiting: (run) => reporter.runWaiting(run),
     onEnded: (run, last) => reporter.runEnded(run, last),
     onForgotten({ id, tenant, scopeId, sessionId }) {
       permissions.forget(tenant, scopeId, id).catch((cause: unknown) => logFailure(cause, log))

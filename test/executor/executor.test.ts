@@ -6,6 +6,7 @@ import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { ConsumeOptions, Job, JobHandler } from '../../shared/work/queue/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run.ts'
 import { until } from '../support/until.ts'
@@ -18,6 +19,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const lines: string[] = []
   const removed: string[] = []
   const executor = new Executor({
+    events: NO_EVENTS,
     limits: { maxRuns: 5, runResumeMs: 60_000 },
     isHeapHigh: () => false,
     workspaces: { remove: async (_tenant, id) => void removed.push(id) },

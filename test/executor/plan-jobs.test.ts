@@ -3,6 +3,7 @@ import { PlanJobs, type PlanJobsDeps } from '../../services/executor/plan-jobs.t
 import { planRunId } from '../../shared/kernel/ids.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { StepResult } from '../../shared/work/plans/step-runs.ts'
@@ -39,6 +40,7 @@ describe('the jobs that execute plans', () => {
     const jobs = new PlanJobs({
       runs,
       plans,
+      events: NO_EVENTS,
       stepsOf: () => async (each) => {
         ran.push(each.id)
         return result(each.id)

@@ -201,7 +201,7 @@ describe('the history of the runs of flows', () => {
     const unknown = newTraceId()
     for (const rest of ['', '/events']) {
       const answers = []
-      for (const id of [theirs, unknown, 'trace_1', unknown.toUpperCase(), '%2e%2e', runIdOf(theirs)]) {
+      for (const id of [theirs, unknown, 'trace_1', unknown.toUpperCase(), '%2e%2e%2f%2e%2e', runIdOf(theirs)]) {
         const response = await get(`/dispatches/${id}${rest}`)
         expect(response.status, id).to.equal(404)
         expect(response.headers.has('x-trace-id')).to.equal(false)

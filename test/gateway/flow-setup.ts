@@ -8,6 +8,7 @@ import { openStandaloneStore } from '../../services/wiring/open-store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 
@@ -24,7 +25,13 @@ export async function openFlows(): Promise<Flows> {
   const store = await openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
   const schemas = createSchemaCheckers()
   const toolBox = { tools: TOOLS.map((name) => ({ name, alwaysAsks: false })) } as unknown as ToolBox
-  const { library, memory, dispatches, history } = openServices({ store, toolBox, schemas, configs: undefined })
+  const { library, memory, dispatches, history } = openServices({
+    store,
+    events: NO_EVENTS,
+    toolBox,
+    schemas,
+    configs: undefined,
+  })
   return {
     library,
     dispatches,

@@ -20,10 +20,12 @@ import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { type ApiDocument, readDocument } from '../../shared/platform/api/document.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { EgressResponse } from '../../shared/platform/net/port.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
 import { arbitraryOf } from '../platform/api/arbitrary.ts'
 import { createContract } from '../platform/api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
+import { readAnswer } from '../support/read-answer.ts'
 import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
@@ -110,6 +112,7 @@ const HEARD: EgressResponse = {
 /** Values that fit the schema, but refer to something that does not exist or may not be used. */
 const SEMANTIC: Record<string, RegExp> = {
   listInstances: /^\/cursor$/,
+  listConfigChanges: /^\/cursor$/,
   listSecrets: /^\/cursor$/,
   readCustomerLedger: /^\/cursor$/,
   listFlows: /^\/cursor$/,
@@ -199,7 +202,7 @@ describe('values that are generated from the API description', () => {
     const config = loadConfig(env, 'standalone')
     const log = createLog({ level: 'error', write: () => {} })
     const store = await openStandaloneStore(config)
-    const opened = await openTenantConfig(config, { store, ...createLocalParts(), log })
+    const opened = await openTenantConfig(config, { store, ...createLocalParts(), events: NO_EVENTS, log })
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
     closeStore = () => store.close()
@@ -219,9 +222,10 @@ describe('values that are generated from the API description', () => {
   })
 
   beforeEach(async () => {
-    const { configs, credentials, settings, webhooks, outbox, limits } = tenantConfig
+    const { configs, credentials, settings, audit, webhooks, outbox, limits } = tenantConfig
     const config: ConfigSurface = {
       settings,
+      audit,
       webhooks,
       outbox,
       limits,
@@ -263,7 +267,7 @@ describe('values that are generated from the API description', () => {
     if (path === undefined) return
     const response = await fetch(gateway.url + path, initOf(operation, sent))
     const { status, headers } = response
-    const text = await response.text()
+    const text = await readAnswer(path, response)
     const isJson = headers.get('content-type')?.startsWith('application/json')
     const body = isJson ? JSON.parse(text) : text
     expect(problemsOfAnswer(operation.method, path, { status, headers, body })).to.equal('')

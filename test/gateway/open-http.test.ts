@@ -5,6 +5,7 @@ import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { request, Wire } from './wire.ts'
 
 type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }
@@ -25,7 +26,14 @@ describe('the public listener, opened from the configuration', () => {
       plans: undefined,
       link: undefined,
     }
-    const parts = { broker: {} as Broker, tools: [], isHeapHigh: () => false, metrics: NO_METRICS, log }
+    const parts = {
+      broker: {} as Broker,
+      events: new MemoryEventLog(),
+      tools: [],
+      isHeapHigh: () => false,
+      metrics: NO_METRICS,
+      log,
+    }
     const http = await openHttp(config, { form, ...parts, ...absent })
     opened.push({ ...http, port: Number(new URL(http.url).port) })
     return opened.at(-1) as Opened

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readAnswer } from '../support/read-answer.ts'
 
 /** A response with its body as text. */
 export type Reply = { status: number; headers: Headers; text: string }
 
 export type Call = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 
-/** Sends one request; a body is sent as JSON, a form as it is. Reads the response to its end, or until `signal`. */
+/** Sends one request; a body is sent as JSON, a form as it is. Reads the response to its end, or until `signal`; of an endless stream the beginning. */
 export async function call(
   url: string,
   { method, path, body, headers = {} }: Call,
@@ -18,7 +19,7 @@ export async function call(
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   })
-  return { status: response.status, headers: response.headers, text: await response.text() }
+  return { status: response.status, headers: response.headers, text: await readAnswer(path, response) }
 }
 
 /** As `call`, but an answer of 429 is waited out (`Retry-After`) and the request is sent again. For the requests before and after an attack. */

@@ -1,11 +1,14 @@
+import { EventStreams } from '../../services/gateway/event-streams.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 
 /** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */
 export const APP_DEFAULTS = {
   basePath: '/v1',
   tools: [],
   identify: createOpenIdentify(),
+  eventStreams: new EventStreams(new MemoryEventLog()),
   authentication: 'none',
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,

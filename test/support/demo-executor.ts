@@ -6,11 +6,13 @@ import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run.ts'
 
 const EXECUTOR_DEPS = {
   limits: { maxRuns: 102, runResumeMs: 60_000 },
   isHeapHigh: () => false,
+  events: NO_EVENTS,
   workspaces: { open: () => '', remove: async () => {} },
   metrics: NO_METRICS,
   log: createLog({ level: 'error', write: () => {} }),

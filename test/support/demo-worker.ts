@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { NO_REPORTER } from '../../services/worker/event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '../../services/worker/worker.ts'
 import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
 import { succeed } from '../../shared/agent/tools/port.ts'
@@ -11,6 +10,7 @@ import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createServerModels, type ServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
+import { NO_REPORTER } from './no-reporter.ts'
 
 const LIMITS: WorkerLimits = {
   runsPerWorker: 100,

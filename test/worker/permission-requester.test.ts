@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { NO_REPORTER } from '../../services/worker/event-reporter.ts'
 import { createPermissionRequester } from '../../services/worker/permission-requester.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
 import { reply } from '../../shared/cluster/permissions/reply.ts'
@@ -10,6 +9,7 @@ import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
+import { NO_REPORTER } from '../support/no-reporter.ts'
 
 const WRITE = { toolUseId: 'call_1', toolName: 'Write', input: {}, message: 'Write wants to write' }
 

@@ -8,6 +8,7 @@ import { createDemoProvider } from '../../../shared/agent/providers/demo/demo.ts
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { CredentialReader } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import { openLiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
@@ -42,7 +43,12 @@ async function measure(bench: Bench): Promise<Measured> {
   const dir = await mkdtemp(join(tmpdir(), 'agent-engine-bench-'))
   const store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
   const log = createLog({ level: 'error' })
-  const configs = await openLiveConfigs({ store: createTenantConfigStore(store), bell: createLocalParts().bell, log })
+  const configs = await openLiveConfigs({
+    store: createTenantConfigStore(store),
+    bell: createLocalParts().bell,
+    events: NO_EVENTS,
+    log,
+  })
   const keyring = createKeyring(randomBytes(32))
   const settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url, hasDemo: true })
   const models = new TenantModels({

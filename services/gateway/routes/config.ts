@@ -3,7 +3,7 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { leaving } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { CONFIG_NAME, pathId } from '../params.ts'
+import { CONFIG_NAME, pageOf, pathId } from '../params.ts'
 import { type ConfigSurface, type Enabled, enabledWith, listOf } from './config/enabled.ts'
 import { limitRoutes } from './config/limits.ts'
 import { webhookRoutes } from './config/webhooks.ts'
@@ -27,6 +27,13 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
     },
     '/config/providers': {
       get: enabled(({ providers }) => async () => ({ providers: providers(), next_cursor: null })),
+    },
+    '/config/changes': {
+      get: enabled(
+        ({ audit }) =>
+          (req, res) =>
+            audit.list(tenantOf(res), pageOf(req)),
+      ),
     },
     ...secretRoutes(enabled, readBody),
     ...instanceRoutes(enabled, readBody),

@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
+import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { currentLink } from '../../kernel/trace.ts'
+import type { EventSink } from '../events/port.ts'
 import type { Change } from './changes.ts'
 import { type TenantConfig, toConfig } from './config.ts'
+import { type ChangedPart, changedParts } from './config-changes.ts'
 import type { TenantConfigStore } from './store/tenant-configs.ts'
 
 /** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
@@ -37,6 +41,7 @@ export interface LiveConfigs {
 export type LiveConfigOptions = {
   store: TenantConfigStore
   bell: ConfigBell
+  events: EventSink
   log: Log
   pollMs?: number
   checkMs?: number
@@ -100,15 +105,20 @@ class PolledConfigs implements LiveConfigs {
   }
 
   async update(tenant: TenantId, change: Change): Promise<TenantConfig> {
-    let changed: string[] = []
-    const doc = await this.#options.store.update(tenant, (before) => {
+    const { store, bell, events, log } = this.#options
+    const [id, at] = [newId('chg'), new Date().toISOString()]
+    const subject = currentLink()?.subject ?? NOBODY
+    let changes: ChangedPart[] = []
+    const doc = await store.update(tenant, (before) => {
       const [old, next] = [toConfig(before), change(toConfig(before))]
-      changed = partsOf(next).filter((part) => !isDeepStrictEqual(old[part], next[part]))
-      return { ...next }
+      changes = changedParts(old, next)
+      return { ...next, ...(changes.length > 0 && { last_change: { id, at, subject, changes } }) }
     })
     this.#drop(tenant)
-    this.#options.bell.ring(tenant)
-    this.#options.log.info('configuration changed', { tenant, changed })
+    bell.ring(tenant)
+    const changed = changes.map(({ part, name }) => ({ part, name }))
+    events.append(tenant, { type: 'config.changed', at, data: { subject, changed } })
+    log.info('configuration changed', { tenant, changed })
     return toConfig(doc)
   }
 
@@ -194,4 +204,5 @@ class PolledConfigs implements LiveConfigs {
   }
 }
 
-const partsOf = (config: TenantConfig) => Object.keys(config) as (keyof TenantConfig)[]
+/** The subject of a change that no request has made (D3.5). */
+const NOBODY = 'anonymous'

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
 import { type AppError, conflict, invalidRequest, MAX_PROBLEMS, notFound } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { EventSink } from '../../tenancy/events/port.ts'
 import { BUILT_IN_FLOWS, findBuiltIn } from './built-in.ts'
 import type { CompileFlow, FlowProblems } from './compile.ts'
 import { readDefinition } from './definition.ts'
@@ -21,6 +22,7 @@ export type LibraryDeps = {
   compile: CompileFlow
   /** The names of the tools that flows may use. */
   tools: () => readonly string[]
+  events: EventSink
   now?: () => Date
 }
 
@@ -80,7 +82,11 @@ export class FlowLibrary {
    * there are too many flows or the flow is deleted meanwhile.
    */
   put(tenant: TenantId, name: string, body: JsonObject, ignoredFields: readonly string[] = []): Promise<Flow> {
-    return this.#put(tenant, name, { body, ...(ignoredFields.length > 0 && { ignored_fields: ignoredFields }) })
+    return this.#announced(
+      tenant,
+      'saved',
+      this.#put(tenant, name, { body, ...(ignoredFields.length > 0 && { ignored_fields: ignoredFields }) }),
+    )
   }
 
   /** As `put`, but a definition equal to the flow's newest one changes nothing. */
@@ -104,7 +110,7 @@ export class FlowLibrary {
     if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
     const head = await this.#store.publish(tenant, flow)
     if (!head) throw conflict(`${name} was changed while it was published; read it and publish it again`)
-    return asFlow(head, flow.definition)
+    return this.#announced(tenant, 'published', Promise.resolve(asFlow(head, flow.definition)))
   }
 
   /** Saves the definition of an earlier version as a new draft. Throws `not_found`, and `permission` for a built-in flow. */
@@ -114,7 +120,7 @@ export class FlowLibrary {
     const { uid } = head
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
-    return this.#save(tenant, name, { definition, uid })
+    return this.#announced(tenant, 'saved', this.#save(tenant, name, { definition, uid }))
   }
 
   /** Deletes the flow, its revisions and its memory. Throws `not_found`, and `permission` for a built-in flow. */
@@ -123,6 +129,7 @@ export class FlowLibrary {
     const head = isFlowName(name) ? await this.#store.remove(tenant, name) : undefined
     if (!head) throw noFlow(name)
     await this.#deps.memory.removeFlow(tenant, head.uid)
+    this.#announce(tenant, 'deleted', head)
   }
 
   /** The 50 newest, newest first; fewer when they are very long. Throws `not_found`. */
@@ -145,6 +152,17 @@ export class FlowLibrary {
 
   catalogue(): readonly string[] {
     return this.#deps.tools()
+  }
+
+  async #announced(tenant: TenantId, change: FlowChange, changing: Promise<Flow>): Promise<Flow> {
+    const flow = await changing
+    this.#announce(tenant, change, flow)
+    return flow
+  }
+
+  #announce(tenant: TenantId, change: FlowChange, { name, version }: Pick<Flow, 'name' | 'version'>): void {
+    const data = { flow: name, flow_version: version, change }
+    this.#deps.events.append(tenant, { type: 'flow.changed', at: this.#now().toISOString(), data })
   }
 
   async #put(tenant: TenantId, name: string, { body, ...options }: { body: JsonObject } & SaveOptions): Promise<Flow> {
@@ -183,6 +201,8 @@ export class FlowLibrary {
       )
   }
 }
+
+type FlowChange = 'saved' | 'published' | 'deleted'
 
 type SaveOptions = Pick<FlowSave, 'isUnchangedKept' | 'ignored_fields'>
 

@@ -4,6 +4,7 @@ import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { canonicalHash, type Idempotency } from '../../platform/store/idempotency.ts'
+import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
@@ -16,6 +17,7 @@ export type SubmitDeps = {
   plans: Pick<Plans, 'create' | 'get'>
   idempotency: Pick<Idempotency, 'reserve'>
   queue: Pick<JobQueue, 'add'>
+  events: EventSink
   now: () => Date
 }
 
@@ -48,9 +50,16 @@ export async function submitPlan(
   const id = idempotencyKey === undefined ? planId : await reserve(tenant, { key: idempotencyKey, known, planId }, deps)
   const { plan, isReplayed } = await store(tenant, { ...known, id, subject, idempotencyKey }, deps)
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
+  if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   if (plan.status === 'queued') await deps.queue.add({ kind: 'plan', tenant, id }).catch(() => {})
   return { plan, isReplayed }
 }
+
+const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => ({
+  type: 'plan.queued',
+  at: created_at,
+  data: { plan_id, title: title ?? null },
+})
 
 /** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
 async function store(tenant: TenantId, request: Omit<NewPlan, 'at'>, { plans, now }: SubmitDeps): Promise<Submitted> {

@@ -29,11 +29,15 @@ type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId'> & { kind: 
 
 export type RunHooks = {
   /** Called when the engine has thrown, or has ended without a terminal event. */
-  onBug(run: RunIdentity, cause: unknown): void
+  onBug(run: Pick<RunIdentity, 'id'>, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
   /** Called when a run begins to exist. Returns what is called with each of its events. */
   report?(run: ReportableRun): (event: RunEvent, isLast: boolean) => void
+  /** Called when the execution of a run begins. */
+  onStarted?(run: Run): void
+  /** Called when a run begins to wait for a permission. */
+  onWaiting?(run: Run): void
   /** Called when a run has ended, with its terminal event. */
   onEnded?(run: Run, last: RunEvent): void
 }
@@ -50,6 +54,7 @@ export class Run {
   readonly id: string
   readonly tenant: TenantId
   readonly sessionId: string | undefined
+  readonly kind: RunKind
   readonly workspace: string
   readonly needsNoReader: boolean
   readonly startedAt: Date
@@ -58,7 +63,6 @@ export class Run {
   #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
-  readonly #kind: RunKind
   readonly #report: ReturnType<NonNullable<RunHooks['report']>> | undefined
   #held: PromiseWithResolvers<void> | undefined
   #errorCode: string | undefined
@@ -79,8 +83,8 @@ export class Run {
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
-    this.#kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
-    this.#report = hooks.report?.({ ...identity, kind: this.#kind })
+    this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
+    this.#report = hooks.report?.({ ...identity, kind: this.kind })
     if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -132,7 +136,7 @@ export class Run {
 
   /** Counts the run as waiting until `decision` settles, and returns it. */
   async waitFor<T>(decision: Promise<T>): Promise<T> {
-    this.#openAsks++
+    if (++this.#openAsks === 1) this.#hooks.onWaiting?.(this)
     return decision.finally(() => this.#openAsks--)
   }
 
@@ -140,8 +144,9 @@ export class Run {
   async execute(execute: RunExecutor): Promise<void> {
     if (this.isEnded) return
     this.#hasStarted = true
+    this.#hooks.onStarted?.(this)
     try {
-      await inSpan(SPANS[this.#kind], { attributes: this.#attributes }, async (fail) => {
+      await inSpan(SPANS[this.kind], { attributes: this.#attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
         if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
@@ -161,7 +166,7 @@ export class Run {
   }
 
   get #attributes(): Attributes {
-    const isAgent = SPANS[this.#kind] === SPANS.run
+    const isAgent = SPANS[this.kind] === SPANS.run
     return {
       'agent_engine.run_id': this.id,
       'agent_engine.tenant': this.tenant,

@@ -8,6 +8,7 @@ import { createLog } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { putEngine } from '../../../shared/tenancy/tenant-config/changes.ts'
 import {
   type ConfigBell,
@@ -70,7 +71,7 @@ describe("tenants' configurations as a process sees them", () => {
 
   const open = async (bell: ConfigBell = DEAF, pollMs = 20, checkMs = 60_000) => {
     const log = createLog({ level: 'error' })
-    const configs = await openLiveConfigs({ store: counted, bell, log, pollMs, checkMs })
+    const configs = await openLiveConfigs({ store: counted, bell, events: NO_EVENTS, log, pollMs, checkMs })
     opened.push(configs)
     return configs
   }

@@ -9,6 +9,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Egress, EgressResponse } from '../../../shared/platform/net/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { type LiveConfigs, openLiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
 import { createTenantConfigStore } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
@@ -180,7 +181,10 @@ export function useWebhooks(onOpen: (webhooks: TestWebhooks) => void): void {
   beforeEach(async () => {
     const store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
     const bell = { ring: () => {}, listen: async () => async () => {} }
-    webhooks = new TestWebhooks(store, await openLiveConfigs({ store: createTenantConfigStore(store), bell, log }))
+    webhooks = new TestWebhooks(
+      store,
+      await openLiveConfigs({ store: createTenantConfigStore(store), bell, events: NO_EVENTS, log }),
+    )
     onOpen(webhooks)
   })
   afterEach(() => webhooks.close())

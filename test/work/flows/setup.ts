@@ -8,6 +8,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { SchemaChecker } from '../../../shared/platform/schemas/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createFlowCompiler } from '../../../shared/work/flows/compile.ts'
 import { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
 import { FlowLibrary } from '../../../shared/work/flows/library.ts'
@@ -38,6 +39,7 @@ export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () =
   const compile = createFlowCompiler({ checkers: { of: () => CHECKER }, tools: () => tools })
   const library = new FlowLibrary({
     store: flows,
+    events: NO_EVENTS,
     memory: entries,
     tools: () => tools,
     now,

@@ -4,6 +4,7 @@ import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../../shared/work/plans/calls.ts'
 import type { PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
 import { createPlans } from '../../../shared/work/plans/store/plans.ts'
@@ -71,7 +72,14 @@ export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans
     },
   }
   const idempotency = createIdempotency(store)
-  const calls = new PlanCalls({ plans: wrap(plans), idempotency, queue, broker, now: () => new Date(AT) })
+  const calls = new PlanCalls({
+    plans: wrap(plans),
+    idempotency,
+    queue,
+    events: NO_EVENTS,
+    broker,
+    now: () => new Date(AT),
+  })
   return Object.assign(parts, { calls })
 }
 

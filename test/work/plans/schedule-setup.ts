@@ -3,6 +3,7 @@ import { newId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { PlanLimits, PlanRecord } from '../../../shared/work/plans/port.ts'
 import { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
@@ -43,6 +44,7 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
   const ticks = new PlanTicks({
     ...parts,
     plans,
+    events: NO_EVENTS,
     queue: { add: async (job) => void jobs.push(job) },
     idempotency: createIdempotency(store),
     now: () => new Date(),

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
 import { createPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
@@ -167,7 +168,7 @@ describe('the submission of plans', () => {
       const { plans, jobs } = open()
       const queue = { add: async (job: (typeof jobs)[number]) => void jobs.push(job) }
       const idempotency = createIdempotency(opened.store)
-      const queuePlan = queuePlanWith({ plans, queue, idempotency, now: () => new Date(AT) })(TENANT)
+      const queuePlan = queuePlanWith({ plans, queue, idempotency, events: NO_EVENTS, now: () => new Date(AT) })(TENANT)
       const queued = await queuePlan({ ...CHAIN, title: 'Two' })
       const [job] = jobs
       expect(queued).to.deep.equal({ plan_id: job?.id })
@@ -182,6 +183,7 @@ describe('the submission of plans', () => {
       const queuePlan = queuePlanWith({
         ...deps,
         plans: createPlans(opened.store, { limits }),
+        events: NO_EVENTS,
         now: () => new Date(AT),
       })
       const { note } = (await queuePlan(TENANT)(CHAIN)) as { note: string }
@@ -192,7 +194,7 @@ describe('the submission of plans', () => {
       const { plans } = open()
       const away = { ...methodsOf(plans), create: () => Promise.reject(new AppError('unavailable', 'away')) }
       const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
-      const queuePlan = queuePlanWith({ ...deps, plans: away, now: () => new Date(AT) })
+      const queuePlan = queuePlanWith({ ...deps, plans: away, events: NO_EVENTS, now: () => new Date(AT) })
       expect(await refusalOf(queuePlan(TENANT)(CHAIN))).to.include({ status: 503 })
     })
   })

@@ -6,6 +6,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { CredentialReader } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import { type LiveConfigs, openLiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
@@ -48,6 +49,7 @@ function memoryStore() {
       docs.set(tenant, doc)
       return doc
     },
+    audit: async () => [],
     changes: async () => [],
     tenants: async () => [],
   }
@@ -67,6 +69,7 @@ describe("a tenant's models", () => {
     const log = createLog({ level: 'error', write: () => {} })
     configs = await openLiveConfigs({
       store,
+      events: NO_EVENTS,
       bell: { ring: () => {}, listen: async () => async () => {} },
       log,
       pollMs: 3_600_000,

@@ -1,8 +1,10 @@
 import { createApp } from '../../../../services/gateway/app.ts'
+import { EventStreams } from '../../../../services/gateway/event-streams.ts'
 import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
 import type { Broker } from '../../../../shared/cluster/port.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import { MemoryEventLog } from '../../../../shared/tenancy/events/memory.ts'
 import { BASE_PATH, TOKEN } from '../target.ts'
 
 /** The product's HTTP application on a broker: routing, authentication, body validation, SSE. */
@@ -30,5 +32,6 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     isLocal: false,
     isHeapHigh: () => false,
     allowedHosts: undefined,
+    eventStreams: new EventStreams(new MemoryEventLog()),
     metrics: NO_METRICS,
   })

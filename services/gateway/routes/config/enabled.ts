@@ -3,6 +3,7 @@ import type { ProviderSpec } from '../../../../shared/agent/providers/catalogue.
 import { decodeCursor, encodeCursor } from '../../../../shared/kernel/cursor.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { LimitSettings } from '../../../../shared/tenancy/limits/limit-settings.ts'
+import type { ConfigHistory } from '../../../../shared/tenancy/tenant-config/config-history.ts'
 import type { InstanceInspector } from '../../../../shared/tenancy/tenant-config/inspector.ts'
 import type { TenantSettings } from '../../../../shared/tenancy/tenant-config/settings.ts'
 import type { WebhookOutbox } from '../../../../shared/tenancy/webhooks/outbox.ts'
@@ -12,6 +13,7 @@ import { pageOf } from '../../params.ts'
 /** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
 export type ConfigSurface = {
   settings: TenantSettings
+  audit: ConfigHistory
   inspector: InstanceInspector
   webhooks: WebhookSettings
   outbox: WebhookOutbox

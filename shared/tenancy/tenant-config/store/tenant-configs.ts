@@ -5,6 +5,8 @@ import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { appendNext } from '../../../platform/store/append.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'
+import type { AuditedChange } from '../config-changes.ts'
+import { type AuditPage, createConfigAudit } from './config-audit.ts'
 
 export const TENANT_CONFIGS: CollectionSpec = { name: 'tenant_configs', key: ['id'] }
 
@@ -30,10 +32,12 @@ export interface TenantConfigStore {
   /** `undefined` for a tenant that has none. */
   read(tenant: TenantId): Promise<JsonObject | undefined>
   /**
-   * Replaces the document by what `change` makes of it, and lists the change; again when another write came first, so `change` must
+   * Replaces the document by what `change` makes of it, lists the change, and records its `last_change`; again when another write came first, so `change` must
    * have no effects. An error of `change` is thrown, and nothing is stored.
    */
   update(tenant: TenantId, change: (doc: JsonObject | undefined) => JsonObject): Promise<JsonObject>
+  /** The changes of a tenant's configuration, newest first (D28). */
+  audit(tenant: TenantId, page: AuditPage): Promise<AuditedChange[]>
   /** The newest changes, newest first, at most `limit`. */
   changes(limit: number): Promise<ConfigChange[]>
   /** Every tenant that has a configuration, in pages of names in ascending order. */
@@ -48,6 +52,7 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
   const configs = store.collection(TENANT_CONFIGS)
   const tenants = store.collection(CONFIGURED_TENANTS)
   const changes = store.collection(CONFIG_CHANGES)
+  const audit = createConfigAudit(store)
   // The writers of one process wait for each other; those of several are seldom many at once.
   const queue = createKeyedQueue()
   return {
@@ -57,20 +62,28 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
     async update(tenant, change) {
       // Before the first document, so that no configuration is left out of the list of tenants.
       const beforeInsert = () => tenants.insert(SYSTEM_TENANT, { name: tenant })
-      const replacement = { key: { id: DOC_ID }, change, beforeInsert }
+      let replaced: JsonObject | undefined
+      const noting = (before: JsonObject | undefined) => {
+        replaced = before
+        return change(before)
+      }
+      const replacement = { key: { id: DOC_ID }, change: noting, beforeInsert }
       const doc = await queue.run(`config ${tenant}`, () => replaceDoc(configs, tenant, replacement))
+      await audit.add(tenant, [replaced, doc])
       await queue.run('changes', () => listChange(changes, tenant))
       return doc
+    },
+    async audit(tenant, page) {
+      await audit.add(tenant, [(await configs.get(tenant, { id: DOC_ID }))?.doc])
+      return audit.page(tenant, page)
     },
     async changes(limit) {
       const page = await changes.page(SYSTEM_TENANT, { limit })
       return page.map(({ doc }) => ({ seq: Number(doc['seq']), tenant: String(doc['tenant']) as TenantId }))
     },
     async tenants(after) {
-      const page = await tenants.page(SYSTEM_TENANT, {
-        limit: TENANT_PAGE,
-        ...(after !== undefined && { after: [after] }),
-      })
+      const begin = after === undefined ? {} : { after: [after] }
+      const page = await tenants.page(SYSTEM_TENANT, { limit: TENANT_PAGE, ...begin })
       return page.map(({ doc }) => String(doc['name']) as TenantId)
     },
   }

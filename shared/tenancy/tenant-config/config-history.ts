@@ -1,0 +1,25 @@
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { AuditedChange } from './config-changes.ts'
+import type { TenantConfigStore } from './store/tenant-configs.ts'
+
+export type ConfigHistoryPage = { changes: AuditedChange[]; next_cursor: string | null }
+
+/** Shows who changed what in a tenant's configuration (D28). */
+export class ConfigHistory {
+  readonly #store: Pick<TenantConfigStore, 'audit'>
+
+  constructor(store: Pick<TenantConfigStore, 'audit'>) {
+    this.#store = store
+  }
+
+  /** Newest first. Throws `invalid_request` for an invalid cursor. */
+  async list(tenant: TenantId, { limit, cursor }: { limit: number; cursor?: string }): Promise<ConfigHistoryPage> {
+    const position = cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string'])
+    const after = position && ([String(position[0]), String(position[1])] as const)
+    const found = await this.#store.audit(tenant, { limit: limit + 1, after })
+    const page = found.slice(0, limit)
+    const last = found.length > limit ? page.at(-1) : undefined
+    return { changes: page, next_cursor: last ? encodeCursor([last.at, last.id]) : null }
+  }
+}

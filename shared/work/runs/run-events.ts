@@ -1,0 +1,28 @@
+import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import type { EventSink } from '../../tenancy/events/port.ts'
+import type { Run, RunHooks } from './run.ts'
+
+/** Tells the tenant's readers that a run begins, waits for a permission, and has ended (D16a). */
+export function announceRuns(events: EventSink): Required<Pick<RunHooks, 'onStarted' | 'onWaiting' | 'onEnded'>> {
+  const now = () => new Date().toISOString()
+  return {
+    onStarted: (run) => events.append(run.tenant, { type: 'run.started', at: now(), data: dataOf(run) }),
+    onWaiting: (run) => events.append(run.tenant, { type: 'run.waiting', at: now(), data: dataOf(run) }),
+    onEnded: (run, last) =>
+      events.append(run.tenant, { type: 'run.ended', at: run.summary.ended_at ?? now(), data: endOf(run, last) }),
+  }
+}
+
+const dataOf = ({ id, sessionId, kind, status, startedAt }: Run): JsonObject => ({
+  run_id: id,
+  session_id: sessionId ?? null,
+  kind,
+  status,
+  started_at: startedAt.toISOString(),
+})
+
+const endOf = (run: Run, last: RunEvent): JsonObject => ({
+  ...dataOf(run),
+  ...(last.type === 'error' && { code: last.code }),
+  ended_at: run.summary.ended_at,
+})
