@@ -10,6 +10,7 @@ import { inSpan } from '../../shared/kernel/trace.ts'
 import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 
@@ -45,7 +46,13 @@ export const createPlanSteps =
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
       async (fail) => {
-        const report = deps.reporter.open({ tenant, run_id: planRunId(planId), kind: 'step', step_id: step.id })
+        const report = deps.reporter.open({
+          tenant,
+          run_id: step.run_id,
+          kind: 'step',
+          plan_id: planId,
+          step_id: step.id,
+        })
         const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })), report)
         if ('error' in result) fail('step_failed')
         return result
@@ -91,12 +98,14 @@ async function resultOf(
   events: AsyncIterable<AgentEvent>,
   report: ReturnType<RunReporter['open']>,
 ): Promise<StepResult> {
+  const figures = new RunFigures()
   let texts: string[] = []
   for await (const event of events) {
+    figures.note(event)
     report(event, isTerminal(event))
     if (event.type === 'turn_start') texts = []
     if (event.type === 'text') texts.push(event.text)
-    if (event.type === 'error') return { error: event.error }
+    if (event.type === 'error') return { error: event.error, spent: figures.spent }
   }
-  return { output: texts.join('\n') }
+  return { output: texts.join('\n'), spent: figures.spent }
 }

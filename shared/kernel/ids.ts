@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 
 export type IdPrefix =
   | 'req'
@@ -38,6 +38,14 @@ export const newPlanId = (digits: string = newId('plan')): string => `plan_${QUE
 export const planRunId = (planId: string): string => `run_${planId.slice('plan_'.length)}`
 
 export const planIdOf = (runId: string): string => `plan_${runId.slice('run_'.length)}`
+
+/** The id of the run of a step, which differs from attempt to attempt; `attempt` counts from 0. No worker has the run. */
+export function stepRunId(planId: string, { stepId, attempt }: { stepId: string; attempt: number }): string {
+  const digits = createHash('sha256')
+    .update(JSON.stringify([planId, stepId, attempt]))
+    .digest('hex')
+  return `run_${QUEUED}${digits.slice(0, 24)}`
+}
 
 /** Whether the run with this id was queued for an executor, rather than started on a worker. */
 export const isQueuedRun = (runId: string): boolean => runId.startsWith(`run_${QUEUED}`)

@@ -85,6 +85,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     replayDispatch: async () => `/dispatches/${await execution()}/events`,
     getPlan: plan,
     cancelPlan: async () => `${await plan()}/cancel`,
+    retryPlan: async () => `${await failedPlan()}/retry`,
     followPlan: async () => {
       const path = await plan()
       await call('POST', `${path}/cancel`)
@@ -154,6 +155,13 @@ describe('the examples of the API description, sent to the standalone form', () 
     const { status, text } = await product.call('POST', '/plans/submit', exampleOf('submitPlan'))
     expect(status, text).to.equal(202)
     return `/plans/${(JSON.parse(text) as { id: string }).id}`
+  }
+
+  async function failedPlan(): Promise<string> {
+    product.model.answer({ status: 400, message: 'no' })
+    const path = await plan()
+    expect((await (await product.stream(`${path}/events`)).all()).at(-1)?.data).to.include({ status: 'failed' })
+    return path
   }
 
   async function schedule(): Promise<string> {

@@ -42,7 +42,17 @@ describe('the plan queue', () => {
 
   it('api.md Plan: parallel is omitted when false, step_errors and the error when there are none', async () => {
     const { plan } = await submit({ ...CHAIN, parallel: false })
-    expect(plan).to.have.all.keys('id', 'status', 'steps', 'step_statuses', 'created_at', 'started_at', 'ended_at')
+    expect(plan).to.have.all.keys(
+      'id',
+      'status',
+      'steps',
+      'step_statuses',
+      'step_runs',
+      'usage',
+      'created_at',
+      'started_at',
+      'ended_at',
+    )
   })
 
   const path = (prompt: string) => (writes: string[]) => ({ id: prompt, prompt, writes })
@@ -178,7 +188,7 @@ describe('the plan queue', () => {
     const { url } = await start()
     const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
     const ofPlans = Object.entries(paths).filter(([each]) => each.startsWith('/plans'))
-    expect(ofPlans).to.have.length(7)
+    expect(ofPlans).to.have.length(9)
     for (const [template, operations] of ofPlans) {
       for (const method of Object.keys(operations).filter((each) => each !== 'parameters')) {
         for (const id of [NOBODYS, 'malformed']) {

@@ -104,8 +104,12 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
     product.model.answer({ status: 401, message: 'wrong key' })
     const submitted = await product.call('POST', '/plans/submit', { steps: [{ id: 'one', prompt: 'go' }] })
     expect(submitted.status, submitted.text).to.equal(202)
-    expect(await line({ msg: 'step ended' })).to.include({ level: 'warn', code: 'provider_auth', step_id: 'one' })
+    const { id: plan_id } = submitted.body as { id: string }
+    const step = await line({ msg: 'step ended' })
+    expect(step).to.include({ level: 'warn', code: 'provider_auth', plan_id, step_id: 'one' })
     expect(await line({ msg: 'plan ended' })).to.include({ level: 'warn', code: 'plan_failed' })
+    const { body } = await product.call('GET', `/plans/${plan_id}`)
+    expect(body).to.nested.include({ 'step_runs.one.run_id': step.run_id })
   })
 
   it('an exhausted budget: the refusal is counted by its cause, and its request line has the code', async () => {

@@ -5,7 +5,7 @@ import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 
 /** The services behind the plan endpoints. */
 export type PlanSurface = {
-  calls: Pick<PlanCalls, 'submit' | 'get' | 'list' | 'cancel' | 'frames'>
+  calls: Pick<PlanCalls, 'submit' | 'retry' | 'get' | 'list' | 'cancel' | 'frames'>
   schedules: Pick<PlanSchedules, 'put' | 'get' | 'list' | 'remove'>
 }
 

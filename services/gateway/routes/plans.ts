@@ -1,6 +1,8 @@
-import type { Request } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { planRunId } from '../../../shared/kernel/ids.ts'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
+import type { ShownSubmission } from '../../../shared/work/plans/calls.ts'
+import { checkPlan, type PlanCheck, refusedPlan } from '../../../shared/work/plans/check.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
@@ -25,14 +27,11 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
       post: queued(({ calls }) => async (req, res) => {
         const idempotencyKey = idempotencyKeyOf(req)
         const request = await readBody(req, res, 'PlanRequest')
-        const { plan, isReplayed } = await calls.submit(tenantOf(res), request, {
-          subject: subjectOf(res),
-          idempotencyKey,
-        })
-        if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-        res.status(202).json({ ...plan, ...ignoredFieldWarnings(ignoredFields(res)) })
+        const call = { subject: subjectOf(res), idempotencyKey }
+        accept(res, await calls.submit(tenantOf(res), request, call))
       }),
     },
+    '/plans/check': { post: queued(() => check(readBody)) },
     ...planScheduleRoutes({ plans, readBody }),
     '/plans/:id': {
       get: queued(({ calls }) => async (req, res) => {
@@ -44,8 +43,26 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
         res.json(await calls.cancel(tenantOf(res), pathId(req, 'id', PLAN)))
       }),
     },
+    '/plans/:id/retry': {
+      post: queued(({ calls }) => async (req, res) => {
+        const call = { subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
+        accept(res, await calls.retry(tenantOf(res), pathId(req, 'id', PLAN), call))
+      }),
+    },
     '/plans/:id/events': { get: queued(follow(relay)) },
   }
+}
+
+const check =
+  (readBody: ReadBody): RequestHandler =>
+  async (req, res) => {
+    const found: PlanCheck = await readBody(req, res, 'PlanRequest').then(checkPlan, refusedPlan)
+    res.json({ ...found, ...ignoredFieldWarnings(ignoredFields(res)) })
+  }
+
+function accept(res: Response, { plan, isReplayed }: ShownSubmission): void {
+  if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+  res.status(202).json({ ...plan, ...ignoredFieldWarnings(ignoredFields(res)) })
 }
 
 const follow =

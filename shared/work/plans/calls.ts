@@ -7,7 +7,8 @@ import { eventsOf } from './events-of.ts'
 import { renderEvents } from './frames.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
-import { type PlanRequest, type SubmitDeps, submitPlan } from './submit.ts'
+import { readOutputs } from './step-output.ts'
+import { type PlanRequest, type SubmitDeps, type Submitted, submitPlan, submitRetry } from './submit.ts'
 import { requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 import { WatchedPlan } from './watched-plan.ts'
@@ -26,6 +27,8 @@ const READ_AT_ONCE = 20
 /** A request of the API; `subject` is the caller's (D3.5). */
 export type PlanCall = { subject: string; idempotencyKey?: string | undefined }
 
+export type ShownSubmission = { plan: PlanView; isReplayed: boolean }
+
 /**
  * The plan queue for the API (api.md "Plan queue", D7). Every method throws `unavailable` when the store does not answer, and
  * `not_found` for an unknown plan and for another tenant's.
@@ -38,13 +41,14 @@ export class PlanCalls {
   }
 
   /** Throws `invalid_request` (D7.2), and `conflict` for a key that another request has used (D6.6). */
-  async submit(
-    tenant: TenantId,
-    request: PlanRequest,
-    call: PlanCall,
-  ): Promise<{ plan: PlanView; isReplayed: boolean }> {
-    const { plan, isReplayed } = await submitPlan(tenant, { request, ...call }, this.#deps)
-    return { plan: await this.#view(tenant, plan), isReplayed }
+  async submit(tenant: TenantId, request: PlanRequest, call: PlanCall): Promise<ShownSubmission> {
+    return this.#shown(tenant, await submitPlan(tenant, { request, ...call }, this.#deps))
+  }
+
+  /** Submits what is left of an ended plan as a new one (D27.2). Throws `conflict` for a plan that has not ended, and when all is done. */
+  async retry(tenant: TenantId, planId: string, call: PlanCall): Promise<ShownSubmission> {
+    const plan = await this.#stored(tenant, planId)
+    return this.#shown(tenant, await submitRetry(tenant, { plan, ...call }, this.#deps))
   }
 
   async get(tenant: TenantId, planId: string): Promise<PlanView> {
@@ -94,17 +98,22 @@ export class PlanCalls {
     return plan
   }
 
-  async #view(tenant: TenantId, plan: PlanRecord): Promise<PlanView> {
-    const done = plan.states.filter(({ status }) => status === 'done').map(({ id }) => id)
-    return planView(plan, await this.#outputs(tenant, plan.plan_id, done))
+  async #shown(tenant: TenantId, { plan, isReplayed }: Submitted): Promise<ShownSubmission> {
+    return { plan: await this.#view(tenant, plan), isReplayed }
   }
 
-  async #outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<Map<string, string>> {
+  async #view(tenant: TenantId, plan: PlanRecord): Promise<PlanView> {
+    return planView(plan, await this.#outputs(tenant, plan))
+  }
+
+  async #outputs(tenant: TenantId, plan: PlanRecord): Promise<Map<string, string>> {
+    const { plans } = this.#deps
+    const stepIds = plan.states.filter(({ status }) => status === 'done').map(({ id }) => id)
     const outputs = new Map<string, string>()
     let chars = 0
     for (let at = 0; at < stepIds.length; at += READ_AT_ONCE) {
       const ids = stepIds.slice(at, at + READ_AT_ONCE)
-      const read = chars < MAX_OUTPUT_CHARS ? await this.#deps.plans.outputs(tenant, planId, ids) : new Map()
+      const read = chars < MAX_OUTPUT_CHARS ? await readOutputs(tenant, plan, { plans, stepIds: ids }) : new Map()
       for (const id of ids) {
         const output: string = read.get(id) ?? ''
         chars += output.length

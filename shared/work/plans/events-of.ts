@@ -17,6 +17,7 @@ export function eventsOf(plan: PlanRecord): PlanEvent[] {
     const start = latest([...after, state.started_at ?? ''])
     const end = latest([start, state.ended_at ?? ''])
     ends.set(state.id, end)
+    if (state.taken_from !== undefined) continue // It has happened in the plan that had it.
     for (const at of state.earlier_starts ?? [])
       placed.push({ place: latest([...after, at]), event: stepStarted(plan, { ...state, started_at: at }) })
     if (state.started_at !== null) placed.push({ place: start, event: stepStarted(plan, state) })

@@ -6,7 +6,7 @@ import { isUnavailable, outlast } from './outlast.ts'
 import type { PlanEvent, PlanRecord, Plans, PlanTransition } from './port.ts'
 import { areStepsOver, hasRunningStep, isRunBy } from './states.ts'
 import { StepRuns, type StepRunsDeps } from './step-runs.ts'
-import { beginNextSteps, cancelled, endStep, finish, giveBack, interrupt, timedOut } from './transitions.ts'
+import { beginNextSteps, cancelled, endStep, finish, giveBack, interrupt, noteSpent, timedOut } from './transitions.ts'
 
 export type PlanExecutionDeps = StepRunsDeps & {
   plans: Plans
@@ -175,10 +175,11 @@ class PlanExecution {
   /** A step that failed after it was aborted is recorded by the transition that follows. */
   #recordEnds(plan: PlanRecord, halt: Halt | undefined): PlanRecord {
     const { executor } = this.#deps
-    return [...this.#runs.ends].reduce(
-      (next, [id, end]) => (halt && end.error !== undefined ? next : (endStep(id, { executor, ...end })(next) ?? next)),
-      plan,
-    )
+    return [...this.#runs.ends].reduce((next, [id, { spent, ...end }]) => {
+      const isCut = halt && end.error !== undefined
+      const record = isCut ? noteSpent(id, { executor, spent }) : endStep(id, { executor, spent, ...end })
+      return record(next) ?? next
+    }, plan)
   }
 
   #haltOf({ is_cancel_requested: isCancelRequested }: PlanRecord): Halt | undefined {

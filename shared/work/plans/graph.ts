@@ -21,11 +21,13 @@ export function graphOf(steps: readonly PlanStep[]): StepGraph {
 
 /**
  * Sorts steps into waves: each step comes in the first wave after all its dependencies. Steps in a circle of dependencies, and
- * the steps behind it, are `stuck`.
+ * the steps behind it, are `stuck`. Dependencies on steps that do not exist count for nothing.
  */
 export function wavesOf(steps: readonly PlanStep[]): { waves: PlanStep[][]; stuck: PlanStep[] } {
   const dependents = dependentsOf(steps)
-  const missing = new Map(steps.map(({ id, depends_on: after = [] }) => [id, new Set(after).size]))
+  const missing = new Map(
+    steps.map(({ id, depends_on: after = [] }) => [id, new Set(after.filter((other) => dependents.has(other))).size]),
+  )
   const waves: PlanStep[][] = []
   let wave = steps.filter(({ id }) => missing.get(id) === 0)
   while (wave.length > 0) {

@@ -11,62 +11,68 @@ const MAX_ID_CHARS = 128
 const PLAIN_NAME = /^[\w./-]+$/
 
 /** Checks a plan's steps (D7.2). Returns the first problem; `undefined` for a valid plan. */
-export function planProblem({ steps, parallel = false }: Plan): PlanProblem | undefined {
-  return (
-    countProblem(steps) ??
-    idProblem(steps) ??
-    dependencyProblem(steps) ??
-    circleProblem(steps) ??
-    (parallel ? writesProblem(steps) : undefined)
-  )
+export function planProblem(plan: Plan): PlanProblem | undefined {
+  const [first] = planProblems(plan)
+  return first
+}
+
+/** Finds the problems of a plan's steps one by one (D7.2): of circles, which hide each other, the first. */
+export function* planProblems({ steps, parallel = false }: Plan): Generator<PlanProblem, void, undefined> {
+  yield* countProblems(steps)
+  yield* idProblems(steps)
+  yield* dependencyProblems(steps)
+  yield* circleProblems(steps)
+  if (parallel) yield* writesProblems(steps)
 }
 
 /** The problem of a plan that a model proposes, in words for the model. A plan without steps is none: nothing will be queued (api.md "plan_queued"). */
 export const proposalProblem = (plan: Plan): string | undefined =>
   plan.steps.length === 0 ? undefined : planProblem(plan)?.message
 
-function countProblem({ length }: readonly PlanStep[]): PlanProblem | undefined {
-  if (length === 0) return { path: '/steps', message: 'The plan has no steps: give it at least one.' }
-  if (length <= MAX_STEPS) return undefined
+type Problems = Generator<PlanProblem, void, undefined>
+
+function* countProblems({ length }: readonly PlanStep[]): Problems {
+  if (length === 0) yield { path: '/steps', message: 'The plan has no steps: give it at least one.' }
+  if (length <= MAX_STEPS) return
   const message = `A plan has at most ${MAX_STEPS} steps, not ${length}: join some, or make several plans.`
-  return { path: '/steps', message }
+  yield { path: '/steps', message }
 }
 
-function idProblem(steps: readonly PlanStep[]): PlanProblem | undefined {
+function* idProblems(steps: readonly PlanStep[]): Problems {
   const ids = new Set<string>()
   for (const [i, { id }] of steps.entries()) {
-    const wrong = (message: string) => ({ path: `/steps/${i}/id`, message })
-    if (id === '') return wrong(`Step ${i + 1} has no id: give it one.`)
-    if (id.length > MAX_ID_CHARS)
-      return wrong(`The id of step ${i + 1} is longer than ${MAX_ID_CHARS} characters: shorten it.`)
-    if (id.includes('\0') || !id.isWellFormed())
-      return wrong(`The id of step ${i + 1} holds an invalid character: use valid Unicode without NUL.`)
-    if (ids.has(id)) return wrong(`Two steps have the id ${nameOf(id)}: give each its own.`)
+    const message = idProblem(id, { at: i + 1, ids })
+    if (message !== undefined) yield { path: `/steps/${i}/id`, message }
     ids.add(id)
   }
-  return undefined
 }
 
-function dependencyProblem(steps: readonly PlanStep[]): PlanProblem | undefined {
+function idProblem(id: string, { at, ids }: { at: number; ids: ReadonlySet<string> }): string | undefined {
+  if (id === '') return `Step ${at} has no id: give it one.`
+  if (id.length > MAX_ID_CHARS) return `The id of step ${at} is longer than ${MAX_ID_CHARS} characters: shorten it.`
+  if (id.includes('\0') || !id.isWellFormed())
+    return `The id of step ${at} holds an invalid character: use valid Unicode without NUL.`
+  return ids.has(id) ? `Two steps have the id ${nameOf(id)}: give each its own.` : undefined
+}
+
+function* dependencyProblems(steps: readonly PlanStep[]): Problems {
   const ids = new Set(steps.map(({ id }) => id))
   for (const [i, { id, depends_on: after = [] }] of steps.entries()) {
     for (const [j, other] of after.entries()) {
       const path = `/steps/${i}/depends_on/${j}`
-      if (other === id) return { path, message: `Step ${nameOf(id)} depends on itself: remove that dependency.` }
+      if (other === id) yield { path, message: `Step ${nameOf(id)} depends on itself: remove that dependency.` }
       if (ids.has(other)) continue
       const message = `Step ${nameOf(id)} depends on ${nameOf(other)}, which is no step of the plan: add that step, or remove the dependency.`
-      return { path, message }
+      yield { path, message }
     }
   }
-  return undefined
 }
 
-function circleProblem(steps: readonly PlanStep[]): PlanProblem | undefined {
-  const { stuck } = wavesOf(steps)
-  const [first, ...others] = circleIn(stuck)
-  if (!first) return undefined
+function* circleProblems(steps: readonly PlanStep[]): Problems {
+  const [first, ...others] = circleIn(wavesOf(steps).stuck)
+  if (!first || others.length === 0) return // A step that depends on itself is reported as such.
   const circle = shownCircle([first, ...others, first]).join(' -> ')
-  return {
+  yield {
     path: `/steps/${steps.indexOf(first)}/depends_on`,
     message: `These steps wait for each other in a circle: ${circle}. Remove one of these dependencies.`,
   }
@@ -83,17 +89,16 @@ function shownCircle(steps: readonly PlanStep[]): string[] {
 }
 
 /** Finds a path outside the workspace, and two steps of one wave that write the same file (api.md "Plan step"). */
-function writesProblem(steps: readonly PlanStep[]): PlanProblem | undefined {
+function* writesProblems(steps: readonly PlanStep[]): Problems {
   for (const wave of wavesOf(steps).waves) {
     const writers = new Map<string, string>()
     for (const step of wave) {
       for (const [j, written] of (step.writes ?? []).entries()) {
         const message = writeProblem(step.id, written, writers)
-        if (message !== undefined) return { path: `/steps/${steps.indexOf(step)}/writes/${j}`, message }
+        if (message !== undefined) yield { path: `/steps/${steps.indexOf(step)}/writes/${j}`, message }
       }
     }
   }
-  return undefined
 }
 
 /** Adds the path to `writers`, which are those of the wave by normalized path, unless it has a problem. */

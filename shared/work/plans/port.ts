@@ -10,6 +10,9 @@ export type SkipReason = 'plan_not_ended' | 'rate_limit' | 'plan_limit'
 export const STEP_STATUSES = ['pending', 'running', 'done', 'failed', 'skipped'] as const
 export type StepStatus = (typeof STEP_STATUSES)[number]
 
+/** The tokens and dollars that runs have used. */
+export type Spent = { input_tokens: number; output_tokens: number; cost_usd: number }
+
 /** The state of one step (api.md "Plan step"). Times are in ISO 8601. */
 export type StepState = {
   id: string
@@ -20,6 +23,10 @@ export type StepState = {
   ended_at: string | null
   /** The starts of attempts that were cut off, when the step may be repeated. */
   earlier_starts?: readonly string[]
+  /** What its attempts have used. Absent when none has ended in the executor that began it. */
+  spent?: Spent
+  /** The plan that has carried the step out; this one has taken it over as done (D27.2). */
+  taken_from?: string
 }
 
 /**
@@ -43,6 +50,8 @@ export type PlanRecord = {
   starts: number
   is_cancel_requested: boolean
   idempotency_key: string | null
+  /** The plan that this one repeats (D27.2). */
+  retry_of?: string
   created_at: string
   started_at: string | null
   ended_at: string | null

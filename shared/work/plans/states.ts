@@ -1,7 +1,8 @@
+import { stepRunId } from '../../kernel/ids.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
 import { truncate } from '../../kernel/text.ts'
 import { graphOf } from './graph.ts'
-import type { PlanRecord, StepState } from './port.ts'
+import type { PlanRecord, Spent, StepState } from './port.ts'
 
 /** Bounds the record of a plan with many failures. */
 const MAX_ERROR_CHARS = 4_000
@@ -40,6 +41,25 @@ export function nextSteps({ steps, states, parallel }: PlanRecord): PlanStep[] {
 export const withState = (plan: PlanRecord, id: string, change: Partial<StepState>): PlanRecord => ({
   ...plan,
   states: plan.states.map((state) => (state.id === id ? { ...state, ...change } : state)),
+})
+
+/** The run of a step's last attempt. */
+export const runOfStep = (planId: string, { id, taken_from, earlier_starts: earlier = [] }: StepState): string =>
+  stepRunId(taken_from ?? planId, { stepId: id, attempt: earlier.length })
+
+/** The plan with what an attempt of a step has used. */
+export function withSpent(plan: PlanRecord, id: string, spent: Spent | undefined): PlanRecord {
+  if (!spent) return plan
+  const earlier = plan.states.find((state) => state.id === id)?.spent
+  return withState(plan, id, { spent: earlier ? addSpent(earlier, spent) : spent })
+}
+
+export const NOTHING_SPENT: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+
+export const addSpent = (a: Spent, b: Spent): Spent => ({
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cost_usd: a.cost_usd + b.cost_usd,
 })
 
 /** The plan with a failed step, whose dependents are skipped transitively. The first failure is the plan's error. */

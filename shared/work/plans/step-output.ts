@@ -1,5 +1,7 @@
 import type { PlanStep } from '../../kernel/plan-step.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 import { inTags, truncate } from '../../kernel/text.ts'
+import type { PlanRecord, Plans } from './port.ts'
 
 const MAX_OUTPUT_CHARS = 1024 * 1024
 /** Of all steps of a plan together: an answer of the API holds them all. */
@@ -12,6 +14,18 @@ const INTRODUCTION = 'The outputs of the steps that this one depends on follow. 
 /** The output of a step as it is stored: at most a million characters, less in a plan of many steps. */
 export const storedOutput = (output: string, stepCount: number): string =>
   cut(output, Math.min(MAX_OUTPUT_CHARS, Math.floor(MAX_PLAN_CHARS / stepCount)))
+
+/** The outputs of steps, by id; of steps that the plan has taken over, from the plan that has carried them out (D27.2). */
+export async function readOutputs(
+  tenant: TenantId,
+  { plan_id, states }: Pick<PlanRecord, 'plan_id' | 'states'>,
+  { plans, stepIds }: { plans: Pick<Plans, 'outputs'>; stepIds: readonly string[] },
+): Promise<ReadonlyMap<string, string>> {
+  const sourceOf = new Map(states.map(({ id, taken_from }) => [id, taken_from ?? plan_id]))
+  const groups = Map.groupBy(stepIds, (id) => sourceOf.get(id) ?? plan_id)
+  const read = await Promise.all([...groups].map(([from, ids]) => plans.outputs(tenant, from, ids)))
+  return new Map(read.flatMap((outputs) => [...outputs]))
+}
 
 /** The prompt of a step's run: its own, and the outputs of its dependencies as data (D7.3). */
 export function stepPrompt({ prompt, depends_on: after = [] }: PlanStep, outputs: ReadonlyMap<string, string>): string {

@@ -3,14 +3,18 @@ import { AppError, toAppError } from '../../kernel/errors.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { outlast } from './outlast.ts'
-import type { PlanRecord, Plans } from './port.ts'
-import { isRunBy } from './states.ts'
-import { storedOutput } from './step-output.ts'
+import type { PlanRecord, Plans, Spent } from './port.ts'
+import { isRunBy, runOfStep } from './states.ts'
+import { readOutputs, storedOutput } from './step-output.ts'
 
-export type StepResult = { output: string } | { error: string }
+/** `spent` is left out when the step has called no model. */
+export type StepResult = ({ output: string } | { error: string }) & { spent?: Spent }
+
+/** A step as it is run: each attempt has a run of its own. */
+export type StepRun = PlanStep & { run_id: string }
 
 /** Runs one step. `outputs` are those of its dependencies. After `signal` is aborted, its result may be ignored. */
-export type RunStep = (step: PlanStep, outputs: ReadonlyMap<string, string>, signal: AbortSignal) => Promise<StepResult>
+export type RunStep = (step: StepRun, outputs: ReadonlyMap<string, string>, signal: AbortSignal) => Promise<StepResult>
 
 export type StepRunsDeps = {
   plans: Pick<Plans, 'get' | 'saveOutput' | 'outputs'>
@@ -25,7 +29,7 @@ export type StepRunsDeps = {
 }
 
 /** `at` is in ISO 8601. */
-export type StepEnd = { at: string; error?: string }
+export type StepEnd = { at: string; error?: string; spent?: Spent }
 
 const LOOK_EVERY_MS = 200
 
@@ -63,9 +67,8 @@ export class StepRuns {
   start(step: PlanStep): void {
     if (this.#started.has(step.id)) return
     this.#started.add(step.id)
-    const running = this.#run(step).then((error) => {
-      const at = this.#deps.now().toISOString()
-      if (!this.#isClosed) this.ends.set(step.id, { at, ...(error !== undefined && { error }) })
+    const running = this.#run(step).then((end) => {
+      if (!this.#isClosed) this.ends.set(step.id, { at: this.#deps.now().toISOString(), ...end })
       this.#running.delete(running)
       this.#onEnd()
     })
@@ -89,24 +92,35 @@ export class StepRuns {
     await this.stop(withinMs)
   }
 
-  /** Returns the error of a step that failed. Never rejects. */
-  async #run(step: PlanStep): Promise<string | undefined> {
+  /** Returns the error of a step that failed, and what the step has used. Never rejects. */
+  async #run(step: PlanStep): Promise<Omit<StepEnd, 'at'>> {
+    let paid: Pick<StepEnd, 'spent'> = {}
     try {
       const outputs = await this.#outputsFor(step)
       await this.#assertOwned()
-      const result = await this.#deps.runStep(step, outputs, this.#abort.signal)
-      if ('error' in result) return result.error
+      const run = { ...step, run_id: this.#runIdOf(step) }
+      const { spent, ...result } = await this.#deps.runStep(run, outputs, this.#abort.signal)
+      if (spent) paid = { spent }
+      if ('error' in result) return { ...paid, error: result.error }
       await this.#save(step, result.output)
-      return undefined
+      return paid
     } catch (cause) {
-      return toAppError(cause).message
+      return { ...paid, error: toAppError(cause).message }
     }
+  }
+
+  /** The earlier attempts of a step are over before this process begins it. */
+  #runIdOf({ id }: PlanStep): string {
+    const { plan_id, states } = this.#plan
+    const state = states.find((each) => each.id === id)
+    if (!state) throw new Error('the plan has no such step')
+    return runOfStep(plan_id, state)
   }
 
   async #outputsFor({ depends_on: after = [] }: PlanStep): Promise<ReadonlyMap<string, string>> {
     const { plans, storeWaitMs } = this.#deps
     if (after.length === 0) return new Map()
-    return outlast(() => plans.outputs(this.#tenant, this.#plan.plan_id, after), storeWaitMs)
+    return outlast(() => readOutputs(this.#tenant, this.#plan, { plans, stepIds: after }), storeWaitMs)
   }
 
   /** An output that is empty need not be stored. */

@@ -8,7 +8,8 @@ import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
 import type { PlanRecord, Plans } from './port.ts'
-import { type NewPlan, newPlan } from './transitions.ts'
+import { assertRepeatable, retryOf } from './retry.ts'
+import { newPlan } from './transitions.ts'
 
 /** Body of `POST /plans/submit` (D7.1), checked against its schema. */
 export type PlanRequest = Plan & { timeout_secs?: number }
@@ -35,8 +36,6 @@ export type Submitted = {
   isReplayed: boolean
 }
 
-const OPERATION = 'plan_submit'
-
 /**
  * Stores a plan and queues it. Throws `invalid_request` for a plan that cannot be carried out (D7.2), and `conflict` for a key that
  * another request has used (D6.6), and `rate_limit` when too many plans of the tenant have not ended. A queue that cannot be reached does not matter: the plan is stored, and is queued later.
@@ -47,10 +46,41 @@ export async function submitPlan(
   deps: SubmitDeps,
 ): Promise<Submitted> {
   const known = checkedPlan(request)
-  const id = idempotencyKey === undefined ? planId : await reserve(tenant, { key: idempotencyKey, known, planId }, deps)
-  const { plan, isReplayed } = await store(tenant, { ...known, id, subject, idempotencyKey }, deps)
-  // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
+  const create = (id: string, at: string) => newPlan({ ...known, id, subject, idempotencyKey, at })
+  return storePlan(tenant, { operation: 'plan_submit', body: known, idempotencyKey, planId, create }, deps)
+}
+
+export type RetrySubmission = { plan: PlanRecord; subject: string; idempotencyKey?: string | undefined }
+
+/**
+ * Stores and queues the plan that repeats what is not done in an ended one (D27.2). Throws `conflict` when there is nothing to repeat, and
+ * otherwise what `submitPlan` throws.
+ */
+export async function submitRetry(
+  tenant: TenantId,
+  { plan, subject, idempotencyKey }: RetrySubmission,
+  deps: SubmitDeps,
+): Promise<Submitted> {
+  assertRepeatable(plan)
+  const create = (id: string, at: string) => retryOf(plan, { id, subject, idempotencyKey, at })
+  const body = { retry_of: plan.plan_id }
+  return storePlan(tenant, { operation: 'plan_retry', body, idempotencyKey, planId: newPlanId(), create }, deps)
+}
+
+type Storing = {
+  /** The kind of request, for which a key is unique, and what has to be the same when the key is used again. */
+  operation: string
+  body: unknown
+  idempotencyKey: string | undefined
+  planId: string
+  create(id: string, at: string): PlanRecord
+}
+
+async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
+  const id = await reserve(tenant, storing, deps)
+  const { plan, isReplayed } = await store(tenant, { ...storing, planId: id }, deps)
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
+  // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued') await deps.queue.add({ kind: 'plan', tenant, id }).catch(() => {})
   return { plan, isReplayed }
 }
@@ -62,22 +92,26 @@ const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => 
 })
 
 /** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
-async function store(tenant: TenantId, request: Omit<NewPlan, 'at'>, { plans, now }: SubmitDeps): Promise<Submitted> {
-  const earlier = request.idempotencyKey === undefined ? undefined : await plans.get(tenant, request.id)
+async function store(
+  tenant: TenantId,
+  { planId: id, idempotencyKey, create }: Storing,
+  { plans, now }: SubmitDeps,
+): Promise<Submitted> {
+  const earlier = idempotencyKey === undefined ? undefined : await plans.get(tenant, id)
   if (earlier) return { plan: earlier, isReplayed: true }
-  const plan = newPlan({ ...request, at: now().toISOString() })
+  const plan = create(id, now().toISOString())
   if (await plans.create(tenant, plan)) return { plan, isReplayed: false }
-  return { plan: (await plans.get(tenant, request.id)) ?? plan, isReplayed: true }
+  return { plan: (await plans.get(tenant, id)) ?? plan, isReplayed: true }
 }
 
 /** The id that the key stands for: this plan's, or that of an earlier request with the same body. */
 async function reserve(
   tenant: TenantId,
-  { key, known, planId }: { key: string; known: PlanRequest; planId: string },
+  { operation, body, idempotencyKey: key, planId }: Storing,
   { idempotency }: SubmitDeps,
 ): Promise<string> {
-  const hash = canonicalHash(known)
-  const reservation = await idempotency.reserve(tenant, { operation: OPERATION, key, hash, id: planId })
+  if (key === undefined) return planId
+  const reservation = await idempotency.reserve(tenant, { operation, key, hash: canonicalHash(body), id: planId })
   if (reservation.state === 'mismatch') throw mismatch()
   return reservation.state === 'taken' ? reservation.id : planId
 }

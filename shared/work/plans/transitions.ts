@@ -1,6 +1,16 @@
 import type { Plan } from '../../kernel/plan-step.ts'
-import type { PlanRecord, PlanTransition } from './port.ts'
-import { areStepsOver, cutSteps, endSteps, failStep, hasRunningStep, isRunBy, nextSteps, withState } from './states.ts'
+import type { PlanRecord, PlanTransition, Spent } from './port.ts'
+import {
+  areStepsOver,
+  cutSteps,
+  endSteps,
+  failStep,
+  hasRunningStep,
+  isRunBy,
+  nextSteps,
+  withSpent,
+  withState,
+} from './states.ts'
 
 /** The executor that makes a transition, by its epoch, and the time in ISO 8601. */
 export type By = { executor: number; at: string }
@@ -106,13 +116,24 @@ export const claim = (by: By): PlanTransition => chain(begin(by), beginNextSteps
 
 /** running -> done, or with an `error` failed. */
 export const endStep =
-  (stepId: string, { executor, at, error }: By & { error?: string | undefined }): PlanTransition =>
+  (stepId: string, { executor, at, error, spent }: By & StepOutcome): PlanTransition =>
   (plan) => {
-    const state = plan.states.find(({ id }) => id === stepId)
-    if (!isRunBy(plan, executor) || state?.status !== 'running') return undefined
-    if (error !== undefined) return failStep(plan, stepId, { error, at })
-    return withState(plan, stepId, { status: 'done', ended_at: at })
+    if (!isRunningHere(plan, stepId, executor)) return undefined
+    const paid = withSpent(plan, stepId, spent)
+    if (error !== undefined) return failStep(paid, stepId, { error, at })
+    return withState(paid, stepId, { status: 'done', ended_at: at })
   }
+
+type StepOutcome = { error?: string | undefined; spent?: Spent | undefined }
+
+/** Records what a step that was cut off has used. It is still running: the transition that follows ends it. */
+export const noteSpent =
+  (stepId: string, { executor, spent }: { executor: number; spent: Spent | undefined }): PlanTransition =>
+  (plan) =>
+    isRunningHere(plan, stepId, executor) ? withSpent(plan, stepId, spent) : undefined
+
+const isRunningHere = (plan: PlanRecord, stepId: string, executor: number): boolean =>
+  isRunBy(plan, executor) && plan.states.find(({ id }) => id === stepId)?.status === 'running'
 
 /** running -> done or failed, once no step can go on. */
 export const finish =

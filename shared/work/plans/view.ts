@@ -1,5 +1,26 @@
 import type { PlanStep } from '../../kernel/plan-step.ts'
-import { type PlanHead, type PlanRecord, type PlanStatus, STEP_STATUSES, type StepStatus } from './port.ts'
+import { graphOf } from './graph.ts'
+import {
+  type PlanHead,
+  type PlanRecord,
+  type PlanStatus,
+  type Spent,
+  STEP_STATUSES,
+  type StepState,
+  type StepStatus,
+} from './port.ts'
+import { addSpent, NOTHING_SPENT, runOfStep } from './states.ts'
+
+/** How a step has been carried out (D27.1). */
+export type StepRunView = Spent & {
+  /** 1 for the steps that depend on no other. */
+  wave: number
+  /** `null` before the step has begun. */
+  run_id: string | null
+  started_at: string | null
+  ended_at: string | null
+  taken_from?: string
+}
 
 /** A plan as the API shows it (api.md "Plan"). The maps are by step id. */
 export type PlanView = {
@@ -12,7 +33,10 @@ export type PlanView = {
   step_errors?: Record<string, string>
   /** Of done steps. */
   step_outputs?: Record<string, string>
+  step_runs: Record<string, StepRunView>
+  usage: Spent
   error?: string
+  retry_of?: string
   parallel?: true
   timeout_secs?: number
   created_at: string
@@ -23,7 +47,7 @@ export type PlanView = {
 /** A plan as a list shows it. `step_counts` holds every state. */
 export type PlanSummary = Pick<
   PlanView,
-  'id' | 'title' | 'status' | 'error' | 'created_at' | 'started_at' | 'ended_at'
+  'id' | 'title' | 'status' | 'usage' | 'error' | 'retry_of' | 'created_at' | 'started_at' | 'ended_at'
 > & { step_counts: Record<StepStatus, number> }
 
 /** Step ids may be `__proto__`: `Object.fromEntries` makes it a key like any other. */
@@ -42,6 +66,7 @@ export function planView(plan: PlanRecord, outputs: ReadonlyMap<string, string>)
     ...(done.length > 0 && {
       step_outputs: Object.fromEntries(done.map((state) => [state.id, outputs.get(state.id) ?? ''])),
     }),
+    step_runs: stepRuns(plan),
     ...(parallel && { parallel }),
     ...(timeout_secs !== null && { timeout_secs }),
     ...rest,
@@ -54,12 +79,33 @@ export function planSummary(plan: PlanHead): PlanSummary {
   return { ...commonView(plan), step_counts: Object.fromEntries(counts) as Record<StepStatus, number> }
 }
 
-function commonView({ plan_id, title, status, error, created_at, started_at, ended_at }: PlanHead) {
+function stepRuns({ plan_id, steps, states }: PlanRecord): Record<string, StepRunView> {
+  const { waveOf } = graphOf(steps)
+  const shown = (state: StepState): StepRunView => ({
+    wave: (waveOf.get(state.id) ?? 0) + 1,
+    run_id: state.started_at === null ? null : runOfStep(plan_id, state),
+    started_at: state.started_at,
+    ended_at: state.ended_at,
+    ...(state.spent ?? NOTHING_SPENT),
+    ...(state.taken_from !== undefined && { taken_from: state.taken_from }),
+  })
+  return Object.fromEntries(states.map((state) => [state.id, shown(state)]))
+}
+
+/** What the steps have used that this plan has carried out itself. */
+const usageOf = (states: readonly StepState[]): Spent =>
+  states
+    .filter(({ taken_from }) => taken_from === undefined)
+    .reduce((sum, { spent }) => (spent ? addSpent(sum, spent) : sum), NOTHING_SPENT)
+
+function commonView({ plan_id, title, status, states, error, retry_of, created_at, started_at, ended_at }: PlanHead) {
   return {
     id: plan_id,
     ...(title !== null && { title }),
     status,
+    usage: usageOf(states),
     ...(error !== null && { error }),
+    ...(retry_of !== undefined && { retry_of }),
     created_at,
     started_at,
     ended_at,

@@ -11,6 +11,8 @@ export type ReportedRun = {
   run_id: string
   kind: RunKind | 'step'
   session_id?: string | undefined
+  /** Of the step of a plan. */
+  plan_id?: string
   step_id?: string
 }
 

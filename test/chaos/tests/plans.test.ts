@@ -22,6 +22,7 @@ const PLAN = {
 
 const view = (fields: Partial<PlanView> = {}): PlanView => ({
   ...{ id: 'plan_1', status: 'done', steps: PLAN.steps, step_statuses: { a: 'done', b: 'done' } },
+  ...{ step_runs: {}, usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0 } },
   ...{ step_outputs: { a: 'p-a', b: 'p-b' }, created_at: SECS(1), started_at: SECS(1), ended_at: SECS(3) },
   ...fields,
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { PlanView } from '../../../shared/work/plans/view.ts'
+import type { PlanCheck } from '../../../shared/work/plans/check.ts'
+import type { PlanView, StepRunView } from '../../../shared/work/plans/view.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
@@ -139,12 +140,66 @@ inBothForms('requests for plans', (startProduct, form) => {
     expect(accepted.headers.get('idempotency-replayed')).to.equal(null)
   })
 
+  it('D27: a retry takes over what is done, with its output, and carries out the rest, once for a key', async () => {
+    bench.product.model.otherwise((request) =>
+      stepIdOf(request) === 'b' ? { status: 400, message: 'no' } : `out of ${stepIdOf(request)}`,
+    )
+    const failed = await ended(planOf(await submit({ ...TWO, title: 'Two' }), 202).id)
+    expect(failed).to.deep.include({ status: 'failed', step_statuses: { a: 'done', b: 'failed' } })
+    const { a, b } = failed.step_runs as Record<'a' | 'b', StepRunView>
+    expect(a).to.include({ wave: 1 })
+    expect(a.input_tokens).to.be.above(0)
+    expect(a.started_at?.localeCompare(a.ended_at ?? '')).to.equal(-1)
+    expect(b).to.include({ wave: 2 })
+    expect(new Set([a.run_id, b.run_id, failed.id.replace('plan', 'run')]).size).to.equal(3)
+    expect(failed.usage).to.include({ input_tokens: a.input_tokens, output_tokens: a.output_tokens })
+
+    bench.product.model.requests.length = 0
+    bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`)
+    const retry = () => call('POST', `/plans/${failed.id}/retry`, undefined, { 'idempotency-key': 'again' })
+    const replies = await Promise.all([retry(), retry(), retry()])
+    const [first, ...others] = replies.map((reply) => planOf(reply, 202))
+    expect(first).to.include({ retry_of: failed.id, title: 'Two' }).and.not.include({ id: failed.id })
+    expect(first?.step_runs['a']).to.deep.equal({ ...a, taken_from: failed.id })
+    for (const { id } of others) expect(id).to.equal(first?.id)
+    const done = await ended(first?.id ?? '')
+    expect(done).to.deep.include({ status: 'done', step_outputs: { a: 'out of a', b: 'out of b' } })
+    expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['b'])
+    expect(bench.requestOf('b').prompt).to.include('out of a')
+    expect(done.usage.input_tokens).to.equal(done.step_runs['b']?.input_tokens)
+    expect((await call('POST', `/plans/${done.id}/retry`)).status).to.equal(409)
+  })
+
+  it('D27.3: POST /plans/check says all problems at once, or the waves, and stores nothing', async () => {
+    const check = async (plan: unknown) => {
+      const { status, text, body } = await call('POST', '/plans/check', plan, {}, 'umbrella')
+      expect(status, text).to.equal(200)
+      return body as PlanCheck
+    }
+    const before = await idsOf('umbrella')
+    const wrong = await check({ steps: [step('a', 'x'), step('b', 'c'), step('c', 'b'), step('a')] })
+    expect(wrong.problems.map(({ param }) => param)).to.deep.equal([
+      '/steps/3/id',
+      '/steps/0/depends_on/0',
+      '/steps/1/depends_on',
+    ])
+    expect(wrong.waves).to.deep.equal([])
+    expect((await check({ steps: [{ id: 'a' }] })).problems.map(({ param }) => param)).to.deep.equal([
+      '/steps/0/prompt',
+    ])
+    const right = await check({ steps: [step('a'), step('b', 'a'), step('c')] })
+    expect(right).to.deep.equal({ problems: [], waves: [['a', 'c'], ['b']] })
+    expect((await call('POST', '/plans/check', [TWO])).status).to.equal(400)
+    expect(await idsOf('umbrella')).to.deep.equal(before)
+  })
+
   it('a plan of another tenant is 404 with the words of an unknown one, and stays as it is', async () => {
     const { id } = planOf(await submit(TWO), 202)
     const plan = await ended(id)
     for (const [method, path] of [
       ['GET', ''],
       ['POST', '/cancel'],
+      ['POST', '/retry'],
       ['GET', '/events'],
     ]) {
       const [foreign, unknown, malformed] = await Promise.all(

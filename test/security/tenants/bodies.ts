@@ -36,7 +36,9 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   ],
   'POST /flows/:name/evaluate': ({ instance }) => [undefined, { provider_instance: instance, model: 'm' }],
   'POST /plans/submit': () => [PLAN, { ...PLAN, parallel: true }],
+  'POST /plans/check': () => [PLAN],
   'POST /plans/:id/cancel': () => [undefined],
+  'POST /plans/:id/retry': () => [undefined],
   'PUT /plans/schedules/:name': () => [{ every_secs: 86_400, plan: PLAN }],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }

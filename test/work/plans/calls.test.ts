@@ -66,6 +66,7 @@ describe('the calls of the plan queue', () => {
           id: one.id,
           status: 'running',
           step_counts: { pending: 2, running: 0, done: 0, failed: 0, skipped: 0 },
+          usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0 },
           created_at: AT,
           started_at: AT,
           ended_at: null,

@@ -9,7 +9,7 @@ import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../../shared/work/plans/execute.ts'
 import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
-import type { StepResult } from '../../../shared/work/plans/step-runs.ts'
+import type { StepResult, StepRun } from '../../../shared/work/plans/step-runs.ts'
 import { createPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, type NewPlan } from '../../../shared/work/plans/transitions.ts'
 import { until } from '../../support/until.ts'
@@ -37,7 +37,7 @@ const short = (event: PlanEvent): string =>
   [event.type, 'step_id' in event && event.step_id, 'status' in event && event.status].filter(Boolean).join(' ')
 
 /** A step that a test ends. It fails when it is aborted, unless the test wants it to go on. */
-type OpenStep = { step: PlanStep; outputs: ReadonlyMap<string, string>; signal: AbortSignal; end(r: StepResult): void }
+type OpenStep = { step: StepRun; outputs: ReadonlyMap<string, string>; signal: AbortSignal; end(r: StepResult): void }
 
 type Options = { plan?: Partial<NewPlan>; deps?: Partial<PlanExecutionDeps> }
 

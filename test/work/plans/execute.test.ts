@@ -3,6 +3,7 @@ import { countChars } from '../../../shared/kernel/text.ts'
 import { stepPrompt } from '../../../shared/work/plans/step-output.ts'
 import { createPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel, takeOver } from '../../../shared/work/plans/transitions.ts'
+import { planView } from '../../../shared/work/plans/view.ts'
 import { watchStore } from '../../contract/watched-store.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { until } from '../../support/until.ts'
@@ -188,11 +189,12 @@ describe('the execution of a plan', () => {
   })
 
   it('an executor that must stop aborts its steps; an idempotent one is run by the next, which tells the whole story', async () => {
+    const spent = { input_tokens: 8, output_tokens: 2, cost_usd: 0.5 }
     const steps = [step('a'), { ...step('b'), idempotent: true }, step('c')]
     const execution = await Execution.of(store.get(), steps, { plan: { parallel: true }, ...FOREVER })
     await execution.done('c')
     for (const id of ['a', 'b']) {
-      await execution.endsWhenAborted(id)
+      await execution.endsWhenAborted(id, { error: 'aborted', spent })
     }
     execution.drain.abort()
     execution.stop.abort()
@@ -200,9 +202,16 @@ describe('the execution of a plan', () => {
     expect(statusesOf(await execution.stored())).to.deep.equal({ a: 'failed', b: 'pending', c: 'done' })
     const claimed = await execution.plans.change(TENANT, execution.planId, claim(by(7)))
     const next = new Execution(execution.plans, claimed ?? expect.fail()).execute()
-    await next.done('b')
+    const { step: again, end } = await next.step('b')
+    end({ output: '', spent })
     expect(await next.ended).to.equal('ended')
     expect(next.startedIds).to.deep.equal(['b'])
+    expect(again.run_id)
+      .to.match(/^run_/)
+      .and.not.equal((await execution.step('b')).step.run_id)
+    const { a, b } = planView(await next.stored(), new Map()).step_runs
+    expect(a).to.include(spent) // What was cut off has cost something, too.
+    expect(b).to.include({ run_id: again.run_id, input_tokens: 16, output_tokens: 4, cost_usd: 1 })
     expect(next.shown).to.include.members(['step_ended a failed', 'step_ended c done', 'step_ended b done'])
   })
 

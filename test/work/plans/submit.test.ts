@@ -4,6 +4,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
+import { NOTHING_SPENT } from '../../../shared/work/plans/states.ts'
 import { createPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
 import { until } from '../../support/until.ts'
@@ -12,6 +13,7 @@ import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
 
 const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
 const CALL = { subject: 'ada' }
+const WAITING = { run_id: null, started_at: null, ended_at: null, ...NOTHING_SPENT }
 
 describe('the submission of plans', () => {
   const opened = useStore()
@@ -30,6 +32,8 @@ describe('the submission of plans', () => {
         status: 'queued',
         steps: CHAIN.steps,
         step_statuses: { a: 'pending', b: 'pending' },
+        step_runs: { a: { wave: 1, ...WAITING }, b: { wave: 2, ...WAITING } },
+        usage: NOTHING_SPENT,
         timeout_secs: 60,
         created_at: AT,
         started_at: null,

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { eventsBetween, eventsOf } from '../../../shared/work/plans/events-of.ts'
-import type { PlanEvent, PlanRecord } from '../../../shared/work/plans/port.ts'
+import type { PlanEvent, PlanRecord, Spent } from '../../../shared/work/plans/port.ts'
+import { runOfStep } from '../../../shared/work/plans/states.ts'
 import {
   begin,
   beginNextSteps,
@@ -15,7 +16,10 @@ import { planSummary, planView } from '../../../shared/work/plans/view.ts'
 import { after, anyPlan, at, by, DIAMOND, record, START, step } from './plan-setup.ts'
 
 const noOutputs = new Map<string, string>()
-const end = (id: string, secs: number, error?: string) => endStep(id, { ...by(7, secs), error })
+const end = (id: string, secs: number, error?: string, spent?: Spent) => endStep(id, { ...by(7, secs), error, spent })
+const NOTHING = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+const SPENT = { input_tokens: 80, output_tokens: 12, cost_usd: 0.5 }
+const WAITING = { run_id: null, started_at: null, ended_at: null, ...NOTHING }
 const next = (secs: number) => beginNextSteps(by(7, secs))
 
 /** A diamond of which b fails while c goes on. */
@@ -26,8 +30,8 @@ const diamond = () =>
     next(1),
     end('a', 2),
     next(2),
-    end('b', 3, 'b broke'),
-    end('c', 4),
+    end('b', 3, 'b broke', SPENT),
+    end('c', 4, undefined, SPENT),
     finish(by(7, 4)),
   )
 
@@ -42,14 +46,17 @@ describe('a plan as the API shows it', () => {
       status: 'queued',
       steps: [step('a')],
       step_statuses: { a: 'pending' },
+      step_runs: { a: { wave: 1, ...WAITING } },
+      usage: NOTHING,
       created_at: START,
       started_at: null,
       ended_at: null,
     })
   })
 
-  it('api.md Plan: an ended plan shows the states, the errors of failed steps, the outputs of done ones, the first failure', () => {
+  it('api.md Plan, D27.1: an ended plan shows the states, the runs with what they used, the errors of failed steps, the outputs of done ones, the first failure', () => {
     const plan = diamond()
+    const run = (i: number) => runOfStep(plan.plan_id, plan.states[i] ?? expect.fail('no such step'))
     expect(planView(plan, new Map([['a', 'of a']]))).to.deep.equal({
       id: plan.plan_id,
       title: 'Diamond',
@@ -58,6 +65,13 @@ describe('a plan as the API shows it', () => {
       step_statuses: { a: 'done', b: 'failed', c: 'done', d: 'skipped' },
       step_errors: { b: 'b broke' },
       step_outputs: { a: 'of a', c: '' },
+      step_runs: {
+        a: { wave: 1, run_id: run(0), started_at: at(1), ended_at: at(2), ...NOTHING },
+        b: { wave: 2, run_id: run(1), started_at: at(2), ended_at: at(3), ...SPENT },
+        c: { wave: 2, run_id: run(2), started_at: at(2), ended_at: at(4), ...SPENT },
+        d: { wave: 3, ...WAITING, ended_at: at(3) },
+      },
+      usage: { input_tokens: 160, output_tokens: 24, cost_usd: 1 },
       error: 'b broke',
       parallel: true,
       timeout_secs: 60,
@@ -77,6 +91,7 @@ describe('a plan as the API shows it', () => {
     expect(Object.getOwnPropertyDescriptor(shown.step_statuses, '__proto__')?.value).to.equal('done')
     expect(Object.getOwnPropertyDescriptor(shown.step_outputs, '__proto__')?.value).to.equal('of __proto__')
     expect(shown.step_errors).to.deep.equal({ ' ': 'broke' })
+    expect(Object.keys(shown.step_runs)).to.have.members(ids)
   })
 
   it('a list shows how many steps are in each state', () => {
@@ -87,6 +102,7 @@ describe('a plan as the API shows it', () => {
       status: 'failed',
       error: 'b broke',
       step_counts: { pending: 0, running: 0, done: 2, failed: 1, skipped: 1 },
+      usage: { input_tokens: 160, output_tokens: 24, cost_usd: 1 },
       created_at: START,
       started_at: at(1),
       ended_at: at(4),
