@@ -23,6 +23,7 @@ import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
 import { whileHeapIsLow } from './middleware/heap.ts'
 import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
+import { withScopes } from './middleware/scopes.ts'
 import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
@@ -36,6 +37,7 @@ import { flowRunRoutes } from './routes/flow-runs.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
 import { flowRoutes } from './routes/flows.ts'
 import { health } from './routes/health.ts'
+import { describeCaller, type ServerFacts } from './routes/me.ts'
 import { sendMessage } from './routes/messages.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
@@ -89,6 +91,7 @@ export type AppDeps = {
   /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
+  facts: ServerFacts
   isHeapHigh: IsHeapHigh
   log: Log
   metrics: Metrics
@@ -117,10 +120,10 @@ export function createApp(deps: AppDeps): Express {
   }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
-  app.use(limitRate(deps.limiter))
+  app.use(limitRate(deps.limiter, basePath))
   app.use(authenticate(deps.identify))
-  app.use(limitTenantRate(deps.tenantLimiter))
-  app.use(limitTenant(deps.tenantRequests, `${basePath}/config/limits`))
+  app.use(limitTenantRate(deps.tenantLimiter, basePath))
+  app.use(limitTenant(deps.tenantRequests, basePath))
 
   const routes = guardedRoutes(deps)
   app.use(basePath, createRoutes(routes, EVERYWHERE))
@@ -142,25 +145,16 @@ function hintWith(basePath: string, table: RouteTable): (path: string) => string
 }
 
 /** The routes that require a token and count against the rate limit. */
-function guardedRoutes({
-  broker,
-  log,
-  metrics,
-  tools,
-  ledger,
-  config,
-  flows,
-  dispatches,
-  plans,
-  ...deps
-}: AppDeps): RouteTable {
+function guardedRoutes(deps: AppDeps): RouteTable {
+  const { broker, log, metrics, tools, ledger, config, flows, dispatches, plans } = deps
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
   const permissions = permissionRoutes({ broker, readBody })
   const admit = whileHeapIsLow(deps.isHeapHigh)
-  return {
+  return withScopes({
+    '/me': { get: describeCaller(deps) },
     '/agent/run': { post: admit(startRun({ broker, readBody, relay })) },
     '/sessions': { post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
@@ -180,5 +174,5 @@ function guardedRoutes({
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
-  }
+  })
 }

@@ -1,3 +1,4 @@
+import packageFile from '../../package.json' with { type: 'json' }
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { ToolDefinition } from '../../shared/agent/providers/port.ts'
@@ -25,6 +26,8 @@ import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
+
+const VERSION = packageFile.version
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
@@ -105,11 +108,24 @@ const settingsOf = (config: Config) => ({
   trustProxy: config.trustProxy,
   hasExplorer: config.hasExplorer,
   relay: config,
+  facts: {
+    version: VERSION,
+    model: config.model?.model ?? null,
+    permissionTimeoutMs: config.permissionTimeoutMs,
+    runResumeMs: config.runResumeMs,
+    rateLimitRpm: config.rateLimitRpm,
+  },
   body: { tenantShare: config.tenantShare },
 })
 
+/** What a page needs to start a run once, to follow it, and to come back (D17b). */
+const RESUME = {
+  allow: ['Last-Event-ID', 'Idempotency-Key'],
+  expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed'],
+}
+
 const corsOf = (config: Config): CorsRules => ({
   origins: config.corsOrigins,
-  allowHeaders: config.corsAllowHeaders,
-  exposeHeaders: config.corsExposeHeaders,
+  allowHeaders: [...(config.corsResume ? RESUME.allow : []), ...config.corsAllowHeaders],
+  exposeHeaders: [...(config.corsResume ? RESUME.expose : []), ...config.corsExposeHeaders],
 })

@@ -24,7 +24,7 @@ type Oidc = { issuer: string; audience: string; log: Log }
  * may be private.
  */
 async function openOidc(
-  { authMode, tenantClaim, oidcJwksUri, adminScope }: Config,
+  { authMode, tenantClaim, oidcJwksUri, adminScope, scopeClaim }: Config,
   oidc: Oidc,
 ): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([
@@ -37,6 +37,7 @@ async function openOidc(
     mode: authMode,
     tenantClaim,
     adminScope,
+    scopeClaim,
     jwksUri: oidcJwksUri,
     get: egress.request,
   })

@@ -39,6 +39,7 @@ export type ErrorCode =
   | 'idempotency_mismatch'
   | 'invalid_token'
   | 'master_key_missing'
+  | 'missing_scope'
   | 'secret_missing'
   | 'secret_unreadable'
   | 'worker_draining'

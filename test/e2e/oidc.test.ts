@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../support/issuer/signer.ts'
 import { inBothForms, type Product, type Reply, type StartProduct } from '../support/product.ts'
+import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
 const WRITE = { tool: 'Write', input: { path: 'a.txt', content: 'hello' } }
@@ -14,7 +15,13 @@ function useOidc(startProduct: StartProduct, mode: string) {
   before(async () => {
     world.signer = await newSigner('RS256', 'r1')
     world.issuer = await Issuer.start([world.signer])
-    const env = { OIDC_ISSUER: world.issuer.url, OIDC_AUDIENCE: AUDIENCE, AUTH_MODE: mode, ADMIN_SCOPE: 'admin' }
+    const env = {
+      OIDC_ISSUER: world.issuer.url,
+      OIDC_AUDIENCE: AUDIENCE,
+      AUTH_MODE: mode,
+      ADMIN_SCOPE: 'admin',
+      SCOPE_CLAIM: 'ae_scopes',
+    }
     world.product = await startProduct(env)
   })
   after(async () => {
@@ -68,6 +75,36 @@ inBothForms('OIDC, legacy mode', (startProduct, form) => {
       expect(reply.status).to.equal(401)
       expect(reply.headers.get('www-authenticate')).to.equal('Bearer error="invalid_token"')
     }
+  })
+
+  it('D18: a token of some scopes is refused the rest, with the name of the one that is missing', async () => {
+    const headers = { authorization: `Bearer ${forge({ ae_scopes: ['read'] }, world.signer)}` }
+    expect((await call('GET', '/runs', undefined, headers)).status).to.equal(200)
+    const refused = await call('POST', '/agent/run', { prompt: 'hi' }, headers)
+    expect(refused.status).to.equal(403)
+    expect(refused.body).to.nested.include({ 'error.code': 'missing_scope' })
+    expect(refused.text).to.include('the scope run')
+    expect((await call('GET', '/me', undefined, headers)).body).to.deep.include({ tenant: 'acme', scopes: ['read'] })
+  })
+
+  it("D16a: each tenant's stream has its own events alone", async () => {
+    world.product.model.otherwise(() => 'fine')
+    const [acme, globex] = [await as('acme'), await as('globex')]
+    const [ours, theirs] = [
+      await TenantEvents.open(world.product.url, '', acme),
+      await TenantEvents.open(world.product.url, '', globex),
+    ]
+    const runs = [
+      await world.product.run({ prompt: 'ours' }, acme),
+      await world.product.run({ prompt: 'theirs' }, globex),
+    ]
+    await Promise.all(runs.map((run) => run.all()))
+    await ours.until('run.ended', { run_id: runs[0]?.runId })
+    await theirs.until('run.ended', { run_id: runs[1]?.runId })
+    expect(JSON.stringify(theirs.seen)).not.to.include(runs[0]?.runId)
+    expect(JSON.stringify(ours.seen)).not.to.include(runs[1]?.runId)
+    ours.leave()
+    theirs.leave()
   })
 
   // The cluster of this file has no store, so no limits.

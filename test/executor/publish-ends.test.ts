@@ -3,6 +3,7 @@ import { type AnnounceDeps, announcingEnds } from '../../services/executor/publi
 import { AppError } from '../../shared/kernel/errors.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import type { TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
 
 const JOB = { kind: 'plan', tenant: DEFAULT_TENANT, id: 'plan_1' } as const
@@ -17,24 +18,27 @@ const RUN = {
 const ENDED = { plan_id: 'plan_1', status: 'failed', ended_at: '2026-11-22T10:00:00.000Z' }
 
 describe('the end of a job', () => {
-  function setUp({ plan = ENDED, dispatch = RUN, failures = 0, wants = true } = {}) {
+  function setUp({ plan = ENDED, dispatch = RUN, failures = 0, hasWebhooks = true } = {}) {
     const published: WebhookEvent[] = []
+    const told: string[] = []
     const draining = new AbortController()
     let left = failures
     const deps = {
-      outbox: {
-        wants: async () => wants,
-        publish: async (_tenant: string, event: WebhookEvent) => {
-          if (left-- > 0) throw new AppError('unavailable', 'the store does not answer')
-          published.push(event)
-        },
-      },
+      events: { append: (_tenant: string, { type }: TenantEvent) => void told.push(type) },
+      outbox: hasWebhooks
+        ? {
+            publish: async (_tenant: string, event: WebhookEvent) => {
+              if (left-- > 0) throw new AppError('unavailable', 'the store does not answer')
+              published.push(event)
+            },
+          }
+        : undefined,
       plans: { get: async () => plan },
       dispatches: { get: async () => dispatch },
       draining: draining.signal,
       log: createLog({ level: 'error', write: () => {} }),
     } as unknown as AnnounceDeps
-    return { published, draining, handle: announcingEnds(async () => ({ failed: 'step 1' }), deps) }
+    return { published, told, draining, handle: announcingEnds(async () => ({ failed: 'step 1' }), deps) }
   }
 
   it('comes when the event of its plan is stored for the webhooks', async () => {
@@ -72,11 +76,17 @@ describe('the end of a job', () => {
     }
   })
 
-  it('stores nothing for a plan that goes on, or when no webhook wants it', async () => {
-    for (const options of [{ plan: { ...ENDED, status: 'queued' } }, { wants: false }]) {
-      const { handle, published } = setUp(options)
-      await handle(JOB)
-      expect(published).to.deep.equal([])
+  it('stores nothing, and tells nobody, for a plan that goes on', async () => {
+    const { handle, published, told } = setUp({ plan: { ...ENDED, status: 'queued' } })
+    await handle(JOB)
+    expect([...published, ...told]).to.deep.equal([])
+  })
+
+  it('D16a: is told to the readers of events, once, also where there are no webhooks', async () => {
+    for (const options of [{ failures: 1 }, { hasWebhooks: false }]) {
+      const { handle, told } = setUp(options)
+      expect(await handle(JOB)).to.deep.equal({ failed: 'step 1' })
+      expect(told).to.deep.equal(['plan.ended'])
     }
   })
 })

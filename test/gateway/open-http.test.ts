@@ -10,6 +10,8 @@ import { request, Wire } from './wire.ts'
 
 type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }
 
+const PAGE = 'https://app.example.com'
+
 describe('the public listener, opened from the configuration', () => {
   const opened: Opened[] = []
   afterEach(() => Promise.all(opened.splice(0).map((http) => http.close(0))))
@@ -95,6 +97,31 @@ describe('the public listener, opened from the configuration', () => {
     expect((await fetch(`${url}/tools`)).status).to.equal(401)
     const allowed = await fetch(`${url}/tools`, { headers: { authorization: 'Bearer token-1' } })
     expect([allowed.status, allowed.headers.has('ratelimit-limit')]).to.deep.equal([200, false])
+  })
+
+  it('D17b: with CORS_RESUME a page of another origin may start a run once, read its id and resume it', async () => {
+    const plain = (await fetch(`${(await open({ CORS_ORIGINS: PAGE })).url}/health`)).headers
+    expect(plain.get('access-control-allow-headers')).to.equal('Content-Type, Authorization')
+    const { headers } = await fetch(`${(await open({ CORS_ORIGINS: PAGE, CORS_RESUME: 'true' })).url}/health`)
+    for (const name of ['Last-Event-ID', 'Idempotency-Key'])
+      expect(headers.get('access-control-allow-headers')).to.include(name)
+    for (const name of ['X-Run-ID', 'Retry-After'])
+      expect(headers.get('access-control-expose-headers')).to.include(name)
+  })
+
+  it('D19: GET /me says what is configured here', async () => {
+    const response = await fetch(`${(await open({ PERMISSION_TIMEOUT_SECS: '7' })).url}/me`)
+    const body = (await response.json()) as { features: object; version: string }
+    expect(body).to.deep.include({
+      tenant: 't_default',
+      scopes: ['read', 'run', 'approve', 'flows', 'admin'],
+      base_path: '/v1',
+      rate_limit_rpm: 60,
+      permission_timeout_secs: 7,
+      limits: null,
+    })
+    expect(body.features).to.include({ config: false, plans: false })
+    expect(body.version).to.match(/^\d+\.\d+\.\d+$/)
   })
 
   it('after drain each answer closes its connection', async () => {

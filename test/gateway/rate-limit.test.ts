@@ -4,7 +4,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
-import { refusalOf, useGateways } from './setup.ts'
+import { PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
 describe('the client that a request is counted for', () => {
   const keys: [string, string][] = [
@@ -33,6 +33,7 @@ const limiter = (perMinute: number) => ({ limiter: createMemoryRateLimiter({ per
 const neverAsked = () => Promise.reject(new Error('never asked'))
 
 describe('rate limiting', () => {
+  const polled = createMemoryRateLimiter({ perMinute: 2 })
   const start = useGateways()
 
   it('D2.9: a response says how many requests are left, a refusal when to try again', async () => {
@@ -79,6 +80,22 @@ describe('rate limiting', () => {
     expect((await get('/tools')).status).to.equal(200)
     expect((await send('DELETE', '/runs/none')).status).to.equal(404)
     expect(await refusalOf(await send('PUT', '/config/limits'))).to.include({ code: 'config_disabled' })
+  })
+
+  it("D17a: a client's polling keeps it from no control call, and these are limited too", async () => {
+    const { get, url } = await start({
+      ...limiter(2),
+      tenantRequests: { take: async (_tenant, kind) => (kind === 'control' ? undefined : polled.take('all')) },
+      methods: { cancelRun: async () => {}, replyPermission: async () => {} },
+    })
+    for (let polls = 0; polls < 3; polls++) await get('/tools')
+    expect((await get('/tools')).status).to.equal(429)
+    expect((await fetch(`${url}/runs/${RUN_ID}`, { method: 'DELETE' })).status).to.equal(200)
+    const body = JSON.stringify({ allow: true })
+    const reply = `${url}/sessions/s/permissions/${PERMISSION_ID}`
+    const send = () => fetch(reply, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    expect((await send()).status).to.equal(200)
+    expect((await send()).status).to.equal(429)
   })
 
   it('D2.9: requests without a token are counted for their addresses only', async () => {

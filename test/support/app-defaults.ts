@@ -13,6 +13,7 @@ export const APP_DEFAULTS = {
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,
   hasExplorer: true,
+  facts: { version: '0.0.0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
   relay: { keepaliveMs: 15_000 },
   ledger: undefined,
   config: undefined,

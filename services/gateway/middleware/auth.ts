@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { forSubject } from '../../../shared/kernel/trace.ts'
-import type { Identify, Identity } from '../../../shared/tenancy/auth/port.ts'
+import { type Identify, type Identity, SCOPES, type Scope } from '../../../shared/tenancy/auth/port.ts'
 
 /** Identifies the caller, for whom everything behind it works, and stores the identity in `res.locals`, or refuses the request (api.md "Authentication"). */
 export function authenticate(identify: Identify): RequestHandler {
@@ -18,6 +18,11 @@ export const tenantOf = (res: Response): TenantId => identityOf(res).tenant
 
 /** The caller within the tenant: the `sub` of the token, or `anonymous` (D3.5). */
 export const subjectOf = (res: Response): string => identityOf(res).subject
+
+const ALL: ReadonlySet<Scope> = new Set(SCOPES)
+
+/** What the caller's token may be used for. */
+export const scopesOf = (res: Response): ReadonlySet<Scope> => identityOf(res).scopes ?? ALL
 
 /** Throws `permission` when the caller's token does not hold the scope of ADMIN_SCOPE. Without that setting every caller passes. */
 export function assertAdmin(res: Response, adminScope: string | undefined, act: string): void {

@@ -3,21 +3,24 @@ import { tooMany } from '../../../shared/kernel/errors.ts'
 import type { RateLimiter, Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
 import { addressOf, clientKey } from './client-key.ts'
+import { isControl } from './control.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
-export function limitRate(limiter: RateLimiter | undefined): RequestHandler {
+export function limitRate(limiter: RateLimiter | undefined, basePath: string): RequestHandler {
   if (!limiter) return (_req, _res, next) => next()
   return async (req, res, next) => {
-    admit(res, await limiter.take(clientKey(addressOf(req.ip, req.socket.remoteAddress))))
+    const client = clientKey(addressOf(req.ip, req.socket.remoteAddress))
+    admit(res, await limiter.take(isControl(req, basePath) ? `control ${client}` : client))
     next()
   }
 }
 
 /** Counts an authenticated request again for its tenant, which may have many clients. Requests without a token are not counted. */
-export function limitTenantRate(limiter: RateLimiter | undefined): RequestHandler {
+export function limitTenantRate(limiter: RateLimiter | undefined, basePath: string): RequestHandler {
   if (!limiter) return (_req, _res, next) => next()
   return async (req, res, next) => {
-    if (req.headers.authorization !== undefined) admit(res, await limiter.take(`tenant ${tenantOf(res)}`))
+    const bucket = isControl(req, basePath) ? 'tenant control' : 'tenant'
+    if (req.headers.authorization !== undefined) admit(res, await limiter.take(`${bucket} ${tenantOf(res)}`))
     next()
   }
 }

@@ -1,9 +1,9 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
 import type { Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
+import { isControl } from './control.ts'
 import { showLimit } from './rate-limit.ts'
 
 type Requests = Pick<TenantRequests, 'take'>
@@ -16,11 +16,11 @@ const FOLLOWING = ['GET', 'HEAD', 'DELETE']
  * a tenant can always raise them. While a tenant's limits cannot be read, a request that could begin work is refused with `unavailable`;
  * running work can be followed and ended.
  */
-export function limitTenant(requests: Requests | undefined, limitsPath: string): RequestHandler {
+export function limitTenant(requests: Requests | undefined, basePath: string): RequestHandler {
   if (!requests) return (_req, _res, next) => next()
   return async (req, res, next) => {
-    if (req.path === limitsPath) return next()
-    const taken = await take(tenantOf(res), requests, req.method)
+    if (req.path === `${basePath}/config/limits`) return next()
+    const taken = await take(res, requests, { method: req.method, isControl: isControl(req, basePath) })
     if (!taken) return next()
     showLimit(res, taken)
     const { isAllowed, limit, resetSecs } = taken
@@ -29,9 +29,13 @@ export function limitTenant(requests: Requests | undefined, limitsPath: string):
   }
 }
 
-async function take(tenant: TenantId, requests: Requests, method: string): Promise<Taken | undefined> {
+async function take(
+  res: Response,
+  requests: Requests,
+  { method, isControl: isControlCall }: { method: string; isControl: boolean },
+): Promise<Taken | undefined> {
   try {
-    return await requests.take(tenant)
+    return await requests.take(tenantOf(res), isControlCall ? 'control' : 'all')
   } catch (cause) {
     const isUnknown = cause instanceof AppError && cause.kind === 'unavailable'
     if (isUnknown && FOLLOWING.includes(method)) return undefined

@@ -14,7 +14,7 @@ export function authProblems(authMode: string | undefined, form: Form, isSet: Is
     hasIssuer &&
       !isSet('OIDC_AUDIENCE') &&
       'OIDC_AUDIENCE is not set, but OIDC_ISSUER is: wanted the audience that tokens for this service name',
-    ...['OIDC_AUDIENCE', 'OIDC_JWKS_URI', 'ADMIN_SCOPE'].map(
+    ...['OIDC_AUDIENCE', 'OIDC_JWKS_URI', 'ADMIN_SCOPE', 'SCOPE_CLAIM'].map(
       (name) => isSet(name) && !hasIssuer && `${name} needs OIDC_ISSUER, which is not set`,
     ),
     isSet('API_TOKEN') && hasIssuer && 'API_TOKEN and OIDC_ISSUER exclude each other: unset one',

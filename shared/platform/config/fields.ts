@@ -69,6 +69,11 @@ export const FIELDS = {
   corsOrigins: field('CORS_ORIGINS', or(listOf(origin), ''), 'Origins of web pages that may call the API; * for any.'),
   corsAllowHeaders: field('CORS_ALLOW_HEADERS', or(headerNames, ''), 'More request headers that web pages may send.'),
   corsExposeHeaders: field('CORS_EXPOSE_HEADERS', or(headerNames, ''), 'More answer headers that web pages may read.'),
+  corsResume: field(
+    'CORS_RESUME',
+    or(flag, 'false'),
+    'Let web pages of CORS_ORIGINS resume streams: adds the names of their headers to the lists.',
+  ),
   rateLimitRpm: field('RATE_LIMIT_RPM', or(integer(0, COUNT), '60'), 'Requests per minute and client; 0 for no limit.'),
   rateLimitStore: field(
     'RATE_LIMIT_STORE',
@@ -95,6 +100,12 @@ export const FIELDS = {
     'ADMIN_SCOPE',
     optional(scope),
     'Scope that an access token needs to change the limits of its tenant; without it every token may, up to TENANT_LIMITS.',
+  ),
+
+  scopeClaim: field(
+    'SCOPE_CLAIM',
+    optional(claimName),
+    'Claim of the access token that lists what it may be used for: read, run, approve, flows, admin; a token without it may do everything.',
   ),
 
   dataDir: field('DATA_DIR', or(path, './data'), 'Folder of the database and of everything else that is kept.'),

@@ -1,5 +1,5 @@
 import { parseTenant } from '../../kernel/tenant.ts'
-import type { Identity } from './port.ts'
+import { type Identity, SCOPES } from './port.ts'
 import { refused } from './refusals.ts'
 
 export type ClaimRules = {
@@ -9,6 +9,8 @@ export type ClaimRules = {
   tenantClaim: string
   /** ADMIN_SCOPE; `undefined` where no scope is asked for. */
   adminScope?: string | undefined
+  /** SCOPE_CLAIM; `undefined` where every token may be used for everything. */
+  scopeClaim?: string | undefined
 }
 
 /** The accepted difference between the issuer's clock and ours (D3.1). */
@@ -20,7 +22,7 @@ const SKEW_SECS = 60
  */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
-  { issuer, audience, tenantClaim, adminScope }: ClaimRules,
+  { issuer, audience, tenantClaim, adminScope, scopeClaim }: ClaimRules,
   nowMs: number,
 ): { identity: Identity; expiresMs: number } {
   const { iss, aud, exp, nbf, iat } = claims
@@ -32,7 +34,13 @@ export function readClaims(
   const tenant = parseTenant(claims[tenantClaim])
   if (tenant === undefined) throw refused('tenant')
   const isAdmin = adminScope !== undefined && [claims['scope'], claims['scp']].some((claim) => holds(claim, adminScope))
-  const identity = { tenant, subject: subjectOf(claims['sub']), ...(isAdmin && { isAdmin }) }
+  const granted = scopeClaim === undefined ? undefined : claims[scopeClaim]
+  const identity: Identity = {
+    tenant,
+    subject: subjectOf(claims['sub']),
+    ...(isAdmin && { isAdmin }),
+    ...(granted !== undefined && { scopes: new Set(SCOPES.filter((scope) => holds(granted, scope))) }),
+  }
   return { identity, expiresMs: exp * 1000 }
 }
 

@@ -1,9 +1,15 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
+/** What a token may be used for (D18a). */
+export const SCOPES = ['read', 'run', 'approve', 'flows', 'admin'] as const
+export type Scope = (typeof SCOPES)[number]
+
 /** The authenticated caller. It is the only source of the tenant (api.md "Authentication" 8). */
 export type Identity = {
   tenant: TenantId
   subject: string
+  /** Missing where the token names none: it may be used for everything. */
+  scopes?: ReadonlySet<Scope>
   /** The token holds the scope of ADMIN_SCOPE. */
   isAdmin?: true
 }

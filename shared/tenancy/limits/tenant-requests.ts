@@ -12,9 +12,10 @@ export class TenantRequests {
     this.#limiter = limiter
   }
 
-  /** Counts one. `undefined` for a tenant without such a limit. Rejects with `unavailable` when the limits cannot be read. */
-  async take(tenant: TenantId): Promise<Taken | undefined> {
+  /** Counts one, control calls apart from the others (D17a). `undefined` for a tenant without such a limit. Rejects with `unavailable` when the limits cannot be read. */
+  async take(tenant: TenantId, kind: 'all' | 'control' = 'all'): Promise<Taken | undefined> {
     const { requests_per_minute: perMinute } = await this.#known.of(tenant)
-    return perMinute === null ? undefined : this.#limiter.take(`tenant:${tenant}`, perMinute)
+    const key = kind === 'control' ? `control:${tenant}` : `tenant:${tenant}`
+    return perMinute === null ? undefined : this.#limiter.take(key, perMinute)
   }
 }

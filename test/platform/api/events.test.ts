@@ -175,6 +175,7 @@ const ERROR_CODES = members<ErrorCode>({
   idempotency_mismatch: true,
   invalid_token: true,
   master_key_missing: true,
+  missing_scope: true,
   secret_missing: true,
   secret_unreadable: true,
   worker_draining: true,

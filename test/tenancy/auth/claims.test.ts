@@ -68,6 +68,19 @@ describe('claims', () => {
     expect(read({ scope: 'admin undefined' }).identity).to.deep.equal({ tenant: 'acme', subject: 'u1' })
   })
 
+  it('D18a: SCOPE_CLAIM lists what the token may be used for; without the claim, or the setting, that is everything', () => {
+    const scopesIn = (claims: object, scopeClaim: string | undefined = 'ae_scopes') => {
+      const { identity } = readClaims({ ...GOOD, ...claims }, { ...ADMIN_RULES, scopeClaim }, NOW_SECS * 1000)
+      return identity.scopes && [...identity.scopes]
+    }
+    expect(scopesIn({ ae_scopes: 'run read openid' })).to.deep.equal(['read', 'run'])
+    expect(scopesIn({ ae_scopes: ['approve', 7] })).to.deep.equal(['approve'])
+    for (const nothing of ['', [], null, 7, { read: true }, 'READ'])
+      expect(scopesIn({ ae_scopes: nothing })).to.deep.equal([])
+    expect(scopesIn({ scope: 'read' })).to.equal(undefined)
+    expect(readClaims({ ...GOOD, ae_scopes: '' }, ADMIN_RULES, NOW_SECS * 1000).identity.scopes).to.equal(undefined)
+  })
+
   it('TENANT_CLAIM is the literal name of one claim, whatever dots and slashes it holds', () => {
     for (const name of ['org.tenant', 'https://acme.example/tenant', 'constructor', '__proto__'])
       expect(read(JSON.parse(`{"${name}":"globex"}`), name).identity.tenant).to.equal('globex')

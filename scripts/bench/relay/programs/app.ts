@@ -18,6 +18,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,
+    facts: { version: '0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
     log: createLog({ level: 'error' }),
     relay: { keepaliveMs },
     ledger: undefined,

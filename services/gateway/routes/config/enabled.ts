@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { ProviderSpec } from '../../../../shared/agent/providers/catalogue.ts'
 import { decodeCursor, encodeCursor } from '../../../../shared/kernel/cursor.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
+import type { KnownLimits } from '../../../../shared/tenancy/limits/known-limits.ts'
 import type { LimitSettings } from '../../../../shared/tenancy/limits/limit-settings.ts'
 import type { ConfigHistory } from '../../../../shared/tenancy/tenant-config/config-history.ts'
 import type { InstanceInspector } from '../../../../shared/tenancy/tenant-config/inspector.ts'
@@ -17,7 +18,7 @@ export type ConfigSurface = {
   inspector: InstanceInspector
   webhooks: WebhookSettings
   outbox: WebhookOutbox
-  limits: { settings: LimitSettings }
+  limits: { settings: LimitSettings; known: Pick<KnownLimits, 'of'> }
   /** The scope that changing limits needs (ADMIN_SCOPE). */
   adminScope: string | undefined
   /** The provider types, each with the models that it is known to have. */

@@ -1,0 +1,61 @@
+import type { RequestHandler } from 'express'
+import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
+import type { ConfigSurface } from './config/enabled.ts'
+import type { FlowSurface } from './flow-surface.ts'
+
+/** What every caller may know of this server. */
+export type ServerFacts = {
+  /** The product's version. */
+  version: string
+  /** The server's own model; `null` without one. */
+  model: string | null
+  permissionTimeoutMs: number
+  runResumeMs: number
+  /** Requests per minute and client; 0 for no limit. */
+  rateLimitRpm: number
+}
+
+type Deps = {
+  basePath: string
+  facts: ServerFacts
+  tools: readonly { name: string }[]
+  config: ConfigSurface | undefined
+  flows: FlowSurface | undefined
+  plans: object | undefined
+  dispatches: object | undefined
+  transcription: object | undefined
+  hasExplorer: boolean
+}
+
+/** Tells the caller who it is, what it may do, and what this server offers (D19). */
+export function describeCaller(deps: Deps): RequestHandler {
+  const { basePath, facts, config } = deps
+  return async (_req, res) => {
+    const tenant = tenantOf(res)
+    const [limits, engine] = await Promise.all([config?.limits.known.of(tenant), config?.settings.engine(tenant)])
+    res.json({
+      tenant,
+      subject: subjectOf(res),
+      scopes: [...scopesOf(res)],
+      version: facts.version,
+      base_path: basePath,
+      features: featuresOf(deps),
+      limits: limits ?? null,
+      rate_limit_rpm: facts.rateLimitRpm,
+      permission_timeout_secs: facts.permissionTimeoutMs / 1000,
+      run_resume_secs: facts.runResumeMs / 1000,
+      model: engine?.routing.main?.model ?? facts.model,
+    })
+  }
+}
+
+/** What is configured here. The list of tools may grow. */
+const featuresOf = ({ tools, config, flows, plans, dispatches, transcription, hasExplorer }: Deps) => ({
+  config: config !== undefined,
+  flows: flows?.execution !== undefined,
+  plans: plans !== undefined,
+  dispatches: dispatches !== undefined,
+  transcription: transcription !== undefined,
+  bash: tools.some(({ name }) => name === 'Bash'),
+  explorer: hasExplorer,
+})
