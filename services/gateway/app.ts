@@ -39,7 +39,7 @@ import { flowRoutes } from './routes/flows.ts'
 import { health } from './routes/health.ts'
 import { describeCaller, type ServerFacts } from './routes/me.ts'
 import { sendMessage } from './routes/messages.ts'
-import { permissionRoutes } from './routes/permissions.ts'
+import { permissionRoutes, type ReplyToolBox } from './routes/permissions.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
 import { planRoutes } from './routes/plans.ts'
 import { runRoutes } from './routes/runs.ts'
@@ -61,7 +61,7 @@ export type AppDeps = {
   broker: Broker
   /** The streams of the tenants' events. */
   eventStreams: EventStreams
-  tools: readonly ToolDefinition[]
+  toolBox: ReplyToolBox & { tools: readonly ToolDefinition[] }
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
   /** `undefined`: runtime configuration is disabled. */
@@ -146,12 +146,11 @@ function hintWith(basePath: string, table: RouteTable): (path: string) => string
 
 /** The routes that require a token and count against the rate limit. */
 function guardedRoutes(deps: AppDeps): RouteTable {
-  const { broker, log, metrics, tools, ledger, config, flows, dispatches, plans } = deps
+  const { broker, log, metrics, toolBox, ledger, config, flows, dispatches, plans } = deps
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
-  const permissions = permissionRoutes({ broker, readBody })
   const admit = whileHeapIsLow(deps.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
@@ -159,10 +158,9 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/sessions': { post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
     '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, relay })) },
-    '/sessions/:id/permissions/:request_id': { post: permissions.reply },
-    '/permissions': { get: permissions.list },
+    ...permissionRoutes({ broker, toolBox, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
-    '/tools': { get: listTools(tools) },
+    '/tools': { get: listTools(toolBox.tools) },
     '/customers/:id/ledger': { get: customerLedger(ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },

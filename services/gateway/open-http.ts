@@ -1,7 +1,6 @@
 import packageFile from '../../package.json' with { type: 'json' }
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
-import type { ToolDefinition } from '../../shared/agent/providers/port.ts'
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -15,7 +14,7 @@ import { hostNames, isLoopback } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
-import { createApp } from './app.ts'
+import { type AppDeps, createApp } from './app.ts'
 import { EventStreams } from './event-streams.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { showOpenAccess } from './open-access.ts'
@@ -36,7 +35,7 @@ type HttpParts = {
   form: Form
   broker: Broker
   events: EventLog
-  tools: readonly ToolDefinition[]
+  toolBox: AppDeps['toolBox']
   ledger: Ledger | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined

@@ -47,8 +47,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors })), plans }
-  const { tools } = toolBox
-  const httpParts = { form: 'standalone', broker, events, tools, ledger: store.ledger, link: undefined } as const
+  const httpParts = { form: 'standalone', broker, events, toolBox, ledger: store.ledger, link: undefined } as const
   const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})

@@ -37,6 +37,7 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listRemembered: (tenant, page) => rememberedPage(sessions.remembered(tenant), page),
+    forgetRemembered: (tenant, sessionId, toolName) => sessions.forgetRemembered(tenant, sessionId, toolName),
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
     ...createRunCommands(options),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AskRequest, Decision, OpenAsk } from '../../shared/agent/engine/permissions.ts'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -121,10 +122,17 @@ async function decideUntilStored(
   }
 }
 
-function decisionOf({ state, reason = '', remember }: PermissionDecision, timeoutMs: number): Decision {
+function decisionOf({ state, reason = '', remember, by, input }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') {
     return { isAllowed: false, how: 'timeout', reason: `nobody answered within ${timeoutMs / 1000} seconds` }
   }
   const how = state === 'withdrawn' ? 'cancelled' : 'reply'
-  return { isAllowed: state === 'allowed', how, reason, ...(remember && { isRemembered: true }) }
+  return {
+    isAllowed: state === 'allowed',
+    how,
+    reason,
+    ...(remember && { isRemembered: true }),
+    ...(by !== undefined && { by }),
+    ...(input !== undefined && { input: JSON.parse(input) as JsonObject }),
+  }
 }

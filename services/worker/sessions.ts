@@ -72,6 +72,13 @@ export class Sessions {
     return own.flatMap(({ id, remembered }) => remembered.entries.map((tool) => ({ session_id: id, ...tool })))
   }
 
+  /** Returns the number of tools that were forgotten. Throws `not_found` for an unknown session, and for a tool that is not remembered. */
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): number {
+    const count = this.get(tenant, sessionId).remembered.forget(toolName)
+    if (count > 0 || toolName === undefined) return count
+    throw notFound('the session does not remember this tool: GET /permissions?state=remembered lists what it remembers')
+  }
+
   /** Forgets a session that another worker owns now. Its runs go on. */
   release(session: Session): void {
     session.retire()

@@ -7,6 +7,8 @@ export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provi
 
 export type MessageRequest = ApiType<'SendMessageRequest'>
 export type PermissionReply = ApiType<'PermissionReplyRequest'>
+/** A reply and the caller who sent it. */
+export type SignedReply = PermissionReply & { by?: string }
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>
@@ -109,11 +111,18 @@ export interface Broker {
    * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.
    * Throws `conflict` when an earlier reply decided the request, `not_found` when the request timed out or never existed.
    */
-  replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: PermissionReply): Promise<void>
+  replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: SignedReply): Promise<void>
+  /** Finds a pending permission request of the session or one-shot run `scopeId`. */
+  findPermission(tenant: TenantId, scopeId: string, requestId: string): Promise<PermissionSummary | undefined>
   /** Lists the tenant's pending permission requests, oldest first. */
   listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
   /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */
   listRemembered(tenant: TenantId, page: PageRequest): Promise<RememberedPage>
+  /**
+   * Calls of this tool, or without a name of all tools, need permission again in the session. Returns the number of tools. Throws
+   * `not_found` for a tool that is not remembered.
+   */
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): Promise<number>
 }
 
 /**
@@ -149,6 +158,7 @@ export interface Inbox {
   /** A gateway has sent the run's id to the client, or a client follows the run: the run may act. */
   acceptRun(tenant: TenantId, runId: string): void
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): number
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor

@@ -80,6 +80,15 @@ type OfPermission = { id: string; tool_use_id: string; tool_name: string }
 /** `cancelled`: the request was withdrawn before a reply came. */
 export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
 
+/** `reason` may be empty. `by` is the caller who replied, `input` what the call ran with when the reply has changed it. */
+type PermissionOutcome = {
+  allow: boolean
+  how: PermissionResolution
+  reason: string
+  by?: string
+  input?: JsonObject
+}
+
 /** Set for a sub-agent of a sub-agent (D4.13). */
 type Parentage = { parent_subagent_id?: string }
 
@@ -119,8 +128,8 @@ export type AgentEvent =
   | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
   | (OfPermission & { type: 'permission_request'; input: JsonObject; message: string; expires_at: string })
-  /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. `reason` may be empty. */
-  | (OfPermission & { type: 'permission_resolved'; allow: boolean; how: PermissionResolution; reason: string })
+  /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */
+  | (OfPermission & { type: 'permission_resolved' } & PermissionOutcome)
   | { type: 'turn_start'; turn_number: number; model: string }
   | TurnEndEvent
   | DoneEvent

@@ -42,6 +42,25 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await store.decision(pending)).to.deep.equal({ state: 'allowed', remember: 'session' })
   })
 
+  it('D24.1: the decision keeps a changed input as it was sent, and who replied', async () => {
+    const pending = await opened()
+    const input = { list: [], object: {}, big: 1e21, small: 0.1, text: 'é/\u0000"' }
+    await reply(store, pending, { allow: true, input, by: 'ada' })
+    const decision = await store.decision(pending)
+    expect(decision).to.include({ state: 'allowed', by: 'ada' })
+    expect(decision.input).to.equal(JSON.stringify(input))
+  })
+
+  it('finds a request by its scope until it is decided', async () => {
+    const pending = await opened()
+    const { tenant, scopeId, id } = pending
+    expect(await store.find(pending)).to.include({ id, session_id: scopeId, tool_name: pending.details.tool_name })
+    expect(await store.find({ tenant, scopeId: `${scopeId}x`, id })).to.equal(undefined)
+    expect(await store.find({ tenant: 'another' as typeof tenant, scopeId, id })).to.equal(undefined)
+    await reply(store, pending, { allow: true })
+    expect(await store.find(pending)).to.equal(undefined)
+  })
+
   it('api.md Permission request: a second reply is 409 and changes nothing', async () => {
     const pending = await opened()
     await reply(store, pending, { allow: true })

@@ -55,6 +55,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     getSession: session,
     deleteSession: session,
     sendMessage: async () => `${await session()}/messages`,
+    forgetPermissions: async () => `/permissions/remembered?session_id=${(await session()).split('/').at(-1)}`,
     replyPermission: async () => {
       product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
       const stream = await product.run({ prompt: 'write' })

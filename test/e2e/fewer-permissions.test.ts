@@ -31,7 +31,19 @@ inBothForms('fewer permission requests', (startProduct) => {
   const countOf = (frames: readonly { event: string }[], event: string) =>
     frames.filter((frame) => frame.event === event).length
 
-  it('D14.1: a reply may allow a tool for the rest of the session, which is listed and ends with the session', async () => {
+  it('D24.1: an input that the policy forbids is 400, also in a reply that changes it', async () => {
+    await product.call('POST', '/sessions', { session_id: 'edited' })
+    const stream = await message('edited', bash('true'))
+    const { data } = await stream.until('permission_request')
+    const refused = await reply('edited', data['id'], { allow: true, input: { command: 'rm x' } })
+    expect(refused.status, refused.text).to.equal(400)
+    expect(refused.body).to.nested.include({ 'error.param': '/input' })
+    expect((await reply('edited', data['id'], { allow: true, input: { command: 'echo fine' } })).status).to.equal(200)
+    const frames = await stream.all()
+    expect(frames.find(({ event }) => event === 'tool_result')?.data['output']).to.include('echo fine')
+  })
+
+  it('D14.1: a reply may allow a tool for the rest of the session, which is listed, can be revoked, and ends with the session', async () => {
     await product.call('POST', '/sessions', { session_id: 'calm' })
     const first = await message('calm', write('a.txt'), write('b.txt'))
     const { data } = await first.until('permission_request')
@@ -43,6 +55,22 @@ inBothForms('fewer permission requests', (startProduct) => {
     const [entry, ...others] = (await remembered()).permissions
     expect(entry).to.include({ session_id: 'calm', tool_name: 'Write' }).and.have.property('remembered_at')
     expect(others).to.deep.equal([])
+
+    const revoke = (query: string) => product.call('DELETE', `/permissions/remembered?${query}`)
+    for (const [query, status] of [
+      ['tool_name=Write', 400],
+      ['session_id=calm&tool_name=Bash', 404],
+      ['session_id=nobody&tool_name=Write', 404],
+      ['session_id=calm&tool_name=Write', 200],
+      ['session_id=calm&tool_name=Write', 404],
+      ['session_id=calm', 200],
+    ] as const)
+      expect((await revoke(query)).status, query).to.equal(status)
+    expect((await remembered()).permissions).to.deep.equal([])
+    const revoked = await message('calm', write('d.txt'))
+    await reply('calm', (await revoked.until('permission_request')).data['id'], { allow: true, remember: 'session' })
+    await revoked.all()
+    expect((await remembered()).permissions).to.have.length(1)
 
     await product.call('POST', '/sessions', { session_id: 'other' })
     const elsewhere = await message('other', write('a.txt'))

@@ -74,6 +74,7 @@ inBothForms('permissions', (startProduct) => {
         allow: false,
         how: 'reply',
         reason: 'not on a Friday',
+        by: 'anonymous',
       })
       expect((await each.next())?.event).to.equal('tool_result')
       expect(await each.all()).to.deep.equal(stream.frames)
@@ -92,6 +93,30 @@ inBothForms('permissions', (startProduct) => {
     expect(second.body).to.nested.include({ 'error.type': 'conflict_error' })
     await stream.all()
     expect((await reply(stream.runId, id, { allow: true })).status).to.equal(409)
+  })
+
+  it('D24.1: a reply may change the input: the tool runs with that, and the model and every reader learn of it', async () => {
+    const { stream, id } = await asked()
+    for (const [wrong, param] of [
+      [{ allow: true, input: { path: 5, content: 'b' } }, '/input'],
+      [{ allow: true, input: { path: 'x' } }, '/input'],
+      [{ allow: true, input: [] }, '/input'],
+      [{ allow: false, input: WRITE.input }, '/input'],
+    ] as const) {
+      const refused = await reply(stream.runId, id, wrong)
+      expect(refused.status, refused.text).to.equal(400)
+      expect(refused.body).to.nested.include({ 'error.param': param })
+    }
+    const input = { path: 'notes/b.txt', content: 'changed' }
+    expect((await reply(stream.runId, id, { allow: true, input })).status).to.equal(200)
+    expect((await stream.until('permission_resolved')).data).to.deep.include({ allow: true, by: 'anonymous', input })
+    const { data: result } = await stream.until('tool_result')
+    await stream.all()
+    const folder = join(product.dataDir, 'workspaces', 't_default', stream.runId, 'notes')
+    expect(await readdir(folder)).to.deep.equal(['b.txt'])
+    expect(await readFile(join(folder, 'b.txt'), 'utf8')).to.equal('changed')
+    expect(result['output']).to.include(JSON.stringify(input))
+    expect(lastToolMessage()).to.equal(result['output'])
   })
 
   it('api.md Permission request: of many replies at once one succeeds, and the engine acts on that one', async () => {

@@ -51,9 +51,11 @@ const BROKER: Partial<Broker> = {
   getRun: async () => RUN,
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
+  findPermission: async () => undefined,
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),
+  forgetRemembered: async () => 1,
 }
 
 const TRACE_ID = RUN_ID.replace('run_', 'trace_')

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import type { PermissionReply, RunRequest } from '../../shared/cluster/port.ts'
+import type { RunRequest, SignedReply } from '../../shared/cluster/port.ts'
 import { AppError, conflict, notFound, tooMany } from '../../shared/kernel/errors.ts'
+import { NO_TOOLS } from '../support/app-defaults.ts'
 import { useContract } from './described.ts'
 import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
@@ -19,7 +20,9 @@ describe('the resources', () => {
 
   it('api.md Endpoints: GET /tools lists the tools by name, description and input schema, with their count', async () => {
     const inputSchema = { type: 'object', properties: { path: { type: 'string' } } }
-    const { get } = await start({ tools: [{ name: 'Read', description: 'Reads.', inputSchema }] })
+    const { get } = await start({
+      toolBox: { ...NO_TOOLS, tools: [{ name: 'Read', description: 'Reads.', inputSchema }] },
+    })
     expect(await described('GET', '/tools', await get('/tools'))).to.deep.equal({
       tools: [{ name: 'Read', description: 'Reads.', input_schema: inputSchema }],
       count: 1,
@@ -95,7 +98,7 @@ describe('the resources', () => {
   })
 
   it('api.md Endpoints: a permission reply reaches the session, or the one-shot run (D4.1), and is ok', async () => {
-    const asked: [string, string, PermissionReply][] = []
+    const asked: [string, string, SignedReply][] = []
     const { post } = await start({
       methods: {
         async replyPermission(_tenant, scope, id, reply) {
@@ -112,8 +115,8 @@ describe('the resources', () => {
       expect(body).to.deep.equal({ status: 'ok' })
     }
     expect(asked).to.deep.equal([
-      ['s-1', PERMISSION_ID, { allow: true }],
-      [RUN_ID, PERMISSION_ID, { allow: false, reason: 'no' }],
+      ['s-1', PERMISSION_ID, { allow: true, by: 'anonymous' }],
+      [RUN_ID, PERMISSION_ID, { allow: false, reason: 'no', by: 'anonymous' }],
     ])
   })
 

@@ -1,12 +1,20 @@
+import type { AppDeps } from '../../services/gateway/app.ts'
 import { EventStreams } from '../../services/gateway/event-streams.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 
+export const NO_TOOLS: AppDeps['toolBox'] = {
+  tools: [],
+  find: () => undefined,
+  policyOf: () => 'deny',
+  problemWith: async () => undefined,
+}
+
 /** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */
 export const APP_DEFAULTS = {
   basePath: '/v1',
-  tools: [],
+  toolBox: NO_TOOLS,
   identify: createOpenIdentify(),
   eventStreams: new EventStreams(new MemoryEventLog()),
   authentication: 'none',

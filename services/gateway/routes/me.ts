@@ -18,7 +18,7 @@ export type ServerFacts = {
 type Deps = {
   basePath: string
   facts: ServerFacts
-  tools: readonly { name: string }[]
+  toolBox: { readonly tools: readonly { name: string }[] }
   config: ConfigSurface | undefined
   flows: FlowSurface | undefined
   plans: object | undefined
@@ -50,12 +50,12 @@ export function describeCaller(deps: Deps): RequestHandler {
 }
 
 /** What is configured here. The list of tools may grow. */
-const featuresOf = ({ tools, config, flows, plans, dispatches, transcription, hasExplorer }: Deps) => ({
+const featuresOf = ({ toolBox, config, flows, plans, dispatches, transcription, hasExplorer }: Deps) => ({
   config: config !== undefined,
   flows: flows?.execution !== undefined,
   plans: plans !== undefined,
   dispatches: dispatches !== undefined,
   transcription: transcription !== undefined,
-  bash: tools.some(({ name }) => name === 'Bash'),
+  bash: toolBox.tools.some(({ name }) => name === 'Bash'),
   explorer: hasExplorer,
 })

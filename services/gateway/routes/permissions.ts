@@ -1,31 +1,75 @@
 import type { RequestHandler } from 'express'
+import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { Broker } from '../../../shared/cluster/port.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../shared/kernel/events.ts'
+import { fitsDepth } from '../../../shared/kernel/json.ts'
+import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
-import { tenantOf } from '../middleware/auth.ts'
+import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { PERMISSION, pageOf, pathId, queryValue, SESSION } from '../params.ts'
 
-type Deps = { broker: Broker; readBody: ReadBody }
+type Deps = { broker: Broker; toolBox: ReplyToolBox; readBody: ReadBody }
+/** The tools of this process, by which an input that a reply has changed is checked. */
+export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith'>
 const STATE = { pattern: /^(pending|remembered)$/, wanted: 'pending or remembered' }
 
-type PermissionRoutes = Record<'list' | 'reply', RequestHandler>
-
 /**
- * Lists and answers pending permission requests. The first id in the path of a reply is a session's or a one-shot run's (D4.1,
- * D4.12).
+ * Lists and answers pending permission requests, and revokes what replies have allowed for the rest of a session. The first id in the path
+ * of a reply is a session's or a one-shot run's (D4.1, D4.12).
  */
-export function permissionRoutes({ broker, readBody }: Deps): PermissionRoutes {
+export function permissionRoutes(deps: Deps): RouteTable {
+  const { broker } = deps
   return {
-    async list(req, res) {
-      const isRemembered = queryValue(req, 'state', STATE) === 'remembered'
-      const list = isRemembered ? broker.listRemembered : broker.listPermissions
-      res.json(await list(tenantOf(res), pageOf(req)))
+    '/sessions/:id/permissions/:request_id': { post: replyTo(deps) },
+    '/permissions': {
+      async get(req, res) {
+        const isRemembered = queryValue(req, 'state', STATE) === 'remembered'
+        const list = isRemembered ? broker.listRemembered : broker.listPermissions
+        res.json(await list(tenantOf(res), pageOf(req)))
+      },
     },
-    async reply(req, res) {
-      const scopeId = pathId(req, 'id', SESSION)
-      const requestId = pathId(req, 'request_id', PERMISSION)
-      const reply = await readBody(req, res, 'PermissionReplyRequest')
-      await broker.replyPermission(tenantOf(res), scopeId, requestId, reply)
-      res.json({ status: 'ok' })
+    '/permissions/remembered': {
+      deleteQuery: ['session_id', 'tool_name'],
+      async delete(req, res) {
+        const sessionId = queryValue(req, 'session_id', SESSION_ID)
+        if (sessionId === undefined) throw invalidRequest('session_id is required', { param: '/session_id' })
+        const tool = queryValue(req, 'tool_name', TOOL_NAME)
+        const count = await broker.forgetRemembered(tenantOf(res), sessionId, ...(tool === undefined ? [] : [tool]))
+        res.json({ status: 'deleted', count })
+      },
     },
   }
+}
+
+const SESSION_ID = { pattern: SESSION.pattern, wanted: 'the id of a session' }
+const TOOL_NAME = { pattern: /^[^\p{Cc}\p{Cs}]{1,256}$/u, wanted: 'the name of a tool' }
+
+const replyTo =
+  ({ broker, toolBox, readBody }: Deps): RequestHandler =>
+  async (req, res) => {
+    const scopeId = pathId(req, 'id', SESSION)
+    const requestId = pathId(req, 'request_id', PERMISSION)
+    const reply = await readBody(req, res, 'PermissionReplyRequest')
+    const { allow, input } = reply
+    const asked = allow && input && (await broker.findPermission(tenantOf(res), scopeId, requestId))
+    if (asked) await assertUsable(toolBox, asked.tool_name, input)
+    await broker.replyPermission(tenantOf(res), scopeId, requestId, { ...reply, by: subjectOf(res) })
+    res.json({ status: 'ok' })
+  }
+
+const MAX_INPUT_CHARS = 1024 * 1024
+const MAX_INPUT_DEPTH = 64
+
+/** Throws `invalid_request` for an input that the tool would not take. A tool that only the workers have is left to them. */
+async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: JsonObject): Promise<void> {
+  const refuse = (message: string) => invalidRequest(message, { param: '/input' })
+  if (!fitsDepth(input, MAX_INPUT_DEPTH)) throw refuse(`input must have at most ${MAX_INPUT_DEPTH} levels`)
+  if (JSON.stringify(input).length > MAX_INPUT_CHARS)
+    throw refuse(`input must have at most ${MAX_INPUT_CHARS} characters as JSON`)
+  if (!toolBox.find(toolName)) return
+  const problem = await toolBox.problemWith(toolName, input)
+  if (problem !== undefined) throw refuse(problem)
+  if (toolBox.policyOf(toolName, input) === 'deny')
+    throw refuse(`this server's policy forbids ${toolName} with this input; change it, or deny the call`)
 }

@@ -1,8 +1,19 @@
 import type { JsonObject, PermissionResolution } from '../../kernel/events.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
-/** The answer to a permission request. `reason` may be empty. `isRemembered`: the tool is allowed for the rest of the session. */
-export type Decision = { isAllowed: boolean; how: PermissionResolution; reason: string; isRemembered?: boolean }
+/** The answer to a permission request. */
+export type Decision = {
+  isAllowed: boolean
+  how: PermissionResolution
+  /** May be empty. */
+  reason: string
+  /** The tool is allowed for the rest of the session. */
+  isRemembered?: boolean
+  /** The caller who replied. */
+  by?: string
+  /** The input that the call runs with instead of the model's. */
+  input?: JsonObject
+}
 
 /** An open permission request: its id, which is part of the reply's path, its deadline, and the decision once there is one. */
 export type Ask = { id: string; expiresAt: string; decision: Promise<Decision> }

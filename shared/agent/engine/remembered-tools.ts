@@ -17,6 +17,12 @@ export class RememberedTools {
     return this.#byName.has(toolName)
   }
 
+  /** Forgets one tool, or without a name all. Returns how many were forgotten. */
+  forget(toolName?: string): number {
+    const names = toolName === undefined ? [...this.#byName.keys()] : [toolName]
+    return names.filter((name) => this.#byName.delete(name)).length
+  }
+
   add(toolName: string): void {
     if (this.has(toolName)) return
     this.#byName.set(toolName, { tool_name: toolName, remembered_at: new Date().toISOString() })

@@ -10,39 +10,54 @@ export type ReadyCall = { id: string; tool: Tool; input: JsonObject }
 
 type PermissionStep = Pick<RunResources, 'tools' | 'permissions'> & { events: Pick<EventQueue<AgentEvent>, 'push'> }
 
-/** Returns the refusal of a call that plan mode, the policy or the client does not allow. */
-export async function refusalOf(call: ReadyCall, step: PermissionStep): Promise<ToolOutcome | undefined> {
+/** The call may be made with this input, or gets this result instead. `isEdited`: the client has changed the model's input. */
+export type Permit = { input: JsonObject; isEdited?: true } | { refusal: ToolOutcome }
+
+/** Asks for what a call needs: plan mode, the policy or the client may refuse it, and the client may change its input. */
+export async function permit(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { planMode, remembered } = step.permissions
   const { tool, input } = call
   const { name } = tool
-  if (planMode?.isOn && !tool.isReadOnly && !tool.endsPlanMode) return fail(`${name} is not run: ${PLAN_MODE}`)
+  if (planMode?.isOn && !tool.isReadOnly && !tool.endsPlanMode) return refuse(`${name} is not run: ${PLAN_MODE}`)
   const policy = step.tools.toolBox.policyOf(name, input)
-  if (policy === 'deny') return fail(`${name} is switched off by this server's policy. Go on without it.`)
+  if (policy === 'deny') return refuse(`${name} is switched off by this server's policy. Go on without it.`)
   const mustAsk = policy === 'ask' && (tool.alwaysAsks || !remembered?.has(name))
-  const refusal = mustAsk ? await askFor(call, step) : undefined
-  if (!refusal && tool.endsPlanMode && planMode) planMode.isOn = false
-  return refusal
+  const permitted = mustAsk ? await askFor(call, step) : { input }
+  if (!('refusal' in permitted) && tool.endsPlanMode && planMode) planMode.isOn = false
+  return permitted
 }
+
+const refuse = (output: string): Permit => ({ refusal: fail(output) })
 
 const PLAN_MODE =
   'this run may only look until the user has approved a plan. Show the plan with ExitPlanMode before you change anything.'
 
-/** Returns the refusal, or `undefined` when the client has allowed the call. Without a decision the answer is a refusal. */
-async function askFor(
-  { id: toolUseId, tool, input }: ReadyCall,
-  { tools, permissions, events }: PermissionStep,
-): Promise<ToolOutcome | undefined> {
+/** Asks the client. Without a decision the answer is a refusal. */
+async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
+  const { id: toolUseId, tool, input } = call
+  const { tools, permissions, events } = step
   const toolName = tool.name
   const message = showControls(tool.describe(input))
   const ask = await permissions.openAsk({ toolUseId, toolName, input, message }).catch((cause: unknown) => {
     if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
   })
-  if (!ask) return fail(`Permission to use ${toolName} was denied: the permission could not be asked`)
+  if (!ask) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
   const { id, expiresAt } = ask
   const subject = { id, tool_use_id: toolUseId, tool_name: toolName }
   events.push({ type: 'permission_request', ...subject, input, message, expires_at: expiresAt })
-  const { isAllowed, how, reason, isRemembered } = await ask.decision
-  events.push({ type: 'permission_resolved', ...subject, allow: isAllowed, how, reason })
+  const { isAllowed, isRemembered, input: edited, ...outcome } = await ask.decision
+  const resolved = { allow: isAllowed, ...outcome, ...(edited && { input: edited }) }
+  events.push({ type: 'permission_resolved', ...subject, ...resolved })
   if (isRemembered && !tool.alwaysAsks) permissions.remembered?.add(toolName)
-  return isAllowed ? undefined : fail(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
+  if (!isAllowed) return refuse(`Permission to use ${toolName} was denied${outcome.reason && `: ${outcome.reason}`}`)
+  return edited ? checkEdited(toolName, edited, step) : { input }
+}
+
+/** The gateway that took the reply has checked the input by its own tools, which may be others. */
+async function checkEdited(name: string, input: JsonObject, { tools: { toolBox } }: PermissionStep): Promise<Permit> {
+  const problem = await toolBox.problemWith(name, input)
+  if (problem !== undefined) return refuse(`The user allowed ${name} with another input, which is wrong. ${problem}`)
+  if (toolBox.policyOf(name, input) === 'deny')
+    return refuse(`The user allowed ${name} with another input, which this server's policy forbids. Go on without it.`)
+  return { input, isEdited: true }
 }

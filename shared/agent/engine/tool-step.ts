@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts'
-import type { AgentEvent, PlanQueuedEvent } from '../../kernel/events.ts'
+import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
 import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
@@ -8,7 +8,7 @@ import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 import type { Emit } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
-import { refusalOf } from './tool-permission.ts'
+import { permit } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
 export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
@@ -110,11 +110,12 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
   if (problem !== undefined) return fail(problem)
   if (step.signal.aborted) return fail('The run has ended.')
 
-  const refusal = await refusalOf({ id: call.id, tool, input }, step)
-  if (refusal) return refusal
+  const permitted = await permit({ id: call.id, tool, input }, step)
+  if ('refusal' in permitted) return permitted.refusal
   if (!(await canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
   try {
-    return await tool.run(input, contextOf(call, step))
+    const outcome = await tool.run(permitted.input, contextOf(call, step))
+    return permitted.isEdited ? { ...outcome, output: `${editNote(permitted.input)}\n\n${outcome.output}` } : outcome
   } catch (cause) {
     onToolBug(toolName, cause)
     return fail(`${toolName} failed unexpectedly. Try another way.`)
@@ -132,6 +133,12 @@ function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }
   const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
   return { ...services, workspace: tools.workspace(), signal, assertMayAct, report, policyOf, agents }
 }
+
+const MAX_EDIT_CHARS = 10_000
+
+/** Stands before the output, so that the model knows what has run instead of its call. */
+const editNote = (input: JsonObject): string =>
+  truncate(`The user changed the input of this call. It ran with ${JSON.stringify(input)}`, MAX_EDIT_CHARS, ' […]')
 
 const mayNotAct = () =>
   new AppError(

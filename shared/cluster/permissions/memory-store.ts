@@ -37,20 +37,20 @@ export function createMemoryPermissionStore(): PermissionStore {
       pending.delete(key.tenant, key.id)
       return settle(entry, decision)
     },
+    find: async ({ tenant, ...key }) => pending.find(tenant, key),
     async decision(request) {
       return (await entryOf(request)?.decision) ?? { state: 'withdrawn' }
     },
     list: (tenant, page, isLive) => pending.page(tenant, page, isLive),
     async forget(tenant, scopeId, runId) {
       const scope = scopeOf(tenant, scopeId)
-      if (!scope) return
-      for (const [id, entry] of scope) {
+      for (const [id, entry] of scope ?? []) {
         if (runId !== undefined && entry.runId !== runId) continue
-        scope.delete(id)
+        scope?.delete(id)
         entry.resolve({ state: 'withdrawn' })
         pending.delete(tenant, id)
       }
-      if (scope.size === 0) scopes.delete(`${tenant} ${scopeId}`)
+      if (scope?.size === 0) scopes.delete(`${tenant} ${scopeId}`)
     },
   }
 }
@@ -84,6 +84,11 @@ class PendingList {
     const listed = this.#tenants.get(tenant)
     listed?.delete(id)
     if (listed?.size === 0) this.#tenants.delete(tenant)
+  }
+
+  find(tenant: TenantId, { scopeId, id }: Pick<PermissionKey, 'scopeId' | 'id'>): PermissionSummary | undefined {
+    const found = this.#tenants.get(tenant)?.get(id)
+    return found && found.summary.session_id === scopeId && !isOver(found.deadline) ? found.summary : undefined
   }
 
   async page(

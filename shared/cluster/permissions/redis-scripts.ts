@@ -1,7 +1,7 @@
 import type { Script } from '../../platform/redis/link.ts'
 
 /**
- * All scripts but READ and PENDING take three keys:
+ * All scripts but READ, FIND and PENDING take three keys:
  * 1. `permissions:{<tenant>} <scope>`, hash: the requests of a session or one-shot run, decided ones too (id -> entry);
  * 2. `pending:{<tenant>}`, sorted set: the ids of undecided requests by place (microseconds of Redis's clock, always rising);
  * 3. `asks:{<tenant>}`, hash: for each undecided request when it expires, and its summary. The summary is text that no script
@@ -57,6 +57,15 @@ export const DECIDE: Script = {
 
 /** Reads one request's entry, by the first key alone. */
 export const READ: Script = { name: 'aeDecision', keys: 1, lua: `return redis.call('HGET', KEYS[1], ARGV[1])` }
+
+/** Reads the summary of a request that is undecided and not expired, by the third key alone. */
+export const FIND: Script = {
+  name: 'aeFindRequest',
+  keys: 1,
+  lua: `${NOW}
+    local expires, summary = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+) (.*)$')
+    return expires and tonumber(expires) > now and summary or false`,
+}
 
 /** Returns those of the given ids that are undecided, by the third key alone. */
 export const PENDING: Script = {

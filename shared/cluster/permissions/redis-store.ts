@@ -5,7 +5,7 @@ import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
 import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
-import { DECIDE, FORGET, LIST, OPEN } from './redis-scripts.ts'
+import { DECIDE, FIND, FORGET, LIST, OPEN } from './redis-scripts.ts'
 import type { PermissionDecision, PermissionStore } from './store.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
@@ -42,6 +42,11 @@ function createStore(link: RedisLink, { bell, decisions }: Own): PermissionStore
       const answer = await link.run(DECIDE, keysOf(tenant, scopeId), args)
       const [isWon, state] = answer as [number, PermissionDecision['state'] | null]
       return { isWon: isWon === 1, state: state ?? undefined }
+    },
+    async find({ tenant, scopeId, id }) {
+      const text = await link.run(FIND, [asksOf(tenant)], [id])
+      const found = typeof text === 'string' ? (JSON.parse(text) as PermissionSummary) : undefined
+      return found?.session_id === scopeId ? found : undefined
     },
     decision: (request) => decisions.of(request),
     list: (tenant, page, isLive) => listPending(link, tenant, { ...page, isLive }),

@@ -1,22 +1,26 @@
 import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
-import type { PermissionReply } from '../port.ts'
+import type { SignedReply } from '../port.ts'
 import { isReply } from './deadline.ts'
 import type { PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
 
 /**
  * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`
- * when it expired, was withdrawn, or does not exist (api.md "Permission request"), and `invalid_request` for a denial to remember.
+ * when it expired, was withdrawn, or does not exist (api.md "Permission request"), and `invalid_request` for a denial to remember or
+ * with an input.
  */
 export async function reply(
   store: PermissionStore,
   request: PermissionKey,
-  { allow, reason, remember }: PermissionReply,
+  { allow, reason, remember, input, by }: SignedReply,
 ): Promise<void> {
   if (remember && !allow) throw invalidRequest('only an allowed tool can be remembered: leave remember out', REMEMBER)
+  if (input && !allow) throw invalidRequest('a call that is denied needs no input: leave input out', INPUT)
   const decision: PermissionDecision = {
     state: allow ? 'allowed' : 'denied',
     ...(reason !== undefined && { reason }),
     ...(remember && { remember }),
+    ...(input && { input: JSON.stringify(input) }),
+    ...(by !== undefined && { by }),
   }
   const { isWon, state } = await store.decide(request, decision)
   if (isWon) return
@@ -27,3 +31,4 @@ export async function reply(
 }
 
 const REMEMBER = { param: '/remember' }
+const INPUT = { param: '/input' }

@@ -18,6 +18,10 @@ export type PermissionDecision = {
   state: 'allowed' | 'denied' | 'expired' | 'withdrawn'
   reason?: string
   remember?: 'session'
+  /** The caller who replied. */
+  by?: string
+  /** The input that the call runs with instead of the model's, as JSON text, which no store takes apart. */
+  input?: string
 }
 
 /** `isWon` is `true` when this call decided the request. Otherwise `state` is the earlier decision, or `undefined` for an unknown request. */
@@ -34,6 +38,8 @@ export interface PermissionStore {
    * The store compares its own clock with the deadline in the step that decides.
    */
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
+  /** Returns a request that is pending and not expired. */
+  find(request: PermissionKey): Promise<PermissionSummary | undefined>
   /** Resolves when the request is decided. */
   decision(request: PermissionKey): Promise<PermissionDecision>
   /**

@@ -166,8 +166,13 @@ export class RedisBroker {
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
+    forgetRemembered: (tenant, id, ...tool) =>
+      this.#sessions.callOwner({ tenant, id }, ({ epoch }) =>
+        this.#calls.call({ epoch }, 'forgetRemembered', [tenant, id, ...tool]),
+      ),
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
+    findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
   }
 

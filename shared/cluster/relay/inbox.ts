@@ -78,6 +78,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   ...runMethods(inbox, follow),
   ...sessions,
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
+  forgetRemembered: (_from, ...args) => inbox.forgetRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
   // A client that follows the run has its id, so a gateway has sent it.

@@ -84,6 +84,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
     permissions: {
       open: async () => {},
       decide: async () => ({ isWon: true, state: undefined }),
+      find: async () => undefined,
       decision: () => SILENT,
       list: async () => ({ permissions: [], next_cursor: null }),
       forget: async () => {},

@@ -30,6 +30,7 @@ async function setUp() {
     }
   const inbox: Inbox = {
     listRemembered: recording('listRemembered'),
+    forgetRemembered: recording('forgetRemembered'),
     createSession: recording('createSession', 'created'),
     getSession: recording('getSession', 'found'),
     deleteSession: recording('deleteSession', Promise.resolve()),

@@ -62,7 +62,15 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     tool_use_id: 'required',
     expires_at: 'required',
   },
-  permission_resolved: { ...CALL, tool_use_id: 'required', allow: 'required', how: 'required', reason: 'required' },
+  permission_resolved: {
+    ...CALL,
+    tool_use_id: 'required',
+    allow: 'required',
+    how: 'required',
+    reason: 'required',
+    by: 'optional',
+    input: 'optional',
+  },
   turn_start: { turn_number: 'required', model: 'required' },
   turn_end: { ...SPENT, turn_number: 'required', input_tokens: 'required', output_tokens: 'required' },
   done: {

@@ -12,7 +12,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
   createApp({
     basePath: BASE_PATH,
     broker,
-    tools: [],
+    toolBox: { tools: [], find: () => undefined, policyOf: () => 'deny', problemWith: async () => undefined },
     identify: createTokenIdentify(TOKEN),
     authentication: 'api-token',
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },

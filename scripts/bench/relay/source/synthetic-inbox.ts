@@ -42,6 +42,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     deleteSession: refuse,
     sendMessage: refuse,
     listRemembered: refuse,
+    forgetRemembered: refuse,
     listRuns: refuse,
     getRun: refuse,
     cancelRun: refuse,
