@@ -2,6 +2,7 @@ import { parse } from 'node:querystring'
 import express, { type Express } from 'express'
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import type { ToolDefinition } from '../../shared/agent/providers/port.ts'
+import type { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -64,6 +65,8 @@ export type AppDeps = {
   toolBox: ReplyToolBox & { tools: readonly ToolDefinition[] }
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
+  /** `undefined` with it. */
+  decided: DecidedPermissions | undefined
   /** `undefined`: runtime configuration is disabled. */
   config: ConfigSurface | undefined
   /** `undefined` with it. */
@@ -158,7 +161,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/sessions': { post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
     '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, relay })) },
-    ...permissionRoutes({ broker, toolBox, readBody }),
+    ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox.tools) },
     '/customers/:id/ledger': { get: customerLedger(ledger) },

@@ -41,7 +41,7 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
-  const httpParts = { form: 'cluster', broker, events, toolBox, ledger: store?.ledger, link, log, metrics } as const
+  const httpParts = { form: 'cluster', broker, events, toolBox, store, link, log, metrics } as const
   const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   const drain = () => drainGateway(config.drainMs, { relay, http })
   void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))

@@ -1,5 +1,4 @@
 import packageFile from '../../package.json' with { type: 'json' }
-import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -13,6 +12,7 @@ import type { IsHeapHigh } from '../http/heap.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
+import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { EventStreams } from './event-streams.ts'
@@ -36,7 +36,7 @@ type HttpParts = {
   broker: Broker
   events: EventLog
   toolBox: AppDeps['toolBox']
-  ledger: Ledger | undefined
+  store: Pick<OpenedStore, 'ledger' | 'decided'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
   /** `undefined` when the process has no store. */
@@ -55,7 +55,7 @@ type HttpParts = {
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
   config: Config,
-  { form, events, tenantConfig, link, ...parts }: HttpParts,
+  { form, events, store, tenantConfig, link, ...parts }: HttpParts,
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const { log } = parts
@@ -65,6 +65,8 @@ export async function openHttp(
   const eventStreams = new EventStreams(events)
   const app = createApp({
     ...parts,
+    ledger: store?.ledger,
+    decided: store?.decided,
     basePath,
     eventStreams,
     config: tenantConfig && surfaceOf(tenantConfig, config, form),

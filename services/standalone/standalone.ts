@@ -39,7 +39,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = openPlanQueue(config, store, { queue, events })
-  const parts = { permissions, lineStore: store, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
+  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
   const shared = { store, events, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(config, { ...shared, ...ops })
@@ -47,7 +47,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors })), plans }
-  const httpParts = { form: 'standalone', broker, events, toolBox, ledger: store.ledger, link: undefined } as const
+  const httpParts = { form: 'standalone', broker, events, toolBox, store, link: undefined } as const
   const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})

@@ -1,5 +1,6 @@
 import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
 import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
+import { DECIDED_PERMISSIONS } from '../../shared/cluster/permissions/decided.ts'
 import { IDEMPOTENCY } from '../../shared/platform/store/idempotency.ts'
 import type { CollectionSpec } from '../../shared/platform/store/port.ts'
 import { SPENDING } from '../../shared/tenancy/limits/store/spending.ts'
@@ -28,6 +29,7 @@ import { JOBS } from '../../shared/work/queue/store/jobs.ts'
 export const COLLECTIONS: readonly CollectionSpec[] = [
   LEDGER,
   MEMORY_ENTRIES,
+  DECIDED_PERMISSIONS,
   TENANT_CONFIGS,
   CONFIGURED_TENANTS,
   CONFIG_CHANGES,

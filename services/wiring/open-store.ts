@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
+import { createDecidedPermissions, type DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
@@ -36,6 +37,7 @@ type StoreConfig = Pick<Config, 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = {
   ledger: Ledger
+  decided: DecidedPermissions
   memories: MemoryEntries
   tenantConfigs: TenantConfigStore
   capabilities: CapabilityStore
@@ -64,6 +66,7 @@ export async function openClusterStore(config: PlanRoom & StoreConfig, log: Log)
 
 const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
   ledger: createLedger(store),
+  decided: createDecidedPermissions(store),
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),
   capabilities: createCapabilityStore(store),

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Decision } from '../../shared/agent/engine/permissions.ts'
 import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
 import type { RunEvent } from '../../shared/kernel/events.ts'
@@ -9,6 +8,8 @@ import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import { announceRuns } from '../../shared/work/runs/run-events.ts'
+import { BackgroundWrites } from './background-writes.ts'
+import type { DecisionAudit } from './decision-audit.ts'
 
 /** Passes what happens to runs on to the readers of the tenants' events, and to their webhooks. No call fails or waits. */
 export interface EventReporter {
@@ -16,33 +17,32 @@ export interface EventReporter {
   runWaiting(run: Run): void
   runEnded(run: Run, last: RunEvent): void
   permissionRequested(request: PendingPermission): void
-  permissionResolved(request: PendingPermission, decision: Pick<Decision, 'isAllowed' | 'how'>): void
+  permissionResolved(request: PendingPermission, decision: Decision): void
   /** Resolves when everything that was reported is stored. */
   settled(): Promise<void>
 }
 
 type Outbox = Pick<WebhookOutbox, 'publish' | 'wants'>
 
-const RETRY_MS = 1_000
-/** The longest outage of the store that an event survives in memory. */
-const MAX_TRIES = 600
-/** Events in memory; later ones are dropped while the store is away. */
-const MAX_WAITING = 10_000
-
 /** `outbox` is missing without runtime configuration, where there are no webhooks. */
-export type ReporterDeps = { events: EventSink; outbox: Outbox | undefined; log: Log }
+export type ReporterDeps = {
+  events: EventSink
+  outbox: Outbox | undefined
+  /** `undefined` without a store. */
+  audit: DecisionAudit | undefined
+  log: Log
+}
 
-export function createEventReporter({ events, outbox, log }: ReporterDeps): EventReporter {
-  const waiting = new Set<Promise<void>>()
+export function createEventReporter({ events, outbox, audit, log }: ReporterDeps): EventReporter {
+  const writes = new BackgroundWrites((why, what, cause) =>
+    log.error(`an event for webhooks was lost: ${why}`, { ...what, cause }),
+  )
   const runs = announceRuns(events)
   const report = (tenant: TenantId, event: WebhookEvent) => {
     if (!outbox) return
-    if (waiting.size >= MAX_WAITING) {
-      log.error('an event for webhooks was lost: too many wait for the store', { type: event.type, id: event.subject })
-      return
-    }
-    const storing = store(tenant, event, { outbox, log }).finally(() => waiting.delete(storing))
-    waiting.add(storing)
+    writes.add({ type: event.type, id: event.subject }, async () => {
+      if (await outbox.wants(tenant, event.type)) await outbox.publish(tenant, event)
+    })
   }
   return {
     runStarted: runs.onStarted,
@@ -56,29 +56,13 @@ export function createEventReporter({ events, outbox, log }: ReporterDeps): Even
       events.append(request.tenant, { type: 'permission.requested', at: event.at, data: event.data })
       report(request.tenant, event)
     },
-    permissionResolved: (request, decision) => events.append(request.tenant, permissionResolved(request, decision)),
-    async settled() {
-      await Promise.all(waiting)
+    permissionResolved(request, decision) {
+      events.append(request.tenant, permissionResolved(request, decision))
+      audit?.record(request, decision)
     },
-  }
-}
-
-async function store(tenant: TenantId, event: WebhookEvent, { outbox, log }: { outbox: Outbox; log: Log }) {
-  for (let tries = 1; ; tries++) {
-    try {
-      if (await outbox.wants(tenant, event.type)) await outbox.publish(tenant, event)
-      return
-    } catch (cause) {
-      if (tries === MAX_TRIES) {
-        log.error('an event for webhooks was lost: the store did not answer', {
-          type: event.type,
-          id: event.subject,
-          cause,
-        })
-        return
-      }
-      await sleep(RETRY_MS, undefined, { ref: false })
-    }
+    async settled() {
+      await Promise.all([writes.settled(), audit?.settled()])
+    },
   }
 }
 

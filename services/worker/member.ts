@@ -36,7 +36,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, { queue, events })
-  const parts = { permissions, fence: lease, isHeapHigh, lineStore: store, metrics, tenantConfig, events, planQueue }
+  const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue }
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: ownProcess.pid, lease, log, metrics })
   await relay.join()

@@ -1,24 +1,30 @@
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
+import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
+import type { OpenedStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'lineStore' | 'onSessionRemoved' | 'planQueue'
+  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'planQueue'
 > & {
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
+  /** `undefined`: no customers' lines and no decisions are kept. */
+  store: Pick<OpenedStore, 'ledger' | 'memories' | 'decided'> | undefined
 }
 
 export type OpenedWorker = {
@@ -35,14 +41,17 @@ export type OpenedWorker = {
 export async function openWorker(
   config: Config,
   log: Log,
-  { tenantConfig, events, ...parts }: WorkerParts,
+  { tenantConfig, events, store, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(config, log)
   const workspaces = createWorkspaces(config.workspaceDir)
   const models = await openModelSource(config, tenantConfig, log)
-  const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, log })
+  const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
+  const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
+  const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, audit, log })
   const worker = createWorker({
     ...parts,
+    lineStore: store,
     models,
     reporter,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,

@@ -6,7 +6,7 @@ const write = (path: string) => tool('Write', { path, content: 'x' })
 const bash = (command: string) => tool('Bash', { command })
 const PLAN = tool('ExitPlanMode', { steps: [{ id: 'a', prompt: 'write it' }] })
 
-inBothForms('fewer permission requests', (startProduct) => {
+inBothForms('fewer permission requests', (startProduct, form) => {
   let product: Product
   before(async () => {
     product = await startProduct({
@@ -30,6 +30,11 @@ inBothForms('fewer permission requests', (startProduct) => {
   }
   const countOf = (frames: readonly { event: string }[], event: string) =>
     frames.filter((frame) => frame.event === event).length
+
+  if (form === 'cluster')
+    it('D24.3: without a store no decisions are kept: 503', async () => {
+      expect((await product.call('GET', '/permissions?state=decided')).status).to.equal(503)
+    })
 
   it('D24.1: an input that the policy forbids is 400, also in a reply that changes it', async () => {
     await product.call('POST', '/sessions', { session_id: 'edited' })

@@ -1,8 +1,10 @@
 import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import type { DecidedPage } from '../../shared/cluster/permissions/decided.ts'
 import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
+import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
@@ -10,10 +12,14 @@ type Pending = Record<'id' | 'created_at' | 'expires_at' | 'message', string>
 
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
 
-inBothForms('permissions', (startProduct) => {
+inBothForms('permissions', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
   let product: Product
   before(async () => {
-    product = await startProduct({ TOOL_PERMISSIONS: '{"TodoWrite":"deny"}' })
+    product = await startProduct({
+      TOOL_PERMISSIONS: '{"TodoWrite":"deny"}',
+      MONGODB_URL: mongo?.url ?? '',
+    })
   })
   after(() => product.close())
 
@@ -117,6 +123,49 @@ inBothForms('permissions', (startProduct) => {
     expect(await readFile(join(folder, 'b.txt'), 'utf8')).to.equal('changed')
     expect(result['output']).to.include(JSON.stringify(input))
     expect(lastToolMessage()).to.equal(result['output'])
+  })
+
+  it('D24.3: decided requests are listed, newest first, with who decided them when, and what ran', async () => {
+    type Decided = DecidedPage & { status: number }
+    const decided = async (query = '') => {
+      const { status, body } = await product.call('GET', `/permissions?state=decided${query}`)
+      return { status, ...(body as object) } as Decided
+    }
+    const recorded = (id: string) =>
+      until(async () => (await decided()).permissions.find((each) => each.id === id), { what: 'the record' })
+    const first = await asked()
+    const input = { path: 'notes/b.txt', content: 'changed' }
+    await reply(first.stream.runId, first.id, { allow: true, input, remember: 'session' })
+    await first.stream.all()
+    const { created_at, decided_at, message, ...rest } = await recorded(first.id)
+    const { runId } = first.stream
+    const request = first.stream.frames.find(({ event }) => event === 'permission_request')?.data
+    expect(rest).to.deep.equal({
+      ...{ id: first.id, session_id: runId, run_id: runId, tool_name: 'Write', tool_use_id: request?.['tool_use_id'] },
+      ...{ allow: true, how: 'reply', by: 'anonymous', edited: true, remembered: true, reason: '', input },
+    })
+    expect(message).to.equal(request?.['message'])
+    expect(created_at.localeCompare(decided_at)).to.equal(-1)
+
+    const second = await askedAfter([WRITE])
+    await product.call('DELETE', `/runs/${second.stream.runId}`)
+    await second.stream.all()
+    expect(await recorded(second.id)).to.include({ allow: false, how: 'cancelled', edited: false })
+    const { permissions } = await decided()
+    expect(permissions.slice(0, 2).map(({ id }) => id)).to.deep.equal([second.id, first.id])
+    expect(permissions.map((each) => each.decided_at)).to.deep.equal(
+      permissions
+        .map((each) => each.decided_at)
+        .toSorted()
+        .reverse(),
+    )
+    const page = await decided('&limit=1')
+    expect(page.permissions).to.deep.equal(permissions.slice(0, 1))
+    const next = await decided(`&limit=1&cursor=${page.next_cursor}`)
+    expect(next.permissions).to.deep.equal(permissions.slice(1, 2))
+    expect((await decided(`&since=${permissions[0]?.decided_at}`)).permissions).to.deep.equal(permissions.slice(0, 1))
+    for (const query of ['&since=yesterday', '&cursor=x']) expect((await decided(query)).status).to.equal(400)
+    expect((await product.call('GET', '/permissions?since=2026-11-22')).status).to.equal(400)
   })
 
   it('api.md Permission request: of many replies at once one succeeds, and the engine acts on that one', async () => {

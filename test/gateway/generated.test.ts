@@ -120,6 +120,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listFlows: /^\/cursor$/,
   listFlowMemory: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
+  listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,
   listPlanSchedules: /^\/cursor$/,
   submitPlan: /^\/steps/,
@@ -244,8 +245,9 @@ describe('values that are generated from the API description', () => {
       receive: createReceiveUpload(dir),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
+    const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
     const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history, plans: planning.surface }
-    gateway = await start({ methods: BROKER, config, transcription, ledger, ...surfaces })
+    gateway = await start({ methods: BROKER, config, transcription, ledger, decided, ...surfaces })
     await put('/flows/main', DEFINITION)
     await put('/plans/schedules/main', { every_secs: 60, plan: CHAIN })
     await put('/config/webhooks/main', {

@@ -22,7 +22,7 @@ describe('the public listener, opened from the configuration', () => {
     const config = loadConfig({ ...places, ...env }, form)
     const log = createLog({ level: 'error', write: () => {} })
     const absent = {
-      ledger: undefined,
+      store: undefined,
       tenantConfig: undefined,
       flows: undefined,
       dispatches: undefined,

@@ -24,6 +24,7 @@ export const APP_DEFAULTS = {
   facts: { version: '0.0.0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
   relay: { keepaliveMs: 15_000 },
   ledger: undefined,
+  decided: undefined,
   config: undefined,
   transcription: undefined,
   flows: undefined,

@@ -6,5 +6,6 @@ import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 export const NO_REPORTER = createEventReporter({
   events: NO_EVENTS,
   outbox: undefined,
+  audit: undefined,
   log: createLog({ level: 'error', write: () => {} }),
 })

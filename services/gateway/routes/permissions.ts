@@ -1,31 +1,45 @@
 import type { RequestHandler } from 'express'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
+import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
 import type { Broker } from '../../../shared/cluster/port.ts'
-import { invalidRequest } from '../../../shared/kernel/errors.ts'
+import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { fitsDepth } from '../../../shared/kernel/json.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
-import { PERMISSION, pageOf, pathId, queryValue, SESSION } from '../params.ts'
+import { PERMISSION, pageOf, pathId, queryText, queryValue, SESSION } from '../params.ts'
 
-type Deps = { broker: Broker; toolBox: ReplyToolBox; readBody: ReadBody }
+type Deps = {
+  broker: Broker
+  toolBox: ReplyToolBox
+  /** `undefined` when the process has no store. */
+  decided: DecidedPermissions | undefined
+  readBody: ReadBody
+}
 /** The tools of this process, by which an input that a reply has changed is checked. */
 export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith'>
-const STATE = { pattern: /^(pending|remembered)$/, wanted: 'pending or remembered' }
+const STATE = { pattern: /^(pending|remembered|decided)$/, wanted: 'pending, remembered or decided' }
 
 /**
  * Lists and answers pending permission requests, and revokes what replies have allowed for the rest of a session. The first id in the path
  * of a reply is a session's or a one-shot run's (D4.1, D4.12).
  */
 export function permissionRoutes(deps: Deps): RouteTable {
-  const { broker } = deps
+  const { broker, decided } = deps
   return {
     '/sessions/:id/permissions/:request_id': { post: replyTo(deps) },
     '/permissions': {
       async get(req, res) {
-        const isRemembered = queryValue(req, 'state', STATE) === 'remembered'
-        const list = isRemembered ? broker.listRemembered : broker.listPermissions
+        const state = queryValue(req, 'state', STATE)
+        const since = queryText(req, 'since')
+        if (since !== undefined && state !== 'decided')
+          throw invalidRequest('since needs state=decided', { param: '/since' })
+        if (state === 'decided') {
+          if (!decided) throw new AppError('unavailable', 'this server has no store, so it keeps no decisions')
+          return void res.json(await decided.page(tenantOf(res), { ...pageOf(req), since }))
+        }
+        const list = state === 'remembered' ? broker.listRemembered : broker.listPermissions
         res.json(await list(tenantOf(res), pageOf(req)))
       },
     },

@@ -1,6 +1,7 @@
-import { invalidRequest, notFound } from '../../kernel/errors.ts'
+import { notFound } from '../../kernel/errors.ts'
 import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { readTime } from '../../kernel/time.ts'
 import type { Dispatch, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
 import { assertSpeed, framesOf, type ReplayOptions, ReplayStream } from './replay.ts'
 
@@ -55,8 +56,6 @@ export type DispatchLogDeps = {
 }
 
 const DAY_MS = 86_400_000
-const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
-
 /** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */
 export class DispatchLog {
   readonly #dispatches: DispatchLogDeps['dispatches']
@@ -75,8 +74,8 @@ export class DispatchLog {
     filter: DispatchFilter,
   ): Promise<{ dispatches: DispatchSummary[]; next_cursor: string | null }> {
     const { since, until, ...rest } = filter
-    const sinceMs = timeOf('since', since) ?? -Infinity
-    const untilMs = timeOf('until', until)
+    const sinceMs = readTime('since', since) ?? -Infinity
+    const untilMs = readTime('until', until)
     const oldestMs = await this.#oldestMs(tenant)
     const query = { kind: 'run' as const, ...rest, sinceMs: Math.max(oldestMs, sinceMs), untilMs }
     const { dispatches, next_cursor } = await this.#dispatches.list(tenant, query)
@@ -125,13 +124,6 @@ export class DispatchLog {
   async #oldestMs(tenant: TenantId): Promise<number> {
     return this.#now().getTime() - DAY_MS * (await this.#retentionDays(tenant))
   }
-}
-
-function timeOf(name: 'since' | 'until', time: string | undefined): number | undefined {
-  if (time === undefined) return undefined
-  const ms = ISO_TIME.test(time) ? Date.parse(time) : Number.NaN
-  if (Number.isFinite(ms)) return ms
-  throw invalidRequest(`${name} must be a time in ISO 8601, for example 2026-11-22T10:00:00Z`, { param: `/${name}` })
 }
 
 function summaryOf(tenant: TenantId, dispatch: Dispatch): DispatchSummary {

@@ -22,6 +22,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     log: createLog({ level: 'error' }),
     relay: { keepaliveMs },
     ledger: undefined,
+    decided: undefined,
     config: undefined,
     transcription: undefined,
     flows: undefined,

@@ -1,0 +1,11 @@
+import { invalidRequest } from './errors.ts'
+
+const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** Reads the time of a query parameter, in milliseconds since 1970. Throws `invalid_request` unless it is in ISO 8601. */
+export function readTime(name: string, time: string | undefined): number | undefined {
+  if (time === undefined) return undefined
+  const ms = ISO_TIME.test(time) ? Date.parse(time) : Number.NaN
+  if (Number.isFinite(ms)) return ms
+  throw invalidRequest(`${name} must be a time in ISO 8601, for example 2026-11-22T10:00:00Z`, { param: `/${name}` })
+}
