@@ -8,6 +8,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { createBodies } from '../../shared/platform/api/bodies.ts'
 import type { Authentication } from '../../shared/platform/api/document.ts'
+import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import type { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
@@ -49,6 +50,7 @@ import { startRun } from './routes/start-run.ts'
 import { listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { createRelay, type RelayLimits } from './sse.ts'
+import { createAnswerStart } from './starting/answer-start.ts'
 
 /** `cors` answers these above the routes, on every path. */
 const EVERYWHERE = ['OPTIONS']
@@ -60,6 +62,8 @@ export type AppDeps = {
   /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md Versioning 1). */
   basePath: string
   broker: Broker
+  /** The Idempotency-Keys of run starts. */
+  startKeys: Idempotency
   /** The streams of the tenants' events. */
   eventStreams: EventStreams
   toolBox: ReplyToolBox & { tools: readonly ToolDefinition[] }
@@ -152,15 +156,16 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   const { broker, log, metrics, toolBox, ledger, config, flows, dispatches, plans } = deps
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
+  const answerStart = createAnswerStart(broker, relay, deps.startKeys)
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
   const admit = whileHeapIsLow(deps.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
-    '/agent/run': { post: admit(startRun({ broker, readBody, relay })) },
+    '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
     '/sessions': { post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, delete: sessions.remove },
-    '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, relay })) },
+    '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox.tools) },

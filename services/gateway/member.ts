@@ -2,6 +2,7 @@ import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { createRedisIdempotency } from '../../shared/platform/redis/idempotency.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
@@ -41,7 +42,8 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
-  const httpParts = { form: 'cluster', broker, events, toolBox, store, link, log, metrics } as const
+  const startKeys = createRedisIdempotency(link)
+  const httpParts = { form: 'cluster', broker, startKeys, events, toolBox, store, link, log, metrics } as const
   const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   const drain = () => drainGateway(config.drainMs, { relay, http })
   void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))

@@ -7,6 +7,7 @@ import { openAccessWarning } from '../../shared/platform/config/auth.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { EventLog } from '../../shared/tenancy/events/port.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
@@ -34,6 +35,7 @@ const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' 
 type HttpParts = {
   form: Form
   broker: Broker
+  startKeys: Idempotency
   events: EventLog
   toolBox: AppDeps['toolBox']
   store: Pick<OpenedStore, 'ledger' | 'decided'> | undefined

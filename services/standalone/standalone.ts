@@ -47,7 +47,8 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors })), plans }
-  const httpParts = { form: 'standalone', broker, events, toolBox, store, link: undefined } as const
+  const startKeys = store.idempotency
+  const httpParts = { form: 'standalone', broker, startKeys, events, toolBox, store, link: undefined } as const
   const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
   ops.ready({})

@@ -19,7 +19,9 @@ export type AdoptedQueueDeps = {
 export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): void {
   const { tenant, id: sessionId, workspace } = session
   for (const { runId, startedAt, message } of waiting) {
-    const run = deps.runs.adopt({ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt) })
+    const { background: needsNoReader = false } = message
+    const identity = { id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt) }
+    const run = deps.runs.adopt({ ...identity, needsNoReader })
     deps.admission.hold(tenant, runId, run.ended)
     const prepare = () => prepareLate(tenant, message, deps)
     session.post({ run, message, execute: () => executeLate(run, session, prepare) })

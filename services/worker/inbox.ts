@@ -63,7 +63,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true })
+        const { background: needsNoReader = false } = request
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true, needsNoReader })
         void run.execute(execute)
         return run
       }
@@ -77,7 +78,9 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        const run = runs.open({ id: runId, tenant, sessionId, workspace: session.workspace, isHeld: true })
+        const { background: needsNoReader = false } = message
+        const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }

@@ -213,7 +213,8 @@ describe('the examples of the API description, sent to the standalone form', () 
     const isStream = JSON.stringify((operation['responses'] as Record<string, unknown>)['200'] ?? '').includes(
       'EventStream',
     )
-    if (isStream) {
+    const hasEnd = operation['operationId'] !== 'followEvents'
+    if (isStream && hasEnd) {
       const stream = await product.stream(path, value)
       expect((await stream.all()).at(-1)?.event).to.be.oneOf(['done', 'result', 'plan_ended'])
     } else {

@@ -6,7 +6,7 @@ import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
-import { NO_TOOLS } from '../support/app-defaults.ts'
+import { APP_DEFAULTS, NO_TOOLS } from '../support/app-defaults.ts'
 import { request, Wire } from './wire.ts'
 
 type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }
@@ -32,6 +32,7 @@ describe('the public listener, opened from the configuration', () => {
     const parts = {
       broker: {} as Broker,
       events: new MemoryEventLog(),
+      startKeys: APP_DEFAULTS.startKeys,
       toolBox: NO_TOOLS,
       isHeapHigh: () => false,
       metrics: NO_METRICS,

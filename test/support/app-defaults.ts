@@ -2,6 +2,7 @@ import type { AppDeps } from '../../services/gateway/app.ts'
 import { EventStreams } from '../../services/gateway/event-streams.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 
 export const NO_TOOLS: AppDeps['toolBox'] = {
@@ -9,6 +10,13 @@ export const NO_TOOLS: AppDeps['toolBox'] = {
   find: () => undefined,
   policyOf: () => 'deny',
   problemWith: async () => undefined,
+}
+
+/** Each key is new. */
+const NO_KEYS: Idempotency = {
+  reserve: async () => ({ state: 'reserved' }),
+  replace: async () => true,
+  release: async () => {},
 }
 
 /** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */
@@ -21,6 +29,7 @@ export const APP_DEFAULTS = {
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,
   hasExplorer: true,
+  startKeys: NO_KEYS,
   facts: { version: '0.0.0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
   relay: { keepaliveMs: 15_000 },
   ledger: undefined,

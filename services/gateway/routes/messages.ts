@@ -3,15 +3,16 @@ import type { Broker } from '../../../shared/cluster/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pathId, SESSION } from '../params.ts'
-import type { Relay } from '../sse.ts'
+import type { AnswerStart } from '../starting/answer-start.ts'
 
-type Deps = { broker: Broker; readBody: ReadBody; relay: Relay }
+type Deps = { broker: Broker; readBody: ReadBody; answerStart: AnswerStart }
 
 /** Continues a session's conversation. */
-export function sendMessage({ broker, readBody, relay }: Deps): RequestHandler {
+export function sendMessage({ broker, readBody, answerStart }: Deps): RequestHandler {
   return async (req, res) => {
     const sessionId = pathId(req, 'id', SESSION)
-    const message = await readBody(req, res, 'SendMessageRequest')
-    relay(await broker.sendMessage(tenantOf(res), sessionId, message), res)
+    const request = await readBody(req, res, 'SendMessageRequest')
+    const open = () => broker.sendMessage(tenantOf(res), sessionId, request)
+    await answerStart(req, res, { operation: `message ${sessionId}`, request, open })
   }
 }

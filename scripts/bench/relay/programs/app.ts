@@ -18,6 +18,11 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,
+    startKeys: {
+      reserve: async () => ({ state: 'reserved' }),
+      replace: async () => true,
+      release: async () => {},
+    },
     facts: { version: '0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
     log: createLog({ level: 'error' }),
     relay: { keepaliveMs },

@@ -1,0 +1,59 @@
+import type { Request, Response } from 'express'
+import type { Broker, OpenedRun } from '../../../shared/cluster/port.ts'
+import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
+import { answerUntilLeft } from '../client-gone.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { idempotencyKeyOf } from '../params.ts'
+import type { Relay } from '../sse.ts'
+import { answerOf } from './run-answer.ts'
+import { type StartedRun, StartOnce } from './start-once.ts'
+
+export type Start = {
+  /** The kind of request, for which an Idempotency-Key is unique. */
+  operation: string
+  request: { background?: boolean }
+  /** Starts the run. */
+  open(): Promise<OpenedRun>
+}
+
+/** Starts a run and answers the request with its events, its result, or its id alone (D25). */
+export type AnswerStart = (req: Request, res: Response, start: Start) => Promise<void>
+
+export function createAnswerStart(broker: Broker, relay: Relay, keys: Idempotency): AnswerStart {
+  const once = new StartOnce(keys, broker)
+  return async (req, res, { operation, request, open }) => {
+    const key = idempotencyKeyOf(req)
+    const started: StartedRun =
+      key === undefined
+        ? { ...(await open()), isReplayed: false }
+        : await once.start(tenantOf(res), { operation, key, request, open })
+    const { runId, isReplayed } = started
+    const named = () => {
+      if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+      return res.setHeader('X-Run-ID', runId)
+    }
+    if (request.background) {
+      await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
+      named().status(202).json({ run_id: runId })
+    } else if (wantsJson(req)) {
+      await answerUntilLeft(res, async (signal) => {
+        const answer = await answerOf(started, signal)
+        named()
+        return answer
+      })
+    } else {
+      named()
+      relay(started, res)
+    }
+  }
+}
+
+/** Whoever follows a run knows it, so it may act from then on, and it needs no reader. */
+async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
+  const followed = await follow()
+  for (const each of [frames, followed]) await each[Symbol.asyncIterator]().return?.()
+}
+
+/** Whether the client takes JSON and no stream. Clients that take anything get the stream (api.md "Streaming"). */
+const wantsJson = (req: Request): boolean =>
+  req.accepts('text/event-stream') === false && req.accepts('application/json') !== false

@@ -1,0 +1,87 @@
+import type { OpenedRun } from '../../../shared/cluster/port.ts'
+import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
+import type { DoneEvent, ErrorEvent, PlanQueuedEvent, RunEvent } from '../../../shared/kernel/events.ts'
+import type { ApiType } from '../../../shared/platform/api/api-type.ts'
+import { failureOf } from '../../../shared/work/flows/execute/outcome.ts'
+
+/** The answer of a run to a client that asks for JSON (D25c). */
+export type RunAnswer = ApiType<'RunAnswer'>
+
+/** Reads a run to its end. Throws its failure with the status that D25c gives it. When `signal` is aborted the reader leaves the run. */
+export async function answerOf({ runId, frames }: OpenedRun, signal: AbortSignal): Promise<RunAnswer> {
+  const texts: string[] = []
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const { text } of untilAborted(frames, signal)) {
+    rest += typeof text === 'string' ? text : decoder.decode(text, { stream: true })
+    const blocks = rest.split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const event of blocks.flatMap(wantedEvent)) {
+      if (event.type === 'text') texts.push(event.text)
+      else if (event.type === 'error') throw failure(runId, event)
+      else if (event.type === 'done') return doneAnswer(runId, texts, event)
+      else if (event.type === 'plan_queued') return planAnswer(runId, texts, event)
+    }
+  }
+  signal.throwIfAborted()
+  throw new AppError('unavailable', 'the end of the run was not delivered; follow the run to read it')
+}
+
+const WANTED = /^id: \d+\nevent: (text|done|plan_queued|error)\ndata: (.*)$/
+
+function wantedEvent(block: string): RunEvent[] {
+  const [, type, data] = WANTED.exec(block) ?? []
+  return data === undefined ? [] : [{ type, ...(JSON.parse(data) as object) } as RunEvent]
+}
+
+/** Ends, and leaves the run, when `signal` is aborted. */
+async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSignal) {
+  const reading = frames[Symbol.asyncIterator]()
+  const left = new Promise<IteratorResult<never, undefined>>((resolve) => {
+    signal.addEventListener('abort', () => resolve({ done: true, value: undefined }), { once: true })
+  })
+  try {
+    while (!signal.aborted) {
+      const { done, value } = await Promise.race([reading.next(), left])
+      if (done === true) return
+      yield value
+    }
+  } finally {
+    await reading.return?.()
+  }
+}
+
+const outputOf = (texts: readonly string[]): string => texts.join('\n\n')
+
+const doneAnswer = (
+  runId: string,
+  texts: readonly string[],
+  { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count, stop_reason }: DoneEvent,
+): RunAnswer => ({
+  run_id: runId,
+  output: outputOf(texts),
+  usage: { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count },
+  stop_reason,
+})
+
+const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEvent): RunAnswer => ({
+  run_id: runId,
+  output: outputOf(texts),
+  usage: null,
+  stop_reason: 'plan_queued',
+  ...('plan_id' in event ? { plan_id: event.plan_id } : { note: event.note }),
+})
+
+/** Seconds after which a client may try again. */
+const RETRY_SECS = 5
+
+function failure(runId: string, { code, error, suggestion }: ErrorEvent): AppError {
+  const message = `${runId} has failed: ${error}; ${suggestion}`
+  const { status, type } = failureOf(code, message)
+  const mayRetry = status === 429 || status === 503
+  return new AppError(type.slice(0, -'_error'.length) as ErrorKind, message, {
+    status,
+    code,
+    ...(mayRetry && { retryAfterSecs: RETRY_SECS }),
+  })
+}

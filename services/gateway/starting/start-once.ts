@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Broker, OpenedRun } from '../../../shared/cluster/port.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { newToken } from '../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { canonicalHash, type Idempotency, type KeyUse } from '../../../shared/platform/store/idempotency.ts'
+
+/** A run that a request has started, or that an earlier request with the same key has (D25a). */
+export type StartedRun = OpenedRun & { isReplayed: boolean }
+
+export type KeyedStart = KeyUse & {
+  /** What the request asks for: the same key with another request is refused. */
+  request: unknown
+  open(): Promise<OpenedRun>
+}
+
+/** Stands for a run that is being started: its id is known when a worker has accepted it. */
+const STARTING = 'starting_'
+/** How long a second request waits for the first one's start, which takes this long at most. */
+const START_MS = 10_000
+const LOOK_EVERY_MS = 50
+
+/** Starts one run for each Idempotency-Key of a tenant, however often and at whichever gateways it is sent. */
+export class StartOnce {
+  readonly #keys: Idempotency
+  readonly #broker: Pick<Broker, 'followRun'>
+
+  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun'>) {
+    this.#keys = keys
+    this.#broker = broker
+  }
+
+  /** Throws `conflict` for a key of another request, and for one whose run cannot be joined any more; and what `open` throws. */
+  async start(tenant: TenantId, { request, open, operation, key }: KeyedStart): Promise<StartedRun> {
+    const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
+    for (const until = performance.now() + START_MS; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
+      const reservation = await this.#keys.reserve(tenant, { ...use, hash, id: placeholder })
+      if (reservation.state === 'mismatch') throw otherRequest()
+      if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
+      if (!reservation.id.startsWith(STARTING)) return this.#join(tenant, reservation.id)
+    }
+    throw unknownOutcome()
+  }
+
+  /** A refused start frees its key. A process that dies in between leaves it behind, so that nothing is started twice. */
+  async #open(
+    tenant: TenantId,
+    use: KeyUse,
+    { placeholder, open }: { placeholder: string; open(): Promise<OpenedRun> },
+  ): Promise<StartedRun> {
+    const opened = await open().catch(async (cause: unknown) => {
+      await this.#keys.release(tenant, { ...use, id: placeholder }).catch(() => {}) // It expires by itself.
+      throw cause
+    })
+    await this.#keys.replace(tenant, { ...use, from: placeholder, to: opened.runId }).catch(() => {}) // The run goes on all the same.
+    return { ...opened, isReplayed: false }
+  }
+
+  async #join(tenant: TenantId, runId: string): Promise<StartedRun> {
+    try {
+      return { runId, frames: await this.#broker.followRun(tenant, runId, 0), isReplayed: true }
+    } catch (cause) {
+      throw cause instanceof AppError && cause.kind === 'not_found' ? over(runId) : cause
+    }
+  }
+}
+
+const otherRequest = () =>
+  new AppError('conflict', 'this Idempotency-Key was used with another request: send a new key', {
+    code: 'idempotency_mismatch',
+  })
+
+const unknownOutcome = () =>
+  new AppError(
+    'conflict',
+    'the first request with this Idempotency-Key did not say whether its run began: look for it in GET /runs, or send a new key',
+  )
+
+const over = (runId: string) =>
+  new AppError(
+    'conflict',
+    `this Idempotency-Key stands for ${runId}, which ended too long ago for its events to be repeated: send a new key to run it again`,
+  )
