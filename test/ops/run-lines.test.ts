@@ -96,7 +96,7 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
     await product.call('PUT', '/config/instances/main', { type: 'openai-compatible', url, key: 'sk-0123456789' })
     expect(await line({ msg: 'configuration changed' })).to.deep.include({
       tenant: DEFAULT_TENANT,
-      changed: ['instances'],
+      changed: [{ part: 'instance', name: 'main' }],
     })
     product.model.answer({ status: 401, message: 'wrong key' })
     await product.call('POST', '/flows/summarize/run', { provider_instance: 'main', model: 'm', input: { text: 'a' } })
