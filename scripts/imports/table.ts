@@ -101,6 +101,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ['shared/work/queue/bullmq{,-*}.ts'],
   '@bull-board/*': ['services/ops/**'],
   croner: ['shared/work/queue/schedule-times.ts'],
+  diff: ['shared/agent/tools/workspace/file-diff.ts'],
   'jwks-rsa': ['shared/tenancy/auth/**'],
   jsonwebtoken: ['shared/tenancy/auth/**'],
   mongodb: ['shared/platform/store/mongo/**'],
@@ -137,6 +138,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/agent/tools/**', 're2js'],
   ['shared/platform/schemas/**', 're2js'],
   ['shared/agent/tools/**', 'shared/platform/schemas/compile.ts'], // It loads ajv.
+  ['shared/agent/tools/**', 'shared/agent/tools/workspace/file-diff.ts'], // It loads diff.
   ['services/ops/open-ops.ts', 'services/ops/**'], // It loads express in a worker, and takes a few ms of every start.
   ['services/ops/open-queues.ts', 'services/{http,ops}/**'], // Most processes are never asked for their queues.
   ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],

@@ -68,7 +68,7 @@ function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promi
 
 function requestOf(
   run: Run,
-  { toolUseId, toolName, input, message }: AskRequest,
+  { toolUseId, toolName, input, message, preview }: AskRequest,
   timeoutMs: number,
 ): PendingPermission {
   const now = Date.now()
@@ -82,6 +82,7 @@ function requestOf(
       tool_use_id: toolUseId,
       input,
       message,
+      ...(preview && { preview }),
       created_at: new Date(now).toISOString(),
       expires_at: new Date(now + timeoutMs).toISOString(),
     },

@@ -77,8 +77,16 @@ export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 's
 /** `id` is the request's, `tool_use_id` that of the call which waits. Without a reply it is denied at `expires_at`. */
 type OfPermission = { id: string; tool_use_id: string; tool_name: string }
 
+/** What a tool call would do, for whoever is asked for permission. Hidden characters are shown as escapes. */
+export type PermissionPreview =
+  | { kind: 'diff'; path: string; diff: string }
+  | { kind: 'command'; command: string }
+  | { kind: 'request'; method: 'GET'; url: string }
+
 /** `cancelled`: the request was withdrawn before a reply came. */
 export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
+
+type Asked = { input: JsonObject; message: string; preview?: PermissionPreview }
 
 /** `reason` may be empty. `by` is the caller who replied, `input` what the call ran with when the reply has changed it. */
 type PermissionOutcome = {
@@ -127,7 +135,7 @@ export type AgentEvent =
   | { type: 'tool_use'; id: string; tool_name: string; input: JsonObject }
   | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
-  | (OfPermission & { type: 'permission_request'; input: JsonObject; message: string; expires_at: string })
+  | (OfPermission & { type: 'permission_request'; expires_at: string } & Asked)
   /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */
   | (OfPermission & { type: 'permission_resolved' } & PermissionOutcome)
   | { type: 'turn_start'; turn_number: number; model: string }

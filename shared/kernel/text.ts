@@ -31,6 +31,9 @@ export function inTags(tag: string, text: string, attributes: Readonly<Record<st
 export const showControls = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (char) => ESCAPES[char] ?? escapeOf(char))
 
+/** The same for text of several lines, whose line ends and tabs stay. */
+export const showHidden = (text: string): string => text.replaceAll(/[^\n\t]+/g, showControls)
+
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const escapeOf = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

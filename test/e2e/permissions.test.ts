@@ -44,6 +44,13 @@ inBothForms('permissions', (startProduct, form) => {
     expect(id).to.match(/^perm_[0-9a-f]{32}$/)
     expect(request).to.deep.include({ tool_name: 'Write', input: WRITE.input })
     expect(request?.['message']).to.be.a('string').that.includes('notes/a.txt')
+    const diff = '--- /dev/null\n+++ notes/a.txt\n@@ -0,0 +1,1 @@\n+hello\n\\ No newline at end of file\n'
+    const preview = { kind: 'diff', path: 'notes/a.txt', diff }
+    expect(request, 'D24.4').to.deep.include({ preview })
+    const { permissions } = (await product.call('GET', '/permissions')).body as {
+      permissions: Record<string, unknown>[]
+    }
+    expect(permissions.find((each) => each['id'] === id)).to.deep.include({ preview })
     const use = stream.frames.find(({ event }) => event === 'tool_use')?.data
     expect(request).to.include({ tool_use_id: use?.['id'] })
     expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.include({ status: 'waiting' })
@@ -189,7 +196,7 @@ inBothForms('permissions', (startProduct, form) => {
     const { permissions, next_cursor } = await listed()
     expect(next_cursor).to.equal(null)
     expect(permissions.map(({ id }) => id)).to.deep.equal([first.id, second.id])
-    const [{ created_at, expires_at, message, ...rest }] = permissions as [Pending]
+    const [{ created_at, expires_at, message, preview: _, ...rest }] = permissions as [Pending & { preview: unknown }]
     const { runId } = first.stream
     const { tool: tool_name, input } = WRITE
     const request = first.stream.frames.at(-1)?.data

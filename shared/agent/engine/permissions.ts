@@ -1,4 +1,4 @@
-import type { JsonObject, PermissionResolution } from '../../kernel/events.ts'
+import type { JsonObject, PermissionPreview, PermissionResolution } from '../../kernel/events.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
 /** The answer to a permission request. */
@@ -21,7 +21,13 @@ export type Ask = { id: string; expiresAt: string; decision: Promise<Decision> }
 /** Opens a permission request of a run. The promise resolves after the request is stored, so that no reply can come too early. */
 export type OpenAsk = (request: AskRequest) => Promise<Ask>
 
-export type AskRequest = { toolUseId: string; toolName: string; input: JsonObject; message: string }
+export type AskRequest = {
+  toolUseId: string
+  toolName: string
+  input: JsonObject
+  message: string
+  preview?: PermissionPreview | undefined
+}
 
 /** Whether the run, with its sub-agents, may only look so far: until its plan is approved (`plan_mode`, D5.4). */
 export type PlanMode = { isOn: boolean }

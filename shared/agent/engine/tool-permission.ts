@@ -1,14 +1,16 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
-import { fail, type Tool, type ToolOutcome } from '../tools/port.ts'
+import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import type { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 
 /** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */
 export type ReadyCall = { id: string; tool: Tool; input: JsonObject }
 
-type PermissionStep = Pick<RunResources, 'tools' | 'permissions'> & { events: Pick<EventQueue<AgentEvent>, 'push'> }
+type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
+  events: Pick<EventQueue<AgentEvent>, 'push'>
+}
 
 /** The call may be made with this input, or gets this result instead. `isEdited`: the client has changed the model's input. */
 export type Permit = { input: JsonObject; isEdited?: true } | { refusal: ToolOutcome }
@@ -35,22 +37,36 @@ const PLAN_MODE =
 /** Asks the client. Without a decision the answer is a refusal. */
 async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { id: toolUseId, tool, input } = call
-  const { tools, permissions, events } = step
+  const { tools, permissions, events, signal } = step
   const toolName = tool.name
   const message = showControls(tool.describe(input))
-  const ask = await permissions.openAsk({ toolUseId, toolName, input, message }).catch((cause: unknown) => {
+  const preview = await previewOf(call, tools)
+  if (signal.aborted) return refuse('The run has ended.')
+  const ask = await permissions.openAsk({ toolUseId, toolName, input, message, preview }).catch((cause: unknown) => {
     if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
   })
   if (!ask) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
   const { id, expiresAt } = ask
   const subject = { id, tool_use_id: toolUseId, tool_name: toolName }
-  events.push({ type: 'permission_request', ...subject, input, message, expires_at: expiresAt })
+  const asked = { input, message, ...(preview && { preview }), expires_at: expiresAt }
+  events.push({ type: 'permission_request', ...subject, ...asked })
   const { isAllowed, isRemembered, input: edited, ...outcome } = await ask.decision
   const resolved = { allow: isAllowed, ...outcome, ...(edited && { input: edited }) }
   events.push({ type: 'permission_resolved', ...subject, ...resolved })
   if (isRemembered && !tool.alwaysAsks) permissions.remembered?.add(toolName)
   if (!isAllowed) return refuse(`Permission to use ${toolName} was denied${outcome.reason && `: ${outcome.reason}`}`)
   return edited ? checkEdited(toolName, edited, step) : { input }
+}
+
+/** A preview that fails is left out: the request is made without it. */
+async function previewOf({ tool, input }: ReadyCall, { toolBox, workspace, onToolBug }: PermissionStep['tools']) {
+  try {
+    const policyOf: ToolBox['policyOf'] = (name, other) => toolBox.policyOf(name, other)
+    return await tool.preview?.(input, { workspace: workspace(), policyOf })
+  } catch (cause) {
+    onToolBug(tool.name, cause)
+    return undefined
+  }
 }
 
 /** The gateway that took the reply has checked the input by its own tools, which may be others. */

@@ -1,5 +1,5 @@
 import type { Attachment } from '../../kernel/attachment.ts'
-import type { JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
+import type { JsonObject, PermissionPreview, PlanQueuedEvent } from '../../kernel/events.ts'
 import type { Plan } from '../../kernel/plan-step.ts'
 
 export type { Plan, PlanStep } from '../../kernel/plan-step.ts'
@@ -71,6 +71,8 @@ export type ToolContext = ToolServices & {
   agents: SubAgents
 }
 
+export type PreviewContext = Pick<ToolContext, 'workspace' | 'policyOf'>
+
 /** What a call acts on, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
 export type RuleSubject = {
   /** The rule names the call, and the call does nothing else. */
@@ -96,6 +98,8 @@ export interface Tool {
   ruleSubject?(input: JsonObject): RuleSubject
   /** The text of the permission request: what the call would do. */
   describe(input: JsonObject): string
+  /** Shows what the call would do; `undefined` where that cannot be shown. It changes nothing. */
+  preview?(input: JsonObject, context: PreviewContext): Promise<PermissionPreview | undefined>
   /** Says what is wrong with an input that fits the schema. The model gets this text before the client is asked for permission. */
   problemWith?(input: JsonObject): string | undefined
   /** Returns every failure that the model or the environment caused as an outcome. Throws only for a bug. */

@@ -240,6 +240,42 @@ describe('tool step', () => {
     expect(results).to.deep.equal([])
   })
 
+  it('D24.4: the request has the preview of the tool; one that fails is left out', async () => {
+    const preview = { kind: 'command', command: 'ls' } as const
+    const asked: unknown[] = []
+    const bugs: unknown[] = []
+    const show = { Write: async () => preview, Edit: () => Promise.reject(new Error('a bug')) }
+    const resources = resourcesOf({
+      tools: Object.entries(show).map(([name, each]) => ({ ...tool(name), preview: each })),
+      policy: 'ask',
+      onToolBug: (_name, bug) => bugs.push(String(bug)),
+      openAsk: async (ask) => {
+        asked.push(ask.preview)
+        return ALLOWED(ask)
+      },
+    })
+    const { events } = await collect([call('c1', 'Write')], resources)
+    const { events: others } = await collect([call('c2', 'Edit')], resources)
+    expect(asked).to.deep.equal([preview, undefined])
+    expect(events[1]).to.deep.include({ type: 'permission_request', preview })
+    expect(others[1]).to.include({ type: 'permission_request' }).and.not.have.property('preview')
+    expect(bugs).to.deep.equal(['Error: a bug'])
+  })
+
+  it('a run that ends while the preview is made asks for no permission', async () => {
+    const abort = new AbortController()
+    const preview = async () => {
+      abort.abort('cancelled')
+      return undefined
+    }
+    const openAsk = () => expect.fail('it asked')
+    const tools = [{ ...tool('Write'), preview }]
+    const resources = resourcesOf({ tools, policy: 'ask', signal: abort.signal, openAsk })
+    const { events } = await collect([call('c1', 'Write')], resources)
+    await new Promise(setImmediate)
+    expect(typesOf(events)).to.deep.equal(['tool_use'])
+  })
+
   it('a run that ends while an input is checked asks for no permission', async () => {
     const abort = new AbortController()
     const asked: string[] = []

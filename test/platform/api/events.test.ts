@@ -59,6 +59,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     ...CALL,
     input: 'required',
     message: 'required',
+    preview: 'optional',
     tool_use_id: 'required',
     expires_at: 'required',
   },

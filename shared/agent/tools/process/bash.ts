@@ -2,7 +2,7 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_p
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { truncate } from '../../../kernel/text.ts'
+import { showHidden, truncate } from '../../../kernel/text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
@@ -53,6 +53,7 @@ export function createBashTool(options: BashOptions = {}): Tool {
     defaultPolicy: 'ask',
     ruleSubject: ({ command }) => shellSubject(String(command)),
     describe: ({ command }) => `Run the command: ${truncate(String(command), 1_000)}`,
+    preview: async ({ command }) => ({ kind: 'command', command: showHidden(String(command)) }),
     run(input, context) {
       const { command, timeout_ms = DEFAULT_TIMEOUT_MS } = input as { command: string; timeout_ms?: number }
       return attempt({ subject: 'Bash', signal: context.signal }, async () => {

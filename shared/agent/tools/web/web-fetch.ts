@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 import { invalidRequest } from '../../../kernel/errors.ts'
-import { truncate } from '../../../kernel/text.ts'
+import { showHidden, truncate } from '../../../kernel/text.ts'
 import { attempt } from '../attempt.ts'
 import { isStricter } from '../policy-rules.ts'
 import { fail, succeed, type Tool, type ToolOutcome } from '../port.ts'
@@ -59,6 +59,7 @@ export function createWebFetchTool({ egress, timeoutMs = 30_000, maxBytes = 1024
     isReadOnly: true,
     ruleSubject: ({ url }) => addressSubject(String(url)),
     describe: ({ url }) => `Fetch ${truncate(String(url), 500)}.`,
+    preview: async ({ url }) => ({ kind: 'request', method: 'GET', url: showHidden(String(url)) }),
     run(input, { signal, assertMayAct, policyOf }) {
       const { url } = input as { url: string }
       return attempt({ subject: url, signal }, async () => {

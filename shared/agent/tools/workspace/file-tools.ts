@@ -1,11 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
 import { attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../../kernel/attachment.ts'
+import { notFound } from '../../../kernel/errors.ts'
 import { createKeyedQueue, type KeyedQueue } from '../../../kernel/keyed-queue.ts'
 import { quoted, truncate } from '../../../kernel/text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'
 import { applyEdit, type Edit } from './edit.ts'
 import { FILE_MAX_BYTES, openFile, readText, readUpTo, writeText } from './file.ts'
+import { previewOf } from './file-preview.ts'
 import { assertLinksAllowed, pathSubject } from './path-rules.ts'
 import { createQuota, type Quota } from './quota.ts'
 import { type Excerpt, type Lines, readLines } from './read-lines.ts'
@@ -109,6 +111,10 @@ function writeTool(changes: Changes): Tool {
     ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path, content }) =>
       `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
+    preview(input, context) {
+      const { path, content } = input as { path: string; content: string }
+      return previewOf({ tool: 'Write', path, change: () => content }, context)
+    },
     run(input, context) {
       const { path, content } = input as { path: string; content: string }
       return changeFile(changes, { tool: 'Write', path, context }, async () => {
@@ -137,6 +143,10 @@ function editTool(changes: Changes): Tool {
     defaultPolicy: 'ask',
     ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
+    preview(input, context) {
+      const edit = input as Edit
+      return previewOf({ tool: 'Edit', path: edit.path, change: (before) => changed(before, edit) }, context)
+    },
     run(input, context) {
       const edit = input as Edit
       return changeFile(changes, { tool: 'Edit', path: edit.path, context }, async () => {
@@ -146,6 +156,11 @@ function editTool(changes: Changes): Tool {
       })
     },
   }
+}
+
+function changed(before: string | undefined, edit: Edit): string {
+  if (before === undefined) throw notFound(`${quoted(edit.path)}: no such file.`)
+  return applyEdit(before, edit).text
 }
 
 type Target = { path: string; context: ToolContext }

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { ToolContext } from '../../../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../../../shared/agent/tools/process/bash.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
-import { callerOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
+import { callerOf, contextOf, isRunning, makeFolder, removeFolders } from '../setup.ts'
 
 /** A shell with a child and a grandchild, all of which ignore SIGTERM. It writes their ids to the file `pids` before it prints `ready`. */
 const TREE = `trap '' TERM
@@ -24,11 +24,13 @@ describe('Bash', () => {
     callerOf([createBashTool({ graceMs: 100 })], workspace)('Bash', { command, ...input }, fields)
   const pidsOf = async () => (await readFile(join(workspace, 'pids'), 'utf8')).trim().split('\n').map(Number)
 
-  it('D5.1: takes command and timeout_ms and asks for permission; the request shows the command', () => {
+  it('D5.1: takes command and timeout_ms and asks for permission; the request shows the command', async () => {
     const tool = createBashTool()
     expect(Object.keys(tool.inputSchema['properties'] as object)).to.deep.equal(['command', 'timeout_ms'])
     expect([tool.defaultPolicy, tool.inputSchema['required']]).to.deep.equal(['ask', ['command']])
     expect(tool.describe({ command: 'rm -rf build' })).to.equal('Run the command: rm -rf build')
+    const preview = await tool.preview?.({ command: 'cd build &&\n\trm \u202Ea' }, contextOf(workspace))
+    expect(preview, 'D24.4').to.deep.equal({ kind: 'command', command: 'cd build &&\n\trm \\u202ea' })
   })
 
   it('returns output and exit code; every exit code but 0 is an error', async () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import type { ToolContext, ToolOutcome } from '../../../../shared/agent/tools/port.ts'
 import { createWebFetchTool } from '../../../../shared/agent/tools/web/web-fetch.ts'
 import { createEgress } from '../../../../shared/platform/net/egress.ts'
-import { callerOf } from '../setup.ts'
+import { callerOf, contextOf } from '../setup.ts'
 
 const page =
   (type: string, body: string | Buffer): RequestListener =>
@@ -49,6 +49,8 @@ describe('WebFetch', () => {
     const tool = createWebFetchTool({ egress: () => expect.fail('opened') })
     expect([tool.defaultPolicy, tool.inputSchema['required']]).to.deep.equal(['ask', ['url']])
     expect(tool.describe({ url: 'https://example.com/' })).to.equal('Fetch https://example.com/.')
+    const preview = await tool.preview?.({ url: 'https://example.com/' }, contextOf('/'))
+    expect(preview, 'D24.4').to.deep.equal({ kind: 'request', method: 'GET', url: 'https://example.com/' })
   })
 
   it('HTML is reduced to its visible text, with absolute links', async () => {
