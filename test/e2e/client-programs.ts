@@ -41,7 +41,7 @@ import client
 from client import AuthenticatedClient
 from client.api.plans import get_plan, submit_plan
 from client.api.runs import start_run
-from client.models import Plan, PlanRequest, PlanStep, RunRequest, SubmittedPlan
+from client.models import Plan, PlanRequest, PlanStep, RunAnswer, RunRequest, SubmittedPlan
 
 for module in pkgutil.walk_packages(client.__path__, "client."):
     importlib.import_module(module.name)
@@ -52,6 +52,8 @@ submitted = submit_plan.sync(client=api, body=PlanRequest(steps=steps, parallel=
 assert isinstance(submitted, SubmittedPlan), submitted
 plan = get_plan.sync(submitted.id, client=api)
 assert isinstance(plan, Plan), plan
-stream = start_run.sync_detailed(client=api, body=RunRequest(prompt="Hello")).content.decode()
-print(json.dumps({"step": plan.steps[0].id, "parallel": plan.parallel, "answered": '{"text":"Hello back"}' in stream}))
+api = api.with_headers({"Accept": "application/json"})
+answer = start_run.sync(client=api, body=RunRequest(prompt="Hello"))
+assert isinstance(answer, RunAnswer), answer
+print(json.dumps({"step": plan.steps[0].id, "parallel": plan.parallel, "output": answer.output}))
 `

@@ -59,6 +59,6 @@ describe('clients that are generated from the served API description', function 
     const generator = ['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--output-path', 'client']
     await call('python3', [...generator, ...options], env)
     const printed = await call('python3', ['program.py', product.url, API_TOKEN], env)
-    expect(JSON.parse(printed)).to.deep.equal({ step: 'one', parallel: true, answered: true })
+    expect(JSON.parse(printed)).to.deep.equal({ step: 'one', parallel: true, output: 'Hello back' })
   })
 })
