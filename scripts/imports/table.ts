@@ -36,6 +36,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['tenancy/tenant-config', 'shared/tenancy/tenant-config/**'],
   ['tenancy/webhooks', 'shared/tenancy/webhooks/**'],
   ['tenancy/limits', 'shared/tenancy/limits/**'],
+  ['tenancy/usage', 'shared/tenancy/usage/**'],
   ['work/queue', 'shared/work/queue/**'],
   ['work/runs', 'shared/work/runs/**'],
   ['work/plans', 'shared/work/plans/**'],

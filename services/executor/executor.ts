@@ -3,6 +3,7 @@ import { withDeadline } from '../../shared/kernel/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/work/queue/port.ts'
 import type { SlotLimits } from '../../shared/work/queue/slots.ts'
 import { announceRuns } from '../../shared/work/runs/run-events.ts'
@@ -16,6 +17,7 @@ export type ExecutorDeps = {
   workspaces: Pick<Workspaces, 'remove'>
   isHeapHigh: IsHeapHigh
   events: EventSink
+  usage: UsageSink
   metrics: Metrics
   log: Log
 }
@@ -36,13 +38,13 @@ export class Executor {
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps
-    const { limits, workspaces, events, metrics, log } = deps
+    const { limits, workspaces, events, usage, metrics, log } = deps
     const runLimits = {
       maxLive: limits.maxRuns,
       resumeMs: limits.runResumeMs,
       maxJournalBytes: MAX_JOURNAL_BYTES,
     }
-    const reporter = new RunReporter(log, metrics)
+    const reporter = new RunReporter(log, metrics, usage)
     this.runs = new Runs(runLimits, {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
       onEvent: () => metrics.count('events'),

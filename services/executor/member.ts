@@ -55,7 +55,7 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
       ops.drain,
       { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
-      { name: 'sweeps and webhooks', deadlineMs: CLOSE_MS, close: () => opened.close() },
+      { name: 'sweeps, webhooks and usage', deadlineMs: CLOSE_MS, close: () => opened.close() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),

@@ -1,6 +1,7 @@
 import { unattended } from '../../shared/agent/tools/unattended.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
+import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { WebhookDispatcher } from '../../shared/tenancy/webhooks/dispatcher.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { PlanTicks } from '../../shared/work/plans/ticks.ts'
@@ -35,14 +36,15 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   const workspaces = createWorkspaces(config.workspaceDir)
   const slots = slotsOf(config)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: config.runResumeMs }
-  const executor = new Executor({ limits, workspaces, isHeapHigh, events: parts.events, metrics, log })
+  const usage = new UsageRecorder({ store: parts.store.usage, log })
+  const executor = new Executor({ limits, workspaces, isHeapHigh, events: parts.events, usage, metrics, log })
   const tools = {
     toolBox: unattended(toolBox, config.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
     ...createActing(fence, metrics),
   }
   const models = await openModelSource(config, tenantConfig, log)
-  const all = { ...parts, tools, workspaces, executor, models }
+  const all = { ...parts, tools, workspaces, executor, models, usage }
   const announce = announcerOf(parts, executor)
   const dispatcher = dispatcherOf(parts)
   let stopSweeps = () => {}
@@ -62,7 +64,7 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
     },
     async close() {
       stopSweeps()
-      await dispatcher?.close()
+      await Promise.all([dispatcher?.close(), usage.close()])
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Fence } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -32,6 +33,7 @@ export type OpenParts = {
 export type ExecutorParts = OpenParts & {
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'open' | 'remove'>
+  usage: UsageSink
 }
 
 /** This executor among the others. */

@@ -15,8 +15,8 @@ export function openPlanJobs(
   parts: PlanParts,
   membership: Membership,
 ): PlanJobs {
-  const { store, models, tools, workspaces, executor, fence, events, metrics, log } = parts
-  const reporter = new RunReporter(log, metrics)
+  const { store, models, tools, workspaces, executor, fence, events, usage, metrics, log } = parts
+  const reporter = new RunReporter(log, metrics, usage)
   return new PlanJobs({
     ...membership,
     runs: executor.runs,

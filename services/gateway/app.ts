@@ -12,6 +12,7 @@ import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import type { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import type { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { notFound, recover } from '../http/errors.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { checkHost, refuseForeignPages } from '../http/host.ts'
@@ -49,6 +50,7 @@ import { sessionRoutes } from './routes/sessions.ts'
 import { startRun } from './routes/start-run.ts'
 import { listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
+import { showUsage } from './routes/usage.ts'
 import { createRelay, type RelayLimits } from './sse.ts'
 import { createAnswerStart } from './starting/answer-start.ts'
 
@@ -71,6 +73,8 @@ export type AppDeps = {
   ledger: Ledger | undefined
   /** `undefined` with it. */
   decided: DecidedPermissions | undefined
+  /** `undefined` with it. */
+  usage: Pick<UsageReport, 'page'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   config: ConfigSurface | undefined
   /** `undefined` with it. */
@@ -173,6 +177,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
+    '/usage': { get: showUsage(deps.usage) },
     ...flowRoutes({ flows, readBody }),
     ...flowMemoryRoutes({ flows, readBody }),
     ...flowRunRoutes({ flows, readBody, relay, admit }),

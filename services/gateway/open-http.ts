@@ -9,6 +9,7 @@ import type { Form } from '../../shared/platform/config/fields.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { EventLog } from '../../shared/tenancy/events/port.ts'
+import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { hostNames, isLoopback } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
@@ -38,7 +39,7 @@ type HttpParts = {
   startKeys: Idempotency
   events: EventLog
   toolBox: AppDeps['toolBox']
-  store: Pick<OpenedStore, 'ledger' | 'decided'> | undefined
+  store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
   /** `undefined` when the process has no store. */
@@ -69,6 +70,7 @@ export async function openHttp(
     ...parts,
     ledger: store?.ledger,
     decided: store?.decided,
+    usage: store && new UsageReport(store.usage),
     basePath,
     eventStreams,
     config: tenantConfig && surfaceOf(tenantConfig, config, form),

@@ -11,6 +11,7 @@ import {
   CONFIGURED_TENANTS,
   TENANT_CONFIGS,
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { USAGE } from '../../shared/tenancy/usage/store/usage.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
 import {
   DISPATCH_ANSWERS,
@@ -52,6 +53,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   SCHEDULING_TENANTS,
   PLAN_SCHEDULE_TICKS,
   SPENDING,
+  USAGE,
   WEBHOOK_OUTBOX,
   WEBHOOK_RECEIVERS,
   WEBHOOK_DELIVERIES,

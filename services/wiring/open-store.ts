@@ -16,6 +16,8 @@ import {
   createTenantConfigStore,
   type TenantConfigStore,
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import type { UsageStore } from '../../shared/tenancy/usage/port.ts'
+import { createUsageStore } from '../../shared/tenancy/usage/store/usage.ts'
 import type { DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
@@ -51,6 +53,7 @@ export type OpenedStore = {
   tickRecords: TickRecords
   deliveries: DeliveryStore
   spending: SpendingStore
+  usage: UsageStore
   close(): Promise<void>
 }
 
@@ -80,6 +83,7 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   tickRecords: createTickRecords(store),
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),
+  usage: createUsageStore(store),
   close: () => store.close(),
 })
 

@@ -46,7 +46,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
     closers: [
       ops.drain,
       { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
-      { name: 'webhooks', deadlineMs: CLOSE_MS, close: settled },
+      { name: 'webhooks and usage', deadlineMs: CLOSE_MS, close: settled },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),

@@ -6,6 +6,7 @@ import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
+import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { openModelSource } from '../wiring/model-source.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
@@ -23,15 +24,15 @@ export type WorkerParts = Pick<
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
-  /** `undefined`: no customers' lines and no decisions are kept. */
-  store: Pick<OpenedStore, 'ledger' | 'memories' | 'decided'> | undefined
+  /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
+  store: Pick<OpenedStore, 'ledger' | 'memories' | 'decided' | 'usage'> | undefined
 }
 
 export type OpenedWorker = {
   worker: Worker
   toolBox: ToolBox
   schemas: SchemaCheckers
-  /** Resolves when the events of ended runs are stored for the webhooks. */
+  /** Resolves when what is known of ended runs is stored. Call it when all have ended. */
   settled(): Promise<void>
   /** Closes the tools. Call it when all runs have ended. */
   close(): Promise<void>
@@ -49,11 +50,13 @@ export async function openWorker(
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
   const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, audit, log })
+  const usage = store && new UsageRecorder({ store: store.usage, log })
   const worker = createWorker({
     ...parts,
     lineStore: store,
     models,
     reporter,
+    usage,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
     toolBox,
     workspaces,
@@ -65,7 +68,9 @@ export async function openWorker(
     worker,
     toolBox,
     schemas,
-    settled: () => reporter.settled(),
+    async settled() {
+      await Promise.all([reporter.settled(), usage?.close()])
+    },
     async close() {
       stopSweep()
       await close()

@@ -7,6 +7,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createActing } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
@@ -56,6 +57,8 @@ export type WorkerDeps = {
   onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
   planQueue: PlanQueue
   reporter: EventReporter
+  /** `undefined` without a store. */
+  usage: UsageSink | undefined
   admission: Admission
   fence: Fence
   isHeapHigh: IsHeapHigh
@@ -157,14 +160,14 @@ function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'k
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
 /** A forgotten run takes its permission requests and, outside a session, its folder along. */
-function createRuns({ permissions, workspaces, limits, log, metrics, reporter }: WorkerDeps): Runs {
+function createRuns({ permissions, workspaces, limits, log, metrics, reporter, usage }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
     maxLivePerTenant: limits.runsPerTenant,
     resumeMs: limits.runResumeMs,
     maxJournalBytes: MAX_JOURNAL_BYTES,
   }
-  const ends = new RunReporter(log, metrics)
+  const ends = new RunReporter(log, metrics, usage)
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),

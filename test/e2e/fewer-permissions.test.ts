@@ -32,6 +32,11 @@ inBothForms('fewer permission requests', (startProduct, form) => {
     frames.filter((frame) => frame.event === event).length
 
   if (form === 'cluster')
+    it('D21: without a store no usage is counted: 503', async () => {
+      expect((await product.call('GET', '/usage')).status).to.equal(503)
+    })
+
+  if (form === 'cluster')
     it('D24.3: without a store no decisions are kept: 503', async () => {
       expect((await product.call('GET', '/permissions?state=decided')).status).to.equal(503)
     })

@@ -20,6 +20,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const removed: string[] = []
   const executor = new Executor({
     events: NO_EVENTS,
+    usage: { add: () => {} },
     limits: { maxRuns: 5, runResumeMs: 60_000 },
     isHeapHigh: () => false,
     workspaces: { remove: async (_tenant, id) => void removed.push(id) },

@@ -22,6 +22,7 @@ import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { EgressResponse } from '../../shared/platform/net/port.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
+import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { arbitraryOf } from '../platform/api/arbitrary.ts'
 import { createContract } from '../platform/api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
@@ -117,6 +118,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listConfigChanges: /^\/cursor$/,
   listSecrets: /^\/cursor$/,
   readCustomerLedger: /^\/cursor$/,
+  showUsage: /^\/(?:cursor|from|to)$/,
   listFlows: /^\/cursor$/,
   listFlowMemory: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
@@ -194,6 +196,7 @@ describe('values that are generated from the API description', () => {
   const { problemsOfAnswer } = createContract(document)
   let dir: string
   let tenantConfig: OpenedTenantConfig
+  let usage: UsageReport
   let closeStore: () => Promise<void>
   let flows: Flows
   let planning: Planning
@@ -208,6 +211,7 @@ describe('values that are generated from the API description', () => {
     const opened = await openTenantConfig(config, { store, ...createLocalParts(), events: NO_EVENTS, log })
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
+    usage = new UsageReport(store.usage)
     closeStore = () => store.close()
     flows = await openFlows()
     await flows.dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
@@ -247,7 +251,7 @@ describe('values that are generated from the API description', () => {
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
     const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history, plans: planning.surface }
-    gateway = await start({ methods: BROKER, config, transcription, ledger, decided, ...surfaces })
+    gateway = await start({ methods: BROKER, config, transcription, ledger, decided, usage, ...surfaces })
     await put('/flows/main', DEFINITION)
     await put('/plans/schedules/main', { every_secs: 60, plan: CHAIN })
     await put('/config/webhooks/main', {

@@ -34,6 +34,7 @@ export const APP_DEFAULTS = {
   relay: { keepaliveMs: 15_000 },
   ledger: undefined,
   decided: undefined,
+  usage: undefined,
   config: undefined,
   transcription: undefined,
   flows: undefined,

@@ -13,6 +13,7 @@ const EXECUTOR_DEPS = {
   limits: { maxRuns: 102, runResumeMs: 60_000 },
   isHeapHigh: () => false,
   events: NO_EVENTS,
+  usage: { add: () => {} },
   workspaces: { open: () => '', remove: async () => {} },
   metrics: NO_METRICS,
   log: createLog({ level: 'error', write: () => {} }),

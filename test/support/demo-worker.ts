@@ -60,6 +60,7 @@ export function createDemoWorker(
     fence: ALWAYS_HELD,
     isHeapHigh: () => false,
     reporter: NO_REPORTER,
+    usage: undefined,
     admission: NO_ADMISSION,
     metrics: NO_METRICS,
     workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),

@@ -2,6 +2,8 @@ import type { RunEvent, WarningEvent } from '../../kernel/events.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { RunUsage } from '../../tenancy/usage/port.ts'
+import type { UsageSink } from '../../tenancy/usage/recorder.ts'
 import type { RunKind } from './run.ts'
 import { RunFigures } from './run-figures.ts'
 
@@ -20,10 +22,13 @@ export type ReportedRun = {
 export class RunReporter {
   readonly #log: Log
   readonly #metrics: Metrics
+  readonly #usage: UsageSink | undefined
 
-  constructor(log: Log, metrics: Metrics) {
+  /** `usage` is missing in a process without a store. */
+  constructor(log: Log, metrics: Metrics, usage?: UsageSink) {
     this.#log = log
     this.#metrics = metrics
+    this.#usage = usage
   }
 
   /** Returns the function that takes the events of one run; the last one makes the report. */
@@ -43,6 +48,7 @@ export class RunReporter {
   #reportEnd(run: ReportedRun, figures: RunFigures): void {
     const { code, model, turns, spent, firstTokenMs, ms } = figures
     this.#count(figures, run.kind)
+    if (run.kind !== 'plan') this.#usage?.add(run.tenant, usageOf(run, figures))
     this.#log[HARMLESS.has(code) ? 'info' : 'warn'](`${run.kind} ended`, {
       ...run,
       code,
@@ -68,6 +74,14 @@ export class RunReporter {
     if (firstTokenMs !== undefined) metrics.observe('run_first_token_seconds', firstTokenMs / 1_000)
   }
 }
+
+const usageOf = ({ kind }: ReportedRun, { code, model, spent, ms }: RunFigures): RunUsage => ({
+  kind,
+  model,
+  hasFailed: !HARMLESS.has(code),
+  ...spent,
+  ms,
+})
 
 const OUTCOMES = ['ok', 'retried', 'failed_over', 'failed'] as const
 

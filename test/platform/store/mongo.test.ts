@@ -6,6 +6,7 @@ import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
 import { storeContract } from '../../contract/store.ts'
+import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
 import { useMongo } from '../../support/mongo.ts'
 
@@ -50,6 +51,11 @@ describe('the store in MongoDB', () => {
     deliveryContract((collections) =>
       openMongoStore({ url: mongo.url, database: `webhooks_${Date.now()}`, collections }),
     )
+  })
+
+  describe('holds the usage of tenants', () => {
+    const database = mongo.newDatabase()
+    usageContract((collections, now) => openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }))
   })
 
   describe('holds the schedules of plans', () => {

@@ -9,6 +9,7 @@ import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
 import { storeContract } from '../../contract/store.ts'
+import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
 
 describe('the store in SQLite', () => {
@@ -50,6 +51,12 @@ describe('the store in SQLite', () => {
 
   describe('holds the deliveries of webhooks', () => {
     deliveryContract((collections) => openSqliteStore({ file: join(dir, 'webhooks.db'), collections }))
+  })
+
+  describe('holds the usage of tenants', () => {
+    usageContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'usage.db'), collections, ...(now && { now }) }),
+    )
   })
 
   describe('holds the schedules of plans', () => {

@@ -28,6 +28,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     relay: { keepaliveMs },
     ledger: undefined,
     decided: undefined,
+    usage: undefined,
     config: undefined,
     transcription: undefined,
     flows: undefined,

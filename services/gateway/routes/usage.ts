@@ -1,0 +1,24 @@
+import type { RequestHandler } from 'express'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { BUCKETS, type Bucket, DIMENSIONS, type Dimension } from '../../../shared/tenancy/usage/port.ts'
+import type { UsageReport } from '../../../shared/tenancy/usage/report.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { pageOf, queryText, queryValue, type ValueForm } from '../params.ts'
+
+const oneOf = (values: readonly string[]): ValueForm => ({
+  pattern: new RegExp(`^(${values.join('|')})$`),
+  wanted: `one of ${values.join(', ')}`,
+})
+const BY = oneOf(DIMENSIONS)
+const BUCKET = oneOf(BUCKETS)
+
+/** Shows what the tenant's runs have used by hour or day (D21). */
+export function showUsage(usage: Pick<UsageReport, 'page'> | undefined): RequestHandler {
+  return async (req, res) => {
+    if (!usage) throw new AppError('unavailable', 'this server has no store, so it counts no usage: set MONGODB_URL')
+    const by = (queryValue(req, 'by', BY) ?? 'model') as Dimension
+    const bucket = (queryValue(req, 'bucket', BUCKET) ?? 'day') as Bucket
+    const times = { from: queryText(req, 'from'), to: queryText(req, 'to') }
+    res.json(await usage.page(tenantOf(res), { by, bucket, ...times, ...pageOf(req) }))
+  }
+}

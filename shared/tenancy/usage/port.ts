@@ -1,0 +1,48 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { Durations } from './durations.ts'
+
+/** What usage is divided by, one at a time (D21). */
+export const DIMENSIONS = ['model', 'kind'] as const
+export type Dimension = (typeof DIMENSIONS)[number]
+
+export const BUCKETS = ['hour', 'day'] as const
+export type Bucket = (typeof BUCKETS)[number]
+
+/** What a run has used, when it has ended. A dimension that it has no value in is missing. */
+export type RunUsage = { readonly [dimension in Dimension]?: string | undefined } & {
+  hasFailed: boolean
+  input_tokens: number
+  output_tokens: number
+  cost_usd: number
+  ms: number
+}
+
+/** The sums of several runs. */
+export type UsageSums = {
+  runs: number
+  failed: number
+  input_tokens: number
+  output_tokens: number
+  cost_usd: number
+  durations: Durations
+}
+
+/** Sums by the value of a dimension; `NO_KEY` is the key of the runs without a value. */
+export type UsageRows = ReadonlyMap<string, UsageSums>
+export const NO_KEY = ''
+
+/** Rows are kept for each of these. `start` is the time in ISO 8601 at which the hour or day (UTC) begins. */
+export type UsagePlace = { by: Dimension; bucket: Bucket; start: string }
+
+/** What one process adds to a place. A process numbers its additions upwards, so that one that is repeated is not counted twice. */
+export type UsageAddition = UsagePlace & { rows: UsageRows; process: string; number: number }
+
+/** The usage of each tenant. Every method throws `unavailable` when the store does not answer. */
+export interface UsageStore {
+  /** Returns `false`, and adds nothing, while other processes write to the same place all the time. */
+  add(tenant: TenantId, addition: UsageAddition): Promise<boolean>
+  /** At most `limit` places with a start from `from` to `until`, both inclusive, in the order of time. */
+  read(tenant: TenantId, range: UsageRange): Promise<{ start: string; rows: UsageRows }[]>
+}
+
+export type UsageRange = { by: Dimension; bucket: Bucket; from: string; until: string; limit: number }

@@ -1,0 +1,92 @@
+import { decodeCursor, encodeCursor, invalidCursor } from '../../kernel/cursor.ts'
+import { invalidRequest } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import { readTime } from '../../kernel/time.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+import { quantile } from './durations.ts'
+import { type Bucket, type Dimension, NO_KEY, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
+
+/** `from` and `to` are times in ISO 8601. */
+export type UsageQuery = {
+  by: Dimension
+  bucket: Bucket
+  from?: string | undefined
+  to?: string | undefined
+  limit: number
+  cursor?: string | undefined
+}
+
+type UsageRow = ApiType<'UsageRow'>
+export type UsagePage = ApiType<'UsageResponse'>
+
+const DAY_MS = 86_400_000
+const BUCKET_MS: Record<Bucket, number> = { hour: 3_600_000, day: DAY_MS }
+/** What is shown without `from`. */
+const SHOWN_MS: Record<Bucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
+/** Hours or days that are read at a time. Each has at least one row. */
+const READ_AT_ONCE = 50
+
+/** Shows what a tenant has used, by hour or day (D21). */
+export class UsageReport {
+  readonly #store: Pick<UsageStore, 'read'>
+  readonly #now: () => Date
+
+  constructor(store: Pick<UsageStore, 'read'>, now = () => new Date()) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Oldest first. Throws `invalid_request` for an invalid cursor or time. */
+  async page(tenant: TenantId, { by, bucket, limit, cursor, ...times }: UsageQuery): Promise<UsagePage> {
+    const { from, until } = this.#rangeOf(bucket, times)
+    const last = cursor === undefined ? undefined : readCursor(cursor)
+    const rows: UsageRow[] = []
+    let start = last === undefined || last.start < from ? from : last.start
+    while (rows.length <= limit && start <= until) {
+      const found = await this.#store.read(tenant, { by, bucket, from: start, until, limit: READ_AT_ONCE })
+      for (const place of found) rows.push(...shownRows(place, last))
+      const end = found.length === READ_AT_ONCE ? found.at(-1) : undefined
+      if (!end) break
+      start = new Date(Date.parse(end.start) + BUCKET_MS[bucket]).toISOString()
+    }
+    const page = rows.slice(0, limit)
+    const shown = rows.length > limit ? page.at(-1) : undefined
+    return { rows: page, next_cursor: shown ? encodeCursor([shown.bucket, shown.key ?? NO_KEY]) : null }
+  }
+
+  /** The starts of the first and the last hour or day. */
+  #rangeOf(bucket: Bucket, { from, to }: Pick<UsageQuery, 'from' | 'to'>): { from: string; until: string } {
+    const toMs = readTime('to', to) ?? this.#now().getTime() + 1
+    const fromMs = readTime('from', from) ?? toMs - SHOWN_MS[bucket]
+    if (fromMs >= toMs) throw invalidRequest('from must be before to', { param: '/from' })
+    const startOf = (ms: number) => new Date(Math.floor(ms / BUCKET_MS[bucket]) * BUCKET_MS[bucket]).toISOString()
+    return { from: startOf(fromMs), until: startOf(toMs - 1) }
+  }
+}
+
+type Position = { start: string; key: string }
+
+/** Both the start of an hour or day and a key, of the last row that the client has. */
+function readCursor(cursor: string): Position {
+  const [start, key] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+  const ms = Date.parse(start)
+  if (Number.isNaN(ms) || new Date(ms).toISOString() !== start) throw invalidCursor()
+  return { start, key }
+}
+
+/** Those behind the last row that the client has. */
+function shownRows({ start, rows }: { start: string; rows: UsageRows }, last: Position | undefined): UsageRow[] {
+  const after = last?.start === start ? last.key : undefined
+  return [...rows]
+    .filter(([key]) => after === undefined || key > after)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, sums]) => shown(start, key, sums))
+}
+
+const shown = (bucket: string, key: string, { durations, ...sums }: UsageSums): UsageRow => ({
+  bucket,
+  key: key === NO_KEY ? null : key,
+  ...sums,
+  p50_ms: quantile(durations, 0.5) ?? 0,
+  p95_ms: quantile(durations, 0.95) ?? 0,
+})

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
+import type { Bucket, UsageAddition, UsageRows, UsageStore, UsageSums } from '../port.ts'
+import { addRows } from '../sums.ts'
+
+/** A document for each hour and each day of a dimension, with the rows of all its values. */
+export const USAGE: CollectionSpec = {
+  name: 'usage',
+  key: ['by', 'bucket', 'start'],
+  order: { within: ['by', 'bucket'], by: ['start'], direction: 'ascending' },
+  expiresBy: 'expires_ms',
+}
+
+/** Different values of a dimension in an hour or a day; later ones are added up (D21c). */
+export const MAX_KEYS = 200
+
+const DAY_MS = 86_400_000
+const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
+/** Losing the race for a document this often leaves the addition for later. */
+const MAX_TRIES = 5
+/** Processes whose last addition a document remembers. One of these must still be there when an addition is repeated. */
+const MAX_WRITERS = 64
+
+/** The usage of a document, and the latest addition of each process that has added to it lately. */
+type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
+type StoredRow = Omit<UsageSums, 'durations'> & { key: string; durations: [index: number, count: number][] }
+
+export function createUsageStore(store: Store): UsageStore {
+  const usage = store.collection(USAGE)
+  return {
+    async add(tenant, addition) {
+      for (let tries = 0; tries < MAX_TRIES; tries++) if (await tryAdd(usage, tenant, addition)) return true
+      return false
+    },
+    async read(tenant, { by, bucket, from, until, limit }) {
+      const after = [new Date(Date.parse(from) - 1).toISOString()]
+      const found = await usage.page(tenant, { where: { by, bucket }, after, until: [until], limit })
+      return found.map(({ doc }) => ({ start: String(doc['start']), rows: rowsOf(doc as UsageDoc) }))
+    },
+  }
+}
+
+/** Returns `false` when another process was faster. An earlier try may have been stored although it has failed. */
+async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAddition): Promise<boolean> {
+  const { by, bucket, start, rows, process, number } = addition
+  const found = await usage.get(tenant, { by, bucket, start })
+  const { rows: known, writers } = found ? readDoc(found.doc) : { rows: new Map(), writers: [] }
+  if (writers.some(([writer, latest]) => writer === process && latest >= number)) return true
+  const doc = {
+    by,
+    bucket,
+    start,
+    expires_ms: Date.parse(start) + KEPT_MS[bucket],
+    rows: storedRows(addRows(known, rows, MAX_KEYS)),
+    writers: [[process, number], ...writers.filter(([writer]) => writer !== process)].slice(0, MAX_WRITERS),
+  }
+  const durability = 'ordered' // Without a sync of the disk: a power failure may cost the last seconds.
+  return found
+    ? usage.replaceIfVersion(tenant, { doc, version: found.version }, { durability })
+    : usage.insert(tenant, doc, { durability })
+}
+
+const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: (doc as UsageDoc).writers })
+
+const rowsOf = ({ rows }: UsageDoc): UsageRows =>
+  new Map(rows.map(({ key, durations, ...sums }) => [key, { ...sums, durations: new Map(durations) }]))
+
+const storedRows = (rows: UsageRows): StoredRow[] =>
+  [...rows].map(([key, { durations, ...sums }]) => ({ key, ...sums, durations: [...durations] }))

@@ -1,0 +1,114 @@
+import { expect } from 'chai'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { RunUsage, UsageAddition } from '../../../shared/tenancy/usage/port.ts'
+import { UsageRecorder } from '../../../shared/tenancy/usage/recorder.ts'
+import { until } from '../../support/until.ts'
+
+const TENANT = 't_1' as TenantId
+const USED: RunUsage = {
+  ...{ kind: 'run', model: 'm', hasFailed: false },
+  ...{ input_tokens: 10, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
+}
+
+type Taken = UsageAddition & { tenant: TenantId }
+
+describe('the recorder of usage', () => {
+  const opened: UsageRecorder[] = []
+  afterEach(async () => {
+    for (const recorder of opened.splice(0)) await recorder.close()
+  })
+
+  /** `answers` are those of the store, one after the other; then it takes everything. */
+  function open({ answers = [] as ('away' | 'busy' | 'taken')[], everyMs = 60_000 } = {}) {
+    const asked: Taken[] = []
+    const taken: Taken[] = []
+    const lines: string[] = []
+    const clock = { now: new Date('2026-11-22T10:59:59.000Z') }
+    const recorder = new UsageRecorder({
+      store: {
+        async add(tenant, addition) {
+          asked.push({ tenant, ...addition })
+          const answer = answers.shift() ?? 'taken'
+          if (answer === 'away') throw new AppError('unavailable', 'the store is away')
+          if (answer === 'taken') taken.push({ tenant, ...addition })
+          return answer === 'taken'
+        },
+      },
+      log: createLog({ level: 'error', write: (line) => lines.push(line) }),
+      now: () => clock.now,
+      everyMs,
+    })
+    opened.push(recorder)
+    return { recorder, asked, taken, lines, clock }
+  }
+  const models = (taken: readonly Taken[], bucket: string) =>
+    taken.filter((each) => each.by === 'model' && each.bucket === bucket)
+
+  it('writes the sums of many runs at once, by hour and by day, in the hour in which each has ended', async () => {
+    const { recorder, taken, clock } = open()
+    for (let i = 0; i < 3; i++) recorder.add(TENANT, { ...USED, hasFailed: i === 0 })
+    clock.now = new Date('2026-11-22T11:00:00.000Z')
+    recorder.add(TENANT, { ...USED, model: undefined })
+    await recorder.close()
+    const [early, late] = models(taken, 'hour')
+    expect(early).to.include({ tenant: TENANT, start: '2026-11-22T10:00:00.000Z' })
+    expect(early?.rows.get('m')).to.include({ runs: 3, failed: 1, input_tokens: 30, output_tokens: 15, cost_usd: 1.5 })
+    expect(late).to.include({ start: '2026-11-22T11:00:00.000Z' })
+    expect([...(late?.rows.keys() ?? [])], 'no model').to.deep.equal([''])
+    const [day, ...more] = models(taken, 'day')
+    expect(more).to.deep.equal([])
+    expect(day).to.include({ start: '2026-11-22T00:00:00.000Z' })
+    expect([...(day?.rows.keys() ?? [])]).to.deep.equal(['m', ''])
+    expect(taken.find((each) => each.by === 'kind' && each.bucket === 'day')?.rows.get('run')).to.include({ runs: 4 })
+  })
+
+  it('keeps tenants apart', async () => {
+    const { recorder, taken } = open()
+    recorder.add(TENANT, USED)
+    recorder.add('t_2' as TenantId, { ...USED, model: 'n' })
+    await recorder.close()
+    const shown = models(taken, 'day').map(({ tenant, rows }) => [tenant, [...rows.keys()]])
+    expect(shown).to.deep.equal([
+      [TENANT, ['m']],
+      ['t_2', ['n']],
+    ])
+  })
+
+  it('repeats what the store did not take under its number, and adds what came meanwhile under a later one', async () => {
+    const { recorder, asked, taken } = open({ answers: ['away'], everyMs: 2 })
+    recorder.add(TENANT, USED)
+    await until(() => asked.length > 0, { what: 'the first try' })
+    recorder.add(TENANT, USED)
+    await until(() => models(taken, 'day').length === 2, { what: 'both additions to be stored' })
+    const [first, second] = models(taken, 'day')
+    expect(asked[0]).to.deep.equal(taken[0])
+    expect(first?.rows.get('m')).to.include({ runs: 1 })
+    expect(second?.rows.get('m')).to.include({ runs: 1 })
+    expect(second?.process).to.equal(first?.process)
+    expect(second?.number).to.be.greaterThan(Number(first?.number))
+  })
+
+  it('tries again, when it closes, what another process was faster with', async () => {
+    const { recorder, taken, lines } = open({ answers: ['taken', 'busy'] })
+    recorder.add(TENANT, USED)
+    await recorder.close()
+    expect(new Set(taken.map(({ number }) => number))).to.have.property('size', 4)
+    expect(lines).to.deep.equal([])
+  })
+
+  it('closes while the store is away, and says what is lost', async () => {
+    const { recorder, asked, lines } = open({ answers: ['away'] })
+    recorder.add(TENANT, USED)
+    await recorder.close()
+    expect(asked).to.have.length(1)
+    expect(lines.join()).to.include('the usage of some runs is lost').and.include('"places":4')
+  })
+
+  it('has nothing to write without runs', async () => {
+    const { recorder, asked } = open()
+    await recorder.close()
+    expect(asked).to.deep.equal([])
+  })
+})
