@@ -6,7 +6,10 @@ import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
+import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
+import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
+import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import { loadFlows } from '../../shared/work/flows/folder.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
 import { type OpenedFlows, openFlows } from '../wiring/open-flows.ts'
@@ -37,20 +40,35 @@ export async function openFlowSurface(
 ): Promise<Surfaces> {
   if (!store) return { flows: undefined, dispatches: undefined }
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
-  const { library, memory, history } = flows
+  const { library, memory, history, compile } = flows
   if (flowsDir !== undefined) {
     const { problems } = await loadFlows(flowsDir, library)
     for (const message of problems) log.warn(message)
   }
-  const execution = tenantConfig && executionOf(flows, { ...tenantConfig, keepsHistory: hasDispatchStore, ...parts })
-  return { flows: { library, memory, execution }, dispatches: hasDispatchStore ? history : undefined }
+  const execution =
+    tenantConfig &&
+    executionOf(flows, {
+      ...tenantConfig,
+      evaluations: store.flowEvaluations,
+      keepsHistory: hasDispatchStore,
+      ...parts,
+    })
+  const surface = {
+    library,
+    memory,
+    checks: new FlowChecks({ library, memory, compile, checkers: schemas }),
+    evaluations: new EvaluationHistory({ library, store: store.flowEvaluations }),
+    execution,
+  }
+  return { flows: surface, dispatches: hasDispatchStore ? history : undefined }
 }
 
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
-  Pick<OpenedTenantConfig, 'configs' | 'limits'> & { keepsHistory: boolean }
+  Pick<OpenedTenantConfig, 'configs' | 'limits'> & { evaluations: FlowEvaluationStore; keepsHistory: boolean }
 
-function executionOf(flows: OpenedFlows, { limits, ...parts }: ExecutionParts): FlowExecution {
+function executionOf(flows: OpenedFlows, { limits, evaluations, ...parts }: ExecutionParts): FlowExecution {
   const { schemas, history, dispatches, ...services } = flows
+  const now = () => new Date()
   const calls = new FlowCalls({
     ...services,
     ...parts,
@@ -58,12 +76,14 @@ function executionOf(flows: OpenedFlows, { limits, ...parts }: ExecutionParts): 
     dispatches,
     checkers: schemas,
     replay: (tenant, traceId) => history.replay(tenant, traceId, { isForCaller: true }),
-    now: () => new Date(),
+    now,
   })
   const evaluator = new FlowEvaluator({
     ...services,
     dispatches,
+    evaluations,
     execute: (tenant, execution) => calls.execute(tenant, execution),
+    now,
   })
   return { calls, evaluator }
 }

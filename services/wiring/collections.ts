@@ -13,6 +13,7 @@ import {
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import { USAGE } from '../../shared/tenancy/usage/store/usage.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
+import { FLOW_EVALUATIONS } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import {
   DISPATCH_ANSWERS,
   DISPATCH_INPUTS,
@@ -39,6 +40,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   FLOWS,
   FLOW_REVISIONS,
   FLOW_MEMORY,
+  FLOW_EVALUATIONS,
   DISPATCHES,
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,

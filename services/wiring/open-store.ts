@@ -20,6 +20,7 @@ import type { UsageStore } from '../../shared/tenancy/usage/port.ts'
 import { createUsageStore } from '../../shared/tenancy/usage/store/usage.ts'
 import type { DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import { createDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
@@ -45,6 +46,7 @@ export type OpenedStore = {
   capabilities: CapabilityStore
   flows: FlowStore
   flowMemory: FlowMemoryStore
+  flowEvaluations: FlowEvaluationStore
   dispatches: DispatchStore
   idempotency: Idempotency
   jobs: JobStore
@@ -75,6 +77,7 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   capabilities: createCapabilityStore(store),
   flows: new FlowStore(store),
   flowMemory: new FlowMemoryStore(store),
+  flowEvaluations: new FlowEvaluationStore(store),
   dispatches: createDispatches(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),

@@ -91,13 +91,14 @@ export class AppError extends Error {
     this.status = fields.status ?? STATUS[kind]
     this.param = fields.param === undefined ? undefined : truncate(fields.param, MAX_PARAM_CHARS)
     this.code = fields.code
-    this.problems = fields.problems?.slice(0, MAX_PROBLEMS).map(bounded)
+    this.problems = fields.problems?.slice(0, MAX_PROBLEMS).map(boundedProblem)
     this.traceId = fields.traceId
     this.retryAfterSecs = fields.retryAfterSecs
   }
 }
 
-const bounded = ({ param, message }: Problem): Problem => ({
+/** A problem as it is sent. */
+export const boundedProblem = ({ param, message }: Problem): Problem => ({
   param: truncate(param, MAX_PARAM_CHARS),
   message: truncate(message, MAX_PROBLEM_CHARS),
 })
@@ -124,6 +125,12 @@ export function toErrorBody({ kind, message, param, code, problems }: AppError):
       ...(problems && { problems }),
     },
   }
+}
+
+/** The problem of a body that its schema refuses. Throws what is no problem of a field. */
+export function problemOfBody(cause: unknown): Problem {
+  if (!(cause instanceof AppError) || cause.status !== 400 || cause.param === undefined) throw cause
+  return { param: cause.param, message: cause.message }
 }
 
 /** Converts any thrown value. One that is not an `AppError` is a bug: its message is replaced and the value kept as `cause`. */

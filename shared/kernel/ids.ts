@@ -10,6 +10,7 @@ export type IdPrefix =
   | 'rev'
   | 'trace'
   | 'flow'
+  | 'eval'
   | 'mem'
   | 'plan'
   | 'hook'

@@ -71,6 +71,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     getFlow: flow,
     putFlow: async () => FLOW,
     deleteFlow: flow,
+    checkFlow: async () => `${await flow()}/check`,
     publishFlow: async () => `${await flow()}/publish`,
     rollbackFlow: async () => `${await flow()}/rollback/1`,
     listFlowRevisions: async () => `${await flow()}/revisions`,
@@ -83,6 +84,7 @@ describe('the examples of the API description, sent to the standalone form', () 
       provider.answer(TOTAL)
       return `${FLOW}/evaluate`
     },
+    listFlowEvaluations: async () => `${await flow()}/evaluations`,
     getDispatch: async () => `/dispatches/${await execution()}`,
     replayDispatch: async () => `/dispatches/${await execution()}/events`,
     getPlan: plan,

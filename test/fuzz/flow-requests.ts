@@ -42,6 +42,8 @@ export const flowRequests = ({ flow, trace, entry }: Fixtures): readonly Plain[]
   { method: 'PUT', path: `v1/flows/${flow}`, body: OPEN_FLOW },
   { method: 'GET', path: `v1/flows/${flow}` },
   { method: 'GET', path: `v1/flows/${flow}`, headers: { Accept: 'application/yaml' } },
+  { method: 'POST', path: `v1/flows/${flow}/check`, body: { ...ALL_FIELDS, input: RUN.input } },
+  { method: 'GET', path: `v1/flows/${flow}/evaluations`, query: [['limit', '2']] },
   { method: 'POST', path: `v1/flows/${flow}/publish`, query: [['require_pass_rate', '0.5']] },
   { method: 'GET', path: `v1/flows/${flow}/revisions` },
   { method: 'POST', path: `v1/flows/${flow}/rollback/1` },

@@ -9,6 +9,8 @@ import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
+import { FlowChecks } from '../../shared/work/flows/check/check.ts'
+import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 
@@ -25,18 +27,20 @@ export async function openFlows(): Promise<Flows> {
   const store = await openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
   const schemas = createSchemaCheckers()
   const toolBox = { tools: TOOLS.map((name) => ({ name, alwaysAsks: false })) } as unknown as ToolBox
-  const { library, memory, dispatches, history } = openServices({
+  const { library, memory, compile, dispatches, history } = openServices({
     store,
     events: NO_EVENTS,
     toolBox,
     schemas,
     configs: undefined,
   })
+  const checks = new FlowChecks({ library, memory, compile, checkers: schemas })
+  const evaluations = new EvaluationHistory({ library, store: store.flowEvaluations })
   return {
     library,
     dispatches,
     history,
-    surface: (execution) => ({ library, memory, execution }),
+    surface: (execution) => ({ library, memory, checks, evaluations, execution }),
     async close() {
       await schemas.close()
       await store.close()

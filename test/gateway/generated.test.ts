@@ -121,6 +121,7 @@ const SEMANTIC: Record<string, RegExp> = {
   showUsage: /^\/(?:cursor|from|to)$/,
   listFlows: /^\/cursor$/,
   listFlowMemory: /^\/cursor$/,
+  listFlowEvaluations: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
   listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,

@@ -1,7 +1,9 @@
 import type { RequestHandler } from 'express'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { FlowCalls } from '../../../shared/work/flows/calls/calls.ts'
+import type { FlowChecks } from '../../../shared/work/flows/check/check.ts'
 import type { FlowEvaluator } from '../../../shared/work/flows/evaluate/evaluate.ts'
+import type { EvaluationHistory } from '../../../shared/work/flows/evaluate/history.ts'
 import type { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
 import type { FlowLibrary } from '../../../shared/work/flows/library.ts'
 import { refuseDisabled } from './config/enabled.ts'
@@ -12,6 +14,8 @@ type LibraryCall = 'list' | 'get' | 'put' | 'publish' | 'rollback' | 'remove' | 
 export type FlowSurface = {
   library: Pick<FlowLibrary, LibraryCall>
   memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
+  checks: Pick<FlowChecks, 'check'>
+  evaluations: Pick<EvaluationHistory, 'list'>
   /** `undefined` without a master key: flows can be edited, but no provider can be called. */
   execution: FlowExecution | undefined
 }

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
+import { refusedCheck } from '../../../shared/work/flows/check/check.ts'
 import { toYaml } from '../../../shared/work/flows/folder.ts'
 import type { FlowSummary } from '../../../shared/work/flows/library.ts'
 import type { Flow } from '../../../shared/work/flows/port.ts'
@@ -22,9 +23,11 @@ export function flowRoutes({ flows, readBody }: Deps): RouteTable {
       otherwise: (req, _res, next) => (req.method === 'PUT' ? next('route') : next()),
     },
     '/flows/:name': { get: stored(read), put: stored(put(readBody)), delete: stored(remove) },
+    '/flows/:name/check': { post: stored(check(readBody)) },
     '/flows/:name/publish': { post: stored(publish) },
     '/flows/:name/rollback/:version': { post: stored(rollback) },
     '/flows/:name/revisions': { get: stored(revisions) },
+    '/flows/:name/evaluations': { get: stored(listEvaluations) },
   }
 }
 
@@ -88,6 +91,25 @@ const revisions: Create =
   async (req, res) => {
     const newest = await library.revisions(tenantOf(res), flowName(req))
     res.json({ revisions: newest, next_cursor: null })
+  }
+
+const check =
+  (readBody: ReadBody): Create =>
+  ({ checks }) =>
+  async (req, res) => {
+    const name = flowName(req)
+    const checked = await readBody(req, res, 'FlowCheckRequest').then(
+      (body) => checks.check(tenantOf(res), name, body),
+      refusedCheck,
+    )
+    const warnings = [...(ignoredFieldWarnings(ignoredFields(res)).warnings ?? []), ...checked.warnings]
+    res.json({ ...checked, warnings })
+  }
+
+const listEvaluations: Create =
+  ({ evaluations }) =>
+  async (req, res) => {
+    res.json(await evaluations.list(tenantOf(res), flowName(req), pageOf(req)))
   }
 
 const flowName = (req: Request): string => pathId(req, 'name', FLOW)

@@ -7,7 +7,7 @@ import type { EventSink } from '../../tenancy/events/port.ts'
 import { BUILT_IN_FLOWS, findBuiltIn } from './built-in.ts'
 import type { CompileFlow, FlowProblems } from './compile.ts'
 import { readDefinition } from './definition.ts'
-import { checkStorable, isFlowName, noFlow, noPublishedFlow, refuseBuiltIn } from './names.ts'
+import { checkSaved, isFlowName, noFlow, noPublishedFlow, refuseBuiltIn } from './names.ts'
 import type { Flow, FlowDefinition, FlowRef } from './port.ts'
 import type { FlowEvaluation, FlowHead, FlowRevision, FlowVersion } from './store/flow-head.ts'
 import type { FlowMemoryStore } from './store/flow-memory.ts'
@@ -166,9 +166,7 @@ export class FlowLibrary {
   }
 
   async #put(tenant: TenantId, name: string, { body, ...options }: { body: JsonObject } & SaveOptions): Promise<Flow> {
-    checkStorable(name)
-    if (body['name'] !== undefined && body['name'] !== name)
-      throw invalidRequest(`name differs from ${name} in the path; leave it out or correct it`, { param: '/name' })
+    checkSaved(name, body)
     return this.#save(tenant, name, { definition: readDefinition(body), ...options })
   }
 

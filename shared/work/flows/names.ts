@@ -1,10 +1,11 @@
 import { AppError, invalidRequest, notFound } from '../../kernel/errors.ts'
+import type { JsonObject } from '../../kernel/events.ts'
 import { findBuiltIn } from './built-in.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
 /** Throws unless a tenant may store a flow under this name (D6.1). */
-export function checkStorable(name: string): void {
+function checkStorable(name: string): void {
   if (name === 'tools') throw invalidRequest('the name tools is reserved; choose another one', { param: '/name' })
   if (!NAME.test(name)) {
     throw invalidRequest(
@@ -13,6 +14,13 @@ export function checkStorable(name: string): void {
     )
   }
   refuseBuiltIn(name)
+}
+
+/** Throws unless a tenant may save a flow with this body under this name. */
+export function checkSaved(name: string, body: JsonObject): void {
+  checkStorable(name)
+  if (body['name'] !== undefined && body['name'] !== name)
+    throw invalidRequest(`name differs from ${name} in the path; leave it out or correct it`, { param: '/name' })
 }
 
 /** Throws for a built-in flow, which nobody changes. */

@@ -1,4 +1,4 @@
-import { AppError, MAX_PROBLEMS, type Problem } from '../../kernel/errors.ts'
+import { MAX_PROBLEMS, type Problem, problemOfBody } from '../../kernel/errors.ts'
 import { wavesOf } from './graph.ts'
 import { planProblems } from './plan.ts'
 import type { PlanRequest } from './submit.ts'
@@ -15,7 +15,4 @@ export function checkPlan(plan: PlanRequest): PlanCheck {
 }
 
 /** The same for a plan that its schema refuses, which is why it was not read. Throws what is no problem of the plan. */
-export function refusedPlan(cause: unknown): PlanCheck {
-  if (!(cause instanceof AppError) || cause.status !== 400 || cause.param === undefined) throw cause
-  return { problems: [{ param: cause.param, message: cause.message }], waves: [] }
-}
+export const refusedPlan = (cause: unknown): PlanCheck => ({ problems: [problemOfBody(cause)], waves: [] })

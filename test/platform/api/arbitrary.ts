@@ -30,8 +30,12 @@ export function arbitraryOf(schema: AnySchemaObject, document: ApiDocument): Arb
       maxLength: (schema['maxItems'] ?? 5) as number,
     })
   if (type === 'object') return objectOf(schema, inner)
+  if (Object.keys(schema).every((keyword) => ANY.has(keyword))) return fc.jsonValue({ maxDepth: 3 })
   throw new Error(`cannot generate from ${JSON.stringify(schema)}`)
 }
+
+/** Keywords of a schema that every value fits, or every value but a list. */
+const ANY: ReadonlySet<string> = new Set(['description', 'items'])
 
 /** At this length and below, a text of the greatest length is generated too. */
 const MAX_FILL = 10_000

@@ -27,6 +27,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   'POST /config/instances/:name/discover': () => [undefined],
   'POST /config/instances/:name/probe': () => [{ model: 'm' }],
   'PUT /flows/:name': () => [DEFINITION],
+  'POST /flows/:name/check': () => [undefined, DEFINITION],
   'POST /flows/:name/publish': () => [undefined],
   'POST /flows/:name/rollback/:version': () => [undefined],
   'POST /flows/:name/memory': () => [{ content: 'hello' }],

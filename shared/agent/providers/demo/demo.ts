@@ -1,5 +1,6 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { truncate } from '../../../kernel/text.ts'
+import { sampleOf } from '../../../platform/schemas/samples/sample.ts'
 import type {
   Failure,
   FailureCode,
@@ -10,7 +11,6 @@ import type {
   StructuredOutput,
   ToolResultBlock,
 } from '../port.ts'
-import { sampleOf } from './sample.ts'
 import { type Act, turnsOf } from './script.ts'
 
 const INTRODUCTION =
@@ -76,9 +76,12 @@ function structuredActs(messages: readonly Message[], { schema }: StructuredOutp
   const answer: Act =
     'value' in sample
       ? { do: 'say', text: JSON.stringify(sample.value, null, 2) }
-      : { do: 'fail', code: 'provider_rejected', message: `the demo model has no answer for ${sample.problem}` }
+      : { do: 'fail', code: 'provider_rejected', message: noAnswer(sample) }
   return [...acts, answer]
 }
+
+const noAnswer = ({ path, problem }: { path: string; problem: string }): string =>
+  `the demo model has no answer for the output schema${path && ` at ${path}`}: ${problem}`
 
 /** The acts of this turn. The conversation starts with the introduction, and the last turn of a run reports the tools' results. */
 function currentActs(messages: readonly Message[]): Act[] {

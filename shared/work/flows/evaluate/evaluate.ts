@@ -7,14 +7,18 @@ import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatch, DispatchStore, Flow } from '../port.ts'
+import type { FlowEvaluationStore } from './evaluation-store.ts'
+import { recordOf } from './history.ts'
 import { recentExecutions } from './recent.ts'
 import { compare, type EvaluatedRun, type EvaluationReport, type Measured, summarize } from './report.ts'
 
 export type EvaluatorDeps = {
   library: Pick<FlowLibrary, 'get' | 'saveEvaluation'>
+  evaluations: Pick<FlowEvaluationStore, 'add'>
   compile: CompileFlow
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'input' | 'output'>
   execute(tenant: TenantId, execution: Execution): Promise<StartedFlow>
+  now(): Date
 }
 
 /** Body of `POST /flows/{name}/evaluate` (D13.1). Without an instance or a model: those of each recorded execution. */
@@ -26,7 +30,7 @@ const CONCURRENCY = 4
 
 /**
  * Runs the newest version of a flow on the inputs of the last executions of its published version, and compares (issue "publish gate").
- * The result is stored for `publish?require_pass_rate=`.
+ * The result is stored for `publish?require_pass_rate=`, and listed (D26.2).
  */
 export class FlowEvaluator {
   readonly #deps: EvaluatorDeps
@@ -42,13 +46,14 @@ export class FlowEvaluator {
     request: EvaluateRequest,
     caller: { subject: string; signal: AbortSignal },
   ): Promise<EvaluationReport> {
-    const { library, compile } = this.#deps
+    const { library, compile, evaluations, now } = this.#deps
     const flow = await library.get(tenant, name)
     const compiled = await compile(tenant, flow.definition)
     if ('problems' in compiled) throw invalidRequest(compiled.problems[0].message, { param: compiled.problems[0].path })
     const recorded = await this.#recorded(tenant, flow, request.limit ?? DEFAULT_LIMIT)
     const runs = await inTurn(recorded, (dispatch) => this.#rerun(tenant, { flow, dispatch, request, ...caller }))
     const report = summarize(flow, runs)
+    await evaluations.add(tenant, flow.uid, recordOf(report, { subject: caller.subject, at: now() }))
     await library.saveEvaluation(tenant, flow, { pass_rate: report.pass_rate, runs: runs.length })
     return report
   }

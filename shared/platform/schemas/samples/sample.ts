@@ -2,8 +2,8 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { type Shape, sampleNumber, sampleText } from './sample-values.ts'
 
-/** A value that fits a JSON Schema, or the reason why the demo finds none. */
-export type Sample = { value: unknown } | { problem: string }
+/** A value that fits a JSON Schema, or the reason why none is found: `problem` is the end of a sentence, `path` a JSON pointer into the schema. */
+export type Sample = { value: unknown } | { path: string; problem: string }
 
 /** Makes a short, readable value for a schema (draft 2020-12 or draft-07). The same schema gives the same value. */
 export function sampleOf(schema: JsonObject): Sample {
@@ -11,8 +11,7 @@ export function sampleOf(schema: JsonObject): Sample {
     return { value: new Sampler(schema).sample(schema, { path: '', name: 'text', index: 0, depth: 0 }) }
   } catch (cause) {
     if (!(cause instanceof NoSample)) throw cause
-    const where = cause.path === '' ? 'the output schema' : `the output schema at ${cause.path}`
-    return { problem: `${where}: ${cause.message}` }
+    return { path: cause.path, problem: cause.message }
   }
 }
 
@@ -33,6 +32,8 @@ const SHALLOW = 6
 const MANY_VALUES = 200
 const MAX_DEPTH = 32
 const MAX_VALUES = 5_000
+/** Properties that `$ref`, `allOf` and alternatives may bring together, counted each time. */
+const MAX_MERGED = 100_000
 
 /** Keywords that a value made from the other keywords may break. */
 const UNKNOWN = ['not', 'if', 'contains', 'pattern', 'dependentRequired', 'dependentSchemas', '$dynamicRef']
@@ -40,6 +41,7 @@ const UNKNOWN = ['not', 'if', 'contains', 'pattern', 'dependentRequired', 'depen
 class Sampler {
   readonly #root: JsonObject
   #count = 0
+  #merges = 0
 
   constructor(root: JsonObject) {
     this.#root = root
@@ -56,7 +58,7 @@ class Sampler {
     if (branch) return branch.value
     const unknown = UNKNOWN.find((keyword) => schema[keyword] !== undefined)
     if (unknown !== undefined)
-      throw new NoSample(place.path, `the demo model does not understand \`${unknown}\`: give it \`examples\` there`)
+      throw new NoSample(place.path, `no value is made for \`${unknown}\`: give it \`examples\` there`)
     return this.#typed(schema, place)
   }
 
@@ -68,7 +70,7 @@ class Sampler {
     if (type === 'null') return null
     const shape: Shape = { schema, name: place.name, index: place.index }
     const value = type === 'string' ? sampleText(shape) : sampleNumber(shape, type === 'integer')
-    if (value === undefined) throw new NoSample(place.path, `the demo model finds no ${type} within its limits`)
+    if (value === undefined) throw new NoSample(place.path, `no ${type} is found within its limits`)
     return value
   }
 
@@ -120,7 +122,7 @@ class Sampler {
     for (const branch of listIn(branches)) {
       try {
         return {
-          value: this.sample(merge(rest, isJsonObject(branch) ? branch : {}), { ...place, depth: place.depth + 1 }),
+          value: this.sample(this.#merge(rest, branch, place), { ...place, depth: place.depth + 1 }),
         }
       } catch (cause) {
         if (!(cause instanceof NoSample)) throw cause
@@ -137,23 +139,39 @@ class Sampler {
     if (depth > MAX_DEPTH) throw new NoSample(place.path, 'it refers to itself')
     const parts = [...(typeof ref === 'string' ? [this.#target(ref, place)] : []), ...listIn(allOf)]
     const merged = parts.map((part) => this.#merged(isJsonObject(part) ? part : {}, place, depth + 1))
-    return merged.reduce(merge, own)
+    return merged.reduce((one, other) => this.#merge(one, other, place), own)
+  }
+
+  #merge(one: JsonObject, other: unknown, { path }: Place): JsonObject {
+    const merged = merge(one, isJsonObject(other) ? other : {})
+    this.#merges += 1 + Object.keys(merged['properties'] ?? {}).length + namesIn(merged['required']).length
+    if (this.#merges > MAX_MERGED) throw new NoSample(path, 'its parts are too many')
+    return merged
   }
 
   #target(ref: string, { path }: Place): unknown {
-    const steps = decodeURIComponent(ref).split('/').slice(1)
+    const steps = decode(ref).split('/').slice(1)
     const found = steps.reduce<unknown>(
       (at, step) => (at as JsonObject | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')],
       this.#root,
     )
     if (/^#(?:\/|$)/.test(ref) && found !== undefined) return found
-    throw new NoSample(path, `the demo model does not follow the reference ${JSON.stringify(ref)}`)
+    throw new NoSample(path, `the reference ${JSON.stringify(ref)} is not followed`)
+  }
+}
+
+/** The text itself when it is no part of a URI. */
+function decode(ref: string): string {
+  try {
+    return decodeURIComponent(ref)
+  } catch {
+    return ref
   }
 }
 
 function merge(one: JsonObject, other: JsonObject): JsonObject {
   const [properties, more] = [one['properties'], other['properties']]
-  const required = [...namesIn(one['required']), ...namesIn(other['required'])]
+  const required = [...new Set([...namesIn(one['required']), ...namesIn(other['required'])])]
   return {
     ...one,
     ...other,

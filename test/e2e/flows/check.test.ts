@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import type { FlowCheck } from '../../../shared/work/flows/check/check.ts'
+import type { EvaluationPage } from '../../../shared/work/flows/evaluate/evaluation-store.ts'
+import { DEFINITION, GOOD, lastOf, newName, systemOf, useFlows } from '../../support/flows.ts'
+import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
+import { newSigner } from '../../support/issuer/signer.ts'
+import { inBothForms } from '../../support/product.ts'
+
+/** Each with the field that a PUT names. */
+const WRONG: readonly (readonly [fields: object, param: string])[] = [
+  [{ input_schema: undefined }, '/input_schema'],
+  [{ output_schema: [] }, '/output_schema'],
+  [{ system_prompt_template: 1 }, '/system_prompt_template'],
+  [{ user_prompt_template: 'x'.repeat(100_001) }, '/user_prompt_template'],
+  [{ tools: 'Read' }, '/tools'],
+  [{ tools: ['Read', ''] }, '/tools/1'],
+  [{ tools: Array.from({ length: 129 }, () => 'Read') }, '/tools'],
+  [{ model: 'x'.repeat(257) }, '/model'],
+  [{ sub_agents: {} }, '/sub_agents'],
+  [{ sub_agents: ['x'] }, '/sub_agents/0'],
+  [{ sub_agents: [{ name: '1', prompt: 'p', output_schema: {} }] }, '/sub_agents/0/name'],
+  [{ sub_agents: [{ name: 'a', output_schema: {} }] }, '/sub_agents/0/prompt'],
+  [{ sub_agents: [{ name: 'a', prompt: 'p' }] }, '/sub_agents/0/output_schema'],
+  [
+    { sub_agents: [{ name: 'a', prompt: 'p', output_schema: {}, provider_instance: '-' }] },
+    '/sub_agents/0/provider_instance',
+  ],
+  [{ evolve: 1 }, '/evolve'],
+  [{ name: 'other' }, '/name'],
+  [{ name: 'Upper' }, '/name'],
+  [{ model: '\ud800' }, '/model'],
+]
+
+inBothForms('checks of definitions, and past evaluations', (startProduct, form) => {
+  let issuer: Issuer
+  before(async () => {
+    issuer = await Issuer.start([await newSigner('RS256', 'r1')])
+  })
+  after(() => issuer.close())
+  // Requests without a token are of the tenant t_default.
+  const bench = useFlows(startProduct, form, () => ({
+    OIDC_ISSUER: issuer.url,
+    OIDC_AUDIENCE: AUDIENCE,
+    AUTH_MODE: 'soft',
+  }))
+  beforeEach(() => bench.main.otherwise(() => GOOD))
+
+  const check = async (name: string, body?: unknown): Promise<FlowCheck> => {
+    const reply = await bench.call('POST', `/flows/${name}/check`, body)
+    expect(reply.status, reply.text).to.equal(200)
+    return reply.body as FlowCheck
+  }
+  const paramsOf = ({ problems }: FlowCheck) => problems.map(({ param }) => param)
+  const acme = async () => ({ authorization: `Bearer ${await issuer.token('acme')}` })
+
+  it('D26.1: whatever a PUT refuses is a problem, all of them at once, and nothing is stored', async () => {
+    const name = newName()
+    for (const [fields, param] of WRONG) {
+      const body = { ...DEFINITION, ...fields }
+      const put = await bench.call('PUT', `/flows/${name}`, body)
+      expect([put.status, (put.body as { error: { param: string } }).error.param]).to.deep.equal([400, param])
+      const checked = await check(name, body)
+      expect(paramsOf(checked), JSON.stringify(fields).slice(0, 80)).to.deep.equal([param])
+      expect(checked.prompt_preview).to.equal(null)
+    }
+    const all = await check(name, { input_schema: 1, tools: [1], model: 2, evolve: 3, sub_agents: 4, misspelled: 5 })
+    expect(paramsOf(all)).to.deep.equal([
+      '/input_schema',
+      '/output_schema',
+      '/tools/0',
+      '/model',
+      '/sub_agents',
+      '/evolve',
+    ])
+    expect(all.warnings.map(({ param }) => param)).to.deep.equal(['/misspelled'])
+    expect((await bench.call('GET', `/flows/${name}`)).status).to.equal(404)
+    expect((await bench.call('POST', `/flows/${name}/check`, [])).status).to.equal(400)
+  })
+
+  it('D26.1: what publish refuses is a problem, of the stored draft too', async () => {
+    const name = newName()
+    const broken = { ...DEFINITION, tools: ['Nope'], system_prompt_template: '{{.input.nothing}}' }
+    expect(paramsOf(await check(name, broken))).to.deep.equal(['/tools/0', '/system_prompt_template'])
+    expect((await bench.call('POST', `/flows/${name}/check`)).status).to.equal(404)
+    await bench.call('PUT', `/flows/${name}`, broken)
+    expect(paramsOf(await check(name))).to.deep.equal(['/tools/0', '/system_prompt_template'])
+  })
+
+  it('D26.1: the prompts are those of a run with the same input', async () => {
+    const name = await bench.publish({ ...DEFINITION, system_prompt_template: 'Read {{.input.text}}. {{.memory}}' })
+    await bench.call('POST', `/flows/${name}/memory`, { content: 'Amounts are in euros.' })
+    const input = { text: 'two chairs' }
+    const { prompt_preview, problems, warnings } = await check(name, { input })
+    expect([problems, warnings]).to.deep.equal([[], []])
+    const ran = await bench.run(name, { input })
+    expect(ran.status, ran.text).to.equal(200)
+    const request = bench.main.requests.at(-1)
+    if (!request) throw new Error('the provider has received nothing')
+    expect(prompt_preview).to.deep.equal({
+      input,
+      agents: [{ agent: 'main', system: systemOf(request), user: lastOf(request) }],
+    })
+    expect(prompt_preview?.agents[0]?.system).to.include('two chairs').and.to.include('Amounts are in euros.')
+    const other = await bench.call('POST', `/flows/${name}/check`, { ...DEFINITION, input }, await acme())
+    expect(other.status, other.text).to.equal(200)
+    expect(other.text).not.to.include('euros')
+    expect((await bench.call('POST', `/flows/${name}/check`, { input }, await acme())).status).to.equal(404)
+  })
+
+  it('D26.2: the evaluations of a flow are listed page by page, newest first, to its tenant only', async () => {
+    const name = await bench.publish(DEFINITION)
+    const ran = await bench.run(name)
+    const list = async (query = '') => (await bench.call('GET', `/flows/${name}/evaluations${query}`)).body
+    expect(await list()).to.deep.equal({ evaluations: [], next_cursor: null })
+    const reports: { runs: { differences: object[] }[] }[] = []
+    for (const model of ['m-1', 'm-2', 'm-3']) {
+      await bench.call('PUT', `/flows/${name}`, { ...DEFINITION, model })
+      const { body } = await bench.call('POST', `/flows/${name}/evaluate`)
+      reports.unshift(body as { runs: { differences: object[] }[] })
+    }
+    const first = (await list('?limit=2')) as EvaluationPage
+    const second = (await list(`?limit=2&cursor=${first.next_cursor}`)) as EvaluationPage
+    expect(second.next_cursor).to.equal(null)
+    const all = [...first.evaluations, ...second.evaluations]
+    expect(all.map(({ version }) => version)).to.deep.equal([4, 3, 2])
+    for (const [i, { id, subject, evaluated_at, ...record }] of all.entries()) {
+      const { runs, ...report } = reports[i] ?? { runs: [] }
+      expect(record).to.deep.equal({
+        ...report,
+        runs: runs.map(({ differences, ...run }) => ({ ...run, difference_count: differences.length })),
+      })
+      expect([subject, Date.parse(evaluated_at) > 0, id.startsWith('eval_')]).to.deep.equal(['anonymous', true, true])
+    }
+    expect(all[0]?.runs[0]?.trace_id).to.equal(ran.headers.get('x-trace-id'))
+    expect((await bench.call('GET', `/flows/${name}/evaluations`, undefined, await acme())).status).to.equal(404)
+    expect((await bench.call('GET', `/flows/${name}/evaluations?cursor=x`)).status).to.equal(400)
+    await bench.call('PUT', `/flows/${name}`, DEFINITION, await acme())
+    const { body } = await bench.call('GET', `/flows/${name}/evaluations`, undefined, await acme())
+    expect(body).to.deep.equal({ evaluations: [], next_cursor: null })
+    await bench.call('DELETE', `/flows/${name}`)
+    await bench.call('PUT', `/flows/${name}`, DEFINITION)
+    expect(await list()).to.deep.equal({ evaluations: [], next_cursor: null })
+  })
+})
