@@ -10,6 +10,7 @@ import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
 import { openFlows } from '../wiring/open-flows.ts'
 import { openLink } from '../wiring/open-link.ts'
@@ -27,18 +28,18 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
   const { metrics, isHeapHigh } = ops
   const store = await openClusterStore(config, log)
   if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
-  const redis = redisOf(config)
-  const lease = new Lease()
+  const [redis, lease] = [redisOf(config), new Lease()]
   const link = await openLink(config, log)
+  ops.show(clusterPages(link))
   const events = new RedisEventLog(link, log)
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
-  const queue = ops.watchQueue(createBullQueue(...redis))
-  const schedules = createBullSchedules(...redis)
+  const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const parts = { flows, store, events, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...parts, fence: lease })
-  const relay = new ExecutorRelay(link, opened.executor, { pid: ownProcess.pid, lease, log, metrics })
+  const own = ownProcess.asMember(config.runsPerWorker)
+  const relay = new ExecutorRelay(link, opened.executor, { ...own, lease, log, metrics })
   metrics.gauge('runs', () => opened.executor.runs.countByStatus())
   metrics.gauge('runs_limit', () => config.runsPerWorker)
   await relay.join()

@@ -9,6 +9,7 @@ import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
 import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
@@ -30,11 +31,12 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const { metrics, isHeapHigh } = ops
   const redis = redisOf(config)
   const link = await openLink(config, log)
+  ops.show(clusterPages(link))
   const store = await openClusterStore(config, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const jobs = store && openRunSource(store, queue)
   const events = new RedisEventLog(link, log)
-  const relay = new GatewayRelay(link, { pid: ownProcess.pid, log, metrics, jobs })
+  const relay = new GatewayRelay(link, { ...ownProcess.asMember(), log, metrics, jobs })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })

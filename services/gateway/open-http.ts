@@ -1,4 +1,3 @@
-import packageFile from '../../package.json' with { type: 'json' }
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -15,6 +14,7 @@ import { hostNames, isLoopback } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
 import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
+import { VERSION } from '../wiring/process.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { EventStreams } from './event-streams.ts'
@@ -27,8 +27,6 @@ import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
 import type { PlanSurface } from './routes/plan-surface.ts'
-
-const VERSION = packageFile.version
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }

@@ -15,6 +15,8 @@ export type OpsDeps = {
   exposition: Exposition
   /** Answers all requests below `/queues`. */
   queues: RequestHandler
+  /** Answers `/members`. */
+  members: RequestHandler
   /** OPS_TOKEN. */
   token: string | undefined
   log: Log
@@ -24,7 +26,8 @@ export type OpsDeps = {
  * The HTTP app of the ops listener (D1.3 OPS_PORT). The probes answer everyone under any Host or none, because a kubelet asks by the pod's address
  * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
  */
-export function createOpsApp({ requestLog, hostCheck, readiness, exposition, queues, token, log }: OpsDeps): Express {
+export function createOpsApp(deps: OpsDeps): Express {
+  const { requestLog, hostCheck, readiness, exposition, queues, members, token, log } = deps
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.use(requestLog, constantHeaders)
@@ -33,10 +36,10 @@ export function createOpsApp({ requestLog, hostCheck, readiness, exposition, que
 
   app.use(hostCheck)
   app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
-  app.use(createRoutes({ '/metrics': { get: metrics(exposition) } }))
+  app.use(createRoutes({ '/metrics': { get: metrics(exposition) }, '/members': { get: members } }))
   app.use('/queues', queues)
 
-  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics and /queues'))
+  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics, /queues and /members'))
   app.use(recover(log))
   return app
 }

@@ -11,6 +11,8 @@ import { checkHost, hostNames } from '../http/host.ts'
 import { listenOn } from '../http/listen.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
+import type { OpsDeps } from './app.ts'
+import type { ReadMembers } from './members-page.ts'
 import { createQueues, type Queues } from './open-queues.ts'
 import { watchQueue } from './queue-gauges.ts'
 import { type Checks, createReadiness } from './readiness.ts'
@@ -25,6 +27,9 @@ export type OpsConfig = Pick<
   'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'redisSentinels' | 'clusterName'
 >
 
+/** What the pages of a process read; each can be given later. */
+export type OpsPages = { members?: ReadMembers }
+
 export type Ops = {
   url: string
   metrics: Metrics
@@ -32,6 +37,8 @@ export type Ops = {
   isHeapHigh: IsHeapHigh
   /** Shows the numbers of a queue in `/metrics`, and in the standalone form in `/queues`. Returns the queue. */
   watchQueue<Q extends QueueMonitor>(queue: Q): Q
+  /** Shows what these functions read. */
+  show(pages: OpsPages): void
   /** Call it when everything is open. From then on `/readyz` is 200 while all checks hold. */
   ready(checks: Checks): void
   /** Must be the first closer of a process: it makes `/readyz` 503 before anything else closes. */
@@ -51,20 +58,14 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
   const metrics = new MetricsRegistry()
   const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redis: isStandalone ? undefined : redisOf(config), log })
-  const openApp = async () => {
-    const [{ createOpsApp }, { createExposition }] = await Promise.all([import('./app.ts'), import('./exposition.ts')])
-    return createOpsApp({
-      requestLog: logRequests({ ...log, info: log.debug }), // At info level the probes would be most of the log.
-      // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
-      hostCheck: checkHost(hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })),
-      readiness,
-      exposition: createExposition(metrics),
-      queues: queues.handle,
-      token: opsToken,
-      log,
-    })
-  }
-  const server = createServer(createLazyListener(openApp, log), LIMITS)
+  const pages: OpsPages = {}
+  // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
+  const hosts = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })
+  const parts = { hosts, readiness, metrics, queues, pages, token: opsToken, log }
+  const server = createServer(
+    createLazyListener(() => openApp(parts), log),
+    LIMITS,
+  )
   const address = await listenOn(server, { host, port: opsPort, setting: 'OPS_PORT' })
   return {
     url: urlOf(address),
@@ -75,10 +76,34 @@ export async function openOps(config: OpsConfig, { form, log }: { form: Form; lo
       watchQueue(metrics, queue)
       return queue
     },
+    show: (given) => void Object.assign(pages, given),
     ready: (checks) => readiness.start({ ...checks, memory: () => !isHeapHigh() }),
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },
     close: { name: 'ops', deadlineMs: 4 * CLOSE_MS, close: () => close(server, queues) },
   }
+}
+
+type AppParts = Pick<OpsDeps, 'readiness' | 'token' | 'log'> & {
+  hosts: ReturnType<typeof hostNames>
+  metrics: MetricsRegistry
+  queues: Queues
+  pages: OpsPages
+}
+
+async function openApp({ hosts, metrics, queues, pages, ...parts }: AppParts): Promise<RequestListener> {
+  const [{ createOpsApp }, { createExposition }, { createMembersPage }] = await Promise.all([
+    import('./app.ts'),
+    import('./exposition.ts'),
+    import('./members-page.ts'),
+  ])
+  return createOpsApp({
+    requestLog: logRequests({ ...parts.log, info: parts.log.debug }), // At info level the probes would be most of the log.
+    hostCheck: checkHost(hosts),
+    exposition: createExposition(metrics),
+    queues: queues.handle,
+    members: createMembersPage(() => pages.members),
+    ...parts,
+  })
 }
 
 async function close(server: ReturnType<typeof createServer>, queues: Queues): Promise<void> {

@@ -32,6 +32,7 @@ type LocalExecutor = {
   schedules: MemorySchedules
   localQueue: LocalQueue
   executors: Executors
+  liveRuns(): number
   /** Begins to take jobs, first those that an earlier process has left. */
   start(): Promise<void>
   drain(graceMs: number): Promise<void>
@@ -60,6 +61,7 @@ export async function openLocalExecutor(
     schedules,
     localQueue,
     executors,
+    liveRuns: () => executor.liveRuns(),
     start: () => opened.start(queue.consume, { epoch: () => epoch, announce, executors }),
     drain: (graceMs) => executor.drain(graceMs),
     async close() {

@@ -16,6 +16,7 @@ import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
+import { openPages } from './open-pages.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
@@ -43,14 +44,14 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
   const shared = { store, events, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(config, { ...shared, ...ops })
-  const { schedules, executors } = executor
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
-  const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors })), plans }
+  const plans = openPlanSurface(config, { store, queue, schedules: executor.schedules, broker, events })
+  const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors: executor.executors })), plans }
   const startKeys = store.idempotency
   const httpParts = { form: 'standalone', broker, startKeys, events, toolBox, store, link: undefined } as const
   const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
+  ops.show(openPages(config, { worker, executor }))
   ops.ready({})
   /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
   const drain = async () => {

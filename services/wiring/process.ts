@@ -1,5 +1,6 @@
 import { flushCompileCache } from 'node:module'
 import { basename, dirname } from 'node:path'
+import packageFile from '../../package.json' with { type: 'json' }
 import { createLog, type Log, type LogFields } from '../../shared/kernel/log.ts'
 import { type Closer, createShutdown } from '../../shared/kernel/shutdown.ts'
 import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
@@ -10,9 +11,19 @@ import { openTracing } from './tracing.ts'
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24
 
+/** The product's version. */
+export const VERSION = packageFile.version
+
+const STARTED_AT = new Date().toISOString()
+
 /** This process, and how it finds out about others on its machine. */
 export const ownProcess = {
   pid: process.pid,
+  /** What operators are shown of it. A gateway has no capacity. */
+  asMember: (capacity?: number) => ({
+    pid: process.pid,
+    about: { version: VERSION, since: STARTED_AT, ...(capacity !== undefined && { capacity }) },
+  }),
   isAlive(pid: number): boolean {
     try {
       return process.kill(pid, 0)

@@ -10,6 +10,7 @@ import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
+import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
 import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
@@ -28,6 +29,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const lease = new Lease()
   const redis = redisOf(config)
   const link = await openLink(config, log)
+  ops.show(clusterPages(link))
   const events = new RedisEventLog(link, log)
   const permissions = await waitForRedis(() => openWorkerPermissionStore(link, ownProcess.pid), { log })
   const store = await openClusterStore(config, log)
@@ -38,7 +40,12 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const planQueue = openPlanQueue(config, store, { queue, events })
   const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue }
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
-  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, { pid: ownProcess.pid, lease, log, metrics })
+  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, {
+    ...ownProcess.asMember(config.runsPerWorker),
+    lease,
+    log,
+    metrics,
+  })
   await relay.join()
   ops.ready(clusterChecks(() => relay.readiness(), link))
   return {

@@ -6,8 +6,16 @@ export const PROTOCOL = { min: 2, max: 2 } as const
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const
 
+/** What operators are shown of a process. A member of an older release has none of it. `since` is in ISO 8601. */
+export type MemberAbout = {
+  version?: string
+  since?: string
+  /** The load at which a worker or executor takes no further work. */
+  capacity?: number
+}
+
 /** The fields that a process publishes with every renewal of its lease, about once a second. A new load is no change of the members. */
-export type MemberFields = {
+export type MemberFields = MemberAbout & {
   role: (typeof ROLES)[number]
   /** A `draining` worker or executor takes no new work; such a worker is not on the ring. */
   state: (typeof STATES)[number]

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
 import {
   type Member,
+  type MemberAbout,
   type MemberChange,
   type MemberFields,
   type MemberList,
@@ -93,8 +95,8 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
 
 const recordOf = (epoch: number, fields: MemberFields): string => `${epoch} ${packFields(fields)}`
 
-const packFields = ({ role, state, pid }: MemberFields): string =>
-  JSON.stringify({ protocol: PROTOCOL, role, state, pid })
+const packFields = ({ load: _load, ...fields }: MemberFields): string =>
+  JSON.stringify({ protocol: PROTOCOL, ...fields })
 
 type Piece = [now: number, version: string, next: string, records: string[], ends: string[], loads: string[]]
 
@@ -132,7 +134,15 @@ function readFields(text: string): Omit<MemberFields, 'load'> | undefined {
   const knownRole = ROLES.find((known) => known === role)
   const knownState = STATES.find((known) => known === state)
   if (!knownRole || !knownState || !isCompatible(protocol)) return undefined
-  return { role: knownRole, state: knownState, pid: Number(pid) }
+  return { role: knownRole, state: knownState, pid: Number(pid), ...readAbout(fields) }
+}
+
+function readAbout({ version, since, capacity }: JsonObject): MemberAbout {
+  return {
+    ...(typeof version === 'string' && { version }),
+    ...(typeof since === 'string' && { since }),
+    ...(typeof capacity === 'number' && { capacity }),
+  }
 }
 
 const isCompatible = (protocol: unknown): boolean =>

@@ -3,7 +3,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
 import { Executors, type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import type { Lease } from '../members/lease.ts'
-import type { MemberFields } from '../members/members.ts'
+import type { MemberAbout, MemberFields } from '../members/members.ts'
 import { createRedisMembers } from '../members/redis-members.ts'
 import type { RunInbox } from '../port.ts'
 import type { Readiness } from './gateway.ts'
@@ -22,7 +22,7 @@ export type ClusterExecutor = {
   abortAll(): void
 }
 
-export type ExecutorRelayDeps = { pid: number; lease: Lease; log: Log; metrics: Metrics }
+export type ExecutorRelayDeps = { pid: number; about?: MemberAbout; lease: Lease; log: Log; metrics: Metrics }
 
 /** An executor of the cluster: a member like a worker, which has no sessions and takes its work from the queue. */
 export class ExecutorRelay {
@@ -115,6 +115,7 @@ export class ExecutorRelay {
       state: this.#executor.isDraining() ? 'draining' : 'active',
       load: this.#executor.liveRuns(),
       pid: this.#deps.pid,
+      ...this.#deps.about,
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
 import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
-import type { MemberFields } from '../members/members.ts'
+import type { MemberAbout, MemberFields } from '../members/members.ts'
 import { createRedisMembers } from '../members/redis-members.ts'
 import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
 import { createRedisOwners } from '../members/redis-owners.ts'
@@ -21,6 +21,7 @@ const WATCH_MS = 500
 
 export type GatewayRelayDeps = {
   pid: number
+  about?: MemberAbout
   log: Log
   metrics: Metrics
   /** Finds the runs that were queued for executors. Without it, they are unknown. */
@@ -33,7 +34,7 @@ export type Readiness = { isRedisAway: boolean; isMember: boolean; isDraining: b
 /** A gateway of the cluster: the broker that its routes call, over Redis. */
 export class GatewayRelay {
   readonly #link: RedisLink
-  readonly #pid: number
+  readonly #own: Pick<MemberFields, 'pid' | keyof MemberAbout>
   readonly #lease = new Lease()
   readonly #broker: RedisBroker
   readonly #membership: RedisMembership
@@ -41,9 +42,9 @@ export class GatewayRelay {
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(link: RedisLink, { pid, log, metrics, jobs }: GatewayRelayDeps) {
+  constructor(link: RedisLink, { pid, about, log, metrics, jobs }: GatewayRelayDeps) {
     this.#link = link
-    this.#pid = pid
+    this.#own = { pid, ...about }
     const transport = this.#createTransport(metrics)
     this.#membership = this.#createMembership(transport, log)
     this.#broker = new RedisBroker({
@@ -142,7 +143,7 @@ export class GatewayRelay {
       role: 'gateway',
       state: this.#isDraining ? 'draining' : 'active',
       load: this.#broker.streamCount,
-      pid: this.#pid,
+      ...this.#own,
     }
   }
 }

@@ -6,7 +6,7 @@ import type { RedisLink } from '../../platform/redis/link.ts'
 import { AdoptedRuns } from '../members/adopted-runs.ts'
 import { HeldClaims, type HeldSession } from '../members/held-claims.ts'
 import type { Lease } from '../members/lease.ts'
-import type { Member, MemberFields } from '../members/members.ts'
+import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
 import { createRedisMembers } from '../members/redis-members.ts'
 import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
 import { createRedisOwners } from '../members/redis-owners.ts'
@@ -50,7 +50,7 @@ export type ClusterWorker<S extends OwnedSession> = {
   abortAll(): void
 }
 
-export type WorkerRelayDeps = { pid: number; lease: Lease; log: Log; metrics: Metrics }
+export type WorkerRelayDeps = { pid: number; about?: MemberAbout; lease: Lease; log: Log; metrics: Metrics }
 
 /** A worker of the cluster: gateways' calls reach its inbox, and its runs' frames reach the gateways. */
 export class WorkerRelay<S extends OwnedSession> {
@@ -184,6 +184,7 @@ export class WorkerRelay<S extends OwnedSession> {
       state: this.#worker.isDraining() ? 'draining' : 'active',
       load: this.#worker.liveRuns(),
       pid: this.#deps.pid,
+      ...this.#deps.about,
     }
   }
 

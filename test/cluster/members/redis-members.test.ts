@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { MemberFields, Probe } from '../../../shared/cluster/members/members.ts'
+import { type MemberFields, PROTOCOL, type Probe } from '../../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
@@ -26,6 +26,25 @@ describe('members in Redis', () => {
     expect(list.map(({ epoch }) => epoch).sort()).to.deep.equal([first, second])
     expect(list.find(({ epoch }) => epoch === first)).to.include(WORKER)
     expect(list[0]?.expiresInMs).to.be.within(3_000, 4_000)
+  })
+
+  it('what operators are shown of a process is listed with it, and left out where another release wrote something else', async () => {
+    const members = createRedisMembers(link)
+    const about = { version: '0.1.0', since: '2026-11-22T10:00:00.000Z', capacity: 256 }
+    const [known, other] = [await members.join({ ...WORKER, ...about }), await members.join(WORKER)]
+    const record = JSON.stringify({
+      protocol: PROTOCOL,
+      role: 'worker',
+      state: 'active',
+      pid: 1,
+      version: 2,
+      since: null,
+    })
+    await redis.connect().hset('ae:{members}', other, `nonce ${record}`)
+    const { members: list } = await members.list()
+    expect(list.find(({ epoch }) => epoch === known)).to.include(about)
+    expect(list.find(({ epoch }) => epoch === other)).to.have.property('pid', 1)
+    expect(list.find(({ epoch }) => epoch === other)).not.to.have.any.keys(Object.keys(about))
   })
 
   it('a member is expired only when its lease has run out, and cannot renew afterwards', async () => {

@@ -1,0 +1,65 @@
+import type { RequestHandler } from 'express'
+import type { Member } from '../../shared/cluster/members/members.ts'
+import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { answerTable, type TablePage } from './page.ts'
+
+/** A process as `/members` shows it. In the standalone form one process has all roles. */
+export type ShownMember = Omit<Member, 'role' | 'expiresInMs'> & {
+  role: Member['role'] | 'standalone'
+  /** `null` where there is no lease. */
+  expiresInMs: number | null
+}
+
+export type ReadMembers = () => Promise<{ members: readonly ShownMember[] }>
+
+const WITHIN_MS = 3_000
+const ID_PREFIX = { gateway: 'gw', worker: 'wk', executor: 'ex', standalone: 'sa' } as const
+
+/** Lists the processes of this deployment, those of a role side by side, the oldest first. `read` returns nothing while this process starts. */
+export function createMembersPage(read: () => ReadMembers | undefined): RequestHandler {
+  return async (req, res) => {
+    const found = await withDeadline(read()?.() ?? Promise.reject(away()), WITHIN_MS, away).catch(() => {
+      throw away()
+    })
+    const members = found.members
+      .toSorted((one, other) => compare(one.role, other.role) || one.epoch - other.epoch)
+      .map(describe)
+    answerTable(req, res, { json: { members }, page: pageOf(members) })
+  }
+}
+
+const away = () =>
+  new AppError('unavailable', 'the members cannot be read at the moment; try again', { retryAfterSecs: 1 })
+
+const compare = (one: string, other: string) => (one < other ? -1 : Number(one > other))
+
+const describe = ({ role, epoch, state, load, capacity, version, since, pid, expiresInMs }: ShownMember) => ({
+  id: `${ID_PREFIX[role]}_${epoch}`,
+  role,
+  state,
+  load,
+  capacity: capacity ?? null,
+  version: version ?? null,
+  since: since ?? null,
+  pid,
+  lease_ms: expiresInMs,
+})
+
+function pageOf(members: readonly ReturnType<typeof describe>[]): TablePage {
+  const draining = members.filter(({ state }) => state === 'draining').length
+  return {
+    title: 'Members',
+    summary: `${members.length} processes, ${draining} of them draining. Load is live runs, or open streams of a gateway.`,
+    columns: ['Id', 'Role', 'State', 'Load', 'Capacity', 'Version', 'Since', 'Process id', 'Lease left'],
+    rows: members.map(({ id, role, state, load, capacity, version, since, pid, lease_ms }) => [
+      ...[id, role, state, String(load), String(capacity ?? '–'), version ?? '–', since ?? '–', String(pid)],
+      leaseText(lease_ms),
+    ]),
+  }
+}
+
+function leaseText(ms: number | null): string {
+  if (ms === null) return '–'
+  return ms > 0 ? `${(ms / 1_000).toFixed(1)} s` : 'run out'
+}

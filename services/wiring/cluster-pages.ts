@@ -1,0 +1,9 @@
+import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
+import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import type { OpsPages } from '../ops/open-ops.ts'
+
+/** What the pages of the ops listener show of a cluster. */
+export function clusterPages(link: RedisLink): OpsPages {
+  const members = createRedisMembers(link)
+  return { members: () => members.list() }
+}
