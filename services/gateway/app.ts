@@ -167,9 +167,9 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   return withScopes({
     '/me': { get: describeCaller(deps) },
     '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
-    '/sessions': { post: admit(sessions.create) },
-    '/sessions/:id': { get: sessions.read, delete: sessions.remove },
-    '/sessions/:id/messages': { post: admit(sendMessage({ broker, readBody, answerStart })) },
+    '/sessions': { get: sessions.list, post: admit(sessions.create) },
+    '/sessions/:id': { get: sessions.read, patch: sessions.rename, delete: sessions.remove },
+    '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox.tools) },

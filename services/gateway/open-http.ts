@@ -121,14 +121,16 @@ const settingsOf = (config: Config) => ({
   body: { tenantShare: config.tenantShare },
 })
 
-/** What a page needs to start a run once, to follow it, and to come back (D17b). */
+/** What a page needs to start a run once, to follow it, and to come back, and to rename a session (D17b). */
 const RESUME = {
+  methods: ['PATCH'],
   allow: ['Last-Event-ID', 'Idempotency-Key'],
   expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed'],
 }
 
 const corsOf = (config: Config): CorsRules => ({
   origins: config.corsOrigins,
+  allowMethods: config.corsResume ? RESUME.methods : [],
   allowHeaders: [...(config.corsResume ? RESUME.allow : []), ...config.corsAllowHeaders],
   exposeHeaders: [...(config.corsResume ? RESUME.expose : []), ...config.corsExposeHeaders],
 })

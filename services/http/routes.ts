@@ -2,7 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
 import { escapePointer } from '../../shared/kernel/json.ts'
 
-type Method = 'get' | 'post' | 'put' | 'delete'
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
  * Maps each path to the handlers of its methods. `otherwise` gets the requests of all other methods before they are refused; with

@@ -1,3 +1,5 @@
+import { messagePage } from '../../shared/agent/engine/messages/page.ts'
+import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import type { Inbox } from '../../shared/cluster/port.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -30,12 +32,21 @@ const DRAIN_RETRY_SECS = 5
 export function createInbox(options: InboxOptions): Inbox {
   const { runs, sessions, draining, isHeapHigh } = options
   return {
-    createSession(tenant, sessionId, token) {
+    createSession(tenant, sessionId, token, messages = []) {
       refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
-      return sessions.create({ id: sessionId, tenant, token }).summary
+      return sessions.create({ id: sessionId, tenant, token }, seedHistory(messages)).summary
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
+    listSessions: (tenant, page) => sessions.page(tenant, page),
+    listMessages: (tenant, sessionId, page) =>
+      messagePage({ sessionId, messages: sessions.get(tenant, sessionId).conversation.messages }, page),
+    renameSession(tenant, sessionId, title) {
+      const session = sessions.get(tenant, sessionId)
+      refuseIf(draining.isLeaving(session))
+      session.title = title
+      return session.summary
+    },
     listRemembered: (tenant, page) => rememberedPage(sessions.remembered(tenant), page),
     forgetRemembered: (tenant, sessionId, toolName) => sessions.forgetRemembered(tenant, sessionId, toolName),
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),

@@ -4,14 +4,17 @@ import { sessionFolder } from '../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../shared/cluster/port.ts'
 import { tooMany } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { truncate } from '../../shared/kernel/text.ts'
 import type { CancelCode, Run, RunExecutor } from '../../shared/work/runs/run.ts'
 import type { RunStart } from './prepare-run.ts'
 import { SessionMemory } from './session-memory.ts'
 import type { SessionPlace } from './session-room.ts'
+import { SessionUsage, type SessionUsageState } from './session-usage.ts'
 
 /** Messages that wait behind the one that is being answered (D4.6). */
 const MAX_WAITING = 8
 const BUSY_RETRY_SECS = 5
+const TITLE_CHARS = 80
 
 /** `token` tells this session from earlier and later ones of the same id. */
 export type SessionIdentity = { id: string; tenant: TenantId; token: string }
@@ -30,6 +33,8 @@ export type WaitingMessage = { runId: string; startedAt: string; message: Messag
 export type SessionState = SessionIdentity &
   ConversationState & {
     createdAt: string
+    title?: string | undefined
+    used?: SessionUsageState | undefined
     /** Names the folder of the session's tools; made of the first token by default. */
     workspace?: string
     memories?: readonly string[] | undefined
@@ -53,42 +58,57 @@ export class Session {
   readonly workspace: string
   readonly conversation: Conversation
   readonly remembered: RememberedTools
+  readonly createdAt: string
+  title: string | undefined
   readonly #memory: SessionMemory
-  readonly #createdAt: string
+  readonly #usage: SessionUsage
   readonly #options: SessionOptions
   readonly #runs = new Set<Run>()
   #queue: QueuedRun[] = []
   #current: Promise<void> | undefined
+  #active: Run | undefined
   #isHeld = false
   #idleTimer: NodeJS.Timeout | undefined
   #isRetired = false
 
   constructor(
-    { id, tenant, token, workspace, createdAt, memories, remembered, ...history }: SessionState,
+    { id, tenant, token, workspace, createdAt, title, used, memories, remembered, ...history }: SessionState,
     options: SessionOptions,
   ) {
     this.id = id
     this.tenant = tenant
     this.token = token
     this.workspace = workspace ?? sessionFolder(id, token)
-    this.#createdAt = createdAt
+    this.createdAt = createdAt
     this.#options = options
-    this.conversation = new Conversation(history, (bytes) => options.place.resize(bytes))
+    this.#usage = new SessionUsage(used)
+    this.conversation = new Conversation(history, {
+      onResize: (bytes) => options.place.resize(bytes),
+      runId: () => this.#active?.id ?? null,
+    })
+    this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
     this.#restartIdle()
   }
 
   get summary(): SessionSummary {
+    const { messages, messageCount } = this.conversation
     return {
       session_id: this.id,
-      created_at: this.#createdAt,
-      message_count: this.conversation.messageCount,
+      created_at: this.createdAt,
+      message_count: messageCount,
+      title: this.title ?? null,
+      last_message_at: messages.at(-1)?.stamp?.at ?? null,
+      active_run_id: this.#active?.isEnded === false ? this.#active.id : null,
+      queued: this.waiting.length,
+      ...this.#usage.state,
+      remembered: [...this.remembered.entries],
     }
   }
 
   get state(): SessionState {
-    const { id, tenant, token, workspace, conversation } = this
+    const { id, tenant, token, workspace, conversation, createdAt, title } = this
     const { messages, messageCount } = conversation
     const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
     const waiting = this.waiting.map(({ run, message }) => ({
@@ -97,7 +117,7 @@ export class Session {
       message,
     }))
     const history = { messages, messageCount, memories, remembered }
-    return { id, tenant, token, workspace, createdAt: this.#createdAt, ...history, waiting }
+    return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
   }
 
   /** The state that a run starts from now. */
@@ -149,7 +169,8 @@ export class Session {
   }
 
   post(queued: QueuedRun): void {
-    const { run } = queued
+    const { run, message } = queued
+    this.title ??= titleOf(message.prompt)
     this.#runs.add(run)
     clearTimeout(this.#idleTimer)
     this.#queue.push(queued)
@@ -183,10 +204,14 @@ export class Session {
     if (this.#current || this.#isHeld) return
     const next = this.#queue.shift()
     if (!next) return
+    this.#active = next.run
     // Not in this turn, so that a run that was just posted counts as waiting.
-    this.#current = Promise.resolve().then(() => next.run.execute(next.execute))
+    this.#current = Promise.resolve().then(() =>
+      next.run.execute((run, signal) => this.#usage.count(next.execute(run, signal))),
+    )
     void this.#current.then(() => {
       this.#current = undefined
+      this.#active = undefined
       this.#beginNext()
     })
   }
@@ -198,3 +223,10 @@ export class Session {
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
   }
 }
+
+const firstPromptOf = (messages: SessionState['messages']): string =>
+  messages.find((message) => message.role === 'user')?.text ?? ''
+
+/** The beginning of a prompt as one line; `undefined` for an empty one. */
+const titleOf = (prompt: string): string | undefined =>
+  truncate(prompt.replaceAll(/\s+/g, ' ').trim(), TITLE_CHARS, '') || undefined

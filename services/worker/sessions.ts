@@ -1,4 +1,7 @@
-import type { RememberedPermission } from '../../shared/cluster/port.ts'
+import type { Message } from '../../shared/agent/providers/port.ts'
+import type { PageRequest, RememberedPermission, SessionPage } from '../../shared/cluster/port.ts'
+import { pageOf } from '../../shared/cluster/run-page.ts'
+import { SESSION_ID, sessionPosition } from '../../shared/cluster/session-page.ts'
 import { conflict, notFound } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { Session, type SessionIdentity, type SessionState } from './session.ts'
@@ -25,15 +28,15 @@ export class Sessions {
 
   /**
    * Returns the session that was created with this token, if a repeated command creates it again. Throws `conflict` when the tenant has
-   * another session of this id, `rate_limit` when there is no room.
+   * another session of this id, `rate_limit` when there is no room. The conversation begins with `messages`.
    */
-  create(identity: SessionIdentity): Session {
+  create(identity: SessionIdentity, messages: readonly Message[] = []): Session {
     const existing = this.find(identity.tenant, identity.id)
     if (existing?.token === identity.token) return existing
     if (existing)
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.#room.checkSession(identity.tenant)
-    return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages: [] })
+    return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages })
   }
 
   /** Continues a session from its state. It replaces a session of the same id. */
@@ -64,6 +67,14 @@ export class Sessions {
 
   all(): Iterable<Session> {
     return this.#sessions.values()
+  }
+
+  /** Returns a page of the tenant's sessions, those created last first. Throws `invalid_request` for a cursor of another list. */
+  page(tenant: TenantId, request: PageRequest): SessionPage {
+    const own = [...this.#sessions.values()].filter((session) => session.tenant === tenant)
+    const placeOf = ({ id, createdAt }: Session) => sessionPosition({ session_id: id, created_at: createdAt })
+    const { page, next } = pageOf(own, placeOf, { ...request, idPattern: SESSION_ID })
+    return { sessions: page.map(({ summary }) => summary), next_cursor: next }
   }
 
   /** The tools that the tenant has allowed for the rest of its sessions. */

@@ -29,9 +29,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
-    createSession: async (tenant, sessionId) => inbox.createSession(tenant, sessionId ?? newId('sess'), newToken()),
-    getSession: async (tenant, sessionId) => inbox.getSession(tenant, sessionId),
-    deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
+    ...localSessions(inbox),
     async startRun(tenant, request) {
       const runId = newId('run')
       await inbox.startRun(tenant, runId, request)
@@ -58,6 +56,21 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     forgetRemembered: async (...args) => inbox.forgetRemembered(...args),
   }
 }
+
+type SessionCalls = Pick<
+  Broker,
+  'createSession' | 'getSession' | 'listSessions' | 'listMessages' | 'renameSession' | 'deleteSession'
+>
+
+const localSessions = (inbox: Inbox): SessionCalls => ({
+  createSession: async (tenant, sessionId = newId('sess'), ...messages) =>
+    inbox.createSession(tenant, sessionId, newToken(), ...messages),
+  getSession: async (...args) => inbox.getSession(...args),
+  listSessions: async (...args) => inbox.listSessions(...args),
+  listMessages: async (...args) => inbox.listMessages(...args),
+  renameSession: async (...args) => inbox.renameSession(...args),
+  deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
+})
 
 const localCalls = (inbox: RunInbox, own: number): ExecutorCalls => ({
   isAlive: async (epoch) => epoch === own,

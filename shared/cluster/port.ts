@@ -17,6 +17,11 @@ export type RunStatus = ApiType<'RunStatus'>
 export type RunSummary = ApiType<'Run'>
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
+/** `incomplete`: the sessions of a worker that did not answer are missing. */
+export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | null; incomplete?: true }
+/** A message that a new session begins with. */
+export type SeedMessage = ApiType<'SeedMessage'>
+export type MessagePage = ApiType<'ListMessagesResponse'>
 
 /** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
 export type PermissionSummary = ApiType<'PendingPermission'>
@@ -91,8 +96,13 @@ export type OpenedRun = { runId: string; frames: FrameStream }
  */
 export interface Broker {
   /** Throws `conflict` when the id is in use, `rate_limit` when every worker has its maximum of sessions. */
-  createSession(tenant: TenantId, sessionId?: string): Promise<SessionSummary>
+  createSession(tenant: TenantId, sessionId?: string, messages?: readonly SeedMessage[]): Promise<SessionSummary>
   getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
+  /** Lists the tenant's sessions, those created last first. */
+  listSessions(tenant: TenantId, page: PageRequest): Promise<SessionPage>
+  /** Lists the history of a session, oldest message first. */
+  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): Promise<MessagePage>
+  renameSession(tenant: TenantId, sessionId: string, title: string): Promise<SessionSummary>
   /** Aborts the session's runs with `session_deleted` (D4.7). */
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>
 
@@ -148,8 +158,11 @@ export const ALWAYS_HELD: Fence = { isHeld: () => true, heldUntil: () => Infinit
  */
 export interface Inbox {
   /** `token` is this creation's own: a session of the same id that is created later has another. */
-  createSession(tenant: TenantId, sessionId: string, token: string): SessionSummary
+  createSession(tenant: TenantId, sessionId: string, token: string, messages?: readonly SeedMessage[]): SessionSummary
   getSession(tenant: TenantId, sessionId: string): SessionSummary
+  listSessions(tenant: TenantId, page: PageRequest): SessionPage
+  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): MessagePage
+  renameSession(tenant: TenantId, sessionId: string, title: string): SessionSummary
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
   /** The run begins, but calls no tool and records nothing before `acceptRun`. So does that of a message. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Broker, PermissionSummary, RunSummary } from '../../shared/cluster/port.ts'
+import type { Broker, PermissionSummary, RunSummary, SessionPage } from '../../shared/cluster/port.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
@@ -118,6 +118,54 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(await first.getSession(TENANT, session)).to.include({ session_id: session, message_count: 4 })
   })
 
+  it('D23.1: sessions are listed through every gateway, renamed through one, and gone when they are deleted', async () => {
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) ids.push((await first.createSession(TENANT)).session_id)
+    expect(await first.renameSession(TENANT, ids[0] ?? '', 'Boats')).to.include({ session_id: ids[0], title: 'Boats' })
+    for (const broker of setup.brokers) {
+      const listed: string[] = []
+      let cursor: string | null = null
+      do {
+        const page: SessionPage = await broker.listSessions(TENANT, { limit: 2, ...(cursor !== null && { cursor }) })
+        expect(page.sessions.length).to.be.at.most(2)
+        listed.push(...page.sessions.map(({ session_id }) => session_id))
+        cursor = page.next_cursor
+      } while (cursor !== null)
+      expect(listed.filter((id) => ids.includes(id))).to.have.members(ids)
+      expect(new Set(listed).size).to.equal(listed.length)
+      expect(await broker.getSession(TENANT, ids[0] ?? '')).to.include({ title: 'Boats' })
+      expect((await broker.listSessions(OTHER, { limit: 10 })).sessions).to.deep.equal([])
+    }
+    for (const id of ids) await other.deleteSession(TENANT, id)
+    const { sessions } = await first.listSessions(TENANT, { limit: 200 })
+    expect(sessions.filter(({ session_id }) => ids.includes(session_id))).to.deep.equal([])
+  })
+
+  it('D23.3, D23.4: a session goes on from the history that it was created with, which every gateway lists', async () => {
+    const { session_id: session } = await first.createSession(TENANT, undefined, [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'hello' },
+    ])
+    const { runId, frames } = await other.sendMessage(TENANT, session, { prompt: '/say on' })
+    await textOf(frames)
+    for (const broker of setup.brokers) {
+      const { messages } = await broker.listMessages(TENANT, session, { limit: 10 })
+      expect(messages.map(({ role, run_id }) => [role, run_id])).to.deep.equal([
+        ['user', null],
+        ['assistant', null],
+        ['user', runId],
+        ['assistant', runId],
+      ])
+      expect(await broker.getSession(TENANT, session)).to.include({
+        message_count: 4,
+        title: 'hi',
+        active_run_id: null,
+      })
+    }
+    const wrong = first.createSession(TENANT, newId('sess'), [{ role: 'assistant', content: 'hello' }])
+    expect(await statusOfError(wrong)).to.equal(400)
+  })
+
   it('when a session is created many times at once one call succeeds, the others are 409', async () => {
     const id = newId('sess')
     const statuses = await Promise.all(
@@ -186,6 +234,8 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
       () => other.getSession(OTHER, session),
       () => other.deleteSession(OTHER, session),
       () => other.sendMessage(OTHER, session, { prompt: 'x' }),
+      () => other.listMessages(OTHER, session, { limit: 1 }),
+      () => other.renameSession(OTHER, session, 'mine'),
       () => other.getRun(OTHER, runId),
       () => other.followRun(OTHER, runId, 0),
       () => other.cancelRun(OTHER, runId),

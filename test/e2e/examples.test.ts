@@ -54,7 +54,9 @@ describe('the examples of the API description, sent to the standalone form', () 
       return '/sessions'
     },
     getSession: session,
+    updateSession: session,
     deleteSession: session,
+    listMessages: async () => `${await session()}/messages`,
     sendMessage: async () => `${await session()}/messages`,
     forgetPermissions: async () => `/permissions/remembered?session_id=${(await session()).split('/').at(-1)}`,
     replyPermission: async () => {

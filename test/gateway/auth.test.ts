@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createTokenIdentify } from '../../services/gateway/identify.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { sessionOf } from './session-of.ts'
 import { refusalOf, useGateways } from './setup.ts'
 
 describe('authentication', () => {
@@ -86,17 +87,16 @@ describe('authentication', () => {
 
   it('api.md Authentication 8: every call to the broker has the tenant of the identity', async () => {
     const tenants: TenantId[] = []
-    const session = { session_id: 's', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
     const { get, post } = await start({
       identify: async (authorization) => ({ tenant: authorization as TenantId, subject: 'x' }),
       methods: {
         async getSession(tenant) {
           tenants.push(tenant)
-          return session
+          return sessionOf('s')
         },
         async createSession(tenant) {
           tenants.push(tenant)
-          return session
+          return sessionOf('s')
         },
       },
     })

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { until } from '../support/until.ts'
+import { sessionOf } from './session-of.ts'
 import { type Gateway, type Refusal, useGateways } from './setup.ts'
 import { request, Wire } from './wire.ts'
 
-const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const POST = 'POST /v1/sessions HTTP/1.1'
 
@@ -14,7 +14,7 @@ const bodyOf = (size: number) => `{"x":"${'a'.repeat(size - 8)}"}`
 describe('reading a body', () => {
   const start = useGateways()
   const open = (options: Parameters<typeof start>[0] = {}): Promise<Gateway> =>
-    start({ methods: { createSession: async () => SESSION }, ...options })
+    start({ methods: { createSession: async () => sessionOf() }, ...options })
 
   it('D2.1: application/json in UTF-8 is read, any other type or charset is 415', async () => {
     const { post } = await open()

@@ -29,6 +29,7 @@ import { bodyOf, type Operation, operationsOf } from '../platform/api/operations
 import { readAnswer } from '../support/read-answer.ts'
 import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
+import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
 const RUNS = 100
@@ -43,8 +44,11 @@ const PROBE = {
 
 /** Answers every call well, so that only the checks of requests refuse. */
 const BROKER: Partial<Broker> = {
-  createSession: async (_tenant, id = 's-1') => ({ session_id: id, created_at: AT, message_count: 0 }),
-  getSession: async (_tenant, id) => ({ session_id: id, created_at: AT, message_count: 0 }),
+  createSession: async (_tenant, id) => sessionOf(id),
+  getSession: async (_tenant, id) => sessionOf(id),
+  listSessions: async () => ({ sessions: [sessionOf()], next_cursor: null }),
+  listMessages: async () => ({ messages: [], next_cursor: null }),
+  renameSession: async (_tenant, id, title) => sessionOf(id, { title }),
   deleteSession: async () => {},
   startRun: async () => ({ runId: RUN_ID, frames: framesOf(DONE) }),
   sendMessage: async () => ({ runId: RUN_ID, frames: framesOf(DONE) }),
@@ -114,6 +118,7 @@ const HEARD: EgressResponse = {
 
 /** Values that fit the schema, but refer to something that does not exist or may not be used. */
 const SEMANTIC: Record<string, RegExp> = {
+  createSession: /^\/messages/,
   listInstances: /^\/cursor$/,
   listConfigChanges: /^\/cursor$/,
   listSecrets: /^\/cursor$/,

@@ -104,7 +104,9 @@ describe('the public listener, opened from the configuration', () => {
   it('D17b: with CORS_RESUME a page of another origin may start a run once, read its id and resume it', async () => {
     const plain = (await fetch(`${(await open({ CORS_ORIGINS: PAGE })).url}/health`)).headers
     expect(plain.get('access-control-allow-headers')).to.equal('Content-Type, Authorization')
+    expect(plain.get('access-control-allow-methods')).to.equal('GET, POST, PUT, DELETE, OPTIONS')
     const { headers } = await fetch(`${(await open({ CORS_ORIGINS: PAGE, CORS_RESUME: 'true' })).url}/health`)
+    expect(headers.get('access-control-allow-methods')).to.equal('GET, POST, PUT, DELETE, OPTIONS, PATCH')
     for (const name of ['Last-Event-ID', 'Idempotency-Key'])
       expect(headers.get('access-control-allow-headers')).to.include(name)
     for (const name of ['X-Run-ID', 'Retry-After'])

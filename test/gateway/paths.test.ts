@@ -34,7 +34,8 @@ describe('paths and methods', () => {
     const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
     expect(paths).to.include.keys('/health', '/agent/run', '/runs/{run_id}/events')
     for (const path of Object.keys(paths)) {
-      const response = await fetch(url + concrete(path), { method: 'PATCH' })
+      const method = Object.hasOwn(paths[path] ?? {}, 'patch') ? 'PUT' : 'PATCH'
+      const response = await fetch(url + concrete(path), { method })
       expect(response.status, path).to.equal(405)
       expect(response.headers.get('allow'), path).to.equal([...methodsOf(paths, path), 'OPTIONS'].join(', '))
       expect((await refusalOf(response)).type).to.equal('invalid_request_error')

@@ -3,9 +3,10 @@ import type { RunRequest, SignedReply } from '../../shared/cluster/port.ts'
 import { AppError, conflict, notFound, tooMany } from '../../shared/kernel/errors.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { useContract } from './described.ts'
+import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
-const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 2 }
+const SESSION = sessionOf('s-1', { message_count: 2, title: 'Hello' })
 
 describe('the resources', () => {
   const start = useGateways()
@@ -46,6 +47,74 @@ describe('the resources', () => {
       expect(await described('POST', '/sessions', response)).to.deep.equal({ session_id, created_at })
     }
     expect(asked).to.deep.equal([undefined, undefined, 's-1', 's-1'])
+  })
+
+  it('D23: sessions and their messages are listed by page, and PATCH renames a session', async () => {
+    const asked: unknown[] = []
+    const message = { role: 'user' as const, blocks: [{ type: 'text' as const, text: 'hi' }], run_id: RUN_ID }
+    const messages = [{ ...message, at: '2026-11-22T09:30:00.000Z' }]
+    const { get, url } = await start({
+      methods: {
+        listSessions: async (_tenant, page) => {
+          asked.push(page)
+          return { sessions: [SESSION], next_cursor: 'abc' }
+        },
+        listMessages: async (_tenant, id, page) => {
+          asked.push(id, page)
+          return { messages, next_cursor: null }
+        },
+        renameSession: async (_tenant, id, title) => ({ ...SESSION, session_id: id, title }),
+      },
+    })
+    const list = await described('GET', '/sessions', await get('/sessions?limit=7&cursor=xyz'))
+    expect(list).to.deep.equal({ sessions: [SESSION], next_cursor: 'abc' })
+    const history = await described('GET', '/sessions/{id}/messages', await get('/sessions/s-1/messages'))
+    expect(history).to.deep.equal({ messages, next_cursor: null })
+    expect(asked).to.deep.equal([{ limit: 7, cursor: 'xyz' }, 's-1', { limit: 50 }])
+
+    const patch = (body: unknown) => {
+      const headers = { 'content-type': 'application/json' }
+      return fetch(`${url}/sessions/s-1`, { method: 'PATCH', headers, body: JSON.stringify(body) })
+    }
+    const renamed = await described('PATCH', '/sessions/{id}', await patch({ title: 'Boats' }))
+    expect(renamed).to.deep.equal({ ...SESSION, title: 'Boats' })
+    for (const body of [{}, { title: '' }, { title: ' \n' }, { title: 'x'.repeat(201) }, { title: 7 }]) {
+      const refused = await patch(body)
+      expect(refused.status).to.equal(400)
+      expect(await refusalOf(refused)).to.include({ param: '/title' })
+    }
+  })
+
+  it('D23.4: POST /sessions passes a history on, and refuses a wrong one before anything is created', async () => {
+    const asked: unknown[] = []
+    const { post } = await start({
+      methods: {
+        async createSession(_tenant, ...args) {
+          asked.push(args)
+          return SESSION
+        },
+      },
+    })
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', blocks: [{ type: 'text', text: 'hello' }] },
+    ]
+    expect((await post('/sessions', { session_id: 's', messages })).status).to.equal(201)
+    expect((await post('/sessions', { messages: [] })).status).to.equal(201)
+    expect(asked).to.deep.equal([['s', messages], [undefined]])
+    for (const [wrong, param] of [
+      [[{ role: 'system', content: 'x' }], '/messages/0/role'],
+      [[{ role: 'assistant', content: 'x' }], '/messages/0/role'],
+      [[{ role: 'user', content: '' }], '/messages/0/content'],
+      [[{ role: 'user', blocks: [] }], '/messages/0/blocks'],
+      [[{ role: 'user', blocks: [{ type: 'image' }] }], '/messages/0/blocks/0/type'],
+      [Array.from({ length: 1001 }, () => ({ role: 'user' })), '/messages'],
+    ] as const) {
+      const refused = await post('/sessions', { messages: wrong })
+      expect(refused.status).to.equal(400)
+      expect(await refusalOf(refused)).to.include({ param })
+    }
+    expect(asked).to.have.length(2)
   })
 
   it('api.md Endpoints: GET /sessions/{id} describes the session, DELETE deletes it', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
-import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
+import { identity, setUp, timersOf, turnOf, waitFor } from './session-setup.ts'
 
 describe('a session that was handed over', () => {
   it('outlives its old idle timer when it is adopted again', async () => {
@@ -71,15 +71,18 @@ describe('a session that was handed over', () => {
     session.retire()
   })
 
-  it('D5.7: keeps its history, its creation time, its memory entries and the tools that its client has allowed', async () => {
-    const { sessions } = setUp()
+  it('D5.7, D23.2: keeps its history, creation time, title, usage, memory entries and the tools that its client has allowed', async () => {
+    const { sessions, post } = setUp()
     const session = sessions.create(identity)
+    await post(session, turnOf('m')).ended
+    session.title = 'Boats'
     session.conversation.append({ role: 'user', text: 'my boat is called Argo' })
     await session.start().services.memory?.keep(['The boat is called Argo.'])
     session.remembered.add('Write')
     const other = setUp().sessions.adopt(JSON.parse(JSON.stringify(session.state)))
     expect(other.remembered.entries).to.deep.equal(session.remembered.entries).and.have.length(1)
-    expect(other.summary).to.deep.equal(session.summary)
+    expect(other.summary).to.deep.equal(session.summary).and.include({ title: 'Boats', model: 'm' })
+    expect(other.summary.usage.turns).to.equal(1)
     expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
     expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')
     for (const each of [session, other]) each.retire()

@@ -44,10 +44,10 @@ export function setUp(limits: Limits = {}) {
     return true
   })
   const known = runs()
-  const post = (session: Session, execute: RunExecutor): Run => {
+  const post = (session: Session, execute: RunExecutor, prompt = 'x'): Run => {
     sessions.checkRoom(session)
     const run = known.open({ id: newId('run'), tenant: session.tenant, sessionId: session.id })
-    session.post({ run, message: { prompt: 'x' }, execute })
+    session.post({ run, message: { prompt }, execute })
     return run
   }
   return { sessions, post, removed: removed.promise }
@@ -59,6 +59,13 @@ export const identity = { id: 's1', tenant: DEFAULT_TENANT, token: 'a1' }
 export const waitFor = (gate: Promise<void>): RunExecutor =>
   async function* () {
     await gate
+    yield DONE
+  }
+
+/** Makes one turn with this model. */
+export const turnOf = (model: string): RunExecutor =>
+  async function* () {
+    yield { type: 'turn_start', turn_number: 1, model }
     yield DONE
   }
 

@@ -4,7 +4,7 @@ import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../shared/work/runs/run.ts'
 import { say } from '../work/runs/runs-setup.ts'
 import { DONE } from './events.ts'
-import { identity, setUp, timersOf, waitFor } from './session-setup.ts'
+import { identity, setUp, timersOf, turnOf, waitFor } from './session-setup.ts'
 
 describe('sessions', () => {
   it('api.md Session: a session exists from its creation to its deletion', async () => {
@@ -92,7 +92,44 @@ describe('sessions', () => {
     const { sessions } = setUp()
     const createdAt = '2026-01-02T03:04:05.006Z'
     const session = sessions.adopt({ ...identity, createdAt, messages: [] })
-    expect(session.summary).to.deep.equal({ session_id: 's1', created_at: createdAt, message_count: 0 })
+    expect(session.summary).to.include({ session_id: 's1', created_at: createdAt, message_count: 0 })
+  })
+
+  it('D23.2: its title is the beginning of the first prompt as one line, until it is changed', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    expect(session.summary.title).to.equal(null)
+    await post(session, say, `  one\n\ttwo ${'😀'.repeat(100)}`).ended
+    expect(session.summary.title).to.equal(`one two ${'😀'.repeat(72)}`)
+    session.title = 'Boats'
+    await post(session, say, 'three').ended
+    expect(session.summary.title).to.equal('Boats')
+    const seeded = sessions.create({ ...identity, id: 's2' }, [{ role: 'user', text: 'from elsewhere' }])
+    expect(seeded.summary.title).to.equal('from elsewhere')
+  })
+
+  it('D23.2: names the run that answers a message now, and how many messages wait for it', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const first = post(session, async function* (run) {
+      session.conversation.append({ role: 'user', text: run.id })
+      yield* waitFor(gate.promise)(run, run.signal)
+    })
+    const [second, third] = [post(session, waitFor(gate.promise)), post(session, turnOf('last'))]
+    await new Promise(setImmediate)
+    expect(session.summary).to.include({ active_run_id: first.id, queued: 2, model: null })
+    const [message] = session.conversation.messages
+    expect(message?.stamp?.runId).to.equal(first.id)
+    expect(session.summary.last_message_at).to.equal(message?.stamp?.at)
+    second.cancel('cancelled')
+    expect(session.summary).to.include({ active_run_id: first.id, queued: 1 })
+    gate.resolve()
+    await first.ended
+    expect(session.summary.active_run_id).not.to.equal(first.id)
+    await third.ended
+    expect(session.summary).to.include({ active_run_id: null, queued: 0, model: 'last' })
+    session.retire()
   })
 
   it('D1.3 SESSION_IDLE_SECS: a session is not removed before the time', async () => {

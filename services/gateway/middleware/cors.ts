@@ -3,6 +3,8 @@ import type { RequestHandler } from 'express'
 export type CorsRules = {
   /** CORS_ORIGINS: origins, or `*` for any. */
   origins: readonly string[]
+  /** Additions to the methods of api.md "CORS headers set". */
+  allowMethods?: readonly string[]
   /** CORS_ALLOW_HEADERS and CORS_EXPOSE_HEADERS: additions to the lists of api.md "CORS headers set". */
   allowHeaders: readonly string[]
   exposeHeaders: readonly string[]

@@ -5,9 +5,9 @@ import type { CorsRules } from './cors.ts'
  * Sets the headers that are equal on every response: the constant ones of api.md "CORS headers set", and security headers for
  * browsers.
  */
-export function constantHeaders({ allowHeaders, exposeHeaders }: CorsRules): RequestHandler {
+export function constantHeaders({ allowMethods = [], allowHeaders, exposeHeaders }: CorsRules): RequestHandler {
   const headers = Object.entries({
-    'Access-Control-Allow-Methods': 'GET, POST, PUT, DELETE, OPTIONS',
+    'Access-Control-Allow-Methods': ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', ...allowMethods].join(', '),
     'Access-Control-Allow-Headers': ['Content-Type', 'Authorization', ...allowHeaders].join(', '),
     'Access-Control-Expose-Headers': ['X-Request-ID', ...exposeHeaders].join(', '),
     'Access-Control-Max-Age': '3600',

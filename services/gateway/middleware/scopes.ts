@@ -4,7 +4,7 @@ import type { Scope } from '../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { scopesOf } from './auth.ts'
 
-const METHODS = ['get', 'post', 'put', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 /** The scope that a request needs (D18b); `undefined` where every token is enough. The API description names the same. */
 export function scopeOf(method: string, path: string): Scope | undefined {

@@ -1,22 +1,36 @@
 import type { RequestHandler } from 'express'
+import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import type { Broker } from '../../../shared/cluster/port.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pathId, SESSION } from '../params.ts'
+import { pageOf, pathId, SESSION } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
-type SessionRoutes = Record<'create' | 'read' | 'remove', RequestHandler>
+type SessionRoutes = Record<'create' | 'list' | 'read' | 'messages' | 'rename' | 'remove', RequestHandler>
 
-/** Creates, reads and deletes sessions (api.md "Sessions"). */
+/** Creates, lists, reads, renames and deletes sessions (api.md "Sessions", D23). */
 export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {
-      const request = await readBody(req, res, 'CreateSessionRequest')
-      const { session_id, created_at } = await broker.createSession(tenantOf(res), request.session_id)
+      const { session_id: id, messages = [] } = await readBody(req, res, 'CreateSessionRequest')
+      seedHistory(messages) // What the worker would refuse is not sent to it.
+      const seed = messages.length > 0 ? [messages] : []
+      const { session_id, created_at } = await broker.createSession(tenantOf(res), id, ...seed)
       res.status(201).json({ session_id, created_at })
+    },
+    async list(req, res) {
+      res.json(await broker.listSessions(tenantOf(res), pageOf(req)))
     },
     async read(req, res) {
       res.json(await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION)))
+    },
+    async messages(req, res) {
+      res.json(await broker.listMessages(tenantOf(res), pathId(req, 'id', SESSION), pageOf(req)))
+    },
+    async rename(req, res) {
+      const id = pathId(req, 'id', SESSION)
+      const { title } = await readBody(req, res, 'UpdateSessionRequest')
+      res.json(await broker.renameSession(tenantOf(res), id, title))
     },
     async remove(req, res) {
       await broker.deleteSession(tenantOf(res), pathId(req, 'id', SESSION))

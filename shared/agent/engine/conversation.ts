@@ -1,6 +1,7 @@
 import { jsonBytes } from '../../kernel/json.ts'
 import type { Message } from '../providers/port.ts'
 import { charsOf, type Measure } from './context/size.ts'
+import { lastSeqOf, withStamps } from './messages/stamps.ts'
 
 /** The state that a conversation continues from. */
 export type ConversationState = {
@@ -8,6 +9,9 @@ export type ConversationState = {
   /** Missing: counted from `messages`. A compacted history holds fewer messages than the conversation had. */
   messageCount?: number | undefined
 }
+
+type RunIdSource = () => string | null
+export type ConversationOptions = { onResize?: (bytes: number) => void; runId?: RunIdSource }
 
 /**
  * The history that a run continues: the user's message is added at once, each turn when it is complete, so that a run that
@@ -17,19 +21,24 @@ export class Conversation {
   #messages: readonly Message[]
   #messageCount: number
   readonly #onResize: (bytes: number) => void
+  readonly #runId: RunIdSource | undefined
   #chars: number
   #bytes: number
   #measured: Measure | undefined
 
-  /** `onResize` is called with the size of the history in bytes, now and whenever it has changed. */
+  /**
+   * `onResize` is called with the size of the history in bytes, now and whenever it has changed. With `runId`, which names the run that
+   * adds messages, each message gets a stamp.
+   */
   constructor(
     { messages, messageCount = countOf(messages) }: ConversationState = { messages: [] },
-    onResize: (bytes: number) => void = () => {},
+    { onResize = () => {}, runId }: ConversationOptions = {},
   ) {
-    this.#messages = messages
+    this.#runId = runId
+    this.#messages = this.#stamp(messages, messages.length)
     this.#messageCount = messageCount
     this.#chars = charsOf(messages)
-    this.#bytes = bytesOf(messages, this.#chars)
+    this.#bytes = bytesOf(this.#messages, this.#chars)
     this.#onResize = onResize
     onResize(this.#bytes)
   }
@@ -54,23 +63,29 @@ export class Conversation {
   }
 
   append(...messages: Message[]): void {
-    this.#messages = [...this.#messages, ...messages]
+    const added = this.#stamp(messages, lastSeqOf(this.#messages) + messages.length)
+    this.#messages = [...this.#messages, ...added]
     this.#messageCount += countOf(messages)
     const chars = charsOf(messages)
     this.#chars += chars
-    this.#setBytes(this.#bytes + bytesOf(messages, chars))
+    this.#setBytes(this.#bytes + bytesOf(added, chars))
   }
 
   /** Replaces the history by a shorter one (D5.6). */
   compact(messages: readonly Message[]): void {
-    this.#messages = messages
+    this.#messages = this.#stamp(messages, lastSeqOf(this.#messages))
     this.#chars = charsOf(messages)
-    this.#setBytes(bytesOf(messages, this.#chars))
+    this.#setBytes(bytesOf(this.#messages, this.#chars))
   }
 
   /** Records how many tokens the provider counted in a request with the current history. */
   measure(tokens: number): void {
     this.#measured = { tokens, chars: this.#chars }
+  }
+
+  #stamp(messages: readonly Message[], lastSeq: number): readonly Message[] {
+    if (!this.#runId) return messages
+    return withStamps(messages, { seq: lastSeq, runId: this.#runId(), at: new Date().toISOString() })
   }
 
   #setBytes(bytes: number): void {

@@ -22,11 +22,18 @@ export type ToolResultBlock = {
 /** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */
 export type Image = { mediaType: string; base64: string }
 
-/** One entry of a conversation's history. */
-export type Message =
+/**
+ * The place of a message in its session. `seq` rises through the history; `runId` is `null` for a message that no run has added. `at` is an
+ * ISO 8601 timestamp.
+ */
+export type MessageStamp = { seq: number; runId: string | null; at: string }
+
+/** One entry of a conversation's history. The messages of sessions have a stamp, which no provider reads. */
+export type Message = { stamp?: MessageStamp } & (
   | { role: 'user'; text: string; images?: readonly Image[] }
   | { role: 'assistant'; blocks: AssistantBlock[] }
   | { role: 'tool'; results: ToolResultBlock[] }
+)
 
 /** A tool as the model sees it. */
 export type ToolDefinition = { name: string; description: string; inputSchema: JsonObject }

@@ -13,7 +13,8 @@ import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 import type { Broker, OpenedRun, QueuedRunSource } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
-import { listRemembered, listRuns } from './lists.ts'
+import type { CallArgs, CallResult } from './calls.ts'
+import { listRemembered, listRuns, listSessions } from './lists.ts'
 import type { RedisMembership } from './membership.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import { RelayedStreams } from './relayed-streams.ts'
@@ -32,6 +33,8 @@ export type RedisBrokerDeps = {
   isRedisUnreachable(): boolean
   metrics: Metrics
 }
+
+type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
 
 /** A run that is being opened, by the id that the gateway has chosen for it. */
 type NewRun = { tenant: TenantId; runId: string; epoch: number }
@@ -129,21 +132,23 @@ export class RedisBroker {
   }
 
   readonly broker: Broker = {
-    createSession: async (tenant, id = newId('sess')) => {
+    createSession: async (tenant, id = newId('sess'), ...messages) => {
       await this.#findWorkers()
       return this.#sessions.create(
         { tenant, id },
         {
           create: ({ epoch, token }) => {
             const hasAlternative = this.workers.eligible.some((other) => other.epoch !== epoch)
-            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token])
+            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token, ...messages])
           },
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
         },
       )
     },
-    getSession: (tenant, id) =>
-      this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, 'getSession', [tenant, id])),
+    getSession: (...args) => this.#callOwner('getSession', args),
+    listSessions: (tenant, page) => listSessions(this.#calls, { tenant, page, epochs: this.workers.alive }),
+    listMessages: (...args) => this.#callOwner('listMessages', args),
+    renameSession: (...args) => this.#callOwner('renameSession', args),
     deleteSession: (tenant, id) =>
       this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
         this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
@@ -166,14 +171,17 @@ export class RedisBroker {
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
-    forgetRemembered: (tenant, id, ...tool) =>
-      this.#sessions.callOwner({ tenant, id }, ({ epoch }) =>
-        this.#calls.call({ epoch }, 'forgetRemembered', [tenant, id, ...tool]),
-      ),
+    forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
     findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
+  }
+
+  /** Calls a method of the session that the arguments name, at its owner. */
+  #callOwner<M extends SessionMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    const [tenant, id] = args
+    return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
   }
 
   /**

@@ -80,6 +80,9 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   forgetRemembered: (_from, ...args) => inbox.forgetRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
+  listSessions: (_from, ...args) => inbox.listSessions(...args),
+  listMessages: (_from, ...args) => inbox.listMessages(...args),
+  renameSession: (_from, ...args) => inbox.renameSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
   // A client that follows the run has its id, so a gateway has sent it.
   followRun(gateway, tenant, runId, after, stream) {

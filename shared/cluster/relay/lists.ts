@@ -1,8 +1,9 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isUnanswered } from '../members/session-router.ts'
 import { mergeRemembered } from '../permissions/remembered-page.ts'
-import type { PageRequest, RememberedPage, RunFilter, RunPage } from '../port.ts'
+import type { PageRequest, RememberedPage, RunFilter, RunPage, SessionPage } from '../port.ts'
 import { mergePages } from '../run-page.ts'
+import { mergeSessions } from '../session-page.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
 type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>
@@ -21,13 +22,20 @@ export async function listRuns(calls: Asking, { tenant, filter, epochs }: Listin
   return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
 }
 
-type RememberedListing = { tenant: TenantId; page: PageRequest; epochs: Iterable<number> }
+type PageListing = { tenant: TenantId; page: PageRequest; epochs: Iterable<number> }
+
+const MISSING_SESSIONS: SessionPage = { sessions: [], next_cursor: null, incomplete: true }
+
+/** Merges the pages of the workers that answer. Throws `unavailable` when none does. The sessions of one that is lost are lost with it. */
+export async function listSessions(calls: Asking, { tenant, page, epochs }: PageListing): Promise<SessionPage> {
+  const ask = (epoch: number) => calls.call({ epoch }, 'listSessions', [tenant, page])
+  const { answers: pages, silence } = await askEach(calls, epochs, ask)
+  if (silence && pages.length === 0) throw silence
+  return mergeSessions(silence ? [...pages, MISSING_SESSIONS] : pages, page.limit)
+}
 
 /** Merges the pages of all workers. Throws `unavailable` when one does not answer. The sessions of one that is lost are lost with it. */
-export async function listRemembered(
-  calls: Asking,
-  { tenant, page, epochs }: RememberedListing,
-): Promise<RememberedPage> {
+export async function listRemembered(calls: Asking, { tenant, page, epochs }: PageListing): Promise<RememberedPage> {
   const ask = (epoch: number) => calls.call({ epoch }, 'listRemembered', [tenant, page])
   const { answers, silence } = await askEach(calls, epochs, ask)
   if (silence) throw silence

@@ -189,18 +189,19 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   /** Creates a session under the claim that a gateway has made for this worker. */
-  async #create(tenant: TenantId, id: string, token: string): Promise<SessionSummary> {
+  async #create(...args: Parameters<Inbox['createSession']>): Promise<SessionSummary> {
+    const [tenant, id, token] = args
     const { inbox } = this.#worker
     const session = { tenant, id, token }
-    const summary = await this.#createOrRestore(session)
+    const summary = await this.#createOrRestore(session, args)
     if (await this.#claims.confirm(session).catch(() => false)) return summary
     await inbox.deleteSession(tenant, id, token).catch(() => {}) // The claim is another worker's by now.
     throw new AppError('unavailable', 'the session could not be created; try again', { retryAfterSecs: 1 })
   }
 
-  async #createOrRestore(session: HeldSession): Promise<SessionSummary> {
+  async #createOrRestore(session: HeldSession, args: Parameters<Inbox['createSession']>): Promise<SessionSummary> {
     try {
-      return this.#worker.inbox.createSession(session.tenant, session.id, session.token)
+      return this.#worker.inbox.createSession(...args)
     } catch (cause) {
       await this.#claims.restore(session)
       throw cause

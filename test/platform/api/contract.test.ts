@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { readDocument } from '../../../shared/platform/api/document.ts'
+import { sessionOf } from '../../gateway/session-of.ts'
 import { type Contract, createContract } from './contract.ts'
 
 const ID = { 'x-request-id': 'req_1' }
 const JSON_TYPE = { ...ID, 'content-type': 'application/json; charset=utf-8' }
-const SESSION = { session_id: 's-1', created_at: '2026-11-21T09:30:00.000Z', message_count: 0 }
+const SESSION = sessionOf()
 const WARNING = { code: 'price_unknown', message: '', detail: {} }
 const LIMITS = { 'ratelimit-limit': '60', 'ratelimit-remaining': '59', 'ratelimit-reset': '0' }
 
@@ -33,7 +34,7 @@ describe('the check of answers against the API description', () => {
       {
         method: 'PUT',
         status: 405,
-        headers: { ...JSON_TYPE, allow: 'GET, HEAD, DELETE, OPTIONS' },
+        headers: { ...JSON_TYPE, allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' },
         body: refusal('invalid_request'),
       },
     ],

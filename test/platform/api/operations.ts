@@ -3,7 +3,7 @@ import type { ApiDocument } from '../../../shared/platform/api/document.ts'
 
 export type Node = Record<string, unknown>
 
-const METHODS = ['get', 'post', 'put', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 export type Found = {
   /** `undefined`: neither this path nor this method of it is described. */

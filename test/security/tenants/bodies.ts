@@ -12,6 +12,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { prompt: 'hello', provider_instance: instance },
   ],
   'POST /sessions': ({ session }) => [{ session_id: session }],
+  'PATCH /sessions/:id': () => [{ title: 'mine' }],
   'POST /sessions/:id/messages': () => [{ prompt: 'hello' }],
   'POST /sessions/:id/permissions/:request_id': () => [{ allow: true }, { allow: false }],
   'PUT /config/engine': ({ instance }) => [

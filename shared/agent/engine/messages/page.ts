@@ -1,0 +1,71 @@
+import { decodeCursor, encodeCursor, invalidCursor } from '../../../kernel/cursor.ts'
+import { jsonBytes } from '../../../kernel/json.ts'
+import type { ApiType } from '../../../platform/api/api-type.ts'
+import type { AssistantBlock, Message, MessageStamp, ToolResultBlock } from '../../providers/port.ts'
+
+type Shown = ApiType<'SessionMessage'>
+type Block = Shown['blocks'][number]
+
+/** The history of a session and its id, which the cursors of its pages hold. */
+export type SessionHistory = { sessionId: string; messages: readonly Message[] }
+
+/** A page with more is sent only when its first message alone is larger. */
+const MAX_PAGE_BYTES = 128 * 1024
+
+/** Returns a page of a session's history, oldest first (D23). Throws `invalid_request` for a cursor of another list. */
+export function messagePage(
+  { sessionId, messages }: SessionHistory,
+  { limit, cursor }: { limit: number; cursor?: string },
+): ApiType<'ListMessagesResponse'> {
+  const after = cursor === undefined ? -1 : seqOf(cursor, sessionId)
+  const rest = messages.filter(hasStamp).filter(({ stamp }) => stamp.seq > after)
+  const page: Shown[] = []
+  let bytes = 0
+  for (const message of rest.slice(0, limit)) {
+    const shown = show(message)
+    bytes += jsonBytes(shown)
+    if (page.length > 0 && bytes > MAX_PAGE_BYTES) break
+    page.push(shown)
+  }
+  const last = rest[page.length - 1]?.stamp
+  const hasMore = last !== undefined && page.length < rest.length
+  return { messages: page, next_cursor: hasMore ? encodeCursor([sessionId, last.seq]) : null }
+}
+
+function seqOf(cursor: string, sessionId: string): number {
+  const [id, seq] = decodeCursor(cursor, ['string', 'number']) as [string, number]
+  if (id !== sessionId || !Number.isSafeInteger(seq) || seq < 0) throw invalidCursor()
+  return seq
+}
+
+type Stamped = Message & { stamp: MessageStamp }
+
+const hasStamp = (message: Message): message is Stamped => message.stamp !== undefined
+
+const show = (message: Stamped): Shown => ({
+  role: message.role,
+  blocks: blocksOf(message),
+  run_id: message.stamp.runId,
+  at: message.stamp.at,
+})
+
+function blocksOf(message: Message): Block[] {
+  if (message.role === 'user') return [{ type: 'text', text: message.text }]
+  if (message.role === 'tool') return message.results.map(showResult)
+  return message.blocks.map(showBlock)
+}
+
+/** Files are left out: the output names them. */
+const showResult = ({ id, toolName, output, isError }: ToolResultBlock): Block => ({
+  type: 'tool_result',
+  id,
+  tool_name: toolName,
+  output,
+  is_error: isError,
+})
+
+function showBlock(block: AssistantBlock): Block {
+  if (block.type === 'tool_use')
+    return { type: 'tool_use', id: block.id, tool_name: block.toolName, input: block.input }
+  return { type: block.type, text: block.text }
+}

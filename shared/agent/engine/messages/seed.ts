@@ -1,0 +1,121 @@
+import { type AppError, invalidRequest } from '../../../kernel/errors.ts'
+import { jsonBytes } from '../../../kernel/json.ts'
+import type { ApiType } from '../../../platform/api/api-type.ts'
+import type { AssistantBlock, Message, ToolResultBlock } from '../../providers/port.ts'
+
+type Seed = ApiType<'SeedMessage'>
+type Role = Seed['role']
+type Block = NonNullable<Seed['blocks']>[number]
+type Typed<T extends AssistantBlock['type']> = Extract<AssistantBlock, { type: T }>
+type Call = Typed<'tool_use'>
+
+const MAX_BYTES = 1024 * 1024
+
+/**
+ * Returns the history that a session begins with (D23). Throws `invalid_request` for one that providers refuse: the user begins, user and
+ * assistant take turns, each tool call has its result in the next message, and the assistant has the last word.
+ */
+export function seedHistory(seeds: readonly Seed[]): Message[] {
+  if (jsonBytes(seeds) > MAX_BYTES)
+    throw invalidRequest(`messages must have at most ${MAX_BYTES} bytes as JSON; send fewer of them, or shorter ones`, {
+      param: '/messages',
+    })
+  let next: Next = { role: 'user', calls: [] }
+  const history = seeds.map((seed, index) => {
+    const message = readMessage(seed, index, next)
+    next = nextAfter(message)
+    return message
+  })
+  if (seeds.length > 0 && next.role !== 'user') throw unfinished(seeds.length - 1, next.role)
+  return history
+}
+
+/** The role that the next message must have, and the calls that its results answer. */
+type Next = { role: Role; calls: readonly Call[] }
+
+function nextAfter(message: Message): Next {
+  if (message.role !== 'assistant') return { role: 'assistant', calls: [] }
+  const calls = message.blocks.filter((block) => block.type === 'tool_use')
+  return { role: calls.length > 0 ? 'tool' : 'user', calls }
+}
+
+function readMessage(seed: Seed, index: number, { role, calls }: Next): Message {
+  const at = `/messages/${index}`
+  if (seed.role !== role) throw wrong(`${at}/role`, `${role} here: ${ORDER}`)
+  if ((seed.content === undefined) === (seed.blocks === undefined))
+    throw wrong(at, 'a message with either content or blocks')
+  const { content = '', blocks = [{ type: 'text' as const, text: content }] } = seed
+  if (role === 'tool') return { role, results: readResults(blocks, `${at}/blocks`, calls) }
+  if (role === 'assistant') return { role, blocks: readAnswer(blocks, at) }
+  const texts = blocks.map((block, i) => textOf(checked(block, `${at}/blocks/${i}`, ['text']), `${at}/blocks/${i}`))
+  const text = texts.join('\n\n')
+  if (text.trim() === '') throw wrong(at, 'a message with text that is not white space alone')
+  return { role, text }
+}
+
+/** Thinking is left out: providers take back only what they have signed. */
+function readAnswer(blocks: readonly Block[], at: string): AssistantBlock[] {
+  const read = blocks.flatMap((block, i): AssistantBlock[] => {
+    const place = `${at}/blocks/${i}`
+    const { type } = checked(block, place, ['text', 'thinking', 'tool_use'])
+    if (type === 'thinking') return []
+    return [type === 'text' ? { type, text: textOf(block, place) } : readCall(block, place)]
+  })
+  const ids = read.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
+  if (new Set(ids).size < ids.length) throw wrong(at, 'a message whose tool calls have different ids')
+  if (ids.length > 0 || read.some((block) => block.type === 'text' && block.text.trim() !== '')) return read
+  throw wrong(at, 'a message with text or a tool call')
+}
+
+function readCall({ id, tool_name: toolName, input }: Block, at: string): Call {
+  if (id === undefined) throw missing(`${at}/id`)
+  if (toolName === undefined) throw missing(`${at}/tool_name`)
+  if (input === undefined) throw missing(`${at}/input`)
+  return { type: 'tool_use', id, toolName, input }
+}
+
+/** Returns the results in the order of their calls. */
+function readResults(blocks: readonly Block[], at: string, calls: readonly Call[]): ToolResultBlock[] {
+  const byId = new Map<string | undefined, Block>()
+  for (const [i, block] of blocks.entries()) {
+    const { id } = checked(block, `${at}/${i}`, ['tool_result'])
+    if (!calls.some((call) => call.id === id) || byId.has(id))
+      throw wrong(`${at}/${i}/id`, 'the id of a tool call of the message before, once')
+    if (block.output === undefined) throw missing(`${at}/${i}/output`)
+    byId.set(id, block)
+  }
+  return calls.map(({ id, toolName }) => {
+    const { output, is_error: isError = false } = byId.get(id) ?? {}
+    if (output === undefined) throw wrong(at, 'the results of all tool calls of the message before')
+    return { id, toolName, output, isError }
+  })
+}
+
+function checked(block: Block, at: string, types: readonly Block['type'][]): Block {
+  if (types.includes(block.type)) return block
+  throw wrong(`${at}/type`, `${types.join(' or ')} in a message of this role`)
+}
+
+function textOf({ text }: Block, at: string): string {
+  if (text === undefined) throw missing(`${at}/text`)
+  return text
+}
+
+const ORDER = 'the user begins, user and assistant take turns, and tool follows the calls of an assistant'
+
+const unfinished = (index: number, role: Role): AppError =>
+  invalidRequest(`messages[${index}] cannot be the last one: add the ${role} message that follows it`, {
+    param: `/messages/${index}`,
+  })
+
+const wrong = (param: string, wanted: string): AppError =>
+  invalidRequest(`${nameOf(param)} must be ${wanted}`, { param })
+
+const missing = (param: string): AppError => invalidRequest(`${nameOf(param)} is required in this block`, { param })
+
+/** Turns `/messages/3/role` into `messages[3].role`. */
+const nameOf = (pointer: string): string =>
+  pointer
+    .slice(1)
+    .replaceAll(/\/(\d+)/g, '[$1]')
+    .replaceAll('/', '.')

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import { messagePage } from '../../../../shared/agent/engine/messages/page.ts'
+import { seedHistory } from '../../../../shared/agent/engine/messages/seed.ts'
+import { withStamps } from '../../../../shared/agent/engine/messages/stamps.ts'
+import type { AppError } from '../../../../shared/kernel/errors.ts'
+
+type Seed = Parameters<typeof seedHistory>[0][number]
+
+const user = (content = 'hi'): Seed => ({ role: 'user', content })
+const says = (content = 'hello'): Seed => ({ role: 'assistant', content })
+const calls = (...ids: string[]): Seed => ({
+  role: 'assistant',
+  blocks: ids.map((id) => ({ type: 'tool_use', id, tool_name: 'Read', input: { path: id } })),
+})
+const results = (...ids: string[]): Seed => ({
+  role: 'tool',
+  blocks: ids.map((id) => ({ type: 'tool_result', id, output: `of ${id}` })),
+})
+const says2 = (...blocks: NonNullable<Seed['blocks']>): Seed => ({ role: 'assistant', blocks })
+
+function refusalOf(seeds: readonly Seed[]): [param: string | undefined, message: string] {
+  try {
+    seedHistory(seeds)
+  } catch (cause) {
+    const { param, message, status } = cause as AppError
+    expect(status).to.equal(400)
+    return [param, message]
+  }
+  throw new Error('accepted')
+}
+
+describe('the history that a session begins with', () => {
+  it('D23.4: is what the engine itself keeps', () => {
+    expect(
+      seedHistory([user(), says(), user('again'), calls('a', 'b'), results('b', 'a'), says('done')]),
+    ).to.deep.equal([
+      { role: 'user', text: 'hi' },
+      { role: 'assistant', blocks: [{ type: 'text', text: 'hello' }] },
+      { role: 'user', text: 'again' },
+      {
+        role: 'assistant',
+        blocks: [
+          { type: 'tool_use', id: 'a', toolName: 'Read', input: { path: 'a' } },
+          { type: 'tool_use', id: 'b', toolName: 'Read', input: { path: 'b' } },
+        ],
+      },
+      {
+        role: 'tool',
+        results: [
+          { id: 'a', toolName: 'Read', output: 'of a', isError: false },
+          { id: 'b', toolName: 'Read', output: 'of b', isError: false },
+        ],
+      },
+      { role: 'assistant', blocks: [{ type: 'text', text: 'done' }] },
+    ])
+    expect(seedHistory([])).to.deep.equal([])
+  })
+
+  it('D23.4: takes what GET /sessions/{id}/messages has listed', () => {
+    const failed: Seed = { role: 'tool', blocks: [{ type: 'tool_result', id: 'a', output: 'no', is_error: true }] }
+    const history = seedHistory([user(), calls('a'), failed, says()])
+    const messages = withStamps(history, { seq: 4, runId: null, at: '' })
+    const listed = messagePage({ sessionId: 's', messages }, { limit: 10 }).messages
+    expect(seedHistory(listed)).to.deep.equal(history)
+  })
+
+  it('D23.4: leaves thinking out, and joins the texts of a user', () => {
+    const two: Seed = {
+      role: 'user',
+      blocks: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    }
+    expect(seedHistory([two, says2({ type: 'thinking', text: 'hm' }, { type: 'text', text: 'c' })])).to.deep.equal([
+      { role: 'user', text: 'a\n\nb' },
+      { role: 'assistant', blocks: [{ type: 'text', text: 'c' }] },
+    ])
+  })
+
+  it('D23.4: roles out of turn are 400, at the message', () => {
+    for (const [seeds, at] of [
+      [[says()], 0],
+      [[results('a')], 0],
+      [[user(), user(), says()], 1],
+      [[user(), says(), says()], 2],
+      [[user(), results('a'), says()], 1],
+      [[user(), calls('a'), says()], 2],
+      [[user(), calls('a'), user()], 2],
+      [[user(), calls('a'), results('a'), user()], 3],
+      [[user(), says(), results('a')], 2],
+    ] as const) {
+      const [param, message] = refusalOf(seeds)
+      expect(param).to.equal(`/messages/${at}/role`)
+      expect(message).to.match(/^messages\[\d\]\.role must be (user|assistant|tool) here: the user begins/)
+    }
+  })
+
+  it('D23.4: a history that does not end with an answer is 400', () => {
+    for (const [seeds, wanted] of [
+      [[user()], 'assistant'],
+      [[user(), calls('a')], 'tool'],
+      [[user(), calls('a'), results('a')], 'assistant'],
+    ] as const)
+      expect(refusalOf(seeds)).to.deep.equal([
+        `/messages/${seeds.length - 1}`,
+        `messages[${seeds.length - 1}] cannot be the last one: add the ${wanted} message that follows it`,
+      ])
+  })
+
+  it('D23.4: each tool call has one result', () => {
+    for (const [made, given, param] of [
+      [['a', 'b'], ['a'], '/messages/2/blocks'],
+      [['a'], ['a', 'a'], '/messages/2/blocks/1/id'],
+      [['a'], ['b'], '/messages/2/blocks/0/id'],
+    ] as const)
+      expect(refusalOf([user(), calls(...made), results(...given), says()])[0]).to.equal(param)
+    expect(refusalOf([user(), calls('a', 'a'), results('a'), says()])).to.deep.equal([
+      '/messages/1',
+      'messages[1] must be a message whose tool calls have different ids',
+    ])
+  })
+
+  it('D23.4: a message has content or blocks, of the types of its role, with their fields', () => {
+    const text = { type: 'text', text: 'x' } as const
+    for (const [seed, param] of [
+      [{ role: 'user' }, '/messages/0'],
+      [{ role: 'user', content: 'x', blocks: [text] }, '/messages/0'],
+      [{ role: 'user', content: ' \n' }, '/messages/0'],
+      [{ role: 'user', blocks: [{ type: 'text' }] }, '/messages/0/blocks/0/text'],
+      [{ role: 'user', blocks: [text, { type: 'thinking', text: 'x' }] }, '/messages/0/blocks/1/type'],
+    ] as const)
+      expect(refusalOf([seed as Seed, says()])[0]).to.equal(param)
+    for (const [block, param] of [
+      [{ type: 'text' }, '/messages/1/blocks/0/text'],
+      [{ type: 'text', text: ' ' }, '/messages/1'],
+      [{ type: 'thinking', text: 'only' }, '/messages/1'],
+      [{ type: 'tool_result', id: 'a', output: '' }, '/messages/1/blocks/0/type'],
+      [{ type: 'tool_use', tool_name: 'Read', input: {} }, '/messages/1/blocks/0/id'],
+      [{ type: 'tool_use', id: 'a', input: {} }, '/messages/1/blocks/0/tool_name'],
+      [{ type: 'tool_use', id: 'a', tool_name: 'Read' }, '/messages/1/blocks/0/input'],
+    ] as const)
+      expect(refusalOf([user(), says2(block)])[0], JSON.stringify(block)).to.equal(param)
+    const without: Seed = { role: 'tool', blocks: [{ type: 'tool_result', id: 'a' }] }
+    expect(refusalOf([user(), calls('a'), without, says()])[0]).to.equal('/messages/2/blocks/0/output')
+    expect(refusalOf([user(), calls('a'), { role: 'tool', content: 'x' }, says()])[0]).to.equal(
+      '/messages/2/blocks/0/type',
+    )
+  })
+
+  it('D23.4: more than 1 MB is 400', () => {
+    const half = 'é'.repeat(262_144)
+    expect(seedHistory([user(half), says('x'.repeat(524_000))])).to.have.length(2)
+    expect(refusalOf([user(half), says('x'.repeat(525_000))])[0]).to.equal('/messages')
+  })
+})
