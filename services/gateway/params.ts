@@ -55,6 +55,11 @@ export function queryNumber(req: Request, name: string, [min, max]: readonly [nu
 /** A number as JSON writes it; at most 40 characters. */
 const NUMBER = /^(?=.{1,40}$)\d+(\.\d+)?(e[+-]?\d+)?$/i
 
+/** Whether a query parameter is `true`. Throws `invalid_request` for another value than `true` and `false`. */
+export const queryFlag = (req: Request, name: string): boolean => queryValue(req, name, FLAG) === 'true'
+
+const FLAG: ValueForm = { pattern: /^(true|false)$/, wanted: 'true or false' }
+
 /** Returns a query parameter whose form the service behind the route checks. */
 export const queryText = (req: Request, name: string): string | undefined => queryValue(req, name, TEXT)
 

@@ -3,7 +3,7 @@ import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
-import { FLOWS, FlowStore } from '../../shared/work/flows/store/flows.ts'
+import { FLOW_REVISIONS, FLOWS, FlowStore } from '../../shared/work/flows/store/flows.ts'
 import { aroundStore } from '../support/around-store.ts'
 import { flowCrashContract } from './flow-crashes.ts'
 import { flowMemoryContract } from './flow-memory.ts'
@@ -135,6 +135,42 @@ export function flowContract(open: OpenStore): void {
     expect(await flows.publish(TENANT, first)).to.equal(undefined)
     expect(await flows.saveEvaluation(TENANT, first, evaluation)).to.equal(false)
     expect(await flows.head(TENANT, name)).to.deep.equal(second)
+  })
+
+  it('D26.3: a draft that keeps the published version says so in its revision, so that any writer moves the head rightly', async () => {
+    const name = newName()
+    const first = await create(name)
+    await flows.publish(TENANT, first)
+    const { uid } = first
+    const lost = { uid, revision: 2, definition: definition('lost'), created_at: '', keeps_published: true }
+    await store.collection(FLOW_REVISIONS).insert(TENANT, lost) // Its writer has stopped before it moved the head.
+    expect(await save(name, 'v3', { keeps_published: true })).to.include({
+      version: 3,
+      state: 'draft',
+      kept_version: 1,
+    })
+    const third = await flows.publish(TENANT, { uid, version: 3 })
+    expect(third).to.include({ published_version: 3 }).and.not.to.have.property('kept_version')
+    expect(await save(name, 'v4')).not.to.have.property('kept_version')
+  })
+
+  it('D26.4: a published version is marked when another one replaces it', async () => {
+    const name = newName()
+    const first = await create(name)
+    const { uid } = first
+    const marks = async () =>
+      (await flows.revisions(TENANT, { uid, version: 4 })).map(({ was_published: was = false }) => was)
+    await flows.publish(TENANT, first)
+    await save(name, 'v2')
+    expect(await flows.publish(TENANT, first)).to.equal(undefined)
+    await save(name, 'v3')
+    expect(await marks()).to.deep.equal([false, false, false])
+    for (const _ of [1, 2]) await flows.publish(TENANT, { uid, version: 3 })
+    expect(await marks()).to.deep.equal([false, false, true])
+    await save(name, 'v4')
+    await flows.publish(TENANT, { uid, version: 4 })
+    expect(await marks()).to.deep.equal([false, true, false, true])
+    expect((await flows.revision(TENANT, first))?.definition).to.deep.equal(definition('v1'))
   })
 
   it('D2.7: heads are listed by name in pages, without definitions', async () => {

@@ -44,6 +44,7 @@ describe('the definitions of flows', () => {
       'version',
       'state',
       'published_version',
+      'served_version',
       'built_in',
       'definition',
       'created_at',

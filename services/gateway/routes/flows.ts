@@ -3,11 +3,11 @@ import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-field
 import { refusedCheck } from '../../../shared/work/flows/check/check.ts'
 import { toYaml } from '../../../shared/work/flows/folder.ts'
 import type { FlowSummary } from '../../../shared/work/flows/library.ts'
-import type { Flow } from '../../../shared/work/flows/port.ts'
+import { type Flow, servedVersion } from '../../../shared/work/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { FLOW, FLOW_VERSION, pageOf, pathId, queryNumber } from '../params.ts'
+import { FLOW, FLOW_VERSION, pageOf, pathId, queryFlag, queryNumber } from '../params.ts'
 import { type FlowSurface, storedWith } from './flow-surface.ts'
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
@@ -60,8 +60,11 @@ const put =
   ({ library }) =>
   async (req, res) => {
     const name = flowName(req)
+    const kept = keepsPublished(req)
     const body = await readBody(req, res, 'FlowRequest')
-    res.json(savedAnswerOf(await library.put(tenantOf(res), name, body, ignoredFields(res))))
+    const ignored = ignoredFields(res)
+    const options = { ...kept, ...(ignored.length > 0 && { ignored_fields: ignored }) }
+    res.json(savedAnswerOf(await library.put(tenantOf(res), name, body, options)))
   }
 
 const remove: Create =
@@ -83,7 +86,7 @@ const rollback: Create =
   ({ library }) =>
   async (req, res) => {
     const version = Number(pathId(req, 'version', FLOW_VERSION))
-    res.json(answerOf(await library.rollback(tenantOf(res), flowName(req), version)))
+    res.json(answerOf(await library.rollback(tenantOf(res), flowName(req), version, keepsPublished(req))))
   }
 
 const revisions: Create =
@@ -114,12 +117,17 @@ const listEvaluations: Create =
 
 const flowName = (req: Request): string => pathId(req, 'name', FLOW)
 
+/** Whether the draft leaves the version that is served in its place (D26.3). */
+const keepsPublished = (req: Request): { keeps_published?: true } =>
+  queryFlag(req, 'keep_published') ? { keeps_published: true } : {}
+
 const wantsYaml = (req: Request): boolean =>
   req.accepts(['application/json', 'application/yaml']) === 'application/yaml'
 
 /** A flow as the API shows it (D6.2). */
-function answerOf({ uid: _uid, is_built_in: built_in, ignored_fields: _fields, ...flow }: FlowSummary | Flow): object {
-  return { ...flow, built_in }
+function answerOf(flow: FlowSummary | Flow): object {
+  const { uid: _uid, is_built_in: built_in, ignored_fields: _fields, kept_version: _kept, ...shown } = flow
+  return { ...shown, served_version: servedVersion(flow), built_in }
 }
 
 /** The same with the fields that were misspelled, perhaps. */

@@ -7,8 +7,16 @@ import type { EventSink } from '../../tenancy/events/port.ts'
 import { BUILT_IN_FLOWS, findBuiltIn } from './built-in.ts'
 import type { CompileFlow, FlowProblems } from './compile.ts'
 import { readDefinition } from './definition.ts'
-import { checkSaved, isFlowName, noFlow, noPublishedFlow, refuseBuiltIn } from './names.ts'
-import type { Flow, FlowDefinition, FlowRef } from './port.ts'
+import {
+  checkSaved,
+  hiddenByDraft,
+  isFlowName,
+  neverPublished,
+  noFlow,
+  noPublishedFlow,
+  refuseBuiltIn,
+} from './names.ts'
+import { type Flow, type FlowDefinition, type FlowRef, servedVersion } from './port.ts'
 import type { FlowEvaluation, FlowHead, FlowRevision, FlowVersion } from './store/flow-head.ts'
 import type { FlowMemoryStore } from './store/flow-memory.ts'
 import type { FlowSave, FlowStore } from './store/flows.ts'
@@ -59,10 +67,19 @@ export class FlowLibrary {
     return (await this.#find(tenant, name)) ?? raise(noFlow(name))
   }
 
-  /** A flow that may run. Throws the same `not_found` for a draft as for no flow. */
-  async published(tenant: TenantId, name: string): Promise<Flow> {
-    const flow = await this.#find(tenant, name)
-    return flow?.state === 'published' ? flow : raise(noPublishedFlow(name))
+  /**
+   * The version of a flow that runs, or this one, which must have been published once. Throws the same `not_found` for a flow that was never
+   * published as for no flow, and another one for a published version that a draft hides.
+   */
+  async published(tenant: TenantId, name: string, version?: number): Promise<RunnableFlow> {
+    const flow = (await this.#find(tenant, name)) ?? raise(noPublishedFlow(name))
+    if (version !== undefined && !(await this.#wasPublished(tenant, flow, version))) throw neverPublished(name, version)
+    const runs = version ?? servedVersion(flow)
+    if (runs === null) throw flow.published_version === null ? noPublishedFlow(name) : hiddenByDraft(flow)
+    if (runs === flow.version) return flow
+    const { uid } = flow
+    const definition = await this.definitionOf(tenant, { uid, version: runs })
+    return { name, uid, version: runs, definition: definition ?? raise(noPublishedFlow(name)) }
   }
 
   /** The definition of a version; `undefined` when the flow was deleted, though perhaps not at once. */
@@ -78,15 +95,12 @@ export class FlowLibrary {
   }
 
   /**
-   * Stores a draft, and with it the pointers of what was left out of the body. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
+   * Stores a draft, and with it the pointers of what was left out of the body. With `keeps_published` the version that is served goes on being
+   * served; otherwise the draft hides it. Throws `invalid_request`, `permission` for a built-in flow, and `conflict` when
    * there are too many flows or the flow is deleted meanwhile.
    */
-  put(tenant: TenantId, name: string, body: JsonObject, ignoredFields: readonly string[] = []): Promise<Flow> {
-    return this.#announced(
-      tenant,
-      'saved',
-      this.#put(tenant, name, { body, ...(ignoredFields.length > 0 && { ignored_fields: ignoredFields }) }),
-    )
+  put(tenant: TenantId, name: string, body: JsonObject, options: DraftOptions = {}): Promise<Flow> {
+    return this.#announced(tenant, 'saved', this.#put(tenant, name, { body, ...options }))
   }
 
   /** As `put`, but a definition equal to the flow's newest one changes nothing. */
@@ -113,14 +127,14 @@ export class FlowLibrary {
     return this.#announced(tenant, 'published', Promise.resolve(asFlow(head, flow.definition)))
   }
 
-  /** Saves the definition of an earlier version as a new draft. Throws `not_found`, and `permission` for a built-in flow. */
-  async rollback(tenant: TenantId, name: string, version: number): Promise<Flow> {
+  /** Saves the definition of an earlier version as a new draft, as `put` does. Throws `not_found`, and `permission` for a built-in flow. */
+  async rollback(tenant: TenantId, name: string, version: number, options: DraftOptions = {}): Promise<Flow> {
     refuseBuiltIn(name)
     const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
     const { uid } = head
     const definition = version > head.version ? undefined : await this.definitionOf(tenant, { uid, version })
     if (!definition) throw notFound(`${name} has no version ${version}; GET /flows/${name}/revisions lists the newest`)
-    return this.#announced(tenant, 'saved', this.#save(tenant, name, { definition, uid }))
+    return this.#announced(tenant, 'saved', this.#save(tenant, name, { definition, uid, ...options }))
   }
 
   /** Deletes the flow, its revisions and its memory. Throws `not_found`, and `permission` for a built-in flow. */
@@ -133,12 +147,12 @@ export class FlowLibrary {
   }
 
   /** The 50 newest, newest first; fewer when they are very long. Throws `not_found`. */
-  async revisions(tenant: TenantId, name: string): Promise<FlowRevision[]> {
+  async revisions(tenant: TenantId, name: string): Promise<ListedRevision[]> {
     const builtIn = findBuiltIn(name)
-    if (builtIn) return [{ version: 1, definition: builtIn.definition, created_at: builtIn.created_at }]
+    if (builtIn) return [shownRevision(builtIn, builtIn)]
     const head = (await this.#head(tenant, name)) ?? raise(noFlow(name))
     const revisions = await this.#store.revisions(tenant, head)
-    return revisions.map(({ ignored_fields: _fields, ...revision }) => revision)
+    return revisions.map((revision) => shownRevision(revision, head))
   }
 
   /** Stores the result for `publish` as long as the version is the newest one; otherwise it is of no use and is dropped. */
@@ -152,6 +166,12 @@ export class FlowLibrary {
 
   catalogue(): readonly string[] {
     return this.#deps.tools()
+  }
+
+  async #wasPublished(tenant: TenantId, flow: Flow, version: number): Promise<boolean> {
+    if (version === flow.published_version) return true
+    const { uid } = flow
+    return (await this.#store.revision(tenant, { uid, version }))?.was_published === true
   }
 
   async #announced(tenant: TenantId, change: FlowChange, changing: Promise<Flow>): Promise<Flow> {
@@ -202,7 +222,12 @@ export class FlowLibrary {
 
 type FlowChange = 'saved' | 'published' | 'deleted'
 
-type SaveOptions = Pick<FlowSave, 'isUnchangedKept' | 'ignored_fields'>
+export type RunnableFlow = FlowRef & Pick<Flow, 'definition'>
+
+export type ListedRevision = Pick<FlowRevision, 'version' | 'definition' | 'created_at'> & { was_published: boolean }
+
+type DraftOptions = Pick<FlowSave, 'keeps_published' | 'ignored_fields'>
+type SaveOptions = DraftOptions & Pick<FlowSave, 'isUnchangedKept'>
 
 function asFlow({ evaluation: _evaluation, ...head }: FlowHead, definition: FlowDefinition): Flow {
   return { ...head, definition, is_built_in: false }
@@ -211,6 +236,16 @@ function asFlow({ evaluation: _evaluation, ...head }: FlowHead, definition: Flow
 const toSummary = ({ evaluation: _evaluation, ...head }: FlowHead): FlowSummary => ({ ...head, is_built_in: false })
 
 const withoutDefinition = ({ definition: _definition, ...flow }: Flow): FlowSummary => flow
+
+const shownRevision = (
+  { version, definition, created_at, was_published }: Omit<FlowRevision, 'keeps_published'>,
+  { published_version: published }: Pick<Flow, 'published_version'>,
+): ListedRevision => ({
+  version,
+  definition,
+  created_at,
+  was_published: was_published === true || version === published,
+})
 
 function raise(error: Error): never {
   throw error

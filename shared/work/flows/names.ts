@@ -1,6 +1,7 @@
 import { AppError, invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import { findBuiltIn } from './built-in.ts'
+import type { Flow } from './port.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
@@ -37,3 +38,15 @@ export const noFlow = (name: string): AppError => notFound(`there is no flow ${n
 /** The same for a draft as for a flow that does not exist (api.md "Flow"). */
 export const noPublishedFlow = (name: string): AppError =>
   notFound(`there is no published flow ${name}; GET /flows lists the flows and their states`)
+
+/** A published version does not run when a draft was saved after it. */
+export const hiddenByDraft = ({ name, version, published_version: hidden }: Omit<Flow, 'definition'>): AppError =>
+  notFound(
+    `version ${hidden} of ${name} is published, but the draft ${version} hides it: POST /flows/${name}/publish publishes the draft, ` +
+      `and a run with "version": ${hidden} runs the published one. A PUT with ?keep_published=true hides nothing`,
+  )
+
+export const neverPublished = (name: string, version: number): AppError =>
+  notFound(
+    `version ${version} of ${name} was never published; GET /flows/${name}/revisions lists the versions, and whether they were`,
+  )

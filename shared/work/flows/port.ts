@@ -52,10 +52,16 @@ export type Flow = {
   updated_at: string
   /** The version that was published last; `null` when none was. */
   published_version: number | null
+  /** The published version that runs although the newest one is a draft; absent when none does. */
+  kept_version?: number
   is_built_in: boolean
   /** JSON pointers of what stood beside the definition in the body that it was saved from. */
   ignored_fields?: readonly string[]
 }
+
+/** The version of a flow that runs; `null` when none does. */
+export const servedVersion = ({ state, version, kept_version }: Pick<Flow, 'state' | 'version' | 'kept_version'>) =>
+  state === 'published' ? version : (kept_version ?? null)
 
 /** The version of a flow that a dispatch runs. */
 export type FlowRef = Pick<Flow, 'name' | 'uid' | 'version'>

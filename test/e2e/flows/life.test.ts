@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
+import { DEFINITION, GOOD, newName, REQUEST, systemOf, useFlows } from '../../support/flows.ts'
 import { inBothForms } from '../../support/product.ts'
 
 type Warned = { warnings?: { param: string }[] }
@@ -50,6 +50,52 @@ inBothForms('the life of a flow', (startProduct, form) => {
     expect((await run(name)).status).to.equal(404)
     await call('POST', `/flows/${name}/publish`)
     expect((await run(name)).body).to.include({ flow_version: 2 })
+  })
+
+  it('D26.3: with keep_published the published version runs beside the draft, until the draft is published', async () => {
+    const name = await publish({ ...DEFINITION, system_prompt_template: 'The first one.' })
+    const systemOfRun = async (body = {}) => {
+      const ran = await run(name, body)
+      expect(ran.status, ran.text).to.equal(200)
+      const { flow_version } = ran.body as { flow_version: number }
+      return [flow_version, systemOf(bench.main.requests.at(-1) ?? expect.fail()).split('\n')[0]]
+    }
+    const second = { ...DEFINITION, system_prompt_template: 'The second one.' }
+    const kept = await call('PUT', `/flows/${name}?keep_published=true`, second)
+    expect(kept.body).to.include({ version: 2, state: 'draft', published_version: 1, served_version: 1 })
+    expect(await get(name)).to.deep.equal(kept.body)
+    expect(await systemOfRun()).to.deep.equal([1, 'The first one.'])
+    const { body } = await call('POST', `/flows/${name}/rollback/2?keep_published=true`)
+    expect(body).to.include({ version: 3, served_version: 1 })
+    expect((await call('POST', `/flows/${name}/publish`)).body).to.include({ version: 3, served_version: 3 })
+    expect(await systemOfRun()).to.deep.equal([3, 'The second one.'])
+    expect(await systemOfRun({ version: 1 })).to.deep.equal([1, 'The first one.'])
+    expect(await revisions(name)).to.have.lengthOf(3)
+    expect((await refusal('PUT', `/flows/${name}?keep_published=1`, second)).param).to.equal('/keep_published')
+    expect(await get(name)).to.include({ version: 3 })
+  })
+
+  it('D26.3, D26.4: the 404 of a run says that a draft hides the published version, or that a version was never published', async () => {
+    const name = await publish(DEFINITION)
+    await put(name)
+    const post = (body: object) => refusal('POST', `/flows/${name}/run`, { ...REQUEST, ...body })
+    const hidden = await post({})
+    expect(hidden).to.include({ status: 404, type: 'not_found_error' })
+    expect(hidden.message).to.include('the draft 2 hides it').and.to.include('"version": 1')
+    expect((await run(name, { version: 1 })).body).to.include({ flow_version: 1, verdict: 'ok' })
+    expect((await post({ version: 2 })).message).to.include(`version 2 of ${name} was never published`)
+    expect(await post({ version: 2 })).to.include({ status: 404 })
+    expect(await post({ version: 0 })).to.include({ status: 400, param: '/version' })
+    const history = (await revisions(name)) as (Revision & { was_published: boolean })[]
+    expect(history.map((each) => each.was_published)).to.deep.equal([false, true])
+  })
+
+  it('D6.6: the version belongs to what a key stands for', async () => {
+    const name = await publish(DEFINITION)
+    const key = { 'idempotency-key': `key-${name}` }
+    expect((await run(name, { version: 1 }, key)).status).to.equal(200)
+    expect((await run(name, { version: 1 }, key)).headers.get('idempotency-replayed')).to.equal('true')
+    expect((await run(name, {}, key)).status).to.equal(409)
   })
 
   it('a draft and an unknown flow are the same 404, without an execution', async () => {

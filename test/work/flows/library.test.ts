@@ -99,8 +99,76 @@ describe('the library of flows', () => {
     expect((await refusalOf(library.published(TENANT, name))).message).to.equal(draft.message)
     await library.put(TENANT, name, BODY)
     await library.publish(TENANT, name)
+  })
+
+  it('D26.3: a draft hides the published version, and the 404 of a run names both versions and what to do', async () => {
+    await library.put(TENANT, name, BODY)
+    await library.publish(TENANT, name)
     await library.put(TENANT, name, titled('edited'))
-    expect((await refusalOf(library.published(TENANT, name))).message).to.equal(draft.message)
+    const { kind, message } = await refusalOf(library.published(TENANT, name))
+    expect(kind).to.equal('not_found')
+    expect(message)
+      .to.include(`version 1 of ${name} is published, but the draft 2 hides it`)
+      .and.to.include(`POST /flows/${name}/publish`)
+      .and.to.include('"version": 1')
+      .and.to.include('keep_published=true')
+  })
+
+  it('D26.3: a draft that keeps the published version is stored beside it, over further drafts, until one is published', async () => {
+    const keep = { keeps_published: true as const }
+    const draft = await library.put(TENANT, name, titled('one'), keep)
+    expect(draft).to.include({ state: 'draft', published_version: null }).and.not.to.have.property('kept_version')
+    await library.publish(TENANT, name)
+    expect(await library.put(TENANT, name, titled('two'), keep)).to.include({
+      version: 2,
+      state: 'draft',
+      kept_version: 1,
+    })
+    await library.rollback(TENANT, name, 2, keep)
+    const runs = await library.published(TENANT, name)
+    expect(runs).to.include({ name, version: 1 })
+    expect(runs.definition.system_prompt_template).to.equal('one')
+    expect(await library.publish(TENANT, name))
+      .to.include({ version: 3 })
+      .and.not.to.have.property('kept_version')
+    expect(await library.published(TENANT, name)).to.include({ version: 3 })
+    await library.put(TENANT, name, titled('four'), keep)
+    expect(await library.put(TENANT, name, titled('five'))).not.to.have.property('kept_version')
+    expect(await refusalOf(library.published(TENANT, name))).to.include({ kind: 'not_found' })
+    await library.put(TENANT, name, titled('six'), keep)
+    expect(await refusalOf(library.published(TENANT, name))).to.include({ kind: 'not_found' })
+  })
+
+  it('D26.4: every version that was published once can be run, and no other', async () => {
+    for (const title of ['one', 'two', 'three', 'four']) {
+      await library.put(TENANT, name, titled(title))
+      if (title !== 'two') await library.publish(TENANT, name)
+    }
+    await library.put(TENANT, name, titled('five'))
+    for (const [version, title] of [
+      [1, 'one'],
+      [3, 'three'],
+      [4, 'four'],
+    ] as const) {
+      const runs = await library.published(TENANT, name, version)
+      expect([runs.version, runs.definition.system_prompt_template]).to.deep.equal([version, title])
+    }
+    for (const version of [2, 5, 6]) {
+      const { kind, message } = await refusalOf(library.published(TENANT, name, version))
+      expect(kind).to.equal('not_found')
+      expect(message).to.include(`version ${version} of ${name} was never published`).and.to.include('/revisions')
+    }
+    const revisions = await library.revisions(TENANT, name)
+    expect(revisions.map(({ version, was_published }) => [version, was_published])).to.deep.equal([
+      [5, false],
+      [4, true],
+      [3, true],
+      [2, false],
+      [1, true],
+    ])
+    expect(await library.published(TENANT, 'summarize', 1)).to.include({ version: 1 })
+    expect(await refusalOf(library.published(TENANT, 'summarize', 2))).to.include({ kind: 'not_found' })
+    expect(await refusalOf(library.published(TENANT, 'unknown', 1))).to.include({ kind: 'not_found' })
   })
 
   it('api.md "Flow": rollback saves an earlier definition as a new draft and rewrites no history', async () => {
@@ -110,7 +178,7 @@ describe('the library of flows', () => {
     expect(flow).to.include({ version: 4, state: 'draft', published_version: 3 })
     expect(flow.definition.system_prompt_template).to.equal('one')
     const revisions = await library.revisions(TENANT, name)
-    expect(revisions[0]).to.have.all.keys('version', 'definition', 'created_at')
+    expect(revisions[0]).to.have.all.keys('version', 'definition', 'created_at', 'was_published')
     const titles = revisions.map(({ version, definition }) => [version, definition.system_prompt_template])
     expect(titles).to.deep.equal([
       [4, 'one'],
@@ -154,7 +222,9 @@ describe('the library of flows', () => {
     expect(await library.definitionOf(TENANT, flow)).to.equal(flow.definition)
     expect(await library.definitionOf(TENANT, { ...flow, version: 2 })).to.equal(undefined)
     const { definition, created_at } = flow
-    expect(await library.revisions(TENANT, 'summarize')).to.deep.equal([{ version: 1, definition, created_at }])
+    expect(await library.revisions(TENANT, 'summarize')).to.deep.equal([
+      { version: 1, definition, created_at, was_published: true },
+    ])
   })
 
   it('a definition is read from the store once, and is the same object for each run', async () => {

@@ -7,10 +7,18 @@ import { FLOW_REVISIONS, FlowStore } from '../../../shared/work/flows/store/flow
 import { type Around, aroundStore } from '../../support/around-store.ts'
 import { BODY, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
 
-type Action = 'put' | 'publish' | 'rollback' | 'remove'
-type Model = { version: number; state: string; published: number | null; texts: string[] }
+type Action = 'put' | 'keep' | 'publish' | 'rollback' | 'remove'
+/** `texts` holds those of all versions, `once` the versions that were published. */
+type Model = {
+  version: number
+  state: string
+  published: number | null
+  served: number | null
+  texts: string[]
+  once: number[]
+}
 
-const ACTIONS = fc.constantFrom<Action>('put', 'put', 'publish', 'rollback', 'remove')
+const ACTIONS = fc.constantFrom<Action>('put', 'keep', 'publish', 'rollback', 'remove')
 
 describe('the life of a flow', () => {
   const opened = useStore()
@@ -128,25 +136,35 @@ type Step = { action: Action; target: number; text: string }
 type Library = ReturnType<typeof openLibrary>['library']
 
 function act(library: Library, name: string, { action, target, text }: Step): Promise<unknown> {
-  if (action === 'put') return library.put(TENANT, name, { ...BODY, system_prompt_template: text })
+  const body = { ...BODY, system_prompt_template: text }
+  if (action === 'put') return library.put(TENANT, name, body)
+  if (action === 'keep') return library.put(TENANT, name, body, { keeps_published: true })
   if (action === 'publish') return library.publish(TENANT, name)
   return action === 'rollback' ? library.rollback(TENANT, name, target) : library.remove(TENANT, name)
 }
 
 /** The specification's table of states. */
 function next(model: Model | undefined, { action, target, text }: Step): Model | undefined | 'refused' {
-  if (action === 'put') return draft(model ?? { version: 0, state: '', published: null, texts: [] }, text)
+  if (action === 'put') return draft(model ?? NONE, text)
+  if (action === 'keep') return { ...draft(model ?? NONE, text), served: model?.served ?? null }
   if (!model) return 'refused'
-  if (action === 'publish') return { ...model, state: 'published', published: model.version }
+  const { version } = model
+  if (action === 'publish') {
+    const once = [...new Set([...model.once, version])]
+    return { ...model, state: 'published', published: version, served: version, once }
+  }
   if (action === 'remove') return undefined
   const old = model.texts[target - 1]
   return old === undefined ? 'refused' : draft(model, old)
 }
 
+const NONE: Model = { version: 0, state: '', published: null, served: null, texts: [], once: [] }
+
 const draft = (model: Model, text: string): Model => ({
   ...model,
   version: model.version + 1,
   state: 'draft',
+  served: null,
   texts: [...model.texts, text],
 })
 
@@ -156,12 +174,13 @@ async function expectModel(library: Library, name: string, model: Model | undefi
     return
   }
   const { version, state, published_version: published, definition } = await library.get(TENANT, name)
-  const texts = (await library.revisions(TENANT, name)).map((each) => each.definition.system_prompt_template)
-  expect({ version, state, published, texts: texts.reverse() }).to.deep.equal(model)
+  const revisions = (await library.revisions(TENANT, name)).toReversed()
+  const texts = revisions.map((each) => each.definition.system_prompt_template)
+  const once = revisions.filter((each) => each.was_published).map((each) => each.version)
   expect(definition.system_prompt_template).to.equal(model.texts.at(-1))
-  const runs = await library.published(TENANT, name).then(
-    () => true,
-    () => false,
+  const served = await library.published(TENANT, name).then(
+    (flow) => flow.version,
+    () => null,
   )
-  expect(runs).to.equal(state === 'published')
+  expect({ version, state, published, served, texts, once }).to.deep.equal(model)
 }

@@ -58,15 +58,19 @@ export class FlowCalls {
     this.#deps = deps
   }
 
-  /** Throws `not_found` unless the flow is published, `invalid_request`, and `conflict` for a key that another request has used. */
+  /** Throws `not_found` unless the flow is published, or its version that the request names was, `invalid_request`, and `conflict` for a key that another request has used. */
   async start(tenant: TenantId, name: string, call: FlowCall): Promise<StartedFlow> {
     const { library, idempotency, dispatches } = this.#deps
     const { idempotencyKey: key, request } = call
     if (key === undefined)
-      return this.execute(tenant, { kind: 'run', flow: await library.published(tenant, name), ...call })
+      return this.execute(tenant, {
+        kind: 'run',
+        flow: await library.published(tenant, name, request.version),
+        ...call,
+      })
     const found: { flow?: FlowRef } = {}
     const execute = async (traceId: string) => {
-      const flow = await library.published(tenant, name)
+      const flow = await library.published(tenant, name, request.version)
       found.flow = flow
       await startExecution(tenant, traceId, { execution: { kind: 'run', flow, ...call }, deps: this.#deps })
     }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { Stored } from '../../../platform/store/port.ts'
-import type { Flow, FlowRef } from '../port.ts'
+import { type Flow, type FlowRef, servedVersion } from '../port.ts'
 
 /** A stored flow without its definition, which is in the revision of its version. */
 export type FlowHead = Omit<Flow, 'definition' | 'is_built_in'> & {
@@ -11,8 +11,13 @@ export type FlowHead = Omit<Flow, 'definition' | 'is_built_in'> & {
 /** The result of an evaluation: the share of its runs, 0 to 1, that passed. */
 export type FlowEvaluation = { pass_rate: number; runs: number; evaluated_at: string }
 
-/** A version of a flow as it was saved. It never changes. */
-export type FlowRevision = { version: number; created_at: string } & Pick<Flow, 'definition' | 'ignored_fields'>
+/** A version of a flow as it was saved. Only `was_published` is set later. */
+export type FlowRevision = Pick<Flow, 'version' | 'definition' | 'created_at' | 'ignored_fields'> & {
+  /** Whether the version that was served before goes on being served. It is stored, because another writer may move the head. */
+  keeps_published?: true
+  /** Set when another version replaces it as the published one. */
+  was_published?: true
+}
 
 export type FlowVersion = Pick<FlowRef, 'uid' | 'version'>
 
@@ -28,20 +33,28 @@ export const newHead = (name: string, uid: string, { version, created_at, ...res
 })
 
 /** Every save makes a draft (api.md "Flow"). The evaluation and the ignored fields belong to the former version. */
-export function moved(
-  { evaluation: _evaluation, ignored_fields: _fields, ...head }: FlowHead,
-  { version, created_at, ...rest }: FlowRevision,
-): FlowHead {
-  return { ...head, version, state: 'draft', updated_at: later(head.updated_at, created_at), ...ignoredOf(rest) }
+export function moved(former: FlowHead, { version, created_at, keeps_published, ...rest }: FlowRevision): FlowHead {
+  const { evaluation: _evaluation, ignored_fields: _fields, kept_version: _kept, ...head } = former
+  const kept = keeps_published ? servedVersion(former) : null
+  const updated_at = later(head.updated_at, created_at)
+  return {
+    ...head,
+    version,
+    state: 'draft',
+    updated_at,
+    ...(kept !== null && { kept_version: kept }),
+    ...ignoredOf(rest),
+  }
 }
 
 const ignoredOf = ({ ignored_fields }: Pick<Flow, 'ignored_fields'>) => ignored_fields && { ignored_fields }
 
 /** The same object when it is published already. */
-export const published = (head: FlowHead, at: string): FlowHead =>
-  head.state === 'published'
-    ? head
-    : { ...head, state: 'published', published_version: head.version, updated_at: later(head.updated_at, at) }
+export function published(draft: FlowHead, at: string): FlowHead {
+  if (draft.state === 'published') return draft
+  const { kept_version: _kept, ...head } = draft
+  return { ...head, state: 'published', published_version: head.version, updated_at: later(head.updated_at, at) }
+}
 
 /** The clocks of two processes may differ. */
 const later = (one: string, other: string) => (one > other ? one : other)
@@ -55,6 +68,10 @@ export const toDoc = (uid: string, { version, ...rest }: FlowRevision): JsonObje
 })
 
 export function toRevision({ doc }: Stored): FlowRevision {
-  const { revision, definition, created_at, ...rest } = doc as { revision: number } & Omit<FlowRevision, 'version'>
-  return { version: revision, definition, created_at, ...ignoredOf(rest) }
+  const {
+    uid: _uid,
+    revision: version,
+    ...rest
+  } = doc as { uid: string; revision: number } & Omit<FlowRevision, 'version'>
+  return { version, ...rest }
 }

@@ -33,7 +33,7 @@ export const FLOW_REVISIONS: CollectionSpec = {
   order: { within: ['uid'], by: ['revision'], direction: 'descending' },
 }
 
-export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields'> & {
+export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields' | 'keeps_published'> & {
   /** Saves a version of exactly this flow; without it the flow of the name, which is created when there is none. */
   uid?: string
   /** Saves nothing when the flow's newest definition is equal. */
@@ -113,8 +113,13 @@ export class FlowStore {
     })
   }
 
-  /** Publishes exactly this version. Returns `undefined` when it is not the flow's newest one. */
-  publish(tenant: TenantId, version: FlowVersion): Promise<FlowHead | undefined> {
+  /**
+   * Publishes exactly this version. Returns `undefined` when it is not the flow's newest one. The version that was published before is marked
+   * first: whatever happens then, it has been published.
+   */
+  async publish(tenant: TenantId, version: FlowVersion): Promise<FlowHead | undefined> {
+    const found = await this.#heads.get(tenant, { uid: version.uid })
+    if (found?.doc['version'] === version.version) await this.#markPublished(tenant, toHead(found))
     return this.#change(tenant, version, (head) => published(head, this.#now().toISOString()))
   }
 
@@ -205,6 +210,17 @@ export class FlowStore {
     throw storeUnavailable('too many writers')
   }
 
+  async #markPublished(tenant: TenantId, { uid, version, published_version: former }: FlowHead): Promise<void> {
+    if (former === null || former === version) return
+    const found = await this.#revisions.get(tenant, { uid, revision: former })
+    if (!found || found.doc['was_published'] === true) return
+    // Nothing else changes a revision: another writer can only have set the same mark.
+    await this.#revisions.replaceIfVersion(tenant, {
+      doc: { ...found.doc, was_published: true },
+      version: found.version,
+    })
+  }
+
   /** Also deletes the next version, which a writer may have stored without moving the head. */
   async #removeRevisions(tenant: TenantId, { uid, version }: FlowHead): Promise<void> {
     for (let newest = version + 1; newest > 0; newest -= DELETED_AT_ONCE) {
@@ -213,8 +229,14 @@ export class FlowStore {
     }
   }
 
-  #newRevision(version: number, { definition, ignored_fields }: FlowSave): FlowRevision {
+  #newRevision(version: number, { definition, ignored_fields, keeps_published }: FlowSave): FlowRevision {
     const created_at = this.#now().toISOString()
-    return { version, definition, created_at, ...(ignored_fields && { ignored_fields }) }
+    return {
+      version,
+      definition,
+      created_at,
+      ...(ignored_fields && { ignored_fields }),
+      ...(keeps_published && { keeps_published }),
+    }
   }
 }
