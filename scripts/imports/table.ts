@@ -22,7 +22,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['agent/tools', 'shared/agent/tools/**'],
   ['agent/engine', 'shared/agent/engine/**'],
   ['agent/customers', 'shared/agent/customers/**'],
-  ['cluster/port', 'shared/cluster/{port,run-page,session-page}.ts'],
+  ['cluster/port', 'shared/cluster/{port,run-page,session-page,tenant-loads}.ts'],
   ['cluster/journal', 'shared/cluster/journal/**'],
   ['cluster/permissions', 'shared/cluster/permissions/**'],
   ['cluster/members', 'shared/cluster/members/**'],

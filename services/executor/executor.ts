@@ -1,4 +1,5 @@
 import type { RunInbox } from '../../shared/cluster/port.ts'
+import { countLoads } from '../../shared/cluster/tenant-loads.ts'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -65,6 +66,7 @@ export class Executor {
     const { runs } = this
     return {
       listRuns: (tenant, filter) => runs.list(tenant, filter),
+      listTenants: (range) => countLoads({ runs: runs.live, sessions: [] }, range),
       getRun: (tenant, runId) => runs.get(tenant, runId).summary,
       followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
       cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),

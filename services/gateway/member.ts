@@ -17,6 +17,7 @@ import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRunSource } from '../wiring/run-source.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { tenantsPage } from '../wiring/tenants-page.ts'
 import { drainGateway } from './drain.ts'
 import { openFlowSurface } from './open-flows.ts'
 import { openHttp } from './open-http.ts'
@@ -40,6 +41,7 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
+  ops.show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
   const { broker, executors } = relay
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })

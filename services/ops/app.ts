@@ -17,6 +17,8 @@ export type OpsDeps = {
   queues: RequestHandler
   /** Answers `/members`. */
   members: RequestHandler
+  /** Answers `/tenants`. */
+  tenants: RequestHandler
   /** OPS_TOKEN. */
   token: string | undefined
   log: Log
@@ -27,7 +29,7 @@ export type OpsDeps = {
  * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
  */
 export function createOpsApp(deps: OpsDeps): Express {
-  const { requestLog, hostCheck, readiness, exposition, queues, members, token, log } = deps
+  const { requestLog, hostCheck, readiness, exposition, queues, members, tenants, token, log } = deps
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.use(requestLog, constantHeaders)
@@ -36,10 +38,11 @@ export function createOpsApp(deps: OpsDeps): Express {
 
   app.use(hostCheck)
   app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
-  app.use(createRoutes({ '/metrics': { get: metrics(exposition) }, '/members': { get: members } }))
+  const pages = { '/members': { get: members }, '/tenants': { get: tenants } }
+  app.use(createRoutes({ '/metrics': { get: metrics(exposition) }, ...pages }))
   app.use('/queues', queues)
 
-  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics, /queues and /members'))
+  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics, /queues, /members and /tenants'))
   app.use(recover(log))
   return app
 }

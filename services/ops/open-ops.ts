@@ -17,6 +17,7 @@ import { createQueues, type Queues } from './open-queues.ts'
 import { watchQueue } from './queue-gauges.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
+import type { ReadTenants } from './tenants-page.ts'
 
 /** Few clients probe and scrape. The other limits are those of the public listener. */
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
@@ -28,7 +29,7 @@ export type OpsConfig = Pick<
 >
 
 /** What the pages of a process read; each can be given later. */
-export type OpsPages = { members?: ReadMembers }
+export type OpsPages = { members?: ReadMembers; tenants?: ReadTenants }
 
 export type Ops = {
   url: string
@@ -91,10 +92,11 @@ type AppParts = Pick<OpsDeps, 'readiness' | 'token' | 'log'> & {
 }
 
 async function openApp({ hosts, metrics, queues, pages, ...parts }: AppParts): Promise<RequestListener> {
-  const [{ createOpsApp }, { createExposition }, { createMembersPage }] = await Promise.all([
+  const [{ createOpsApp }, { createExposition }, { createMembersPage }, { createTenantsPage }] = await Promise.all([
     import('./app.ts'),
     import('./exposition.ts'),
     import('./members-page.ts'),
+    import('./tenants-page.ts'),
   ])
   return createOpsApp({
     requestLog: logRequests({ ...parts.log, info: parts.log.debug }), // At info level the probes would be most of the log.
@@ -102,6 +104,7 @@ async function openApp({ hosts, metrics, queues, pages, ...parts }: AppParts): P
     exposition: createExposition(metrics),
     queues: queues.handle,
     members: createMembersPage(() => pages.members),
+    tenants: createTenantsPage(() => pages.tenants),
     ...parts,
   })
 }

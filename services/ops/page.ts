@@ -7,6 +7,8 @@ export type TablePage = {
   summary: string
   columns: readonly string[]
   rows: readonly (readonly string[])[]
+  /** The path of the next page. */
+  next?: string | null
 }
 
 /** Nothing is loaded, sent or run. */
@@ -20,7 +22,7 @@ nav a { margin-right: 1rem }
 table { border-collapse: collapse }
 th, td { border-bottom: 1px solid GrayText; padding: 0.3rem 1rem 0.3rem 0; text-align: left; vertical-align: top }`
 
-const PAGES = ['members', 'queues'] as const
+const PAGES = ['members', 'tenants', 'queues'] as const
 
 /** Answers with JSON, or with a page without scripts for a client that prefers HTML. */
 export function answerTable(req: Request, res: Response, { json, page }: { json: object; page: TablePage }): void {
@@ -32,7 +34,7 @@ export function answerTable(req: Request, res: Response, { json, page }: { json:
 }
 
 /** The first cell of each row is its heading. */
-function render({ title, summary, columns, rows }: TablePage): string {
+function render({ title, summary, columns, rows, next }: TablePage): string {
   const links = PAGES.map((name) => `<a href="/${name}"${current(name, title)}>${titleOf(name)}</a>`)
   const head = columns.map((name) => `<th scope="col">${escape(name)}</th>`)
   const body = rows.map(([first = '', ...rest]) => {
@@ -60,7 +62,7 @@ ${body.join('\n')}
 </tbody>
 </table>
 </div>
-</main>
+${next ? `<p><a href="${escape(next)}" rel="next">Next page</a></p>\n` : ''}</main>
 </body>
 </html>
 `

@@ -1,15 +1,21 @@
+import type { RunInbox, TenantRange } from '../../shared/cluster/port.ts'
+import { mergeLoads } from '../../shared/cluster/tenant-loads.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { OpsPages } from '../ops/open-ops.ts'
 import { ownProcess } from '../wiring/process.ts'
+import { tenantsPage } from '../wiring/tenants-page.ts'
 import type { Worker } from '../worker/worker.ts'
 
-type Parts = {
-  worker: Pick<Worker, 'liveRuns' | 'isDraining'>
-  executor: { liveRuns(): number }
+type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
+  worker: Pick<Worker, 'liveRuns' | 'isDraining' | 'inbox'>
+  executor: { liveRuns(): number; localQueue: { inbox: Pick<RunInbox, 'listTenants'> } }
 }
 
 /** What the pages of the ops listener show of the standalone form. */
-export function openPages({ runsPerWorker }: Pick<Config, 'runsPerWorker'>, { worker, executor }: Parts): OpsPages {
+export function openPages(
+  { runsPerWorker }: Pick<Config, 'runsPerWorker'>,
+  { worker, executor, ...parts }: Parts,
+): OpsPages {
   const { pid, about } = ownProcess.asMember(runsPerWorker)
   const self = () => ({
     role: 'standalone' as const,
@@ -18,5 +24,13 @@ export function openPages({ runsPerWorker }: Pick<Config, 'runsPerWorker'>, { wo
     ...about,
     ...{ pid, epoch: pid, expiresInMs: null },
   })
-  return { members: async () => ({ members: [self()] }) }
+  const inboxes = [worker.inbox, executor.localQueue.inbox]
+  const loads = async (range: TenantRange) => ({
+    tenants: mergeLoads(
+      inboxes.map((inbox) => inbox.listTenants(range)),
+      range,
+    ),
+    isIncomplete: false,
+  })
+  return { members: async () => ({ members: [self()] }), ...tenantsPage({ loads, ...parts }) }
 }

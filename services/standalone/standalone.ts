@@ -51,7 +51,7 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const httpParts = { form: 'standalone', broker, startKeys, events, toolBox, store, link: undefined } as const
   const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
   await executor.start()
-  ops.show(openPages(config, { worker, executor }))
+  ops.show(openPages(config, { worker, executor, store, tenantConfig }))
   ops.ready({})
   /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
   const drain = async () => {

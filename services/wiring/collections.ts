@@ -11,7 +11,7 @@ import {
   CONFIGURED_TENANTS,
   TENANT_CONFIGS,
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
-import { USAGE } from '../../shared/tenancy/usage/store/usage.ts'
+import { USAGE, USAGE_TENANTS } from '../../shared/tenancy/usage/store/usage.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
 import { FLOW_EVALUATIONS } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import {
@@ -56,6 +56,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   PLAN_SCHEDULE_TICKS,
   SPENDING,
   USAGE,
+  USAGE_TENANTS,
   WEBHOOK_OUTBOX,
   WEBHOOK_RECEIVERS,
   WEBHOOK_DELIVERIES,

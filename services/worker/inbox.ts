@@ -2,6 +2,7 @@ import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import type { Inbox } from '../../shared/cluster/port.ts'
+import { countLoads } from '../../shared/cluster/tenant-loads.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
@@ -53,6 +54,7 @@ export function createInbox(options: InboxOptions): Inbox {
 
     ...createRunCommands(options),
     listRuns: (tenant, filter) => runs.list(tenant, filter),
+    listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
     getRun: (tenant, runId) => runs.get(tenant, runId).summary,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),

@@ -38,6 +38,11 @@ export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: st
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
 export type RunFilter = PageRequest & { status?: RunStatus }
 
+/** What a process holds of a tenant at the moment. `waiting_runs`: those of its live runs that wait for their turn or for a permission. */
+export type TenantLoad = { tenant: TenantId; live_runs: number; waiting_runs: number; sessions: number }
+/** The first `limit` tenants whose names come after this one. */
+export type TenantRange = { after: string; limit: number }
+
 /** A place in a run's frames: just after frame `seq` and so many pieces of the next one, which is large when they are not 0. */
 export type Position = { seq: number; pieces: number }
 
@@ -173,13 +178,15 @@ export interface Inbox {
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): number
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
+  /** Lists the tenants that have live runs or sessions here, by name. It is for operators alone. */
+  listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
   cancelRun(tenant: TenantId, runId: string): void
 }
 
 /** The commands that an executor receives: its runs come from the queue. */
-export type RunInbox = Pick<Inbox, 'listRuns' | 'getRun' | 'followRun' | 'cancelRun'>
+export type RunInbox = Pick<Inbox, 'listRuns' | 'listTenants' | 'getRun' | 'followRun' | 'cancelRun'>
 
 /**
  * The state of a queued run. `executor` is the epoch of the executor that runs it or has run it. A run that ended before an executor

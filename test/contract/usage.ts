@@ -91,6 +91,17 @@ export function usageContract(open: OpenStore): void {
     expect(await found(2)).to.deep.equal(starts.slice(1, 3))
   })
 
+  it('the tenants of a day are listed by name, those whose runs have ended on it', async () => {
+    const start = '2026-11-25T00:00:00.000Z'
+    const add = (tenant: string, place: Partial<UsageAddition>) =>
+      usage.add(tenant as TenantId, addition(rowsOf('m'), { start, ...place }))
+    for (const tenant of ['t_c', 't_a', 't_b', 't_a']) await add(tenant, { bucket: 'day' })
+    await add('t_d', { bucket: 'hour' })
+    await add('t_e', { bucket: 'day', start: '2026-11-26T00:00:00.000Z' })
+    expect(await usage.tenants(start, { after: '', limit: 10 })).to.deep.equal(['t_a', 't_b', 't_c'])
+    expect(await usage.tenants(start, { after: 't_a', limit: 1 })).to.deep.equal(['t_b'])
+  })
+
   it('D21d: hours are kept for 35 days, days for 400', async () => {
     const [hour, day] = ['2026-11-24T00:00:00.000Z', '2026-11-24T00:00:00.000Z']
     clock = Date.parse(day)

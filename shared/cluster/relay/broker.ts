@@ -11,10 +11,10 @@ import { isUnanswered, noWorker, SessionRouter } from '../members/session-router
 import { lessLoadedOfTwo, Workers } from '../members/workers.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
-import type { Broker, OpenedRun, QueuedRunSource } from '../port.ts'
+import type { Broker, OpenedRun, QueuedRunSource, TenantRange } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { CallArgs, CallResult } from './calls.ts'
-import { listRemembered, listRuns, listSessions } from './lists.ts'
+import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
 import type { RedisMembership } from './membership.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import { RelayedStreams } from './relayed-streams.ts'
@@ -129,6 +129,11 @@ export class RedisBroker {
   onRecord(from: number, received: ReceivedRecord): void {
     if (received.type === RECORD.reply) this.#calls.settle(received.stream, received.body)
     else this.streams.onRecord(from, received)
+  }
+
+  /** Adds up what all workers and executors hold of each tenant. */
+  listTenants(range: TenantRange) {
+    return listTenants(this.#calls, range, [...this.workers.alive, ...this.executors.alive])
   }
 
   readonly broker: Broker = {

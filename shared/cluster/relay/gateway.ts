@@ -9,7 +9,7 @@ import { createRedisMembers } from '../members/redis-members.ts'
 import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
 import { createRedisOwners } from '../members/redis-owners.ts'
 import { createRedisPermissionStore } from '../permissions/redis-store.ts'
-import type { Broker, QueuedRunSource } from '../port.ts'
+import type { Broker, QueuedRunSource, TenantRange } from '../port.ts'
 import { RedisBroker } from './broker.ts'
 import { RedisMembership } from './membership.ts'
 import { listenForStarts } from './start-notice.ts'
@@ -74,6 +74,11 @@ export class GatewayRelay {
 
   get epoch(): number {
     return this.#membership.epoch
+  }
+
+  /** Adds up what all workers and executors hold of each tenant. */
+  listTenants(range: TenantRange) {
+    return this.#broker.listTenants(range)
   }
 
   async join(): Promise<void> {

@@ -66,6 +66,7 @@ export const runMethods = (inbox: RunInbox, follow: Follow) =>
     followRun: (gateway, tenant, runId, after, stream) =>
       follow({ gateway, stream }, inbox.followRun(tenant, runId, after)),
     listRuns: (_from, ...args) => inbox.listRuns(...args),
+    listTenants: (_from, ...args) => inbox.listTenants(...args),
     getRun: (_from, ...args) => inbox.getRun(...args),
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
   }) satisfies Partial<CallTable>

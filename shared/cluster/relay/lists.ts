@@ -1,9 +1,10 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isUnanswered } from '../members/session-router.ts'
 import { mergeRemembered } from '../permissions/remembered-page.ts'
-import type { PageRequest, RememberedPage, RunFilter, RunPage, SessionPage } from '../port.ts'
+import type { PageRequest, RememberedPage, RunFilter, RunPage, SessionPage, TenantLoad, TenantRange } from '../port.ts'
 import { mergePages } from '../run-page.ts'
 import { mergeSessions } from '../session-page.ts'
+import { mergeLoads } from '../tenant-loads.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
 type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>
@@ -40,6 +41,17 @@ export async function listRemembered(calls: Asking, { tenant, page, epochs }: Pa
   const { answers, silence } = await askEach(calls, epochs, ask)
   if (silence) throw silence
   return mergeRemembered(answers, page.limit)
+}
+
+/** Adds up what the processes of these epochs hold of each tenant. It is incomplete when one does not answer, or is of an older release. */
+export async function listTenants(
+  calls: Pick<Asking, 'call'>,
+  range: TenantRange,
+  epochs: readonly number[],
+): Promise<{ tenants: TenantLoad[]; isIncomplete: boolean }> {
+  const asked = await Promise.allSettled(epochs.map((epoch) => calls.call({ epoch }, 'listTenants', [range])))
+  const answers = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  return { tenants: mergeLoads(answers, range), isIncomplete: answers.length < asked.length }
 }
 
 /** The answers of the processes that answer. `silence` is the failure of one that does not, unless it is lost meanwhile. */

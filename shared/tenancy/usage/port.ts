@@ -1,3 +1,4 @@
+import type { TenantRange } from '../../cluster/port.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 
@@ -43,6 +44,8 @@ export interface UsageStore {
   add(tenant: TenantId, addition: UsageAddition): Promise<boolean>
   /** At most `limit` places with a start from `from` to `until`, both inclusive, in the order of time. */
   read(tenant: TenantId, range: UsageRange): Promise<{ start: string; rows: UsageRows }[]>
+  /** The tenants whose runs have ended on a day, by name. Days are known for two days. */
+  tenants(day: string, range: TenantRange): Promise<TenantId[]>
 }
 
 export type UsageRange = { by: Dimension; bucket: Bucket; from: string; until: string; limit: number }

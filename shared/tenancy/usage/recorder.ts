@@ -3,7 +3,6 @@ import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import {
   BUCKETS,
-  type Bucket,
   DIMENSIONS,
   NO_KEY,
   type RunUsage,
@@ -12,7 +11,7 @@ import {
   type UsageRows,
   type UsageStore,
 } from './port.ts'
-import { addRows, sumsOf } from './sums.ts'
+import { addRows, startOf, sumsOf } from './sums.ts'
 
 export type UsageRecorderDeps = {
   store: Pick<UsageStore, 'add'>
@@ -121,9 +120,4 @@ export class UsageRecorder {
     this.#waiting.clear()
     return taken.map((each) => ({ ...each, process: this.#process, number: ++this.#number }))
   }
-}
-
-/** The time is in ISO 8601. */
-function startOf(time: string, bucket: Bucket): string {
-  return bucket === 'day' ? `${time.slice(0, 10)}T00:00:00.000Z` : `${time.slice(0, 13)}:00:00.000Z`
 }

@@ -1,11 +1,16 @@
 import { truncate } from '../../kernel/text.ts'
 import { durationClass } from './durations.ts'
-import type { RunUsage, UsageRows, UsageSums } from './port.ts'
+import type { Bucket, RunUsage, UsageRows, UsageSums } from './port.ts'
 
 /** The key of the values that were not among the first ones of their hour or day. */
 const OTHER = 'other'
 /** Longer values are cut, which some names of models may be. */
 const MAX_KEY_CHARS = 256
+
+/** When the hour or day of a time begins; both are in ISO 8601, in UTC. */
+export function startOf(time: string, bucket: Bucket): string {
+  return bucket === 'day' ? `${time.slice(0, 10)}T00:00:00.000Z` : `${time.slice(0, 13)}:00:00.000Z`
+}
 
 /** The sums of a single run. */
 export const sumsOf = ({ hasFailed, input_tokens, output_tokens, cost_usd, ms }: RunUsage): UsageSums => ({

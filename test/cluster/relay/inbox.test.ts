@@ -41,6 +41,7 @@ async function setUp() {
     sendMessage: recording('sendMessage'),
     acceptRun: recording('acceptRun'),
     listRuns: recording('listRuns', 'runs'),
+    listTenants: recording('listTenants', 'tenants'),
     getRun: recording('getRun', 'run'),
     followRun: recording('followRun', cursor),
     cancelRun: recording('cancelRun'),

@@ -47,6 +47,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     listRemembered: refuse,
     forgetRemembered: refuse,
     listRuns: refuse,
+    listTenants: refuse,
     getRun: refuse,
     cancelRun: refuse,
   }

@@ -1,5 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import type { JsonObject } from '../../../kernel/events.ts'
-import type { TenantId } from '../../../kernel/tenant.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import type { Bucket, UsageAddition, UsageRows, UsageStore, UsageSums } from '../port.ts'
 import { addRows } from '../sums.ts'
@@ -11,6 +12,17 @@ export const USAGE: CollectionSpec = {
   order: { within: ['by', 'bucket'], by: ['start'], direction: 'ascending' },
   expiresBy: 'expires_ms',
 }
+
+/** The tenants of each day, for operators. */
+export const USAGE_TENANTS: CollectionSpec = {
+  name: 'usage_tenants',
+  key: ['day', 'name'],
+  order: { within: ['day'], by: ['name'], direction: 'ascending' },
+  ttlSecs: 2 * 24 * 3_600,
+}
+
+/** Tenants of this day that this process has listed; listing one again has no effect. */
+const KNOWN_TENANTS = 10_000
 
 /** Different values of a dimension in an hour or a day; later ones are added up (D21c). */
 export const MAX_KEYS = 200
@@ -28,10 +40,23 @@ type StoredRow = Omit<UsageSums, 'durations'> & { key: string; durations: [index
 
 export function createUsageStore(store: Store): UsageStore {
   const usage = store.collection(USAGE)
+  const tenants = store.collection(USAGE_TENANTS)
+  const known = new LRUCache<string, true>({ max: KNOWN_TENANTS })
+  const listTenant = async (day: string, name: TenantId) => {
+    const key = `${day} ${name}`
+    if (known.get(key)) return
+    await tenants.insert(SYSTEM_TENANT, { day, name }, { durability: 'ordered' })
+    known.set(key, true)
+  }
   return {
     async add(tenant, addition) {
+      if (addition.bucket === 'day') await listTenant(addition.start, tenant)
       for (let tries = 0; tries < MAX_TRIES; tries++) if (await tryAdd(usage, tenant, addition)) return true
       return false
+    },
+    async tenants(day, { after, limit }) {
+      const found = await tenants.page(SYSTEM_TENANT, { where: { day }, after: [after], limit })
+      return found.map(({ doc }) => String(doc['name']) as TenantId)
     },
     async read(tenant, { by, bucket, from, until, limit }) {
       const after = [new Date(Date.parse(from) - 1).toISOString()]

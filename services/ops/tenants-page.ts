@@ -1,0 +1,66 @@
+import type { Request, RequestHandler } from 'express'
+import type { TenantRange } from '../../shared/cluster/port.ts'
+import { decodeCursor, encodeCursor } from '../../shared/kernel/cursor.ts'
+import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
+import type { TenantsPage, TenantView } from '../../shared/tenancy/usage/tenants.ts'
+import { answerTable, type TablePage } from './page.ts'
+
+export type ReadTenants = (range: TenantRange) => Promise<TenantsPage>
+
+const WITHIN_MS = 10_000
+const DEFAULT_LIMIT = 50
+const LIMIT = /^([1-9]\d?|1\d\d|200)$/
+
+/** Lists the tenants of this deployment. Only a process that can ask the others has `read`, which is a gateway. */
+export function createTenantsPage(read: () => ReadTenants | undefined): RequestHandler {
+  return async (req, res) => {
+    const range = rangeOf(req)
+    const list = read()
+    if (!list) throw new AppError('unavailable', 'the tenants are shown by the ops listeners of gateways: ask one')
+    const page = await withDeadline(list(range), WITHIN_MS, away).catch(() => {
+      throw away()
+    })
+    const next_cursor = page.next === null ? null : encodeCursor([page.next])
+    const { tenants, isIncomplete } = page
+    const json = { tenants, next_cursor, ...(isIncomplete && { incomplete: true }) }
+    answerTable(req, res, { json, page: pageOf(page, next_cursor && linkTo(range.limit, next_cursor)) })
+  }
+}
+
+const away = () =>
+  new AppError('unavailable', 'the tenants cannot be read at the moment; try again', { retryAfterSecs: 1 })
+
+function rangeOf({ query }: Request): TenantRange {
+  const { limit = String(DEFAULT_LIMIT), cursor } = query
+  if (typeof limit !== 'string' || !LIMIT.test(limit))
+    throw invalidRequest('limit must be a whole number from 1 to 200, given once', { param: '/limit' })
+  if (cursor === undefined) return { after: '', limit: Number(limit) }
+  const [after] = decodeCursor(typeof cursor === 'string' ? cursor : '', ['string'])
+  return { after: String(after), limit: Number(limit) }
+}
+
+const linkTo = (limit: number, cursor: string) => `/tenants?limit=${limit}&cursor=${cursor}`
+
+const COLUMNS = ['Tenant', 'Live runs', 'of them waiting', 'Sessions', 'Runs today', 'of them failed']
+
+function pageOf({ tenants, isIncomplete }: TenantsPage, next: string | null): TablePage {
+  const missing = isIncomplete ? ' Some processes have not answered: there are more runs and sessions.' : ''
+  return {
+    title: 'Tenants',
+    summary: `Tenants with live runs or sessions, or with runs that have ended today (UTC).${missing}`,
+    columns: [...COLUMNS, 'Tokens today', 'of a day’s', 'Dollars today', 'of a day’s'],
+    rows: tenants.map(rowOf),
+    next,
+  }
+}
+
+const rowOf = (view: TenantView): string[] => [
+  view.tenant,
+  ...[view.live_runs, view.waiting_runs, view.sessions, view.runs_today, view.failed_today, view.tokens_today].map(
+    String,
+  ),
+  String(view.tokens_per_day ?? '–'),
+  view.usd_today.toFixed(2),
+  view.usd_per_day?.toFixed(2) ?? '–',
+]

@@ -1,0 +1,14 @@
+import { listTenants, type TenantsDeps } from '../../shared/tenancy/usage/tenants.ts'
+import type { OpsPages } from '../ops/open-ops.ts'
+import type { OpenedStore } from './open-store.ts'
+import type { OpenedTenantConfig } from './tenant-config.ts'
+
+type Parts = Pick<TenantsDeps, 'loads'> & {
+  store: Pick<OpenedStore, 'usage'> | undefined
+  tenantConfig: Pick<OpenedTenantConfig, 'limits'> | undefined
+}
+
+/** The page of the tenants, for a process that can ask all others what they hold. */
+export const tenantsPage = ({ loads, store, tenantConfig }: Parts): OpsPages => ({
+  tenants: (range) => listTenants({ loads, usage: store?.usage, limits: tenantConfig?.limits.settings }, range),
+})
