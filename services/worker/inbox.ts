@@ -49,7 +49,10 @@ export function createInbox(options: InboxOptions): Inbox {
       return session.summary
     },
     listRemembered: (tenant, page) => rememberedPage(sessions.remembered(tenant), page),
-    forgetRemembered: (tenant, sessionId, toolName) => sessions.forgetRemembered(tenant, sessionId, toolName),
+    forgetRemembered(tenant, sessionId, toolName) {
+      refuseIf(draining.isLeaving(sessions.get(tenant, sessionId)))
+      return sessions.forgetRemembered(tenant, sessionId, toolName)
+    },
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
     ...createRunCommands(options),

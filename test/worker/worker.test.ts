@@ -137,6 +137,10 @@ describe('a worker', () => {
     for (const act of [() => run('hi'), () => message('s1', 'hi'), () => inbox.createSession(TENANT, 's2', 'a1')]) {
       expect(refusalOf(act)).to.include({ status: 503, code: 'worker_draining', retryAfterSecs: 5 })
     }
+    // Another worker may have a copy of the session already, which would not know of the change.
+    for (const act of [() => inbox.renameSession(TENANT, 's1', 'Boats'), () => inbox.forgetRemembered(TENANT, 's1')])
+      expect(refusalOf(act)).to.include({ status: 503, code: 'worker_draining' })
+    expect(inbox.getSession(TENANT, 's1').title).to.equal(null)
     expect(refusalOf(() => message('nobody', 'hi')).status).to.equal(404)
     expect(worker.liveRuns()).to.equal(1)
     inbox.cancelRun(TENANT, id)
