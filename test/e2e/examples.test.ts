@@ -47,6 +47,12 @@ describe('the examples of the API description, sent to the standalone form', () 
 
   const instance = (url: string) => call('PUT', '/config/instances/main', { type: 'openai-compatible', url })
 
+  /** An example that runs in the background would take the model's next answer. */
+  const noRuns = () =>
+    until(async () => (await product.call('GET', '/runs?status=running')).text.includes('"runs":[]'), {
+      what: 'the runs of the examples before to end',
+    })
+
   /** Creates the things that an operation needs, and returns the path to call. */
   const prepare: Record<string, () => Promise<string>> = {
     createSession: async () => {
@@ -60,6 +66,7 @@ describe('the examples of the API description, sent to the standalone form', () 
     sendMessage: async () => `${await session()}/messages`,
     forgetPermissions: async () => `/permissions/remembered?session_id=${(await session()).split('/').at(-1)}`,
     replyPermission: async () => {
+      await noRuns()
       product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
       const stream = await product.run({ prompt: 'write' })
       const { data } = await stream.until('permission_request')
