@@ -49,8 +49,8 @@ export class Executor {
     this.runs = new Runs(runLimits, {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
       onEvent: () => metrics.count('events'),
-      report: ({ id, tenant, sessionId, kind }) =>
-        reporter.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
+      report: ({ id, tenant, sessionId, kind, about }) =>
+        reporter.open({ tenant, run_id: id, kind, about, ...(sessionId !== undefined && { session_id: sessionId }) }),
       ...announcingFlows(announceRuns(events)),
       onForgotten({ id, tenant, needsNoReader }) {
         if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.

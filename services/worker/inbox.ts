@@ -79,8 +79,9 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const { background: needsNoReader = false } = request
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true, needsNoReader })
+        const { background: needsNoReader = false, customer_id } = request
+        const about = { customer_id }
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true, needsNoReader, about })
         void run.execute(execute)
         return run
       }

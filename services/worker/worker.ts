@@ -171,8 +171,8 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, u
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
-    report: ({ id, tenant, sessionId, kind }) =>
-      ends.open({ tenant, run_id: id, kind, ...(sessionId !== undefined && { session_id: sessionId }) }),
+    report: ({ id, tenant, sessionId, kind, about }) =>
+      ends.open({ tenant, run_id: id, kind, about, ...(sessionId !== undefined && { session_id: sessionId }) }),
     onStarted: (run) => reporter.runStarted(run),
     onWaiting: (run) => reporter.runWaiting(run),
     onEnded: (run, last) => reporter.runEnded(run, last),

@@ -44,8 +44,11 @@ inBothForms('the usage of a tenant', (startProduct, form) => {
 
   it('D21: runs, messages, flows and steps of plans count when they have ended, in every process, with what they have used', async () => {
     product.model.otherwise(() => 'fine')
+    const customers = ['c-1', 'c-1', 'c-2', '']
     const ends = await Promise.all(
-      Array.from({ length: 4 }, async () => (await (await product.run({ prompt: 'hi' })).all()).at(-1)?.data),
+      customers.map(
+        async (customer_id) => (await (await product.run({ prompt: 'hi', customer_id })).all()).at(-1)?.data,
+      ),
     )
     await product.call('POST', '/sessions', { session_id: 's-1' })
     await (await product.stream('/sessions/s-1/messages', { prompt: 'hi' })).all()
@@ -74,6 +77,17 @@ inBothForms('the usage of a tenant', (startProduct, form) => {
     const models = await counted('model', 9)
     expect(models.map(({ key }) => key)).to.deep.equal(['test-model'])
     expect(sum(models, 'input_tokens')).to.equal(sum(kinds, 'input_tokens'))
+    const shown = async (by: string) => (await counted(by, 9)).map(({ key, runs }) => [key, runs])
+    expect(await shown('flow')).to.deep.equal([
+      [null, 8],
+      ['one', 1],
+    ])
+    expect(await shown('customer')).to.deep.equal([
+      [null, 6],
+      ['c-1', 2],
+      ['c-2', 1],
+    ])
+    expect(await shown('subject')).to.deep.equal([['anonymous', 9]])
     const [run] = kinds.filter(({ key }) => key === 'run')
     const input = ends.map((data) => Number(data?.['total_input_tokens'])).reduce((all, each) => all + each, 0)
     expect(run?.input_tokens).to.equal(input)

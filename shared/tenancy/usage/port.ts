@@ -3,7 +3,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 
 /** What usage is divided by, one at a time (D21). */
-export const DIMENSIONS = ['model', 'kind'] as const
+export const DIMENSIONS = ['model', 'kind', 'flow', 'customer', 'subject'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 export const BUCKETS = ['hour', 'day'] as const

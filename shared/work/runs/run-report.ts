@@ -2,9 +2,10 @@ import type { RunEvent, WarningEvent } from '../../kernel/events.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { traceFields } from '../../kernel/trace.ts'
 import type { RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
-import type { RunKind } from './run.ts'
+import type { RunAbout, RunKind } from './run.ts'
 import { RunFigures } from './run-figures.ts'
 
 /** What a line names its run by. */
@@ -32,12 +33,18 @@ export class RunReporter {
   }
 
   /** Returns the function that takes the events of one run; the last one makes the report. */
-  open(run: ReportedRun): (event: RunEvent, isLast: boolean) => void {
+  open({
+    about = {},
+    ...run
+  }: ReportedRun & { about?: RunAbout | undefined }): (event: RunEvent, isLast: boolean) => void {
     const figures = new RunFigures()
+    const { subject } = traceFields() // Of the caller, while the run begins to exist.
+    const used: UsedBy = { ...about, subject, kind: run.kind }
     return (event, isLast) => {
       const failover = figures.note(event)
       if (failover) this.#reportFailover(run, failover)
       if (isLast) this.#reportEnd(run, figures)
+      if (isLast && run.kind !== 'plan') this.#usage?.add(run.tenant, usageOf(used, figures))
     }
   }
 
@@ -48,7 +55,6 @@ export class RunReporter {
   #reportEnd(run: ReportedRun, figures: RunFigures): void {
     const { code, model, turns, spent, firstTokenMs, ms } = figures
     this.#count(figures, run.kind)
-    if (run.kind !== 'plan') this.#usage?.add(run.tenant, usageOf(run, figures))
     this.#log[HARMLESS.has(code) ? 'info' : 'warn'](`${run.kind} ended`, {
       ...run,
       code,
@@ -75,13 +81,12 @@ export class RunReporter {
   }
 }
 
-const usageOf = ({ kind }: ReportedRun, { code, model, spent, ms }: RunFigures): RunUsage => ({
-  kind,
-  model,
-  hasFailed: !HARMLESS.has(code),
-  ...spent,
-  ms,
-})
+type UsedBy = RunAbout & Pick<ReportedRun, 'kind'> & { subject: string | undefined }
+
+const usageOf = (
+  { kind, flow, customer_id: customer, subject }: UsedBy,
+  { code, model, spent, ms }: RunFigures,
+): RunUsage => ({ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ...spent, ms })
 
 const OUTCOMES = ['ok', 'retried', 'failed_over', 'failed'] as const
 

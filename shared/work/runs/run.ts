@@ -22,10 +22,18 @@ export type RunIdentity = {
   isHeld?: boolean
   /** What it executes, when that is not a prompt. */
   kind?: 'flow' | 'plan'
+  about?: RunAbout
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
-type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId'> & { kind: RunKind }
+/** What is reported of a run besides its own fields. */
+export type RunAbout = {
+  /** An empty id means no customer. */
+  customer_id?: string | undefined
+  /** The name of a flow's run. */
+  flow?: string
+}
+type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & { kind: RunKind }
 
 export type RunHooks = {
   /** Called when the engine has thrown, or has ended without a terminal event. */

@@ -2,11 +2,13 @@ import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import type { RunUsage, UsageAddition } from '../../../shared/tenancy/usage/port.ts'
+import { BUCKETS, DIMENSIONS, type RunUsage, type UsageAddition } from '../../../shared/tenancy/usage/port.ts'
 import { UsageRecorder } from '../../../shared/tenancy/usage/recorder.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = 't_1' as TenantId
+/** An hour and a day of each dimension. */
+const PLACES = BUCKETS.length * DIMENSIONS.length
 const USED: RunUsage = {
   ...{ kind: 'run', model: 'm', hasFailed: false },
   ...{ input_tokens: 10, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
@@ -94,7 +96,7 @@ describe('the recorder of usage', () => {
     const { recorder, taken, lines } = open({ answers: ['taken', 'busy'] })
     recorder.add(TENANT, USED)
     await recorder.close()
-    expect(new Set(taken.map(({ number }) => number))).to.have.property('size', 4)
+    expect(new Set(taken.map(({ number }) => number))).to.have.property('size', PLACES)
     expect(lines).to.deep.equal([])
   })
 
@@ -103,7 +105,7 @@ describe('the recorder of usage', () => {
     recorder.add(TENANT, USED)
     await recorder.close()
     expect(asked).to.have.length(1)
-    expect(lines.join()).to.include('the usage of some runs is lost').and.include('"places":4')
+    expect(lines.join()).to.include('the usage of some runs is lost').and.include(`"places":${PLACES}`)
   })
 
   it('has nothing to write without runs', async () => {
