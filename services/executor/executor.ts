@@ -7,6 +7,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/work/queue/port.ts'
 import type { SlotLimits } from '../../shared/work/queue/slots.ts'
+import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { announceRuns } from '../../shared/work/runs/run-events.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
@@ -19,6 +20,7 @@ export type ExecutorDeps = {
   isHeapHigh: IsHeapHigh
   events: EventSink
   usage: UsageSink
+  recorder?: Pick<RunRecorder, 'begin'>
   metrics: Metrics
   log: Log
 }
@@ -39,18 +41,17 @@ export class Executor {
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps
-    const { limits, workspaces, events, usage, metrics, log } = deps
+    const { limits, workspaces, events, usage, recorder, metrics, log } = deps
     const runLimits = {
       maxLive: limits.maxRuns,
       resumeMs: limits.runResumeMs,
       maxJournalBytes: MAX_JOURNAL_BYTES,
     }
-    const reporter = new RunReporter(log, metrics, usage)
+    const reporter = new RunReporter({ log, metrics, usage, recorder })
     this.runs = new Runs(runLimits, {
       onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
       onEvent: () => metrics.count('events'),
-      report: ({ id, tenant, sessionId, kind, about }) =>
-        reporter.open({ tenant, run_id: id, kind, about, ...(sessionId !== undefined && { session_id: sessionId }) }),
+      report: (run) => reporter.openRun(run),
       ...announcingFlows(announceRuns(events)),
       onForgotten({ id, tenant, needsNoReader }) {
         if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.

@@ -95,7 +95,7 @@ export class FlowJobs {
     preparing.catch(() => {}) // A failure is the outcome of the execution, if there is one.
     const dispatch = await dispatches.begin(tenant, queued.trace_id, epoch())
     if (!dispatch) return
-    const about = { flow: dispatch.flow.name }
+    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name }
     const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow', about })
     admission.hold(tenant, run.id, run.ended)
     announce(run.id)

@@ -1,6 +1,7 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
@@ -17,7 +18,9 @@ import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openRunRecorder } from '../wiring/run-records.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
+import type { Executor } from './executor.ts'
 import { openExecutor } from './open-executor.ts'
 
 const CLOSE_MS = 5_000
@@ -36,18 +39,18 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
-  const parts = { flows, store, events, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
+  const recorder = openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
+  const parts = { flows, store, events, recorder, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...parts, fence: lease })
-  const own = ownProcess.asMember(config.runsPerWorker)
-  const relay = new ExecutorRelay(link, opened.executor, { ...own, lease, log, metrics })
-  metrics.gauge('runs', () => opened.executor.runs.countByStatus())
-  metrics.gauge('runs_limit', () => config.runsPerWorker)
+  const own = { ...ownProcess.asMember(config.runsPerWorker), lease, log, metrics }
+  const relay = new ExecutorRelay(link, opened.executor, own)
+  showRuns(metrics, opened.executor, config)
   await relay.join()
-  const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
-  await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem }), {
+  await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem: problemsTo(log) }), {
     epoch: () => relay.epoch,
     announce: (runId) => relay.announceStart(runId),
     executors: relay.executors,
+    isMember: (epoch) => relay.isMember(epoch),
   })
   ops.ready(clusterChecks(() => relay.readiness(), link))
   return {
@@ -56,10 +59,17 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
       ops.drain,
       { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
-      { name: 'sweeps, webhooks and usage', deadlineMs: CLOSE_MS, close: () => opened.close() },
+      { name: 'sweeps, webhooks, usage and records', deadlineMs: CLOSE_MS, close: () => opened.close() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),
     ],
   }
 }
+
+function showRuns(metrics: Metrics, { runs }: Executor, { runsPerWorker }: Config): void {
+  metrics.gauge('runs', () => runs.countByStatus())
+  metrics.gauge('runs_limit', () => runsPerWorker)
+}
+
+const problemsTo = (log: Log) => (message: string, cause: unknown) => log.warn(message, { cause })

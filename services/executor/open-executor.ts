@@ -36,8 +36,9 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   const workspaces = createWorkspaces(config.workspaceDir)
   const slots = slotsOf(config)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: config.runResumeMs }
+  const { events, recorder } = parts
   const usage = new UsageRecorder({ store: parts.store.usage, log })
-  const executor = new Executor({ limits, workspaces, isHeapHigh, events: parts.events, usage, metrics, log })
+  const executor = new Executor({ limits, workspaces, isHeapHigh, events, usage, recorder, metrics, log })
   const tools = {
     toolBox: unattended(toolBox, config.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
@@ -64,7 +65,7 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
     },
     async close() {
       stopSweeps()
-      await Promise.all([dispatcher?.close(), usage.close()])
+      await Promise.all([dispatcher?.close(), usage.close(), recorder.settled()])
     },
   }
 }

@@ -7,6 +7,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
+import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import type { OpenedFlows } from '../wiring/open-flows.ts'
@@ -20,6 +21,7 @@ export type OpenParts = {
   /** `undefined`: runtime configuration is disabled, so no flow can call a provider. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
+  recorder: RunRecorder
   toolBox: ToolBox
   queue: JobQueue
   schedules: Schedules
@@ -37,4 +39,10 @@ export type ExecutorParts = OpenParts & {
 }
 
 /** This executor among the others. */
-export type Membership = { epoch(): number; announce(runId: string): void; executors: Pick<Executors, 'isAlive'> }
+export type Membership = {
+  epoch(): number
+  announce(runId: string): void
+  executors: Pick<Executors, 'isAlive'>
+  /** Whether there is a worker or an executor of this epoch. */
+  isMember(epoch: number): Promise<boolean>
+}

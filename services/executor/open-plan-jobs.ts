@@ -15,8 +15,8 @@ export function openPlanJobs(
   parts: PlanParts,
   membership: Membership,
 ): PlanJobs {
-  const { store, models, tools, workspaces, executor, fence, events, usage, metrics, log } = parts
-  const reporter = new RunReporter(log, metrics, usage)
+  const { store, models, tools, workspaces, executor, fence, events, usage, recorder, metrics, log } = parts
+  const reporter = new RunReporter({ log, metrics, usage, recorder })
   return new PlanJobs({
     ...membership,
     runs: executor.runs,

@@ -5,19 +5,24 @@ import { createRetentionSweep } from '../../shared/work/flows/retention-sweep.ts
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
+import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
+import { recordLost } from '../wiring/run-records.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
-type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'fence' | 'log'>
+type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'fence' | 'log'>
 type PlanParts = { queue: JobQueue; schedules: Pick<PlanSchedules, 'restore'> }
 
 const SWEEP_EVERY_MS = 600_000
 const ORPHANS_EVERY_MS = 15_000
+const LOST_EVERY_MS = 15_000
+/** How long a process is away before its runs count as lost: longer than the gateways take to record what it has sent them. */
+const LOST_AFTER_MS = 30_000
 const RECONCILE_EVERY_MS = 10_000
 const RESTORE_EVERY_MS = 60_000
 
 /** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
-  const stops = [startRetentionSweep(parts), startOrphanSweep(parts, membership)]
+  const stops = [startRetentionSweep(parts), startOrphanSweep(parts, membership), startLostSweep(parts, membership)]
   if (plans) stops.push(startReconciler(parts, membership, plans), startScheduleSweep(parts, plans))
   return () => {
     for (const stop of stops) stop()
@@ -68,6 +73,16 @@ function startOrphanSweep({ flows, store, fence, log }: Parts, { executors }: Me
   }
   const onFailure = (cause: unknown) => log.warn('lost executions could not be ended; it is tried again', { cause })
   return repeat(sweep, { everyMs: ORPHANS_EVERY_MS, onFailure })
+}
+
+/** Records the runs of processes that have died. */
+function startLostSweep({ store, tenantConfig, fence, log }: Parts, { isMember }: Membership): () => void {
+  const isGone = createAbsence((owner) => isMember(Number(owner)), LOST_AFTER_MS)
+  const sweep = async () => {
+    if (fence.isHeld()) await recordLost({ store, tenantConfig }, isGone)
+  }
+  const onFailure = (cause: unknown) => log.warn('lost runs could not be recorded; it is tried again', { cause })
+  return repeat(sweep, { everyMs: LOST_EVERY_MS, onFailure })
 }
 
 type Repeating = { everyMs: number; isAtOnce?: boolean; onFailure(cause: unknown): void }

@@ -10,6 +10,7 @@ import { inSpan } from '../../shared/kernel/trace.ts'
 import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { titleOf } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -52,6 +53,8 @@ export const createPlanSteps =
           kind: 'step',
           plan_id: planId,
           step_id: step.id,
+          started_at: new Date().toISOString(),
+          title: titleOf(step.prompt),
         })
         const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })), report)
         if ('error' in result) fail('step_failed')
@@ -102,7 +105,7 @@ async function resultOf(
   let texts: string[] = []
   for await (const event of events) {
     figures.note(event)
-    report(event, isTerminal(event))
+    report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
     if (event.type === 'turn_start') texts = []
     if (event.type === 'text') texts.push(event.text)
     if (event.type === 'error') return { error: event.error, spent: figures.spent }

@@ -15,6 +15,7 @@ import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openRecordedBroker } from '../wiring/run-records.ts'
 import { openRunSource } from '../wiring/run-source.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
@@ -47,7 +48,8 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const startKeys = createRedisIdempotency(link)
-  const httpParts = { form: 'cluster', broker, startKeys, events, toolBox, store, link, log, metrics } as const
+  const runs = openRecordedBroker(store, { broker, tenantConfig })
+  const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const
   const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   const drain = () => drainGateway(config.drainMs, { relay, http })
   void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))

@@ -9,6 +9,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
+import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { openExecutor } from '../executor/open-executor.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
 import { openFlows } from '../wiring/open-flows.ts'
@@ -20,6 +21,7 @@ type Parts = {
   store: OpenedStore
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
+  recorder: RunRecorder
   toolBox: ToolBox
   schemas: SchemaCheckers
   queue: MemoryQueue
@@ -42,13 +44,13 @@ type LocalExecutor = {
 /** Opens the executor of the standalone form, which takes its jobs from a queue within the process. */
 export async function openLocalExecutor(
   config: Config,
-  { store, tenantConfig, events, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
+  { store, tenantConfig, events, recorder, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
 ): Promise<LocalExecutor> {
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const schedules = new MemorySchedules({ queue, onProblem })
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
-  const shared = { store, tenantConfig, events, toolBox, queue, schedules, isHeapHigh, metrics, log }
+  const shared = { store, tenantConfig, events, recorder, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
   const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))
@@ -62,7 +64,7 @@ export async function openLocalExecutor(
     localQueue,
     executors,
     liveRuns: () => executor.liveRuns(),
-    start: () => opened.start(queue.consume, { epoch: () => epoch, announce, executors }),
+    start: () => opened.start(queue.consume, { epoch: () => epoch, announce, executors, isMember: async () => true }),
     drain: (graceMs) => executor.drain(graceMs),
     async close() {
       await opened.close()

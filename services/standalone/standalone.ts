@@ -9,12 +9,15 @@ import { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { openFlowSurface } from '../gateway/open-flows.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import { openPlanSurface } from '../gateway/open-plans.ts'
+import type { HttpServer } from '../http/server.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { createLocalParts } from '../wiring/config-notice.ts'
 import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
+import { openLocalRunRecorder, openRecordedBroker } from '../wiring/run-records.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
+import type { Worker } from '../worker/worker.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
 import { openPages } from './open-pages.ts'
 
@@ -40,36 +43,49 @@ export async function openStandalone(config: Config, log: Log): Promise<Standalo
   const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = openPlanQueue(config, store, { queue, events })
-  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
+  const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
+  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
-  const shared = { store, events, tenantConfig, toolBox, schemas, queue, log }
+  const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(config, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = openPlanSurface(config, { store, queue, schedules: executor.schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors: executor.executors })), plans }
-  const startKeys = store.idempotency
-  const httpParts = { form: 'standalone', broker, startKeys, events, toolBox, store, link: undefined } as const
-  const http = await openHttp(config, { ...httpParts, log, metrics, isHeapHigh, tenantConfig, ...surfaces })
+  const runs = openRecordedBroker(store, { broker, tenantConfig })
+  const httpParts = { form: 'standalone', broker: runs, events, toolBox, store, link: undefined, ...ops } as const
+  const http = await openHttp(config, { ...httpParts, startKeys: store.idempotency, log, tenantConfig, ...surfaces })
   await executor.start()
   ops.show(openPages(config, { worker, executor, store, tenantConfig }))
   ops.ready({})
-  /** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
-  const drain = async () => {
-    const startedAt = performance.now()
-    http.drain()
-    await Promise.all([worker.drain(config.drainMs), executor.drain(config.drainMs)])
-    await Promise.all([http.close(STREAMS_MS, config.drainMs - (performance.now() - startedAt)), settled()])
+  const drain = () => drainAll(config.drainMs, { http, worker, executor, settled })
+  return {
+    url: http.url,
+    opsUrl: ops.url,
+    closers: [
+      ops.drain,
+      { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
+      { name: 'queue', deadlineMs: CLOSE_MS, close: executor.close },
+      { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
+      { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
+      { name: 'store', deadlineMs: CLOSE_MS, close: () => store.close() },
+      ops.close,
+    ],
   }
-  const closers: Closer[] = [
-    ops.drain,
-    { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
-    { name: 'queue', deadlineMs: CLOSE_MS, close: executor.close },
-    { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
-    { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },
-    { name: 'store', deadlineMs: CLOSE_MS, close: () => store.close() },
-    ops.close,
-  ]
-  return { url: http.url, opsUrl: ops.url, closers }
+}
+
+type Draining = {
+  http: Pick<HttpServer, 'drain' | 'close'>
+  worker: Pick<Worker, 'drain'>
+  executor: Pick<Worker, 'drain'>
+  settled(): Promise<void>
+}
+
+/** Worker and executor refuse new work; requests that answer, cancel or follow a run are still served. */
+async function drainAll(drainMs: number, { http, worker, executor, settled }: Draining): Promise<void> {
+  const startedAt = performance.now()
+  http.drain()
+  await Promise.all([worker.drain(drainMs), executor.drain(drainMs)])
+  await Promise.all([http.close(STREAMS_MS, drainMs - (performance.now() - startedAt)), settled()])
 }
 
 function openQueue({ jobs }: Pick<OpenedStore, 'jobs'>, log: Log): MemoryQueue {

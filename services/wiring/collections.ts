@@ -26,6 +26,7 @@ import { ACTIVE_PLANS, PLAN_OUTPUTS, PLAN_STEPS, PLANS } from '../../shared/work
 import { PLAN_SCHEDULES, SCHEDULING_TENANTS } from '../../shared/work/plans/store/plan-schedules.ts'
 import { PLAN_SCHEDULE_TICKS } from '../../shared/work/plans/store/tick-records.ts'
 import { JOBS } from '../../shared/work/queue/store/jobs.ts'
+import { OPEN_RUNS, RUN_EVENTS, RUN_RECORDS } from '../../shared/work/runs/records/store.ts'
 
 /** Every collection of the product; both stores are opened with them. */
 export const COLLECTIONS: readonly CollectionSpec[] = [
@@ -54,6 +55,9 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   PLAN_SCHEDULES,
   SCHEDULING_TENANTS,
   PLAN_SCHEDULE_TICKS,
+  RUN_RECORDS,
+  RUN_EVENTS,
+  OPEN_RUNS,
   SPENDING,
   USAGE,
   USAGE_TENANTS,

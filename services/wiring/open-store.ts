@@ -31,6 +31,7 @@ import { createPlans } from '../../shared/work/plans/store/plans.ts'
 import { createTickRecords, type TickRecords } from '../../shared/work/plans/store/tick-records.ts'
 import type { JobStore } from '../../shared/work/queue/port.ts'
 import { createJobStore } from '../../shared/work/queue/store/jobs.ts'
+import { createRunRecordStore, type RunRecordStore } from '../../shared/work/runs/records/store.ts'
 import { COLLECTIONS } from './collections.ts'
 
 export const SQLITE_FILE = 'agent-engine.db'
@@ -53,6 +54,7 @@ export type OpenedStore = {
   plans: Plans
   planSchedules: PlanScheduleStore
   tickRecords: TickRecords
+  runRecords: RunRecordStore
   deliveries: DeliveryStore
   spending: SpendingStore
   usage: UsageStore
@@ -84,6 +86,7 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   plans: createPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
   planSchedules: createPlanScheduleStore(store),
   tickRecords: createTickRecords(store),
+  runRecords: createRunRecordStore(store),
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),
   usage: createUsageStore(store),

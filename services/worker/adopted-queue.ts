@@ -3,6 +3,7 @@ import { type AgentEvent, errorEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { PreparedRun, PrepareRun } from './prepare-run.ts'
@@ -21,7 +22,7 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
   for (const { runId, startedAt, message } of waiting) {
     const { background: needsNoReader = false } = message
     const identity = { id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt) }
-    const run = deps.runs.adopt({ ...identity, needsNoReader })
+    const run = deps.runs.adopt({ ...identity, needsNoReader, about: { title: titleOf(message.prompt) } })
     deps.admission.hold(tenant, runId, run.ended)
     const prepare = () => prepareLate(tenant, message, deps)
     session.post({ run, message, execute: () => executeLate(run, session, prepare) })

@@ -7,6 +7,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
@@ -79,9 +80,9 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const { background: needsNoReader = false, customer_id } = request
-        const about = { customer_id }
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, isHeld: true, needsNoReader, about })
+        const { background: needsNoReader = false, customer_id, prompt } = request
+        const identity = { id: runId, tenant, sessionId: undefined, about: { customer_id, title: titleOf(prompt) } }
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader })
         void run.execute(execute)
         return run
       }
@@ -97,7 +98,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: { title: titleOf(message.prompt) } })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }

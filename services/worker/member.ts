@@ -16,6 +16,7 @@ import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
 import { openPlanQueue } from '../wiring/plan-queue.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
+import { openRunRecorder } from '../wiring/run-records.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from './open-worker.ts'
 import type { Session } from './session.ts'
@@ -38,7 +39,8 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const queue = ops.watchQueue(createBullQueue(...redis))
   const planQueue = openPlanQueue(config, store, { queue, events })
-  const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue }
+  const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
+  const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
   const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, {
     ...ownProcess.asMember(config.runsPerWorker),
@@ -54,6 +56,7 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
       ops.drain,
       { name: 'runs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
       { name: 'webhooks and usage', deadlineMs: CLOSE_MS, close: settled },
+      { name: 'records of runs', deadlineMs: CLOSE_MS, close: async () => recorder?.settled() },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },
       ...commonClosers({ closeTools, tenantConfig, events, store, link, ops }),

@@ -19,7 +19,7 @@ import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'planQueue'
+  'permissions' | 'fence' | 'recorder' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'planQueue'
 > & {
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined

@@ -10,6 +10,7 @@ import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createActing } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -59,6 +60,8 @@ export type WorkerDeps = {
   reporter: EventReporter
   /** `undefined` without a store. */
   usage: UsageSink | undefined
+  /** `undefined` without a store: no run is recorded. */
+  recorder?: Pick<RunRecorder, 'begin'> | undefined
   admission: Admission
   fence: Fence
   isHeapHigh: IsHeapHigh
@@ -160,19 +163,18 @@ function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'k
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
 /** A forgotten run takes its permission requests and, outside a session, its folder along. */
-function createRuns({ permissions, workspaces, limits, log, metrics, reporter, usage }: WorkerDeps): Runs {
+function createRuns({ permissions, workspaces, limits, log, metrics, reporter, usage, recorder }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
     maxLivePerTenant: limits.runsPerTenant,
     resumeMs: limits.runResumeMs,
     maxJournalBytes: MAX_JOURNAL_BYTES,
   }
-  const ends = new RunReporter(log, metrics, usage)
+  const ends = new RunReporter({ log, metrics, usage, recorder })
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
-    report: ({ id, tenant, sessionId, kind, about }) =>
-      ends.open({ tenant, run_id: id, kind, about, ...(sessionId !== undefined && { session_id: sessionId }) }),
+    report: (run) => ends.openRun(run),
     onStarted: (run) => reporter.runStarted(run),
     onWaiting: (run) => reporter.runWaiting(run),
     onEnded: (run, last) => reporter.runEnded(run, last),

@@ -36,7 +36,24 @@ export type RememberedPage = { permissions: RememberedPermission[]; next_cursor:
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
 /** `incomplete`: the runs of a worker that did not answer are missing. */
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
-export type RunFilter = PageRequest & { status?: RunStatus }
+/** `among` the runs that have not ended (`live`), or those that have and whose record is not stored (`unrecorded`); all by default. */
+export type RunFilter = PageRequest & { status?: RunStatus; among?: 'live' | 'unrecorded' }
+
+/** What else `GET /runs` can select by where runs are recorded (D20). Times are in ISO 8601. */
+export type RunSearch = {
+  kind?: NonNullable<RunSummary['kind']>
+  code?: NonNullable<RunSummary['code']>
+  session_id?: string
+  customer_id?: string
+  subject?: string
+  model?: string
+  /** The earliest start. */
+  since?: string
+  /** All starts are before it. */
+  until?: string
+  /** The least US dollars. */
+  min_cost?: number
+}
 
 /** What a process holds of a tenant at the moment. `waiting_runs`: those of its live runs that wait for their turn or for a permission. */
 export type TenantLoad = { tenant: TenantId; live_runs: number; waiting_runs: number; sessions: number }
@@ -116,7 +133,8 @@ export interface Broker {
   /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
   sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest): Promise<OpenedRun>
 
-  listRuns(tenant: TenantId, filter: RunFilter): Promise<RunPage>
+  /** Without records, only the runs that a process knows are listed. */
+  listRuns(tenant: TenantId, filter: RunFilter & RunSearch): Promise<RunPage>
   getRun(tenant: TenantId, runId: string): Promise<RunSummary>
   /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>

@@ -19,6 +19,7 @@ export const COUNTERS = {
   cost_usd: 'US dollars that ended runs cost, by the known prices of their models',
   webhook_rests:
     "Rests of webhooks' receivers that began: after three failed attempts in a row, and after each further one",
+  run_records_lost: 'Runs that ended and were not recorded, because the store was away too long',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 

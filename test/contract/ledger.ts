@@ -189,6 +189,7 @@ function withHook(store: Store, afterPage: () => void): Store {
     return {
       get: (...args) => entries.get(...args),
       insert: (...args) => entries.insert(...args),
+      insertMissing: (...args) => entries.insertMissing(...args),
       replaceIfVersion: (...args) => entries.replaceIfVersion(...args),
       delete: (...args) => entries.delete(...args),
       async page(...args) {

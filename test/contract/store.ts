@@ -66,6 +66,22 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: 'none' })).to.equal(undefined)
   })
 
+  it('several documents of several tenants are inserted at once, except those whose key or unique value is taken', async () => {
+    const taken = flow({ state: 'first' })
+    await flows.insert(TENANT, taken)
+    const [fresh, others] = [flow({ state: 'fresh' }), { ...taken, state: 'of another tenant' }]
+    const sameKey = { ...flow(), name: taken.name }
+    const sameAlias = { ...flow(), alias: taken.alias }
+    const docs = [sameKey, fresh, sameAlias].map((doc) => ({ tenant: TENANT, doc }))
+    await flows.insertMissing([...docs, { tenant: OTHER, doc: others }])
+    await flows.insertMissing([...docs, { tenant: OTHER, doc: others }])
+    await flows.insertMissing([])
+    expect(await flows.get(TENANT, { name: taken.name })).to.deep.equal({ doc: taken, version: 1 })
+    expect(await flows.get(TENANT, { name: fresh.name })).to.deep.equal({ doc: fresh, version: 1 })
+    expect(await flows.get(TENANT, { name: sameAlias.name })).to.equal(undefined)
+    expect(await flows.get(OTHER, { name: taken.name })).to.deep.equal({ doc: others, version: 1 })
+  })
+
   it('a document is returned as it was stored, whatever its keys and strings are', async () => {
     const doc = flow({ payload: HOSTILE, ...HOSTILE })
     expect(await flows.insert(TENANT, doc)).to.equal(true)

@@ -1,6 +1,6 @@
 import type { Store } from '../../shared/platform/store/port.ts'
 
-type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
+type Method = 'get' | 'insert' | 'insertMissing' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
 
 /** The store, with a list of the operations on it, and one that can be made to fail before it happens. */
 export function watchStore(store: Store) {
@@ -20,6 +20,7 @@ export function watchStore(store: Store) {
     return {
       get: watch('get', 'get'),
       insert: watch('insert', 'insert'),
+      insertMissing: watch('insertMissing', 'insertMissing'),
       replaceIfVersion: watch('replaceIfVersion', 'replace'),
       delete: watch('delete', 'delete'),
       page: watch('page', 'page'),

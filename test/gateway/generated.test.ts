@@ -128,6 +128,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listFlowMemory: /^\/cursor$/,
   listFlowEvaluations: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
+  listRuns: /^\/(?:cursor|since|until)$/,
   listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,
   listPlanSchedules: /^\/cursor$/,

@@ -1,9 +1,10 @@
 import type { Collection, Store } from '../../shared/platform/store/port.ts'
 
-type Method = 'get' | 'insert' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
+type Method = 'get' | 'insert' | 'insertMissing' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
 
-export const isRead = (method: Method): boolean =>
-  method !== 'insert' && method !== 'replaceIfVersion' && method !== 'delete'
+const WRITES: ReadonlySet<Method> = new Set(['insert', 'insertMissing', 'replaceIfVersion', 'delete'])
+
+export const isRead = (method: Method): boolean => !WRITES.has(method)
 
 /** Called in place of an operation of a store; `act` is the operation. */
 export type Around = <T>(method: Method, act: () => Promise<T>, args: readonly unknown[]) => Promise<T>
@@ -13,6 +14,7 @@ export function aroundStore(store: Store, around: Around): Store {
   const wrap = (collection: Collection): Collection => ({
     get: (...args) => around('get', () => collection.get(...args), args),
     insert: (...args) => around('insert', () => collection.insert(...args), args),
+    insertMissing: (...args) => around('insertMissing', () => collection.insertMissing(...args), args),
     replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
     delete: (...args) => around('delete', () => collection.delete(...args), args),
     page: (...args) => around('page', () => collection.page(...args), args),

@@ -56,7 +56,7 @@ export class EventStream {
       this.#checks.frame(frame)
       return frame
     }
-    checkStream(this.frames)
+    checkStream(this.frames, { isRecorded: this.comments.includes('recorded without deltas') })
     return undefined
   }
 

@@ -3,11 +3,13 @@ import {
   type Broker,
   RUN_STATUSES,
   type RunFilter,
-  type RunStatus,
+  type RunSearch,
   type RunSummary,
 } from '../../../shared/cluster/port.ts'
+import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
+import { readTime } from '../../../shared/kernel/time.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { lastEventId, pageOf, pathId, queryValue, RUN, type ValueForm } from '../params.ts'
+import { lastEventId, pageOf, pathId, queryNumber, queryText, queryValue, RUN, type ValueForm } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
@@ -42,12 +44,40 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
 const isOver = ({ ended_at, event_count }: RunSummary, after: number): boolean =>
   ended_at !== null && after >= event_count
 
-const STATUS: ValueForm = {
-  pattern: new RegExp(`^(${RUN_STATUSES.join('|')})$`),
-  wanted: `one of ${RUN_STATUSES.join(', ')}`,
+const oneOf = (values: readonly string[]): ValueForm => ({
+  pattern: new RegExp(`^(${values.join('|')})$`),
+  wanted: `one of ${values.join(', ')}`,
+})
+
+const textOf = (chars: number): ValueForm => ({
+  pattern: new RegExp(`^[^]{0,${chars}}$`, 'u'),
+  wanted: `a text of at most ${chars} characters`,
+})
+
+const STATUS = oneOf(RUN_STATUSES)
+
+const KIND = oneOf(['run', 'message', 'flow', 'plan', 'step'])
+const CODE = oneOf(['ok', 'invalid_output', 'plan_failed', ...RUN_ERROR_CODES])
+
+function filterOf(req: Request): RunFilter & RunSearch {
+  const search = {
+    status: queryValue(req, 'status', STATUS),
+    kind: queryValue(req, 'kind', KIND),
+    code: queryValue(req, 'code', CODE),
+    session_id: queryValue(req, 'session_id', textOf(128)),
+    customer_id: queryValue(req, 'customer_id', textOf(128)),
+    subject: queryValue(req, 'subject', textOf(256)),
+    model: queryValue(req, 'model', textOf(256)),
+    since: timeOf(req, 'since'),
+    until: timeOf(req, 'until'),
+    min_cost: queryNumber(req, 'min_cost', [0, 1e9]),
+  }
+  const given = Object.entries(search).filter(([, value]) => value !== undefined)
+  return { ...pageOf(req), ...Object.fromEntries(given) }
 }
 
-function filterOf(req: Request): RunFilter {
-  const status = queryValue(req, 'status', STATUS) as RunStatus | undefined
-  return { ...pageOf(req), ...(status !== undefined && { status }) }
+/** As the starts of runs are written, to compare with them. */
+function timeOf(req: Request, name: string): string | undefined {
+  const ms = readTime(name, queryText(req, name))
+  return ms === undefined ? undefined : new Date(ms).toISOString()
 }

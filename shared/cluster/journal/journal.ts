@@ -63,8 +63,8 @@ export class Journal implements JournalSource {
     return this.#readers.size
   }
 
-  /** Appends an event's frame. A terminal event ends the journal; an event after it is a bug and throws. */
-  append(event: RunEvent): void {
+  /** Appends an event's frame and returns its size in bytes. A terminal event ends the journal; an event after it is a bug and throws. */
+  append(event: RunEvent): number {
     if (this.#isEnded) throw new Error('an event follows the terminal event')
     const before = this.#ring.bytes
     const seq = this.lastSeq + 1
@@ -73,6 +73,7 @@ export class Journal implements JournalSource {
     this.#isEnded = isTerminal(event)
     this.shrink()
     for (const reader of this.#readers) reader.onAppended(size)
+    return size
   }
 
   /** `true` while a reader is so far behind that the producer should call `waitForDrain`. */

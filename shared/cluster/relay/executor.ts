@@ -53,6 +53,11 @@ export class ExecutorRelay {
     return knownExecutors(this.#all, (epoch) => this.#membership.discover(epoch))
   }
 
+  /** Whether a worker or an executor of this epoch is in the cluster. Throws `unavailable`. */
+  isMember(epoch: number): Promise<boolean> {
+    return this.#membership.isMember(epoch)
+  }
+
   async join(): Promise<void> {
     await this.#membership.start()
   }

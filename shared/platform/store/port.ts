@@ -38,6 +38,8 @@ export type CollectionSpec = {
 /** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
 export type Stored = { doc: JsonObject; version: number }
 
+export type OwnedDocument = { tenant: TenantId; doc: JsonObject }
+
 export type PageQuery = {
   /** Values of all fields of the order's `within`, and of some, all or none of `filters`; compared for equality. */
   where?: Fields
@@ -81,6 +83,11 @@ export interface Collection {
   get(tenant: TenantId, fields: Fields): Promise<Stored | undefined>
   /** Returns `false`, and stores nothing, when the key or another unique value is taken. */
   insert(tenant: TenantId, doc: JsonObject, options?: WriteOptions): Promise<boolean>
+  /**
+   * Inserts each document whose key and other unique values are free, with one command for all of them, and skips the others. When it throws, some may
+   * have been inserted: it can be repeated.
+   */
+  insertMissing(docs: readonly OwnedDocument[]): Promise<void>
   /**
    * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
    * `version`, when it does not exist, or when another unique value is taken.

@@ -1,6 +1,8 @@
+import type { RunStatus } from '../../cluster/port.ts'
 import type { RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
 import type { RunEndCode } from '../../kernel/metrics.ts'
 
+type Cached = { cache_read_tokens: number }
 type Spent = { input_tokens: number; output_tokens: number; cost_usd: number }
 
 /** Requests to providers that the events of a run show, by their outcome. */
@@ -13,8 +15,13 @@ export class RunFigures {
   readonly spent: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
   model: string | undefined
   turns = 0
-  code: RunEndCode = 'internal'
+  code: RunEndCode | undefined
+  firstEventMs: number | undefined
   firstTokenMs: number | undefined
+  /** Calls of tools and permission requests, those of sub-agents included. */
+  toolCalls = 0
+  permissions = 0
+  cacheReadTokens = 0
 
   get ms(): number {
     return performance.now() - this.#startedAt
@@ -22,24 +29,30 @@ export class RunFigures {
 
   /** Returns the warning when another model has taken over, which is worth a log line. */
   note(event: RunEvent): WarningEvent | undefined {
+    this.firstEventMs ??= this.ms
     if (this.firstTokenMs === undefined && TOKENS.has(event.type)) this.firstTokenMs = this.ms
     const { type } = event
     if (type === 'turn_start' || type === 'started') this.model ??= event.model
     else if (type === 'turn_end' || type === 'progress') this.#addTurn(event)
     else if (type === 'subagent_event') this.#noteNested(event)
+    else if (type === 'tool_use') this.toolCalls++
+    else if (type === 'permission_request') this.permissions++
     else if (type === 'warning') return this.#warned(event)
     else if (ENDS.has(type)) this.#noteEnd(event)
     return undefined
   }
 
-  #addTurn({ input_tokens, output_tokens, cost_usd }: Spent): void {
+  #addTurn({ input_tokens, output_tokens, cost_usd, cache_read_tokens = 0 }: Spent & Partial<Cached>): void {
     this.turns++
+    this.cacheReadTokens += cache_read_tokens
     this.requests.ok++
     this.#add({ input_tokens, output_tokens, cost_usd })
   }
 
   #noteNested(event: Extract<RunEvent, { type: 'subagent_event' }>): void {
     if (event.event_type === 'turn_end') this.requests.ok++
+    if (event.event_type === 'tool_use') this.toolCalls++
+    if (event.event_type === 'permission_request') this.permissions++
     if (event.event_type === 'warning' && event['code'] === 'transport_retrying') this.requests.retried++
     if (event.event_type === 'error' && isProviderCode(event['code'])) this.requests.failed++
   }
@@ -71,6 +84,14 @@ const TOKENS: ReadonlySet<RunEvent['type']> = new Set(['text_delta', 'thinking_d
 const ENDS: ReadonlySet<RunEvent['type']> = new Set(['done', 'plan_queued', 'error', 'result', 'plan_ended'])
 
 const isProviderCode = (code: unknown): boolean => typeof code === 'string' && code.startsWith('provider_')
+
+/** The status of a run that ends with this event. */
+export function outcomeOf(event: RunEvent): Extract<RunStatus, 'done' | 'failed' | 'cancelled'> {
+  if (event.type === 'plan_ended')
+    return event.status === 'failed' || event.status === 'cancelled' ? event.status : 'done'
+  if (event.type !== 'error') return 'done'
+  return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
+}
 
 function endCodeOf(event: RunEvent): RunEndCode {
   if (event.type === 'error') return event.code

@@ -1,62 +1,69 @@
-import type { RunEvent, WarningEvent } from '../../kernel/events.ts'
+import type { WarningEvent } from '../../kernel/events.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
 import { traceFields } from '../../kernel/trace.ts'
 import type { RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
-import type { RunAbout, RunKind } from './run.ts'
+import { describeRun, type RunFacts } from './records/record.ts'
+import type { RunRecorder } from './records/recorder.ts'
+import type { ReportableRun, RunReport } from './run.ts'
 import { RunFigures } from './run-figures.ts'
 
-/** What a line names its run by. */
-export type ReportedRun = {
-  tenant: TenantId
-  run_id: string
-  kind: RunKind | 'step'
-  session_id?: string | undefined
-  /** Of the step of a plan. */
-  plan_id?: string
-  step_id?: string
+export type RunReporterDeps = {
+  log: Log
+  metrics: Metrics
+  /** `undefined` without a store. */
+  usage?: UsageSink | undefined
+  /** `undefined` without a store: no run is recorded. */
+  recorder?: Pick<RunRecorder, 'begin'> | undefined
 }
 
-/** Writes a line and counts when a run, a message, a flow, a plan or a step of one has ended. */
+/** Writes a line, counts, and makes the record when a run, a message, a flow, a plan or a step of one has ended. */
 export class RunReporter {
-  readonly #log: Log
-  readonly #metrics: Metrics
-  readonly #usage: UsageSink | undefined
+  readonly #deps: RunReporterDeps
 
-  /** `usage` is missing in a process without a store. */
-  constructor(log: Log, metrics: Metrics, usage?: UsageSink) {
-    this.#log = log
-    this.#metrics = metrics
-    this.#usage = usage
+  constructor(deps: RunReporterDeps) {
+    this.#deps = deps
   }
 
-  /** Returns the function that takes the events of one run; the last one makes the report. */
-  open({
-    about = {},
-    ...run
-  }: ReportedRun & { about?: RunAbout | undefined }): (event: RunEvent, isLast: boolean) => void {
+  /** Follows a run of this process. */
+  openRun({ id, tenant, sessionId, kind, startedAt, about }: ReportableRun): RunReport {
+    return this.open({ ...about, run_id: id, tenant, session_id: sessionId, kind, started_at: startedAt.toISOString() })
+  }
+
+  open(known: RunFacts): RunReport {
+    const { request_id, subject } = traceFields()
+    const facts = { ...known, request_id, subject }
     const figures = new RunFigures()
-    const { subject } = traceFields() // Of the caller, while the run begins to exist.
-    const used: UsedBy = { ...about, subject, kind: run.kind }
-    return (event, isLast) => {
-      const failover = figures.note(event)
-      if (failover) this.#reportFailover(run, failover)
-      if (isLast) this.#reportEnd(run, figures)
-      if (isLast && run.kind !== 'plan') this.#usage?.add(run.tenant, usageOf(used, figures))
+    // A plan has records of its own: this run is only the part of it that one executor carries out.
+    const recording = known.kind === 'plan' ? undefined : this.#deps.recorder?.begin(facts, figures)
+    return {
+      note: (event, { bytes, isLast }) => {
+        const failover = figures.note(event)
+        if (failover) this.#reportFailover(known, failover)
+        recording?.note(event, bytes, isLast)
+        if (isLast) this.#reportEnd(known, figures)
+        if (isLast && known.kind !== 'plan') this.#deps.usage?.add(known.tenant, usageOf(facts, figures))
+      },
+      abandon: () => recording?.abandon(),
+      get details() {
+        return describeRun(facts, figures)
+      },
+      get isRecorded() {
+        return recording?.isRecorded ?? false
+      },
     }
   }
 
-  #reportFailover(run: ReportedRun, { detail: { from, to, reason } }: WarningEvent): void {
-    this.#log.warn('another model took over', { ...run, from, to, reason })
+  #reportFailover(run: RunFacts, { detail: { from, to, reason } }: WarningEvent): void {
+    this.#deps.log.warn('another model took over', { ...namesOf(run), from, to, reason })
   }
 
-  #reportEnd(run: ReportedRun, figures: RunFigures): void {
-    const { code, model, turns, spent, firstTokenMs, ms } = figures
+  #reportEnd(run: RunFacts, figures: RunFigures): void {
+    const { code = 'internal', model, turns, spent, firstTokenMs, ms } = figures
     this.#count(figures, run.kind)
-    this.#log[HARMLESS.has(code) ? 'info' : 'warn'](`${run.kind} ended`, {
-      ...run,
+    this.#deps.log[HARMLESS.has(code) ? 'info' : 'warn'](`${run.kind} ended`, {
+      ...namesOf(run),
       code,
       model,
       turns,
@@ -67,8 +74,8 @@ export class RunReporter {
   }
 
   /** A plan itself calls no model: its steps are counted. */
-  #count({ code, requests, spent, firstTokenMs, ms }: RunFigures, kind: ReportedRun['kind']): void {
-    const metrics = this.#metrics
+  #count({ code = 'internal', requests, spent, firstTokenMs, ms }: RunFigures, kind: RunFacts['kind']): void {
+    const { metrics } = this.#deps
     metrics.countDivided('runs_ended', code)
     if (kind === 'plan') return
     for (const outcome of OUTCOMES)
@@ -81,11 +88,18 @@ export class RunReporter {
   }
 }
 
-type UsedBy = RunAbout & Pick<ReportedRun, 'kind'> & { subject: string | undefined }
+/** What a log line names its run by. */
+const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFacts) => ({
+  tenant,
+  run_id,
+  kind,
+  ...(session_id !== undefined && { session_id }),
+  ...(plan_id !== undefined && { plan_id, step_id }),
+})
 
 const usageOf = (
-  { kind, flow, customer_id: customer, subject }: UsedBy,
-  { code, model, spent, ms }: RunFigures,
+  { kind, flow, customer_id: customer, subject }: RunFacts,
+  { code = 'internal', model, spent, ms }: RunFigures,
 ): RunUsage => ({ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ...spent, ms })
 
 const OUTCOMES = ['ok', 'retried', 'failed_over', 'failed'] as const

@@ -4,6 +4,7 @@ import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/event
 import type { LoopBudget } from '../../kernel/loop-budget.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
+import { outcomeOf } from './run-figures.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
@@ -26,22 +27,39 @@ export type RunIdentity = {
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
-/** What is reported of a run besides its own fields. */
+/** What is recorded of a run besides its own fields. */
 export type RunAbout = {
-  /** An empty id means no customer. */
   customer_id?: string | undefined
-  /** The name of a flow's run. */
+  /** Of a flow's run: the flow's name, and its execution. */
   flow?: string
+  trace_id?: string
+  /** The beginning of the prompt. */
+  title?: string
 }
-type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & { kind: RunKind }
+
+export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & {
+  kind: RunKind
+  startedAt: Date
+}
+
+/** Follows one run by its events. */
+export type RunReport = {
+  /** `bytes` is the length of the event's frame. */
+  note(event: RunEvent, of: { bytes: number; isLast: boolean }): void
+  /** Another process goes on with the run: it has not ended here. */
+  abandon(): void
+  /** What the run is, and what it has spent by now. */
+  readonly details: Partial<RunSummary>
+  readonly isRecorded: boolean
+}
 
 export type RunHooks = {
   /** Called when the engine has thrown, or has ended without a terminal event. */
   onBug(run: Pick<RunIdentity, 'id'>, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
-  /** Called when a run begins to exist. Returns what is called with each of its events. */
-  report?(run: ReportableRun): (event: RunEvent, isLast: boolean) => void
+  /** Called when a run begins to exist. Returns what is told of each of its events. */
+  report?(run: ReportableRun): RunReport
   /** Called when the execution of a run begins. */
   onStarted?(run: Run): void
   /** Called when a run begins to wait for a permission. */
@@ -71,7 +89,7 @@ export class Run {
   #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
-  readonly #report: ReturnType<NonNullable<RunHooks['report']>> | undefined
+  readonly #report: RunReport | undefined
   #held: PromiseWithResolvers<void> | undefined
   #errorCode: string | undefined
   #hasStarted = false
@@ -92,7 +110,7 @@ export class Run {
     this.#hooks = hooks
     this.#loop = loop
     this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
-    this.#report = hooks.report?.({ ...identity, kind: this.kind })
+    this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
     if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -112,6 +130,11 @@ export class Run {
     return this.#outcome !== undefined
   }
 
+  /** Whether its record is stored, so that it is found there. */
+  get isRecorded(): boolean {
+    return this.#report?.isRecorded ?? false
+  }
+
   get signal(): AbortSignal {
     return this.#abort.signal
   }
@@ -123,6 +146,7 @@ export class Run {
       started_at: this.startedAt.toISOString(),
       ended_at: this.#endedMs === undefined ? null : new Date(this.#endedMs).toISOString(),
       event_count: this.journal.lastSeq,
+      ...this.#report?.details,
     }
   }
 
@@ -135,6 +159,12 @@ export class Run {
   accept(): void {
     this.#held?.resolve()
     this.#held = undefined
+  }
+
+  /** Another process goes on with the run. */
+  abandon(): void {
+    this.journal.abandon()
+    this.#report?.abandon()
   }
 
   /** Resolves when the run may act or is cancelled. */
@@ -193,9 +223,9 @@ export class Run {
   }
 
   #append(event: RunEvent): void {
-    this.journal.append(event)
+    const bytes = this.journal.append(event)
     this.#hooks.onEvent()
-    this.#report?.(event, this.journal.isEnded)
+    this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
     this.#outcome = outcomeOf(event)
     this.#endedMs = Date.now()
@@ -215,10 +245,3 @@ const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flo
  */
 const NOTHING_TO_ABORT = new AbortController()
 NOTHING_TO_ABORT.abort('cancelled' satisfies CancelCode)
-
-function outcomeOf(event: RunEvent): 'done' | 'failed' | 'cancelled' {
-  if (event.type === 'plan_ended')
-    return event.status === 'failed' || event.status === 'cancelled' ? event.status : 'done'
-  if (event.type !== 'error') return 'done'
-  return event.code === 'cancelled' || event.code === 'session_deleted' ? 'cancelled' : 'failed'
-}

@@ -100,9 +100,9 @@ export class Runs {
     return this.#known.get(runId)?.tenant === tenant
   }
 
-  list(tenant: TenantId, { status, ...where }: RunFilter): RunPage {
+  list(tenant: TenantId, { status, among, ...where }: RunFilter): RunPage {
     const runs = [...this.#known.values()].filter(
-      (run) => run.tenant === tenant && (status === undefined || run.status === status),
+      (run) => run.tenant === tenant && (status === undefined || run.status === status) && isAmong(among, run),
     )
     const { page, next } = pageOf(runs, ({ startedAt, id }) => ({ startedMs: startedAt.getTime(), id }), where)
     return { runs: page.map((run) => run.summary), next_cursor: next }
@@ -130,7 +130,7 @@ export class Runs {
     this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#leave(run)
-    run.journal.abandon()
+    run.abandon()
     this.#onChanged()
   }
 
@@ -237,6 +237,9 @@ export class Runs {
     }
   }
 }
+
+const isAmong = (among: RunFilter['among'], { isEnded, isRecorded }: Run): boolean =>
+  among === undefined || (among === 'live' ? !isEnded : isEnded && !isRecorded)
 
 const isFull = () => tooMany('this server has no room for another run; try again in a moment', BUSY_RETRY_SECS)
 

@@ -10,6 +10,7 @@ import { newDispatch, rejected } from '../../../shared/work/flows/calls/new-disp
 import type { DispatchSummary } from '../../../shared/work/flows/dispatch-log.ts'
 import { eventsOf, nextCall, REQUEST, recordOf, streamFlow, traceOf } from '../../support/flow-streams.ts'
 import { answerOf, DEFINITION, GOOD, useFlows } from '../../support/flows.ts'
+import { runIsForgotten } from '../../support/forgotten-run.ts'
 import { inBothForms } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
@@ -71,8 +72,7 @@ inBothForms('audit of flows', (startProduct, form) => {
       expect(result).to.deep.include({ verdict: 'ok', output: { answer: 'yes' } })
       expect(answerOf(await joined)).to.deep.equal(result)
       for (const late of await times(() => run(key))) expect(answerOf(late)).to.deep.equal(result)
-      const isForgotten = async () => (await bench.call('GET', `/runs/${stream.runId}`)).status === 404
-      await until(isForgotten, { what: 'the run to be forgotten', everyMs: 50 })
+      await runIsForgotten(bench, stream.runId)
       expect(await (await streamFlow(bench, name, {}, key)).all()).to.deep.equal(frames)
 
       const nothing = { input: null, output: null, raw_output: null }

@@ -11,10 +11,11 @@ import {
   traceOf,
 } from '../../support/flow-streams.ts'
 import { answerOf, DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
+import { runIsForgotten } from '../../support/forgotten-run.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
-const RESUME_SECS = 2
+const RESUME_SECS = 1
 
 inBothForms('Idempotency-Key of flows', (startProduct, form) => {
   const bench = useFlows(startProduct, form, { RUN_RESUME_SECS: String(RESUME_SECS) })
@@ -195,10 +196,7 @@ inBothForms('Idempotency-Key of flows', (startProduct, form) => {
     const flow = await bench.publish({ ...DEFINITION, tools: ['TodoWrite'] })
     const first = await streamFlow(bench, flow, {}, key)
     const frames = await first.all()
-    await until(async () => (await bench.call('GET', `/runs/${first.runId}`)).status === 404, {
-      what: 'the run to be forgotten',
-      everyMs: 50,
-    })
+    await runIsForgotten(bench, first.runId)
     const again = await streamFlow(bench, flow, {}, key)
     expect(await again.all()).to.deep.equal(frames)
     expect([again.runId, isReplayed(again.response)]).to.deep.equal([first.runId, true])

@@ -5,10 +5,11 @@ import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { linked } from '../../../shared/kernel/trace.ts'
 import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
-import { type ReportedRun, RunReporter } from '../../../shared/work/runs/run-report.ts'
+import type { RunFacts } from '../../../shared/work/runs/records/record.ts'
+import { RunReporter } from '../../../shared/work/runs/run-report.ts'
 
 const TENANT = 't_1' as TenantId
-const RUN: ReportedRun = { tenant: TENANT, run_id: 'run_1', kind: 'run' }
+const RUN: RunFacts = { tenant: TENANT, run_id: 'run_1', kind: 'run', started_at: '2026-11-24T10:00:00.000Z' }
 const TURN_START: RunEvent = { type: 'turn_start', turn_number: 1, model: 'm' }
 const DONE: RunEvent = {
   ...{ type: 'done', total_input_tokens: 20, total_output_tokens: 7, total_tokens: 27, cost_usd: 0.5 },
@@ -21,15 +22,15 @@ describe('the report of what a run has used', () => {
     const added: [TenantId, RunUsage][] = []
     const lines: string[] = []
     const log = createLog({ level: 'info', write: (line) => lines.push(line) })
-    const reporter = new RunReporter(log, NO_METRICS, { add: (tenant, usage) => void added.push([tenant, usage]) })
-    const note = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
-    for (const [i, event] of events.entries()) note(event, i === events.length - 1)
+    const usage = { add: (tenant: TenantId, used: RunUsage) => void added.push([tenant, used]) }
+    const reporter = new RunReporter({ log, metrics: NO_METRICS, usage })
+    const { note } = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
+    for (const [i, event] of events.entries()) note(event, { bytes: 1, isLast: i === events.length - 1 })
     return { added, lines }
   }
 
   it('is made once, at its end, with the totals and with who and what it was for', () => {
-    const about = { customer_id: 'c-1', flow: 'f' }
-    const { added, lines } = report({ ...RUN, about }, [TURN_START, DONE], 'ada')
+    const { added, lines } = report({ ...RUN, customer_id: 'c-1', flow: 'f' }, [TURN_START, DONE], 'ada')
     expect(added).to.have.length(1)
     const [[tenant, { ms, ...usage }] = expect.fail()] = added
     expect(tenant).to.equal(TENANT)

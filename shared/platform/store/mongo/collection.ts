@@ -15,8 +15,18 @@ import {
   serializeDocument,
   uniqueGroupOf,
 } from '../document.ts'
-import type { Collection, CollectionSpec, Fields, PageQuery, Scalar, Stored, Total, WriteOptions } from '../port.ts'
-import { isDuplicate, type OperationGuard } from './guard.ts'
+import type {
+  Collection,
+  CollectionSpec,
+  Fields,
+  OwnedDocument,
+  PageQuery,
+  Scalar,
+  Stored,
+  Total,
+  WriteOptions,
+} from '../port.ts'
+import { hasOnlyDuplicates, isDuplicate, type OperationGuard } from './guard.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
 
@@ -53,11 +63,30 @@ export class MongoCollection implements Collection {
   }
 
   async insert(tenant: TenantId, doc: JsonObject, options: WriteOptions = {}): Promise<boolean> {
-    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
-    const row: Row = { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
+    const row = this.#rowOf(tenant, doc)
     const tryInsert = () => succeedsUnlessDuplicate(this.#insertRow(row, options))
     if (await tryInsert()) return true
     return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
+  }
+
+  async insertMissing(docs: readonly OwnedDocument[]): Promise<void> {
+    if (docs.length === 0) return
+    const rows = docs.map(({ tenant, doc }) => this.#rowOf(tenant, doc))
+    await this.#guard(async (signal) => {
+      try {
+        await this.#rows.insertMany(
+          rows.map((row) => ({ ...row })),
+          { ordered: false, signal } as object,
+        )
+      } catch (cause) {
+        if (!hasOnlyDuplicates(cause)) throw cause
+      }
+    })
+  }
+
+  #rowOf(tenant: TenantId, doc: JsonObject): Row {
+    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+    return { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
   }
 
   /** Resolves with `false`, or rejects with an error of a unique index, when there is such a row already. */

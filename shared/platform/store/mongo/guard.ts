@@ -1,4 +1,4 @@
-import { MongoError, MongoServerError } from 'mongodb'
+import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb'
 import type { Health } from '../../../kernel/health.ts'
 import type { WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
@@ -42,7 +42,17 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
   }
 }
 
-export const isDuplicate = (cause: unknown): boolean => cause instanceof MongoServerError && cause.code === 11_000
+const DUPLICATE = 11_000
+
+export const isDuplicate = (cause: unknown): boolean =>
+  cause instanceof MongoServerError && !(cause instanceof MongoBulkWriteError) && cause.code === DUPLICATE
+
+/** Whether a command that wrote several documents has written all of them, except those whose unique values are taken. */
+export function hasOnlyDuplicates(cause: unknown): boolean {
+  if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) return false
+  const errors = Array.isArray(cause.writeErrors) ? cause.writeErrors : [cause.writeErrors]
+  return errors.length > 0 && errors.every(({ code }) => code === DUPLICATE)
+}
 
 const FOREVER = () => Infinity
 

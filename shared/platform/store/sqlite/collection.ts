@@ -14,7 +14,16 @@ import {
   serializeDocument,
   uniqueGroupOf,
 } from '../document.ts'
-import type { Collection, CollectionSpec, Fields, PageQuery, Stored, Total, WriteOptions } from '../port.ts'
+import type {
+  Collection,
+  CollectionSpec,
+  Fields,
+  OwnedDocument,
+  PageQuery,
+  Stored,
+  Total,
+  WriteOptions,
+} from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 
@@ -60,6 +69,27 @@ export class SqliteCollection implements Collection {
     const tryInsert = () => this.#changesOne(sql, [tenant, expiresAt, text])
     const isInserted = tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
     return durability === 'full' ? this.#flushIf(isInserted) : isInserted
+  }
+
+  async insertMissing(docs: readonly OwnedDocument[]): Promise<void> {
+    if (docs.length === 0) return
+    const { db, guard, now } = this.#parts
+    const rows = docs.map(({ tenant, doc }) => {
+      return [tenant, expiryOf(this.#spec, doc, now()) ?? null, serializeDocument(this.#spec, doc)]
+    })
+    if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
+    const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
+    guard(() => {
+      db.exec('BEGIN IMMEDIATE')
+      try {
+        for (const row of rows) this.#prepare(sql).run(...row)
+        db.exec('COMMIT')
+      } catch (cause) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw cause
+      }
+    })
+    await this.#flushIf(true)
   }
 
   async replaceIfVersion(
@@ -134,10 +164,10 @@ export class SqliteCollection implements Collection {
     return this.#changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#parts.now()])
   }
 
-  #deleteSomeExpired(): void {
+  #deleteSomeExpired(inserts = 1): void {
     const { name } = this.#spec
-    const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ${DELETED_PER_INSERT}`
-    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [this.#parts.now()])
+    const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ?`
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [this.#parts.now(), inserts * DELETED_PER_INSERT])
   }
 
   /** Whether the statement has changed a document. One that would violate a unique index changes none. */

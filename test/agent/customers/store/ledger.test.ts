@@ -14,6 +14,7 @@ function ledgerWith(insert: Insert, retryForMs = 5_000) {
   const collection: Collection = {
     get: async () => undefined,
     insert: (_tenant, _doc, options = {}) => insert(options),
+    insertMissing: () => expect.fail('entries were inserted at once'),
     replaceIfVersion: () => expect.fail('an entry was replaced'),
     delete: () => expect.fail('an entry was deleted'),
     page: async () => [],

@@ -1,0 +1,78 @@
+import type { Broker } from '../../shared/cluster/port.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { type Audit, EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
+import { type LostRunsDeps, recordLostRuns } from '../../shared/work/runs/records/lost-runs.ts'
+import { createRecordedBroker } from '../../shared/work/runs/records/recorded-broker.ts'
+import { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
+import { RunHistory } from '../../shared/work/runs/records/run-history.ts'
+import type { RunRecordStore } from '../../shared/work/runs/records/store.ts'
+import type { OpenedStore } from './open-store.ts'
+import type { OpenedTenantConfig } from './tenant-config.ts'
+
+type Recorded = {
+  store: Pick<OpenedStore, 'runRecords'>
+  tenantConfig: Pick<OpenedTenantConfig, 'configs'> | undefined
+}
+type RecorderParts = Recorded & { metrics: Metrics; log: Log }
+
+/** How long the record of a run waits for others. The store of the standalone form is a file of the process. */
+const BATCH_MS = { standalone: 5, cluster: 100 }
+
+/** Opens what records the runs of a process of the cluster, which `epoch` names. */
+export const openRunRecorder = ({ store, tenantConfig, ...parts }: RecorderParts, epoch: () => number): RunRecorder =>
+  new RunRecorder({
+    store: store.runRecords,
+    auditOf: auditOf(tenantConfig),
+    owner: () => String(epoch()),
+    batchMs: BATCH_MS.cluster,
+    ...parts,
+  })
+
+/** The same for the only process of the standalone form. It records the runs that the one before it has lost. */
+export async function openLocalRunRecorder({ store, tenantConfig, ...parts }: RecorderParts): Promise<RunRecorder> {
+  await recordLost({ store, tenantConfig }, async () => true)
+  const owner = String(Date.now())
+  return new RunRecorder({
+    store: store.runRecords,
+    auditOf: auditOf(tenantConfig),
+    owner: () => owner,
+    batchMs: BATCH_MS.standalone,
+    ...parts,
+  })
+}
+
+type BrokerParts = { broker: Broker; tenantConfig: Recorded['tenantConfig'] }
+
+/** The broker of a gateway, with the runs that are recorded. */
+export function openRecordedBroker(
+  store: Pick<OpenedStore, 'runRecords'> | undefined,
+  { broker, tenantConfig }: BrokerParts,
+): Broker {
+  const retentionDays = retentionDaysOf(tenantConfig)
+  return createRecordedBroker(broker, new RunHistory({ store: store?.runRecords ?? NO_RECORDS, retentionDays }))
+}
+
+/** Records the runs that processes have left behind which are gone. */
+export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDeps['isGone']): Promise<number> =>
+  recordLostRuns({
+    store: store.runRecords,
+    isGone,
+    retentionDays: retentionDaysOf(tenantConfig),
+    now: () => new Date(),
+  })
+
+const auditOf = (tenantConfig: Recorded['tenantConfig']) => async (tenant: TenantId) =>
+  ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
+
+function retentionDaysOf(tenantConfig: Recorded['tenantConfig']): (tenant: TenantId) => Promise<number> {
+  const read: (tenant: TenantId) => Promise<Audit> = auditOf(tenantConfig)
+  return async (tenant) => (await read(tenant)).retention_days
+}
+
+const NO_RECORDS: Pick<RunRecordStore, 'get' | 'page' | 'frames'> = {
+  get: async () => undefined,
+  page: async () => [],
+  frames: async () => undefined,
+}

@@ -1,0 +1,47 @@
+import { renderFrame } from '../../../cluster/journal/frames.ts'
+import type { RunEvent } from '../../../kernel/events.ts'
+
+/** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
+const MAX_RUN_BYTES = 1024 * 1024
+const MAX_PROCESS_BYTES = 64 * 1024 * 1024
+
+/** What the captured events of all runs of a process take. */
+export type CaptureRoom = { bytes: number }
+
+/**
+ * The events of one run, for its replay after its end. The deltas are left out, since the event that follows them has the whole text. It holds the
+ * events themselves, which share their texts with the conversation; they are rendered when they are stored.
+ */
+export class CapturedEvents {
+  readonly #room: CaptureRoom
+  #events: { seq: number; event: RunEvent }[] | undefined = []
+  #bytes = 0
+
+  constructor(room: CaptureRoom) {
+    this.#room = room
+  }
+
+  add(seq: number, event: RunEvent, bytes: number): void {
+    if (!this.#events || isDelta(event)) return
+    this.#bytes += bytes
+    this.#room.bytes += bytes
+    if (this.#bytes > MAX_RUN_BYTES || this.#room.bytes > MAX_PROCESS_BYTES) this.drop()
+    else this.#events.push({ seq, event })
+  }
+
+  /** The frames of the events, as their readers got them; `undefined` when they were too long. */
+  render(): string | undefined {
+    return this.#events?.map(({ seq, event }) => renderFrame(seq, event)).join('')
+  }
+
+  drop(): void {
+    this.#room.bytes -= this.#bytes
+    this.#bytes = 0
+    this.#events = undefined
+  }
+}
+
+const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])
+
+const isDelta = (event: RunEvent): boolean =>
+  DELTAS.has(event.type === 'subagent_event' ? event.event_type : event.type)

@@ -1,0 +1,64 @@
+import { lostRecord, type RunFacts } from './record.ts'
+import type { EndedRun, RunRecordStore } from './store.ts'
+
+export type LostRunsDeps = {
+  store: Pick<RunRecordStore, 'nextOwner' | 'openOf' | 'add' | 'deleteOpen'>
+  /** Whether the process can no longer record its runs itself. */
+  isGone(owner: string): Promise<boolean>
+  retentionDays(tenant: RunFacts['tenant']): Promise<number>
+  now(): Date
+}
+
+/**
+ * Tells whether a process is gone for good: whether `isMember` has said so for `afterMs` at least. A process whose entry is missing for a moment
+ * is not.
+ */
+export function createAbsence(
+  isMember: (owner: string) => Promise<boolean>,
+  afterMs: number,
+  now = () => performance.now(),
+) {
+  const awaySince = new Map<string, number>()
+  return async (owner: string): Promise<boolean> => {
+    if (await isMember(owner)) {
+      awaySince.delete(owner)
+      return false
+    }
+    const since = awaySince.get(owner) ?? now()
+    const isGone = now() - since >= afterMs
+    if (isGone) awaySince.delete(owner)
+    else awaySince.set(owner, since)
+    return isGone
+  }
+}
+
+/**
+ * Records the runs that dead processes have left open as `worker_lost`; those that have a record keep it. Returns how many it has looked at.
+ * Throws `unavailable`.
+ */
+export async function recordLostRuns(deps: LostRunsDeps): Promise<number> {
+  const { store, isGone } = deps
+  let count = 0
+  for (let owner = await store.nextOwner(undefined); owner !== undefined; owner = await store.nextOwner(owner)) {
+    if (await isGone(owner)) count += await recordLostRunsOf(owner, deps)
+  }
+  return count
+}
+
+async function recordLostRunsOf(owner: string, { store, retentionDays, now }: LostRunsDeps): Promise<number> {
+  let count = 0
+  for (let groups = await store.openOf(owner); groups.length > 0; groups = await store.openOf(owner)) {
+    const facts = groups.flatMap(({ runs }) => runs)
+    const endedAt = now().toISOString()
+    const ended = await Promise.all(
+      facts.map(async (run): Promise<EndedRun> => {
+        const keptDays = await retentionDays(run.tenant)
+        return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
+      }),
+    )
+    await store.add(ended)
+    for (const { id } of groups) await store.deleteOpen(id)
+    count += facts.length
+  }
+  return count
+}

@@ -1,0 +1,78 @@
+import { failureFrame } from '../../../cluster/journal/frames.ts'
+import type { Broker, FrameStream, Frames } from '../../../cluster/port.ts'
+import { AppError } from '../../../kernel/errors.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { isAway, type RunHistory } from './run-history.ts'
+
+/** The broker, which also knows the runs that only their records tell of (D20). */
+export const createRecordedBroker = (broker: Broker, history: RunHistory): Broker => ({
+  ...broker,
+  listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
+  getRun: (tenant, runId) =>
+    orRecorded(
+      () => broker.getRun(tenant, runId),
+      () => history.get(tenant, runId),
+    ),
+  followRun: (tenant, runId, after) =>
+    orRecorded(
+      () => broker.followRun(tenant, runId, after),
+      () => replay(history, { tenant, runId, after }),
+    ),
+  async cancelRun(tenant, runId) {
+    await orRecorded(
+      async () => [await broker.cancelRun(tenant, runId)],
+      () => history.get(tenant, runId), // It has ended, which is what the caller wants.
+    )
+  },
+})
+
+/** A process that has the run knows more than the record, which is read when none does. */
+async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | undefined>): Promise<A | B> {
+  try {
+    return await ask()
+  } catch (cause) {
+    const isUnknown = cause instanceof AppError && cause.kind === 'not_found'
+    if (!isUnknown && !isAway(cause)) throw cause
+    const recorded = await read().catch((failure: unknown) => {
+      throw isUnknown ? failure : cause
+    })
+    if (recorded === undefined) throw cause
+    return recorded
+  }
+}
+
+type Following = { tenant: TenantId; runId: string; after: number }
+
+/** The frames of a run after number `after`, as far as they are recorded. */
+async function replay(history: RunHistory, { tenant, runId, after }: Following): Promise<FrameStream | undefined> {
+  const record = await history.get(tenant, runId)
+  if (!record) return undefined
+  const frames = await history.frames(tenant, runId)
+  if (frames !== undefined) return piecesOf(frames, after)
+  return streamOf(failureFrame(after, record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap'))
+}
+
+async function* streamOf(frames: Frames): FrameStream & AsyncGenerator<Frames, void, undefined> {
+  yield frames
+}
+
+/** A client takes pieces of this size one after the other, so that a slow one holds little. */
+const PIECE_CHARS = 64 * 1024
+/** Tells clients that count why numbers are missing. SSE clients ignore a comment. */
+const NOTE = ': recorded without deltas\n\n'
+const FRAME = /id: (\d+)\n[^]*?\n\n/gy
+
+async function* piecesOf(text: string, after: number): AsyncGenerator<Frames, void, undefined> {
+  let piece = NOTE
+  let lastSeq = after
+  for (const [frame, seq] of text.matchAll(FRAME)) {
+    if (Number(seq) <= after) continue
+    if (piece.length + frame.length > PIECE_CHARS) {
+      yield { text: piece, lastSeq }
+      piece = ''
+    }
+    piece += frame
+    lastSeq = Number(seq)
+  }
+  yield { text: piece, lastSeq }
+}

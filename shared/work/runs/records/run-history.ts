@@ -1,0 +1,149 @@
+import type { PageRequest, RunFilter, RunPage, RunSearch, RunSummary } from '../../../cluster/port.ts'
+import { writeCursor } from '../../../cluster/run-page.ts'
+import { decodeCursor, encodeCursor, invalidCursor } from '../../../kernel/cursor.ts'
+import { AppError } from '../../../kernel/errors.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { RunRecord } from './record.ts'
+import { isFound } from './run-search.ts'
+import type { RecordPosition, RunRecordStore } from './store.ts'
+
+export type RunHistoryDeps = {
+  store: Pick<RunRecordStore, 'get' | 'page' | 'frames'>
+  /** The tenant's `audit.retention_days`. */
+  retentionDays(tenant: TenantId): Promise<number>
+  now?: () => number
+}
+
+/** Lists the runs that processes know. */
+export type ListKnown = (filter: RunFilter) => Promise<RunPage>
+
+/** The list has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
+type KnownPart = NonNullable<RunFilter['among']>
+type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }
+/** A run, and the place behind it. */
+type Row = { run: RunSummary; place: Place }
+type Search = Pick<RunFilter, 'status'> & RunSearch
+type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }
+
+const DAY_MS = 86_400_000
+/** Rows that one request reads at most: a page of a rare kind of runs may be short, and the next one goes on. */
+const MAX_ROWS = 2_000
+const PAGE = 200
+
+/** The runs of a tenant: those that processes know, and the records that the tenant still keeps. */
+export class RunHistory {
+  readonly #deps: RunHistoryDeps
+
+  constructor(deps: RunHistoryDeps) {
+    this.#deps = deps
+  }
+
+  async get(tenant: TenantId, runId: string): Promise<RunRecord | undefined> {
+    const [found, since] = await Promise.all([this.#deps.store.get(tenant, runId), this.#keptSince(tenant)])
+    return found && found.ended_at >= since ? found : undefined
+  }
+
+  /** The frames of a run, without its deltas; `undefined` when they are not kept. */
+  frames(tenant: TenantId, runId: string): Promise<string | undefined> {
+    return this.#deps.store.frames(tenant, runId)
+  }
+
+  /** Throws `invalid_request` for an invalid cursor. `incomplete`: runs are missing, since a worker or the store did not answer. */
+  async list(tenant: TenantId, listKnown: ListKnown, request: PageRequest & Search): Promise<RunPage> {
+    const { limit, cursor, ...search } = request
+    let isIncomplete = false
+    const onIncomplete = () => void (isIncomplete = true)
+    const pageSize = Object.keys(search).length > 0 ? PAGE : limit + 1
+    const seen = new Set<string>()
+    const runs: RunSummary[] = []
+    const begin = readPlace(cursor)
+    const page = (next: Place | undefined): RunPage => ({
+      runs,
+      next_cursor: next ? writePlace(next) : null,
+      ...(isIncomplete && { incomplete: true as const }),
+    })
+    let read = 0
+    let last = begin
+    for await (const { run, place } of this.#rows(tenant, begin, { ...search, pageSize, listKnown, onIncomplete })) {
+      const isWanted = isFound(run, search) && !seen.has(run.run_id)
+      if (runs.length === limit && isWanted) return page(last)
+      if (isWanted) runs.push(run)
+      seen.add(run.run_id)
+      if (runs.length < limit || isWanted) last = place
+      if (++read === MAX_ROWS) return page(last)
+    }
+    return page(undefined)
+  }
+
+  async *#rows(tenant: TenantId, begin: Place, reading: Reading): AsyncGenerator<Row, void, undefined> {
+    if (begin.part === 'live') yield* knownRows(begin, reading)
+    if (reading.status === 'running' || reading.status === 'waiting') return
+    if (begin.part === 'live') yield* knownRows({ part: 'unrecorded', cursor: undefined }, reading)
+    if (begin.part === 'unrecorded') yield* knownRows(begin, reading)
+    try {
+      yield* this.#records(tenant, begin.part === 'records' ? begin.after : undefined, reading)
+    } catch (cause) {
+      if (begin.part === 'records' || !isAway(cause)) throw cause
+      reading.onIncomplete()
+    }
+  }
+
+  async *#records(
+    tenant: TenantId,
+    after: RecordPosition | undefined,
+    { status, session_id, since, until, pageSize }: Reading,
+  ): AsyncGenerator<Row, void, undefined> {
+    const keptSince = await this.#keptSince(tenant)
+    const where = { ...(status !== undefined && { status }), ...(session_id !== undefined && { session_id }) }
+    let position = after ?? (until === undefined ? undefined : ([until, ''] as const))
+    for (;;) {
+      const found = await this.#deps.store.page(tenant, { where, after: position, since, limit: pageSize })
+      for (const run of found) {
+        position = [run.started_at, run.run_id]
+        if (run.ended_at >= keptSince) yield { run, place: { part: 'records', after: position } }
+      }
+      if (found.length < pageSize) return
+    }
+  }
+
+  /** What ended before this time is no longer kept, even if the store still has it. */
+  async #keptSince(tenant: TenantId): Promise<string> {
+    const { retentionDays, now = Date.now } = this.#deps
+    return new Date(now() - (await retentionDays(tenant)) * DAY_MS).toISOString()
+  }
+}
+
+async function* knownRows(
+  { part, cursor: begin }: Place & { part: KnownPart },
+  { status, pageSize, listKnown, onIncomplete }: Reading,
+): AsyncGenerator<Row, void, undefined> {
+  for (let cursor: string | null | undefined = begin; cursor !== null; ) {
+    const where = { ...(cursor !== undefined && { cursor }), ...(status !== undefined && { status }) }
+    const page: RunPage = await listKnown({ limit: pageSize, among: part, ...where })
+    if (page.incomplete) onIncomplete()
+    for (const run of page.runs) {
+      const position = writeCursor({ startedMs: Date.parse(run.started_at), id: run.run_id })
+      yield { run, place: { part, cursor: position } }
+    }
+    cursor = page.next_cursor
+  }
+}
+
+export const isAway = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'unavailable'
+
+const writePlace = (place: Place): string =>
+  place.part === 'records'
+    ? encodeCursor([place.part, ...(place.after ?? [])])
+    : encodeCursor([place.part, place.cursor ?? ''])
+
+function readPlace(cursor: string | undefined): Place {
+  if (cursor === undefined) return { part: 'live', cursor: undefined }
+  try {
+    const [part, known] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+    if (part === 'live' || part === 'unrecorded') return { part, cursor: known }
+  } catch {
+    const [part, startedAt, runId] = decodeCursor(cursor, ['string', 'string', 'string']) as [string, string, string]
+    if (part === 'records') return { part, after: [startedAt, runId] }
+  }
+  throw invalidCursor()
+}

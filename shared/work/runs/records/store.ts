@@ -1,0 +1,139 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
+import type { RunFacts, RunRecord } from './record.ts'
+
+/** One document for each run that has ended, for as long as the tenant keeps its history. The first record of a run is its last. */
+export const RUN_RECORDS: CollectionSpec = {
+  name: 'run_records',
+  key: ['run_id'],
+  order: { within: [], by: ['started_at', 'run_id'], direction: 'descending' },
+  filters: ['session_id', 'status'],
+  expiresBy: 'expires_ms',
+}
+
+/** The events of a run that has ended, as SSE frames. */
+export const RUN_EVENTS: CollectionSpec = { name: 'run_events', key: ['run_id'], expiresBy: 'expires_ms' }
+
+/**
+ * The runs that a process had begun and not yet recorded, a few in each document. Those that its death leaves behind were lost. They belong to no
+ * tenant, so that one query finds those of all.
+ */
+export const OPEN_RUNS: CollectionSpec = {
+  name: 'open_runs',
+  key: ['id'],
+  order: { within: [], by: ['id'], direction: 'ascending' },
+  filters: ['owner'],
+}
+
+/** A record and the frames of its run; `undefined` when they are not kept. */
+export type EndedRun = { tenant: TenantId; record: RunRecord; frames: string | undefined; keptDays: number }
+
+/** `owner` names the process: its epoch. */
+export type OpenRuns = { id: string; owner: string; runs: RunFacts[] }
+
+/** The position of the last record that the reader has. */
+export type RecordPosition = readonly [startedAt: string, runId: string]
+export type RecordQuery = {
+  where?: { session_id?: string; status?: string }
+  after?: RecordPosition | undefined
+  /** The earliest start, in ISO 8601. */
+  since?: string | undefined
+  limit: number
+}
+
+/** Every method throws `unavailable` when the store does not answer. */
+export interface RunRecordStore {
+  /** Stores each record unless its run has one. Can be repeated. */
+  add(ended: readonly EndedRun[]): Promise<void>
+  get(tenant: TenantId, runId: string): Promise<RunRecord | undefined>
+  /** Newest first. */
+  page(tenant: TenantId, query: RecordQuery): Promise<RunRecord[]>
+  /** The frames of a run, without its deltas. */
+  frames(tenant: TenantId, runId: string): Promise<string | undefined>
+  /** Deletes the record and the frames of a run. */
+  delete(tenant: TenantId, runId: string): Promise<void>
+
+  addOpen(open: OpenRuns): Promise<void>
+  deleteOpen(id: string): Promise<void>
+  /** The next process, in the order of their names, that has left open runs. */
+  nextOwner(after: string | undefined): Promise<string | undefined>
+  openOf(owner: string): Promise<OpenRuns[]>
+}
+
+const DAY_MS = 86_400_000
+const OPEN_PAGE = 100
+
+export function createRunRecordStore(store: Store): RunRecordStore {
+  const records = store.collection(RUN_RECORDS)
+  const events = store.collection(RUN_EVENTS)
+  const open = store.collection(OPEN_RUNS)
+  return {
+    async add(ended) {
+      const kept = ended.flatMap((each) => (each.frames === undefined ? [] : [{ ...each, frames: each.frames }]))
+      await events.insertMissing(await Promise.all(kept.map(framesDocument)))
+      await records.insertMissing(ended.map(recordDocument)) // Last, so that whoever finds the record finds its events.
+    },
+    get: async (tenant, runId) => shown((await records.get(tenant, { run_id: runId }))?.doc),
+    async page(tenant, { where, after, since, limit }) {
+      const until = since === undefined ? undefined : [since]
+      const found = await records.page(tenant, { where: where ?? {}, after, until, limit })
+      return found.flatMap(({ doc }) => shown(doc) ?? [])
+    },
+    async frames(tenant, runId) {
+      const found = await events.get(tenant, { run_id: runId })
+      return found && unpack(found.doc as Packed)
+    },
+    async delete(tenant, runId) {
+      await events.delete(tenant, { run_id: runId })
+      await records.delete(tenant, { run_id: runId })
+    },
+    async addOpen({ id, owner, runs }) {
+      await open.insert(SYSTEM_TENANT, { id, owner, runs })
+    },
+    async deleteOpen(id) {
+      await open.delete(SYSTEM_TENANT, { id })
+    },
+    nextOwner: (after) => open.nextValue(SYSTEM_TENANT, 'owner', after),
+    async openOf(owner) {
+      const found = await open.page(SYSTEM_TENANT, { where: { owner }, limit: OPEN_PAGE })
+      return found.map(({ doc }) => doc as OpenRuns)
+    },
+  }
+}
+
+const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
+  Date.parse(record.ended_at) + keptDays * DAY_MS
+
+/** `session_id` is empty without a session: a store looks up strings only. */
+const recordDocument = (ended: EndedRun) => ({
+  tenant: ended.tenant,
+  doc: { ...ended.record, session_id: ended.record.session_id ?? '', expires_ms: expiryOf(ended) } as JsonObject,
+})
+
+function shown(doc: JsonObject | undefined): RunRecord | undefined {
+  if (!doc) return undefined
+  const { expires_ms: _expires, session_id, ...record } = doc
+  return { ...record, ...(session_id !== '' && { session_id }) } as RunRecord
+}
+
+/** Frames of a few KiB stay as they are: compressing them takes longer than it saves. */
+const PACKED_CHARS = 4 * 1024
+const compress = promisify(gzip)
+const decompress = promisify(gunzip)
+
+type Packed = { text: string } | { gzip: string }
+
+async function framesDocument(ended: EndedRun & { frames: string }) {
+  const { tenant, record, frames } = ended
+  const packed: Packed =
+    frames.length < PACKED_CHARS ? { text: frames } : { gzip: (await compress(frames)).toString('base64') }
+  return { tenant, doc: { run_id: record.run_id, ...packed, expires_ms: expiryOf(ended) } }
+}
+
+async function unpack(packed: Packed): Promise<string> {
+  if ('text' in packed) return packed.text
+  return (await decompress(Buffer.from(packed.gzip, 'base64'))).toString()
+}
