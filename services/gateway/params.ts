@@ -36,6 +36,12 @@ export function pathId(req: Request, name: string, { noun, pattern }: IdForm): s
 
 export type ValueForm = { pattern: RegExp; wanted: string }
 
+/** The form of a parameter that has one of a few values. */
+export const oneOf = (values: readonly string[]): ValueForm => ({
+  pattern: new RegExp(`^(${values.join('|')})$`),
+  wanted: `one of ${values.join(', ')}`,
+})
+
 /** Returns a query parameter (D2.11). Throws `invalid_request` when it is given twice or does not match `form`. */
 export function queryValue(req: Request, name: string, form: ValueForm): string | undefined {
   const value: unknown = req.query[name]
@@ -70,7 +76,7 @@ function checkValue(value: unknown, name: string, { pattern, wanted }: ValueForm
   throw invalidRequest(`${name} must be ${wanted}, given once`, { param: `/${name}` })
 }
 
-const IDEMPOTENCY_KEY: ValueForm = {
+export const IDEMPOTENCY_KEY: ValueForm = {
   pattern: /^(?=.{1,255}$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/,
   wanted: '1 to 255 printable ASCII characters',
 }

@@ -119,6 +119,27 @@ describe('the history of the runs of flows', () => {
     expect(await list('?flow=none')).to.deep.equal({ dispatches: [], next_cursor: null })
   })
 
+  it('D22: GET /dispatches is filtered and searched by its parameters, and /stats adds the records up', async () => {
+    const tenant = parseTenant('figures') as TenantId
+    const { get } = await open(tenant)
+    const list = async (query: string) =>
+      idsOf((await described('GET', '/dispatches', await get(`/dispatches${query}`))) as List)
+    const one = await ended({ model: 'm-1', subject: 'ada', idempotency_key: 'key 1' }, tenant)
+    const two = await ended({ model: 'm-2', provider_instance: 'spare', kind: 'evaluation' }, tenant)
+    expect(await list('')).to.deep.equal([one.trace_id])
+    expect(await list('?kind=evaluation')).to.deep.equal([two.trace_id])
+    expect(await list('?kind=evaluation&instance=spare&model=m-2')).to.deep.equal([two.trace_id])
+    for (const query of ['model=m-1', 'subject=ada', 'key=key%201', 'instance=main', 'min_ms=0', 'q=TWO%20chairs'])
+      expect(await list(`?${query}`), query).to.deep.equal([one.trace_id])
+    for (const query of ['model=m-2', 'subject=bob', 'key=key', 'instance=spare', 'min_ms=86400000', 'q=three'])
+      expect(await list(`?${query}`), query).to.deep.equal([])
+    for (const query of ['', '?bucket=hour', '?bucket=day&flow=invoice-total']) {
+      const path = '/dispatches/stats'
+      const body = await described('GET', path, await get(path + query))
+      expect(body, query).to.have.nested.property('buckets[0]').that.deep.includes({ runs: 1, cost_usd: 0.1 })
+    }
+  })
+
   it('D2.11: a wrong filter, or one given twice, is 400 and names the parameter', async () => {
     const { get } = await open()
     const path = `/dispatches/${(await ended()).trace_id}/events`
@@ -132,6 +153,21 @@ describe('the history of the runs of flows', () => {
       ['/dispatches?until=2026-01-01&until=2026-01-02', '/until'],
       ['/dispatches?limit=0', '/limit'],
       ['/dispatches?cursor=x', '/cursor'],
+      ['/dispatches?kind=other', '/kind'],
+      ['/dispatches?min_ms=-1', '/min_ms'],
+      ['/dispatches?min_ms=86400001', '/min_ms'],
+      ['/dispatches?q=', '/q'],
+      [`/dispatches?q=${'x'.repeat(201)}`, '/q'],
+      ['/dispatches?q=a&q=b', '/q'],
+      ['/dispatches?q=a&cursor=x', '/cursor'],
+      [`/dispatches?model=${'x'.repeat(257)}`, '/model'],
+      ['/dispatches?instance=-', '/instance'],
+      ['/dispatches?key=', '/key'],
+      ['/dispatches/stats?bucket=week', '/bucket'],
+      ['/dispatches/stats?flow=A', '/flow'],
+      ['/dispatches/stats?from=yesterday', '/from'],
+      ['/dispatches/stats?from=2026-02-01&to=2026-02-01', '/from'],
+      ['/dispatches/stats?cursor=x', '/cursor'],
       [`${path}?speed=0`, '/speed'],
       [`${path}?speed=101`, '/speed'],
       [`${path}?speed=fast`, '/speed'],

@@ -129,6 +129,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listFlowEvaluations: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
   listRuns: /^\/(?:cursor|since|until)$/,
+  showDispatchStats: /^\/(?:cursor|from)$/,
   listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,
   listPlanSchedules: /^\/cursor$/,

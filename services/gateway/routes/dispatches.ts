@@ -1,13 +1,22 @@
 import type { Request, RequestHandler } from 'express'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../shared/kernel/ids.ts'
-import type { DispatchFilter, DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
-import { DISPATCH_STATUSES, type DispatchStatus } from '../../../shared/work/flows/port.ts'
+import type { DispatchFilter, DispatchLog, StatsFilter } from '../../../shared/work/flows/dispatch-log.ts'
+import { STATS_BUCKETS, type StatsBucket } from '../../../shared/work/flows/history/stats.ts'
+import {
+  DISPATCH_KINDS,
+  DISPATCH_STATUSES,
+  type DispatchKind,
+  type DispatchStatus,
+} from '../../../shared/work/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import {
+  CONFIG_NAME,
   FLOW,
+  IDEMPOTENCY_KEY,
   lastEventId,
+  oneOf,
   pageOf,
   pathId,
   queryNumber,
@@ -18,7 +27,7 @@ import {
 } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 
-export type DispatchSurface = Pick<DispatchLog, 'list' | 'get' | 'replay'>
+export type DispatchSurface = Pick<DispatchLog, 'list' | 'stats' | 'get' | 'replay'>
 
 type Deps = { dispatches: DispatchSurface | undefined; relay: Relay }
 
@@ -30,6 +39,11 @@ export function dispatchRoutes({ dispatches, relay }: Deps): RouteTable {
     '/dispatches': {
       get: stored((log) => async (req, res) => {
         res.json(await log.list(tenantOf(res), filterOf(req)))
+      }),
+    },
+    '/dispatches/stats': {
+      get: stored((log) => async (req, res) => {
+        res.json(await log.stats(tenantOf(res), statsFilterOf(req)))
       }),
     },
     '/dispatches/:id': {
@@ -65,22 +79,35 @@ const refuseHistory: RequestHandler = () => {
 /** Multiples of the original pace. */
 const SPEEDS = [0.1, 100] as const
 
-const STATUS: ValueForm = {
-  pattern: new RegExp(`^(${DISPATCH_STATUSES.join('|')})$`),
-  wanted: `one of ${DISPATCH_STATUSES.join(', ')}`,
-}
+const STATUS = oneOf(DISPATCH_STATUSES)
+const KIND = oneOf(DISPATCH_KINDS)
+const BUCKET = oneOf(STATS_BUCKETS)
 const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
+const INSTANCE: ValueForm = { pattern: CONFIG_NAME.pattern, wanted: 'the name of an instance' }
+const NAMED: ValueForm = { pattern: /^[^]{0,256}$/u, wanted: 'a text of at most 256 characters' }
+const SEARCHED: ValueForm = { pattern: /^[^]{1,200}$/u, wanted: 'a text of 1 to 200 characters' }
+/** A day; no execution takes longer. */
+const MS = [0, 86_400_000] as const
 
-function filterOf(req: Request): DispatchFilter {
-  const flow = queryValue(req, 'flow', FLOW_NAME)
-  const status = queryValue(req, 'status', STATUS) as DispatchStatus | undefined
-  const since = queryText(req, 'since')
-  const until = queryText(req, 'until')
-  return {
-    ...pageOf(req),
-    ...(flow !== undefined && { flow }),
-    ...(status !== undefined && { status }),
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
-  }
-}
+const filterOf = (req: Request): DispatchFilter => ({
+  ...pageOf(req),
+  flow: queryValue(req, 'flow', FLOW_NAME),
+  status: queryValue(req, 'status', STATUS) as DispatchStatus | undefined,
+  kind: queryValue(req, 'kind', KIND) as DispatchKind | undefined,
+  since: queryText(req, 'since'),
+  until: queryText(req, 'until'),
+  model: queryValue(req, 'model', NAMED),
+  instance: queryValue(req, 'instance', INSTANCE),
+  subject: queryValue(req, 'subject', NAMED),
+  key: queryValue(req, 'key', IDEMPOTENCY_KEY),
+  minMs: queryNumber(req, 'min_ms', MS),
+  q: queryValue(req, 'q', SEARCHED),
+})
+
+const statsFilterOf = (req: Request): StatsFilter => ({
+  ...pageOf(req),
+  bucket: (queryValue(req, 'bucket', BUCKET) ?? 'day') as StatsBucket,
+  flow: queryValue(req, 'flow', FLOW_NAME),
+  from: queryText(req, 'from'),
+  to: queryText(req, 'to'),
+})

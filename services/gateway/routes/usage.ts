@@ -3,12 +3,8 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { BUCKETS, type Bucket, DIMENSIONS, type Dimension } from '../../../shared/tenancy/usage/port.ts'
 import type { UsageReport } from '../../../shared/tenancy/usage/report.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pageOf, queryText, queryValue, type ValueForm } from '../params.ts'
+import { oneOf, pageOf, queryText, queryValue } from '../params.ts'
 
-const oneOf = (values: readonly string[]): ValueForm => ({
-  pattern: new RegExp(`^(${values.join('|')})$`),
-  wanted: `one of ${values.join(', ')}`,
-})
 const BY = oneOf(DIMENSIONS)
 const BUCKET = oneOf(BUCKETS)
 

@@ -1,14 +1,17 @@
-import { notFound } from '../../kernel/errors.ts'
+import { invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { readTime } from '../../kernel/time.ts'
-import type { Dispatch, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
+import { type SearchFilter, searchDispatches } from './history/search.ts'
+import { BUCKET_MS, type StatsBucket, type StatsPage, startOf, statsOf } from './history/stats.ts'
+import type { Dispatch, DispatchKind, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
 import { assertSpeed, framesOf, type ReplayOptions, ReplayStream } from './replay.ts'
 
 /** One item of `GET /dispatches` (D6.8). */
 export type DispatchSummary = Pick<
   Dispatch,
   | 'trace_id'
+  | 'kind'
   | 'subject'
   | 'provider_instance'
   | 'served_instance'
@@ -37,13 +40,25 @@ export type DispatchDetail = DispatchSummary & {
   problems?: readonly OutputProblem[]
 }
 
-export type DispatchFilter = {
+export type DispatchFilter = SearchFilter & {
+  /** Executions that an evaluation has started are shown only if asked for. */
+  kind?: DispatchKind | undefined
   flow?: string | undefined
   status?: DispatchStatus | undefined
   /** Bounds of `started_at` in ISO 8601: from `since` on, and before `until`. */
   since?: string | undefined
   until?: string | undefined
   /** 1 to 200. */
+  limit: number
+  cursor?: string | undefined
+}
+
+/** Without bounds the last 24 hours, or 30 days. `from` and `to` are times in ISO 8601. */
+export type StatsFilter = {
+  bucket: StatsBucket
+  flow?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
   limit: number
   cursor?: string | undefined
 }
@@ -56,6 +71,9 @@ export type DispatchLogDeps = {
 }
 
 const DAY_MS = 86_400_000
+/** What `stats` shows without `from`. */
+const SHOWN_MS: Record<StatsBucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
+
 /** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */
 export class DispatchLog {
   readonly #dispatches: DispatchLogDeps['dispatches']
@@ -68,18 +86,35 @@ export class DispatchLog {
     this.#now = now
   }
 
-  /** Newest first, without evaluations. */
+  /** Newest first. A page that `search.ts` has filtered may be short and have a next one. */
   async list(
     tenant: TenantId,
     filter: DispatchFilter,
   ): Promise<{ dispatches: DispatchSummary[]; next_cursor: string | null }> {
-    const { since, until, ...rest } = filter
+    const { since, until, kind = 'run', flow, status, limit, cursor, ...other } = filter
     const sinceMs = readTime('since', since) ?? -Infinity
     const untilMs = readTime('until', until)
     const oldestMs = await this.#oldestMs(tenant)
-    const query = { kind: 'run' as const, ...rest, sinceMs: Math.max(oldestMs, sinceMs), untilMs }
-    const { dispatches, next_cursor } = await this.#dispatches.list(tenant, query)
+    const query = { kind, flow, status, limit, cursor, sinceMs: Math.max(oldestMs, sinceMs), untilMs }
+    const isSearch = Object.values(other).some((value) => value !== undefined)
+    const { dispatches, next_cursor } = isSearch
+      ? await searchDispatches(this.#dispatches, tenant, { query, filter: other })
+      : await this.#dispatches.list(tenant, query)
     return { dispatches: dispatches.map((dispatch) => summaryOf(tenant, dispatch)), next_cursor }
+  }
+
+  /** By hour or day, newest first, without evaluations. Throws `invalid_request` for an invalid cursor or time. */
+  async stats(tenant: TenantId, { from, to, ...filter }: StatsFilter): Promise<StatsPage> {
+    const { bucket } = filter
+    const toMs = readTime('to', to) ?? this.#now().getTime() + 1
+    const fromMs = readTime('from', from) ?? toMs - SHOWN_MS[bucket]
+    if (fromMs >= toMs) throw invalidRequest('from must be before to', { param: '/from' })
+    const oldestMs = await this.#oldestMs(tenant)
+    return statsOf(this.#dispatches, tenant, {
+      ...filter,
+      fromMs: Math.max(oldestMs, startOf(fromMs, bucket)),
+      toMs: startOf(toMs - 1, bucket) + BUCKET_MS[bucket],
+    })
   }
 
   async get(tenant: TenantId, traceId: string): Promise<DispatchDetail> {
@@ -130,6 +165,7 @@ function summaryOf(tenant: TenantId, dispatch: Dispatch): DispatchSummary {
   const { flow, error } = dispatch
   return {
     trace_id: dispatch.trace_id,
+    kind: dispatch.kind,
     tenant,
     subject: dispatch.subject,
     flow: { name: flow.name, version: flow.version },

@@ -74,8 +74,9 @@ export type FlowRoute = { instance: string; model: string }
 export const DISPATCH_STATUSES = ['queued', 'running', 'ok', 'invalid_output', 'error', 'rejected'] as const
 export type DispatchStatus = (typeof DISPATCH_STATUSES)[number]
 
+export const DISPATCH_KINDS = ['run', 'evaluation'] as const
 /** `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. */
-export type DispatchKind = 'run' | 'evaluation'
+export type DispatchKind = (typeof DISPATCH_KINDS)[number]
 
 /**
  * One execution of a flow, from the first moment on (api.md "Flow execution record"). queued -> running -> ok | invalid_output |

@@ -6,9 +6,11 @@ import { DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OUTPUT } from '../../contract/dispatch-setup.ts'
 import { useHistory } from './history-setup.ts'
 
+const HOUR_MS = 3_600_000
 const OTHER = 't_other' as TenantId
 const DETAIL_FIELDS = [
   'trace_id',
+  'kind',
   'tenant',
   'subject',
   'flow',
@@ -125,6 +127,50 @@ describe('the history of flow runs', () => {
     const { trace_id } = await history.queue({ kind: 'evaluation' })
     expect(await idsOf()).to.not.include(trace_id)
     expect((await log.get(TENANT, trace_id)).trace_id).to.equal(trace_id)
+  })
+
+  it('D22.1: kind shows the executions of evaluations instead of the others, and each says what it is', async () => {
+    const since = history.now().toISOString()
+    const { trace_id } = await history.queue({ kind: 'evaluation' })
+    const run = await history.queue()
+    expect(await idsOf({ since, kind: 'evaluation' })).to.deep.equal([trace_id])
+    expect(await idsOf({ since, kind: 'run' })).to.deep.equal([run.trace_id])
+    expect((await log.get(TENANT, trace_id)).kind).to.equal('evaluation')
+    expect(await idsOf({ since, kind: 'evaluation', subject: 'anna' })).to.deep.equal([trace_id])
+  })
+
+  it('D22.2: the figures are of whole hours and days, within the retention, and of 24 hours or 30 days without bounds', async () => {
+    history.clock.ms = Math.ceil(history.clock.ms / DAY_MS) * DAY_MS + DAY_MS / 2
+    const noon = history.clock.ms
+    const startsOf = async (filter: object) => {
+      const { buckets } = await log.stats(TENANT, { bucket: 'hour', limit: 50, ...filter })
+      return buckets.map(({ start }) => (Date.parse(start) - noon) / HOUR_MS)
+    }
+    const iso = (ms: number) => new Date(noon + ms).toISOString()
+    const flow = { flow: { name: 'figures', uid: 'flow_9', version: 1 } }
+    await history.queue(flow)
+    for (const hours of [1, 2, 30]) {
+      history.clock.ms = noon + hours * HOUR_MS + 60_000
+      await history.queue(flow)
+    }
+    const figures = { flow: 'figures' }
+    expect(await startsOf(figures)).to.deep.equal([30])
+    expect(await startsOf({ ...figures, from: iso(60_000) })).to.deep.equal([30, 2, 1, 0])
+    expect(await startsOf({ ...figures, from: iso(HOUR_MS + 120_000), to: iso(2 * HOUR_MS) })).to.deep.equal([1])
+    expect(await startsOf({ ...figures, from: iso(0), to: iso(2 * HOUR_MS + 1) })).to.deep.equal([2, 1, 0])
+    expect(await startsOf({ ...figures, bucket: 'day' })).to.deep.equal([12, -12])
+    expect(await startsOf({ flow: 'none', bucket: 'day' })).to.deep.equal([])
+    expect((await log.stats(OTHER, { bucket: 'day', limit: 50 })).buckets).to.deep.equal([])
+    retention.days = 1
+    history.clock.ms = noon + 26 * HOUR_MS
+    expect(await startsOf({ ...figures, from: iso(0), to: iso(30 * HOUR_MS) })).to.deep.equal([2])
+    for (const [filter, param] of [
+      [{ from: iso(1), to: iso(1) }, '/from'],
+      [{ from: 'yesterday' }, '/from'],
+      [{ to: 'today' }, '/to'],
+      [{ cursor: 'x' }, '/cursor'],
+    ] as const)
+      expect(await refusalOf(log.stats(TENANT, { bucket: 'day', limit: 5, ...filter }))).to.include({ param })
   })
 
   it('a record that is older than the retention of today is not shown, though it is stored for longer', async () => {

@@ -1,26 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { decodeCursor } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { Collection, Store } from '../../../platform/store/port.ts'
-import type {
-  Dispatch,
-  DispatchEnd,
-  Dispatches,
-  DispatchKind,
-  DispatchOutput,
-  DispatchPage,
-  DispatchQuery,
-  DispatchStore,
+import {
+  DISPATCH_KINDS,
+  type Dispatch,
+  type DispatchEnd,
+  type Dispatches,
+  type DispatchOutput,
+  type DispatchPage,
+  type DispatchQuery,
+  type DispatchStore,
 } from '../port.ts'
 import {
   DISPATCH_ANSWERS,
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,
   DISPATCHES,
+  dispatchCursor,
   toDispatch,
   toDoc,
   toOutput,
@@ -32,7 +33,6 @@ const ANSWER_MS = 86_400_000
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000
 const REMOVED_AT_ONCE = 20
-const KINDS: readonly DispatchKind[] = ['run', 'evaluation']
 
 export const createDispatches = (store: Store, { now = () => new Date() } = {}): DispatchStore =>
   new StoredDispatches(store, now)
@@ -132,15 +132,12 @@ class StoredDispatches implements DispatchStore {
     const dispatches = found.slice(0, limit).map(({ doc }) => toDispatch(doc))
     const last = dispatches.at(-1)
     const hasMore = last && found.length > limit
-    return {
-      dispatches,
-      next_cursor: hasMore ? encodeCursor([Date.parse(last.started_at), last.trace_id]) : null,
-    }
+    return { dispatches, next_cursor: hasMore ? dispatchCursor(last) : null }
   }
 
   async removeStartedBefore(tenant: TenantId, beforeMs: number, limit: number): Promise<number> {
     let removed = 0
-    for (const kind of KINDS) {
+    for (const kind of DISPATCH_KINDS) {
       while (removed < limit) {
         const page = { where: { kind }, after: [beforeMs], limit: Math.min(REMOVED_AT_ONCE, limit - removed) }
         const found = await this.#dispatches.page(tenant, page)

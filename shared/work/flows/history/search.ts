@@ -1,0 +1,83 @@
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { Dispatch, DispatchPage, DispatchQuery, DispatchStore } from '../port.ts'
+import { dispatchCursor } from '../store/dispatch-documents.ts'
+import { fits, type RecordFilter, recordHolds, searchPayloads } from './filter.ts'
+
+/** `q` is a text that the record, its input or its output holds; case does not count. */
+export type SearchFilter = RecordFilter & { q?: string | undefined }
+
+type Searched = Pick<DispatchStore, 'list' | 'input' | 'output'>
+
+const PAGE = 200
+/** Records that one request looks at, and those of them whose payloads it reads. */
+const MAX_SCANNED = 2_000
+const MAX_READ = 200
+/** Characters of these payloads. The last one is searched whole. */
+const MAX_CHARS = 32_000_000
+
+/**
+ * The records of a query that pass the filter, in the order of the store. One request looks at a limited number of records, so that a page may
+ * be short, or empty, and still have a `next_cursor`: the search goes on there.
+ */
+export async function searchDispatches(
+  dispatches: Searched,
+  tenant: TenantId,
+  { query, filter }: { query: DispatchQuery; filter: SearchFilter },
+): Promise<DispatchPage> {
+  const search = new Search(dispatches, tenant, filter)
+  const found: Dispatch[] = []
+  let { cursor } = query
+  while (!search.isOver) {
+    const page = await dispatches.list(tenant, { ...query, cursor, limit: PAGE })
+    for (const [i, dispatch] of page.dispatches.entries()) {
+      if (await search.passes(dispatch)) found.push(dispatch)
+      const isLast = page.next_cursor === null && i === page.dispatches.length - 1
+      if (isLast) return { dispatches: found, next_cursor: null }
+      if (found.length === query.limit || search.isOver)
+        return { dispatches: found, next_cursor: dispatchCursor(dispatch) }
+    }
+    if (page.next_cursor === null) break // Only an empty page comes here.
+    cursor = page.next_cursor
+  }
+  return { dispatches: found, next_cursor: null }
+}
+
+/** Counts what one request looks at. */
+class Search {
+  readonly #dispatches: Searched
+  readonly #tenant: TenantId
+  readonly #filter: SearchFilter
+  #scanned = 0
+  #read = 0
+  #chars = 0
+
+  constructor(dispatches: Searched, tenant: TenantId, filter: SearchFilter) {
+    this.#dispatches = dispatches
+    this.#tenant = tenant
+    this.#filter = filter
+  }
+
+  get isOver(): boolean {
+    return this.#scanned >= MAX_SCANNED || this.#read >= MAX_READ || this.#chars >= MAX_CHARS
+  }
+
+  async passes(dispatch: Dispatch): Promise<boolean> {
+    this.#scanned++
+    if (!fits(dispatch, this.#filter)) return false
+    const text = this.#filter.q?.toLowerCase()
+    return text === undefined || recordHolds(dispatch, text) || this.#payloadsHold(dispatch, text)
+  }
+
+  /** Payloads that are not kept are not searched. */
+  async #payloadsHold(dispatch: Dispatch, text: string): Promise<boolean> {
+    if (!dispatch.keeps_payloads) return false
+    this.#read++
+    const [input, output] = await Promise.all([
+      this.#dispatches.input(this.#tenant, dispatch.trace_id),
+      this.#dispatches.output(this.#tenant, dispatch),
+    ])
+    const { isFound, chars } = searchPayloads({ input, output }, text)
+    this.#chars += chars
+    return isFound
+  }
+}
