@@ -9,7 +9,17 @@ import {
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { lastEventId, pageOf, pathId, queryNumber, queryText, queryValue, RUN, type ValueForm } from '../params.ts'
+import {
+  lastEventId,
+  oneOf,
+  pageOf,
+  pathId,
+  queryNumber,
+  queryText,
+  queryValue,
+  RUN,
+  type ValueForm,
+} from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
@@ -43,11 +53,6 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
 /** A number above the last event counts as the last (D4.5c). */
 const isOver = ({ ended_at, event_count }: RunSummary, after: number): boolean =>
   ended_at !== null && after >= event_count
-
-const oneOf = (values: readonly string[]): ValueForm => ({
-  pattern: new RegExp(`^(${values.join('|')})$`),
-  wanted: `one of ${values.join(', ')}`,
-})
 
 const textOf = (chars: number): ValueForm => ({
   pattern: new RegExp(`^[^]{0,${chars}}$`, 'u'),

@@ -30,9 +30,12 @@ export function arbitraryOf(schema: AnySchemaObject, document: ApiDocument): Arb
       maxLength: (schema['maxItems'] ?? 5) as number,
     })
   if (type === 'object') return objectOf(schema, inner)
-  if (Object.keys(schema).every((keyword) => ANY.has(keyword))) return fc.jsonValue({ maxDepth: 3 })
+  if (Object.keys(schema).every((keyword) => ANY.has(keyword))) return anyValue
   throw new Error(`cannot generate from ${JSON.stringify(schema)}`)
 }
+
+/** No body may have a key `__proto__`. */
+const anyValue = fc.jsonValue({ maxDepth: 3 }).filter((value) => !JSON.stringify(value).includes('"__proto__"'))
 
 /** Keywords of a schema that every value fits, or every value but a list. */
 const ANY: ReadonlySet<string> = new Set(['description', 'items'])
