@@ -88,14 +88,15 @@ export class World {
     this.#held.abort()
   }
 
-  /** `GET /runs` when the runs of the fuzzing are gone: ended ones are removed after RUN_RESUME_SECS. */
-  async #runsAtRest(): Promise<Json> {
+  /** The runs that go on, when those of the fuzzing have ended. */
+  async #runsAtRest(): Promise<Json[]> {
     const end = performance.now() + WITHIN_MS
     for (;;) {
-      const page = await this.#json('GET', '/runs?limit=200')
-      const runs = page['runs'] as Json[]
-      const isAtRest = runs.every((run) => run['ended_at'] === null) && runs.length <= 2
-      if (isAtRest || performance.now() > end) return page
+      const pages = await Promise.all(
+        ['running', 'waiting'].map((status) => this.#json('GET', `/runs?limit=200&status=${status}`)),
+      )
+      const runs = pages.flatMap((page) => page['runs'] as Json[])
+      if (runs.length <= 2 || performance.now() > end) return runs
       await sleep(100)
     }
   }

@@ -47,6 +47,6 @@ export const paths: readonly Case[] = [
   ['a path that leaves the explorer’s folder', get('/v1/docs/..%2f..%2f..%2fpackage.json'), 404],
   ['an index of the explorer', get('/v1/docs/swagger-initializer.js'), 404],
   ['a trailing slash on a route', get('/v1/tools/'), '2xx'],
-  ['an empty id', get('/v1/sessions/'), 405],
+  ['an empty id, which is the list', get('/v1/sessions/'), 200],
   ['an empty id before a verb', post('/v1/sessions//messages', { prompt: 'x' }), 404],
 ]
