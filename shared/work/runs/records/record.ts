@@ -28,10 +28,14 @@ export type RunRecord = RunSummary & { status: EndedStatus; ended_at: string }
 /** Code points of a title. */
 const TITLE_CHARS = 120
 
-/** The beginning of a prompt, in one line. */
-export const titleOf = (prompt: string): string => truncate(oneLine(prompt.slice(0, 4 * TITLE_CHARS)), TITLE_CHARS)
+/** The beginning of a prompt, in one line. Of a long prompt only the beginning is read. */
+export const titleOf = (prompt: string): string =>
+  truncate(oneLine(prompt.trimStart().slice(0, 4 * TITLE_CHARS)), TITLE_CHARS, '')
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
+const oneLine = (text: string): string => text.replace(HALF_PAIR, '').replaceAll(/\s+/g, ' ').trim()
+
+/** The first half of a surrogate pair whose second half was cut off. */
+const HALF_PAIR = /[\ud800-\udbff]$/
 
 type Base = 'run_id' | 'status' | 'started_at' | 'ended_at' | 'event_count'
 type Details = Omit<RunSummary, Base>
@@ -45,7 +49,7 @@ export function describeRun(
   return withoutUndefined({
     code,
     ...facts,
-    customer_id: customer_id || undefined, // An empty id means no customer.
+    customer_id: knownCustomer(customer_id),
     model,
     queued_ms: rounded(firstEventMs),
     first_token_ms: rounded(firstTokenMs),
@@ -69,13 +73,16 @@ export const recordOf = (facts: RunFacts, figures: RunFigures, { status, endedAt
 })
 
 /** The record of a run whose process died: nobody knows how far it had come. */
-export const lostRecord = ({ tenant: _tenant, ...facts }: RunFacts, endedAt: string): RunRecord => ({
-  ...withoutUndefined(facts),
+export const lostRecord = ({ tenant: _tenant, customer_id, ...facts }: RunFacts, endedAt: string): RunRecord => ({
+  ...withoutUndefined({ ...facts, customer_id: knownCustomer(customer_id) }),
   status: 'failed',
   code: 'worker_lost',
   ended_at: endedAt,
   event_count: 0,
 })
+
+/** An empty id means no customer. */
+const knownCustomer = (id: string | undefined): string | undefined => id || undefined
 
 const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
 

@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import { describeRun, lostRecord, recordOf, titleOf } from '../../../../shared/work/runs/records/record.ts'
+import { isFound } from '../../../../shared/work/runs/records/run-search.ts'
+import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
+import { DONE, recordOf as example, factsOf } from './setup.ts'
+
+describe('the title of a run', () => {
+  it('D20.3: is the prompt in one line, without white space around it', () => {
+    expect(titleOf('  say\r\n\thello  to \u2028 all ')).to.equal('say hello to all')
+    expect(titleOf(' \n ')).to.equal('')
+  })
+
+  it('D20.3: has the first 120 characters and no more, and half of no character', () => {
+    expect(titleOf('x'.repeat(120))).to.equal('x'.repeat(120))
+    expect(titleOf('x'.repeat(121))).to.equal('x'.repeat(120))
+    expect(titleOf('😀'.repeat(121))).to.equal('😀'.repeat(120))
+    for (let spaces = 370; spaces < 374; spaces++) {
+      const title = titleOf(`a${' '.repeat(spaces)}${'😀'.repeat(200)}`)
+      expect(title.isWellFormed(), `${spaces} spaces`).to.equal(true)
+      expect(title).to.match(/^a (😀)+$/u)
+    }
+  })
+
+  it('is found behind any white space at the beginning of the prompt', () => {
+    expect(titleOf(`${'\n'.repeat(5_000)}hello`)).to.equal('hello')
+  })
+})
+
+describe('the record of a run', () => {
+  it('holds what the run was and what it has spent, and neither its tenant nor an empty customer', () => {
+    const figures = new RunFigures()
+    figures.note({ type: 'turn_start', turn_number: 1, model: 'm' })
+    figures.note({ type: 'tool_use', id: 'u', tool_name: 'Read', input: {} })
+    figures.note(DONE)
+    const end = { status: 'done', endedAt: '2026-11-24T10:00:02.000Z', eventCount: 3 } as const
+    const { queued_ms, first_token_ms, ...record } = recordOf(factsOf(1, { customer_id: '' }), figures, end)
+    const { tenant: _tenant, ...facts } = factsOf(1)
+    expect(record).to.deep.equal({
+      ...facts,
+      ...{ status: 'done', code: 'ok', ended_at: end.endedAt, event_count: 3, model: 'm', turns: 0 },
+      ...{ tool_calls: 1, permissions: 0, cache_read_tokens: 0, input_tokens: 20, output_tokens: 7, cost_usd: 0.5 },
+    })
+    expect([queued_ms, first_token_ms].every(Number.isInteger)).to.equal(true)
+    expect(describeRun(factsOf(1, { customer_id: 'ada' }), figures)).to.include({ customer_id: 'ada' })
+  })
+
+  it('D20.4: of a run whose process died says so, and no more than was known at its start', () => {
+    const { tenant: _tenant, ...facts } = factsOf(1)
+    const lost = lostRecord(factsOf(1, { customer_id: '', subject: undefined }), '2026-11-24T11:00:00.000Z')
+    const end = { status: 'failed', code: 'worker_lost', ended_at: '2026-11-24T11:00:00.000Z', event_count: 0 }
+    expect(lost).to.deep.equal({ ...facts, ...end })
+  })
+})
+
+describe('a search among runs', () => {
+  const run = { ...example(1), session_id: 's', customer_id: 'c', subject: 'ada', model: 'm', cost_usd: 0.5 }
+
+  it('finds a run when each field that is asked for is equal', () => {
+    const fields = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model'] as const
+    expect(isFound(run, {})).to.equal(true)
+    for (const field of fields) {
+      expect(isFound(run, { [field]: run[field] }), field).to.equal(true)
+      expect(isFound(run, { [field]: 'other' }), field).to.equal(false)
+      expect(isFound({ ...run, [field]: undefined }, { [field]: run[field] }), field).to.equal(false)
+    }
+  })
+
+  it('includes the start of its time and leaves out the end', () => {
+    const { started_at } = run
+    expect(isFound(run, { since: started_at })).to.equal(true)
+    expect(isFound(run, { since: '2026-11-24T10:00:00.001Z' })).to.equal(false)
+    expect(isFound(run, { until: started_at })).to.equal(false)
+    expect(isFound(run, { until: '2026-11-24T10:00:00.001Z' })).to.equal(true)
+  })
+
+  it('finds what has cost as much or more, and counts an unknown cost as nothing', () => {
+    expect(isFound(run, { min_cost: 0.5 })).to.equal(true)
+    expect(isFound(run, { min_cost: 0.51 })).to.equal(false)
+    expect(isFound(example(1), { min_cost: 0 })).to.equal(true)
+    expect(isFound(example(1), { min_cost: 0.01 })).to.equal(false)
+  })
+})
