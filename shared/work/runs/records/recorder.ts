@@ -1,12 +1,12 @@
-import { AppError } from '../../../kernel/errors.ts'
-import type { RunEvent } from '../../../kernel/events.ts'
 import { newToken } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { outcomeOf, type RunFigures } from '../run-figures.ts'
-import { CapturedEvents, type CaptureRoom } from './captured-events.ts'
-import { type RunFacts, type RunRecord, recordOf } from './record.ts'
+import type { RunFigures } from '../run-figures.ts'
+import type { CaptureRoom } from './captured-events.ts'
+import type { RunFacts } from './record.ts'
+import { type OpenGroup, RunRecording } from './recording.ts'
+import { isAway } from './run-history.ts'
 import type { EndedRun, RunRecordStore } from './store.ts'
 
 export type RunRecorderDeps = {
@@ -29,64 +29,6 @@ const MAX_BATCH = 500
 /** How long `settled` waits for a store that is away. */
 const SETTLE_TRIES = 3
 
-/** One run, from its start until its record is stored. */
-class RunRecording {
-  readonly facts: RunFacts
-  readonly figures: RunFigures
-  readonly #recorder: RunRecorder
-  readonly #events: CapturedEvents
-  #eventCount = 0
-  #record: RunRecord | undefined
-  /** The document in which the run is stored as open. */
-  open: OpenGroup | undefined
-  isRecorded = false
-
-  constructor(facts: RunFacts, figures: RunFigures, parts: { recorder: RunRecorder; room: CaptureRoom }) {
-    this.facts = facts
-    this.figures = figures
-    this.#recorder = parts.recorder
-    this.#events = new CapturedEvents(parts.room)
-  }
-
-  get hasEnded(): boolean {
-    return this.#record !== undefined
-  }
-
-  /** Call it with each event, after `figures` has noted it. `bytes` is the length of its frame. */
-  note(event: RunEvent, bytes: number, isLast: boolean): void {
-    this.#events.add(++this.#eventCount, event, bytes)
-    if (!isLast) return
-    const { figures, facts } = this
-    const end = { status: outcomeOf(event), endedAt: new Date().toISOString() }
-    this.#record = recordOf(facts, figures, { ...end, eventCount: this.#eventCount })
-    this.#recorder.end(this)
-  }
-
-  /** Another process goes on with the run, and records it. */
-  abandon(): void {
-    this.#events.drop()
-    this.#recorder.abandon(this)
-  }
-
-  /** What is stored, as the tenant's settings want it. */
-  render(keptDays: number, withPayloads: boolean): EndedRun | undefined {
-    if (!this.#record) return undefined
-    const { tenant } = this.facts
-    const { title: _title, ...withoutTitle } = this.#record
-    const record = withPayloads ? this.#record : withoutTitle
-    return { tenant, record, frames: withPayloads ? this.#events.render() : undefined, keptDays }
-  }
-
-  /** The events are stored, or nobody stores them any more. */
-  release(isRecorded: boolean): void {
-    this.isRecorded = isRecorded
-    this.#events.drop()
-  }
-}
-
-/** The runs that one document lists as open. `left` are those without a record. */
-type OpenGroup = { id: string; left: Set<RunRecording> }
-
 /** Records every run behind its end, several with one command. No run waits for it (D20). */
 export class RunRecorder {
   readonly #deps: RunRecorderDeps
@@ -98,6 +40,10 @@ export class RunRecorder {
   readonly #closed: string[] = []
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
+  /** The time of the next try, after one that the store did not take. */
+  #retryAt = 0
+  /** How many runs were dropped since the last line about them. */
+  #dropped = 0
   #writing: Promise<boolean> | undefined
 
   constructor(deps: RunRecorderDeps) {
@@ -114,7 +60,7 @@ export class RunRecorder {
   end(recording: RunRecording): void {
     this.#fresh.delete(recording)
     this.#ended.push(recording)
-    if (this.#ended.length > MAX_WAITING) this.#giveUp(this.#ended.splice(0, 1), 'too many wait for the store')
+    this.#dropSurplus()
     this.#schedule(this.#deps.batchMs)
   }
 
@@ -143,6 +89,7 @@ export class RunRecorder {
       if (!(await this.#flush())) tries++
     }
     clearTimeout(this.#timer)
+    this.#dueAt = Infinity
   }
 
   #hasWork(): boolean {
@@ -150,11 +97,12 @@ export class RunRecorder {
   }
 
   #schedule(ms: number): void {
-    const dueAt = performance.now() + ms
+    const now = performance.now()
+    const dueAt = Math.max(now + ms, this.#retryAt)
     if (dueAt >= this.#dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
-    this.#timer = setTimeout(() => void this.#flush(), ms).unref()
+    this.#timer = setTimeout(() => void this.#flush(), dueAt - now).unref()
   }
 
   /** Writes what waits, one batch at a time. Resolves with `false` when the store did not take it. */
@@ -164,6 +112,8 @@ export class RunRecorder {
     this.#writing = this.#write()
     const isWritten = await this.#writing
     this.#writing = undefined
+    this.#reportDropped()
+    this.#retryAt = isWritten ? 0 : performance.now() + RETRY_MS
     if (!isWritten) this.#schedule(RETRY_MS)
     else if (this.#ended.length > 0 || this.#closed.length > 0) this.#schedule(this.#deps.batchMs)
     else if (this.#fresh.size > 0) this.#schedule(OPEN_AFTER_MS)
@@ -182,18 +132,18 @@ export class RunRecorder {
       return true
     } catch (cause) {
       const waiting = batch.filter(({ isRecorded }) => !isRecorded)
-      if (cause instanceof AppError && cause.kind === 'unavailable') this.#ended.unshift(...waiting)
-      else this.#giveUp(waiting, 'they could not be stored', cause)
-      const surplus = this.#ended.length - MAX_WAITING
-      if (surplus > 0) this.#giveUp(this.#ended.splice(0, surplus), 'too many wait for the store')
+      if (isAway(cause)) this.#ended.unshift(...waiting)
+      else this.#giveUp(waiting, cause)
+      this.#dropSurplus()
       return false
     }
   }
 
   async #recordOpen(): Promise<void> {
     const until = performance.now() - OPEN_AFTER_MS
-    const runs = [...this.#fresh].filter(([, begunAt]) => begunAt <= until).map(([recording]) => recording)
-    if (runs.length === 0) return
+    const due = [...this.#fresh].filter(([, begunAt]) => begunAt <= until).slice(0, MAX_BATCH)
+    if (due.length === 0) return
+    const runs = due.map(([recording]) => recording)
     const group: OpenGroup = { id: newToken(), left: new Set(runs) }
     for (const recording of runs) {
       this.#fresh.delete(recording)
@@ -204,7 +154,9 @@ export class RunRecorder {
       await this.#deps.store.addOpen({ id: group.id, owner: this.#deps.owner(), runs: facts })
     } catch (cause) {
       this.#dissolve(group)
-      throw cause
+      if (isAway(cause)) throw cause
+      for (const recording of group.left) this.#fresh.delete(recording)
+      this.#deps.log.error('runs that last were not stored: the death of this process loses them', { cause })
     }
   }
 
@@ -229,12 +181,30 @@ export class RunRecorder {
     if (open?.left.delete(recording) && open.left.size === 0) this.#closed.push(open.id)
   }
 
-  #giveUp(lost: readonly RunRecording[], why: string, cause?: unknown): void {
+  #giveUp(lost: readonly RunRecording[], cause: unknown): void {
+    this.#drop(lost)
+    if (lost.length > 0) this.#deps.log.error('runs could not be recorded', { count: lost.length, cause })
+  }
+
+  #dropSurplus(): void {
+    const surplus = this.#ended.length - MAX_WAITING
+    if (surplus <= 0) return
+    this.#drop(this.#ended.splice(0, surplus))
+    this.#dropped += surplus
+  }
+
+  /** One line for all that were dropped since the last try. */
+  #reportDropped(): void {
+    if (this.#dropped > 0)
+      this.#deps.log.error('runs were not recorded: too many wait for the store', { count: this.#dropped })
+    this.#dropped = 0
+  }
+
+  #drop(lost: readonly RunRecording[]): void {
     for (const recording of lost) {
       recording.release(false)
       this.#leave(recording)
     }
     this.#deps.metrics.count('run_records_lost', lost.length)
-    if (lost.length > 0) this.#deps.log.error(`runs were not recorded: ${why}`, { count: lost.length, cause })
   }
 }
