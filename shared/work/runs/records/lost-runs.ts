@@ -48,17 +48,18 @@ export async function recordLostRuns(deps: LostRunsDeps): Promise<number> {
 async function recordLostRunsOf(owner: string, { store, retentionDays, now }: LostRunsDeps): Promise<number> {
   let count = 0
   for (let groups = await store.openOf(owner); groups.length > 0; groups = await store.openOf(owner)) {
-    const facts = groups.flatMap(({ runs }) => runs)
-    const endedAt = now().toISOString()
-    const ended = await Promise.all(
-      facts.map(async (run): Promise<EndedRun> => {
-        const keptDays = await retentionDays(run.tenant)
-        return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
-      }),
-    )
-    await store.add(ended)
-    for (const { id } of groups) await store.deleteOpen(id)
-    count += facts.length
+    for (const { id, runs } of groups) {
+      const endedAt = now().toISOString()
+      const ended = await Promise.all(
+        runs.map(async (run): Promise<EndedRun> => {
+          const keptDays = await retentionDays(run.tenant)
+          return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
+        }),
+      )
+      await store.add(ended)
+      await store.deleteOpen(id)
+      count += runs.length
+    }
   }
   return count
 }

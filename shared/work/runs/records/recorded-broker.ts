@@ -47,7 +47,8 @@ type Following = { tenant: TenantId; runId: string; after: number }
 async function replay(history: RunHistory, { tenant, runId, after }: Following): Promise<FrameStream | undefined> {
   const record = await history.get(tenant, runId)
   if (!record) return undefined
-  const frames = await history.frames(tenant, runId)
+  // A record without events says that the process died. Frames that were stored after it would show another end.
+  const frames = record.event_count === 0 ? undefined : await history.frames(tenant, runId)
   if (frames !== undefined) return piecesOf(frames, after)
   return streamOf(failureFrame(after, record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap'))
 }

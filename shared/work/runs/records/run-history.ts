@@ -20,8 +20,8 @@ export type ListKnown = (filter: RunFilter) => Promise<RunPage>
 /** The list has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
 type KnownPart = NonNullable<RunFilter['among']>
 type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }
-/** A run, and the place behind it. */
-type Row = { run: RunSummary; place: Place }
+/** A run, and the place behind it. One that is no longer kept is read and not listed. */
+type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
 type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }
 
@@ -64,8 +64,9 @@ export class RunHistory {
     })
     let read = 0
     let last = begin
-    for await (const { run, place } of this.#rows(tenant, begin, { ...search, pageSize, listKnown, onIncomplete })) {
-      const isWanted = isFound(run, search) && !seen.has(run.run_id)
+    const reading = { ...search, pageSize, listKnown, onIncomplete }
+    for await (const { run, place, isKept } of this.#rows(tenant, begin, reading)) {
+      const isWanted = isKept && isFound(run, search) && !seen.has(run.run_id)
       if (runs.length === limit && isWanted) return page(last)
       if (isWanted) runs.push(run)
       seen.add(run.run_id)
@@ -100,7 +101,7 @@ export class RunHistory {
       const found = await this.#deps.store.page(tenant, { where, after: position, since, limit: pageSize })
       for (const run of found) {
         position = [run.started_at, run.run_id]
-        if (run.ended_at >= keptSince) yield { run, place: { part: 'records', after: position } }
+        yield { run, place: { part: 'records', after: position }, isKept: run.ended_at >= keptSince }
       }
       if (found.length < pageSize) return
     }
@@ -123,7 +124,7 @@ async function* knownRows(
     if (page.incomplete) onIncomplete()
     for (const run of page.runs) {
       const position = writeCursor({ startedMs: Date.parse(run.started_at), id: run.run_id })
-      yield { run, place: { part, cursor: position } }
+      yield { run, place: { part, cursor: position }, isKept: true }
     }
     cursor = page.next_cursor
   }
