@@ -14,6 +14,7 @@ export type ScaleCluster = AsyncDisposable & {
   /** The ports of the gateways, and their base path. */
   ports: readonly number[]
   redisUrl: string
+  processes: readonly { part: Part; pid: number }[]
   /** CPU time in milliseconds, and resident memory in MiB. */
   cpuMs(): PerPart
   rssMiB(): PerPart
@@ -41,7 +42,7 @@ const SETTINGS = {
 /** Starts processes of the product with a Redis of their own, and with a MongoDB where there are executors. */
 export async function startScaleCluster(
   counts: Counts,
-  place: { modelUrl: string; dataDir: string },
+  place: { modelUrl: string; dataDir: string; env?: Readonly<Record<string, string>> },
 ): Promise<ScaleCluster> {
   await using started = new AsyncDisposableStack()
   const { gateways, workers, executors = 0 } = counts
@@ -53,6 +54,7 @@ export async function startScaleCluster(
     ...(mongo && { MONGODB_URL: mongo.url }),
     MODEL_BASE_URL: place.modelUrl,
     DATA_DIR: place.dataDir,
+    ...place.env,
   }
   const pids: { part: Part; pid: number }[] = [{ part: 'redis', pid: redis.pid }]
   for (const { pid } of mongo?.members ?? []) pids.push({ part: 'mongo', pid })
@@ -73,6 +75,7 @@ export async function startScaleCluster(
   return {
     ports: slots.flatMap(({ port }) => (port === null ? [] : [port])),
     redisUrl: redis.url,
+    processes: pids,
     cpuMs: sumOf(cpuMs),
     rssMiB: sumOf(rssMiB),
     [Symbol.asyncDispose]: () => all.disposeAsync(),

@@ -1,3 +1,4 @@
+import { align } from '../align.ts'
 import { median } from '../statistics.ts'
 import type { Part, PerPart } from './cluster.ts'
 import type { Cost } from './measures.ts'
@@ -117,12 +118,4 @@ function renderSimulation(costs: Costs, random: () => number): string {
       `${percent(placed.joinMoves)} when one joins, ${percent(placed.leaveMoves)} when one leaves`,
     ],
   ])
-}
-
-function align(rows: readonly (readonly string[])[]): string {
-  const columns = Math.max(...rows.map(({ length }) => length))
-  const widths = Array.from({ length: columns }, (_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
-  const render = (row: readonly string[]) =>
-    row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')
-  return rows.map((row) => render(row).trimEnd()).join('\n')
 }

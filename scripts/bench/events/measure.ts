@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { idOf } from '../../../shared/tenancy/events/event-text.ts'
+import { cpuMs } from '../proc.ts'
+import type { Peer, Peers } from '../relay/peer.ts'
+import type { ScaleClient } from '../scale/client.ts'
+import type { ScaleCluster } from '../scale/cluster.ts'
+import type { ReadersReport } from './event-readers.ts'
+import type { RedisView } from './redis-view.ts'
+
+/** `readers` are spread over the gateways. Runs are started at this rate, whether or not earlier ones have ended. */
+export type Load = { readers: number; runsPerSecond: number; windowMs: number }
+
+export type Measured = {
+  readers: number
+  /** Events that the runs of the bench have written, with those of the warm-up, and how many they should be. */
+  events: number
+  expected: number
+  /** Seconds of CPU a second, by the name of the process. */
+  cpu: ReadonlyMap<string, number>
+  commandsPerSec: number
+  readsPerSec: number
+  /** Redis connections that receive the tenant's events. */
+  subscribers: number
+  /** Readers that have not received each event once and in order. */
+  faulty: number
+  /** Milliseconds from the writing of an event to its arrival at each reader. */
+  delays: readonly number[]
+}
+
+export type Parts = { cluster: ScaleCluster; client: ScaleClient; redis: RedisView; peers: Peers }
+
+const WARM_UP_MS = 3_000
+const EVENTS_OF_A_RUN = 2
+const ARRIVE_WITHIN_MS = 10_000
+const LOOK_EVERY_MS = 20
+const MS_PER_SEC = 1_000
+
+/** Opens readers, starts runs, and measures what the events of these runs cost and how long they take to all readers. */
+export async function measure(parts: Parts, load: Load): Promise<Measured> {
+  const { cluster, client, redis } = parts
+  await using started = new AsyncDisposableStack()
+  const before = await redis.end()
+  const readers = await openReaders(parts, load.readers, started)
+  const warmUp = await produce(client, { ...load, windowMs: WARM_UP_MS })
+  const subscribers = await redis.subscribers()
+  const cpuOf = () => new Map([...namesOf(cluster), ...readers].map(([name, { pid }]) => [name, cpuMs(pid)]))
+  const [from, since, cpu, counts] = [Date.now(), performance.now(), cpuOf(), await redis.counts()]
+  const runs = await produce(client, load)
+  const [to, secs] = [Date.now(), (performance.now() - since) / MS_PER_SEC]
+  const [cpuAfter, countsAfter] = [cpuOf(), await redis.counts()]
+  const expected = (warmUp + runs) * EVENTS_OF_A_RUN
+  const last = await endOfLog(redis, before.n + expected)
+  const order = { from, to, last: idOf(last), withinMs: ARRIVE_WITHIN_MS }
+  const calls = [...readers.values()].map((peer) => peer.call('report', order))
+  const reports = (await Promise.all(calls)) as ReadersReport[]
+  return {
+    readers: load.readers,
+    events: last.n - before.n,
+    expected,
+    cpu: new Map([...cpuAfter].map(([name, ms]) => [name, (ms - (cpu.get(name) ?? 0)) / MS_PER_SEC / secs])),
+    commandsPerSec: (countsAfter.commands - counts.commands) / secs,
+    readsPerSec: (countsAfter.reads - counts.reads) / secs,
+    subscribers,
+    faulty: reports.reduce((sum, { faulty }) => sum + faulty, 0),
+    delays: reports.flatMap(({ delays }) => delays),
+  }
+}
+
+/** Starts one process for the readers of each gateway. They end with `started`. */
+async function openReaders(
+  { cluster, redis, peers }: Parts,
+  count: number,
+  started: AsyncDisposableStack,
+): Promise<Map<string, Peer>> {
+  const after = await redis.end()
+  const readers = new Map<string, Peer>()
+  for (const [i, port] of cluster.ports.entries()) {
+    const share = Math.ceil((count - i) / cluster.ports.length)
+    if (share <= 0) continue
+    const peer = started.use(await peers.start('event-readers'))
+    await peer.call('open', { port, count: share, after })
+    readers.set(`readers ${i + 1}`, peer)
+  }
+  return readers
+}
+
+/** Resolves with how many runs were started, when all have ended. Throws when one of them fails. */
+async function produce(client: ScaleClient, { runsPerSecond, windowMs }: Load): Promise<number> {
+  const everyMs = MS_PER_SEC / runsPerSecond
+  const count = Math.floor(windowMs / everyMs)
+  const start = performance.now()
+  const runs = Array.from({ length: count }, async (_, i) => {
+    await sleep(Math.max(0, start + i * everyMs - performance.now()))
+    await client.run('/agent/run', { prompt: '/tokens 5' })
+  })
+  await Promise.all([...runs, sleep(windowMs)])
+  return count
+}
+
+/** The end of the log when it has so many events, or what it is after a time: a worker writes an event soon after the run's end. */
+async function endOfLog(redis: RedisView, n: number) {
+  const deadline = performance.now() + ARRIVE_WITHIN_MS
+  let end = await redis.end()
+  while (end.n < n && performance.now() < deadline) {
+    await sleep(LOOK_EVERY_MS)
+    end = await redis.end()
+  }
+  return end
+}
+
+/** The processes of the cluster, numbered where there are several of a kind. */
+function namesOf({ processes }: ScaleCluster): [string, { pid: number }][] {
+  const kinds = Map.groupBy(processes, ({ part }) => part)
+  return [...kinds].flatMap(([part, all]) =>
+    all.map((each, i): [string, { pid: number }] => [all.length > 1 ? `${part} ${i + 1}` : part, each]),
+  )
+}
