@@ -15,7 +15,7 @@ import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
-import { openRecordedBroker } from '../wiring/run-records.ts'
+import { openRecordedBroker, openRunWitness } from '../wiring/run-records.ts'
 import { openRunSource } from '../wiring/run-source.ts'
 import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
@@ -31,24 +31,25 @@ const CLOSE_MS = 5_000
 export async function openGatewayMember(config: Config, log: Log): Promise<Opened> {
   const ops = await openOps(config, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
-  const redis = redisOf(config)
-  const link = await openLink(config, log)
+  const [redis, link] = [redisOf(config), await openLink(config, log)]
   ops.show(clusterPages(link))
   const store = await openClusterStore(config, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const jobs = store && openRunSource(store, queue)
   const events = new RedisEventLog(link, log)
-  const relay = new GatewayRelay(link, { ...ownProcess.asMember(), log, metrics, jobs })
+  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
+  const witness = store && openRunWitness({ store, tenantConfig, log })
+  const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
+  const relay = new GatewayRelay(link, { ...ownProcess.asMember(), log, metrics, jobs, onMemberLost })
   await relay.join()
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   ops.show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
   const { broker, executors } = relay
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
   const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
   const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
   const startKeys = createRedisIdempotency(link)
-  const runs = openRecordedBroker(store, { broker, tenantConfig })
+  const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
   const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const
   const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
   const drain = () => drainGateway(config.drainMs, { relay, http })

@@ -7,6 +7,7 @@ import { type LostRunsDeps, recordLostRuns } from '../../shared/work/runs/record
 import { createRecordedBroker } from '../../shared/work/runs/records/recorded-broker.ts'
 import { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { RunHistory } from '../../shared/work/runs/records/run-history.ts'
+import { RunWitness } from '../../shared/work/runs/records/run-witness.ts'
 import type { RunRecordStore } from '../../shared/work/runs/records/store.ts'
 import type { OpenedStore } from './open-store.ts'
 import type { OpenedTenantConfig } from './tenant-config.ts'
@@ -43,16 +44,23 @@ export async function openLocalRunRecorder({ store, tenantConfig, ...parts }: Re
   })
 }
 
-type BrokerParts = { broker: Broker; tenantConfig: Recorded['tenantConfig'] }
+type BrokerParts = { broker: Broker; tenantConfig: Recorded['tenantConfig']; witness?: RunWitness | undefined }
 
 /** The broker of a gateway, with the runs that are recorded. */
 export function openRecordedBroker(
   store: Pick<OpenedStore, 'runRecords'> | undefined,
-  { broker, tenantConfig }: BrokerParts,
+  { broker, tenantConfig, witness }: BrokerParts,
 ): Broker {
   const retentionDays = retentionDaysOf(tenantConfig)
-  return createRecordedBroker(broker, new RunHistory({ store: store?.runRecords ?? NO_RECORDS, retentionDays }))
+  const history = new RunHistory({ store: store?.runRecords ?? NO_RECORDS, retentionDays })
+  return createRecordedBroker(broker, history, witness)
 }
+
+type WitnessParts = Recorded & { log: Log }
+
+/** Opens what records the ends that this gateway has delivered and whose worker has died. */
+export const openRunWitness = ({ store, tenantConfig, log }: WitnessParts): RunWitness =>
+  new RunWitness({ store: store.runRecords, auditOf: auditOf(tenantConfig), log })
 
 /** Records the runs that processes have left behind which are gone. */
 export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDeps['isGone']): Promise<number> =>

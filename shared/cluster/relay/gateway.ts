@@ -26,6 +26,8 @@ export type GatewayRelayDeps = {
   metrics: Metrics
   /** Finds the runs that were queued for executors. Without it, they are unknown. */
   jobs?: QueuedRunSource | undefined
+  /** Called when a worker or executor was lost, after its streams were told to end. */
+  onMemberLost?: ((epoch: number) => void) | undefined
 }
 
 /** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
@@ -42,11 +44,11 @@ export class GatewayRelay {
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(link: RedisLink, { pid, about, log, metrics, jobs }: GatewayRelayDeps) {
+  constructor(link: RedisLink, { pid, about, log, metrics, jobs, onMemberLost }: GatewayRelayDeps) {
     this.#link = link
     this.#own = { pid, ...about }
     const transport = this.#createTransport(metrics)
-    this.#membership = this.#createMembership(transport, log)
+    this.#membership = this.#createMembership(transport, { log, onMemberLost })
     this.#broker = new RedisBroker({
       transport,
       membership: this.#membership,
@@ -122,7 +124,10 @@ export class GatewayRelay {
     )
   }
 
-  #createMembership(transport: RedisTransport, log: Log): RedisMembership {
+  #createMembership(
+    transport: RedisTransport,
+    { log, onMemberLost }: Pick<GatewayRelayDeps, 'log' | 'onMemberLost'>,
+  ): RedisMembership {
     return new RedisMembership(
       { transport, members: createRedisMembers(this.#link), lease: this.#lease, log, describe: () => this.#describe() },
       {
@@ -134,6 +139,7 @@ export class GatewayRelay {
         onMemberLost: (epoch) => {
           const streams = this.#broker.onMemberLost(epoch)
           if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
+          onMemberLost?.(epoch)
         },
         // The workers have closed the streams to the old epoch.
         onEvicted: () => this.#broker.streams.fail('relay_unavailable'),

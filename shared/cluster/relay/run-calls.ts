@@ -1,4 +1,4 @@
-import { newId } from '../../kernel/ids.ts'
+import { epochOfRun, newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Executors } from '../members/executors.ts'
 import type { MovedRuns } from '../members/moved-runs.ts'
@@ -23,9 +23,7 @@ export type RunCallsDeps = {
 
 type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
 
-/** A run's id contains its worker's epoch (8 hex digits), so that every gateway finds the worker without asking Redis. */
-const epochOf = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
-
+/** Contains the worker's epoch, so that every gateway finds the worker without asking Redis. */
 export const createRunId = (epoch: number): string =>
   `run_${epoch.toString(16).padStart(8, '0')}${newId('run').slice(-24)}`
 
@@ -63,7 +61,7 @@ export class RunCalls implements ExecutorCalls {
   /** Whether the worker of this run is a member: the one that the run's id names, or the one that it has moved to. */
   async isWorkerAlive(tenant: TenantId, runId: string): Promise<boolean> {
     const { workers, movedRuns } = this.#deps
-    if (workers.isAlive(epochOf(runId))) return true
+    if (workers.isAlive(epochOfRun(runId))) return true
     const moved = await movedRuns.find(tenant, runId)
     return moved !== undefined && workers.isAlive(moved)
   }
@@ -124,4 +122,4 @@ export class RunCalls implements ExecutorCalls {
   }
 }
 
-const placeOf = (tenant: TenantId, runId: string): RunPlace => ({ epoch: epochOf(runId), tenant, runId })
+const placeOf = (tenant: TenantId, runId: string): RunPlace => ({ epoch: epochOfRun(runId), tenant, runId })

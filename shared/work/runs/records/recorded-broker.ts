@@ -2,11 +2,14 @@ import { failureFrame } from '../../../cluster/journal/frames.ts'
 import type { Broker, FrameStream, Frames } from '../../../cluster/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { titleOf } from './record.ts'
 import { isAway, type RunHistory } from './run-history.ts'
+import type { RunWitness } from './run-witness.ts'
 
-/** The broker, which also knows the runs that only their records tell of (D20). */
-export const createRecordedBroker = (broker: Broker, history: RunHistory): Broker => ({
+/** The broker, which also knows the runs that only their records tell of (D20). `witness` watches those that are started here. */
+export const createRecordedBroker = (broker: Broker, history: RunHistory, witness?: RunWitness): Broker => ({
   ...broker,
+  ...(witness && watchedStarts(broker, witness)),
   listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
   getRun: (tenant, runId) =>
     orRecorded(
@@ -23,6 +26,21 @@ export const createRecordedBroker = (broker: Broker, history: RunHistory): Broke
       async () => [await broker.cancelRun(tenant, runId)],
       () => history.get(tenant, runId), // It has ended, which is what the caller wants.
     )
+  },
+})
+
+const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'startRun' | 'sendMessage'> => ({
+  async startRun(tenant, request) {
+    const { customer_id, prompt } = request
+    return witness.watch(await broker.startRun(tenant, request), {
+      ...{ tenant, kind: 'run', customer_id, title: titleOf(prompt) },
+    })
+  },
+  async sendMessage(tenant, session_id, message) {
+    const title = titleOf(message.prompt)
+    return witness.watch(await broker.sendMessage(tenant, session_id, message), {
+      ...{ tenant, kind: 'message', session_id, title },
+    })
   },
 })
 

@@ -1,17 +1,19 @@
+import type { RunSummary } from '../../../../shared/cluster/port.ts'
 import { allOf, type Guarantee, none } from '../../../harness/guarantee.ts'
 import type { Entry } from '../../history.ts'
 import { describeEnd, tally } from '../../load.ts'
 import type { CustomerLoad, CustomerRun } from './customer-load.ts'
 import { type CustomerEntry, readLedgers, strays, toHistory } from './ledgers.ts'
+import { readRecords, recordGuarantees } from './run-records.ts'
 
-/** A finished load and the ledger entries of its customers. */
-export type Outcome = { load: CustomerLoad; entries: readonly CustomerEntry[] }
+/** A finished load, the ledger entries of its customers, and what `GET /runs` lists. */
+export type Outcome = { load: CustomerLoad; entries: readonly CustomerEntry[]; listed: readonly RunSummary[] }
 
 /** Reads the ledgers of the load's customers and adds them to the history. */
 export async function readOutcome(load: CustomerLoad, url: string, history: Entry[]): Promise<Outcome> {
   const entries = await readLedgers(url, load.customers)
   history.push(...toHistory(entries))
-  return { load, entries }
+  return { load, entries, listed: await readRecords(url, load.runs) }
 }
 
 /** One line for the progress output. */
@@ -22,7 +24,7 @@ export function describeOutcome({ load, entries }: Outcome): string {
 }
 
 /** The guarantees of one load. The checker examines the history of all loads together. */
-export function guaranteesOf({ load, entries }: Outcome): Guarantee[] {
+export function guaranteesOf({ load, entries, listed }: Outcome): Guarantee[] {
   const recorded = new Set(entries.map(({ run_id }) => run_id))
   const done = load.runs.filter((run) => describeEnd(run.ended) === 'done' && !load.isStateless(run))
   const never = load.runs.filter(({ stream, ended }) => stream.run !== '' && !ended.terminal && ended.how === 'ended')
@@ -31,6 +33,7 @@ export function guaranteesOf({ load, entries }: Outcome): Guarantee[] {
     allOf(named('runs done that are in the ledger'), done.filter(isRecorded(recorded)).length, done.length),
     none(named('entries without a matching run'), strays(entries, load.runs).length, `of ${entries.length}`),
     none(named('streams without an end'), never.length, `of ${load.runs.length}`),
+    ...recordGuarantees(load.name, load.runs, listed),
   ]
 }
 
