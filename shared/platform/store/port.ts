@@ -87,7 +87,7 @@ export interface Collection {
    * Inserts each document whose key and other unique values are free, with one command for all of them, and skips the others. When it throws, some may
    * have been inserted: it can be repeated.
    */
-  insertMissing(docs: readonly OwnedDocument[]): Promise<void>
+  insertMissing(docs: readonly OwnedDocument[], options?: Pick<WriteOptions, 'durability'>): Promise<void>
   /**
    * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
    * `version`, when it does not exist, or when another unique value is taken.

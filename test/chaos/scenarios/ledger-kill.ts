@@ -50,7 +50,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
   await killDuring(load, size.engineKills, restart)
   const outcome = await readOutcome(load, standalone.url, standalone.history)
   say(describeOutcome(outcome))
-  return [...guaranteesOf(outcome), noViolations(check(standalone.history))]
+  return [...guaranteesOf(outcome, { isAlone: true }), noViolations(check(standalone.history))]
 }
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
@@ -65,7 +65,7 @@ async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[
   const { url } = gatewayFor(world, 0)
   const outcomes = [await readOutcome(byWorker, url, world.history), await readOutcome(byPrimary, url, world.history)]
   for (const outcome of outcomes) say(describeOutcome(outcome))
-  return [...outcomes.flatMap(guaranteesOf), noViolations(world.check())]
+  return [...outcomes.flatMap((outcome) => guaranteesOf(outcome)), noViolations(world.check())]
 }
 
 const loadOf = (name: string, { opener, size, random }: { opener: RunOpener; size: LoadSize; random: Random }) =>

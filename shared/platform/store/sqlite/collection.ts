@@ -71,7 +71,7 @@ export class SqliteCollection implements Collection {
     return durability === 'full' ? this.#flushIf(isInserted) : isInserted
   }
 
-  async insertMissing(docs: readonly OwnedDocument[]): Promise<void> {
+  async insertMissing(docs: readonly OwnedDocument[], { durability = 'full' }: WriteOptions = {}): Promise<void> {
     if (docs.length === 0) return
     const { db, guard, now } = this.#parts
     const rows = docs.map(({ tenant, doc }) => {
@@ -89,7 +89,7 @@ export class SqliteCollection implements Collection {
         throw cause
       }
     })
-    await this.#flushIf(true)
+    if (durability === 'full') await this.#flushIf(true)
   }
 
   async replaceIfVersion(

@@ -16,12 +16,12 @@ export type RunRecorderDeps = {
   owner(): string
   /** How long an end waits for others, in milliseconds. */
   batchMs: number
+  /** A run that lasts longer than this is stored as open, so that the death of its process does not lose it. */
+  openAfterMs: number
   metrics: Metrics
   log: Log
 }
 
-/** A run that lasts longer than this is stored as open, so that the death of its process does not lose it. */
-const OPEN_AFTER_MS = 250
 const RETRY_MS = 1_000
 /** Records that wait for the store. Beyond it the oldest are dropped, and counted. */
 const MAX_WAITING = 10_000
@@ -53,7 +53,7 @@ export class RunRecorder {
   begin(facts: RunFacts, figures: RunFigures): RunRecording {
     const recording = new RunRecording(facts, figures, { recorder: this, room: this.#room })
     this.#fresh.set(recording, performance.now())
-    this.#schedule(OPEN_AFTER_MS)
+    this.#schedule(this.#deps.openAfterMs)
     return recording
   }
 
@@ -116,7 +116,7 @@ export class RunRecorder {
     this.#retryAt = isWritten ? 0 : performance.now() + RETRY_MS
     if (!isWritten) this.#schedule(RETRY_MS)
     else if (this.#ended.length > 0 || this.#closed.length > 0) this.#schedule(this.#deps.batchMs)
-    else if (this.#fresh.size > 0) this.#schedule(OPEN_AFTER_MS)
+    else if (this.#fresh.size > 0) this.#schedule(this.#deps.openAfterMs)
     return isWritten
   }
 
@@ -140,7 +140,7 @@ export class RunRecorder {
   }
 
   async #recordOpen(): Promise<void> {
-    const until = performance.now() - OPEN_AFTER_MS
+    const until = performance.now() - this.#deps.openAfterMs
     const due = [...this.#fresh].filter(([, begunAt]) => begunAt <= until).slice(0, MAX_BATCH)
     if (due.length === 0) return
     const runs = due.map(([recording]) => recording)

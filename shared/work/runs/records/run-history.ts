@@ -92,13 +92,12 @@ export class RunHistory {
   async *#records(
     tenant: TenantId,
     after: RecordPosition | undefined,
-    { status, session_id, since, until, pageSize }: Reading,
+    { since, until, pageSize }: Reading,
   ): AsyncGenerator<Row, void, undefined> {
     const keptSince = await this.#keptSince(tenant)
-    const where = { ...(status !== undefined && { status }), ...(session_id !== undefined && { session_id }) }
     let position = after ?? (until === undefined ? undefined : ([until, ''] as const))
     for (;;) {
-      const found = await this.#deps.store.page(tenant, { where, after: position, since, limit: pageSize })
+      const found = await this.#deps.store.page(tenant, { after: position, since, limit: pageSize })
       for (const run of found) {
         position = [run.started_at, run.run_id]
         yield { run, place: { part: 'records', after: position }, isKept: run.ended_at >= keptSince }

@@ -10,7 +10,6 @@ export const RUN_RECORDS: CollectionSpec = {
   name: 'run_records',
   key: ['run_id'],
   order: { within: [], by: ['started_at', 'run_id'], direction: 'descending' },
-  filters: ['session_id', 'status'],
   expiresBy: 'expires_ms',
 }
 
@@ -37,7 +36,6 @@ export type OpenRuns = { id: string; owner: string; runs: RunFacts[] }
 /** The position of the last record that the reader has. */
 export type RecordPosition = readonly [startedAt: string, runId: string]
 export type RecordQuery = {
-  where?: { session_id?: string; status?: string }
   after?: RecordPosition | undefined
   /** The earliest start, in ISO 8601. */
   since?: string | undefined
@@ -63,6 +61,9 @@ export interface RunRecordStore {
   openOf(owner: string): Promise<OpenRuns[]>
 }
 
+/** Nobody waits for a record, so it need not survive a power failure. */
+const BEHIND = { durability: 'ordered' } as const
+
 const DAY_MS = 86_400_000
 const OPEN_PAGE = 100
 
@@ -73,13 +74,13 @@ export function createRunRecordStore(store: Store): RunRecordStore {
   return {
     async add(ended) {
       const kept = ended.flatMap((each) => (each.frames === undefined ? [] : [{ ...each, frames: each.frames }]))
-      await events.insertMissing(await Promise.all(kept.map(framesDocument)))
-      await records.insertMissing(ended.map(recordDocument)) // Last, so that whoever finds the record finds its events.
+      await events.insertMissing(await Promise.all(kept.map(framesDocument)), BEHIND)
+      await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
     },
     get: async (tenant, runId) => shown((await records.get(tenant, { run_id: runId }))?.doc),
-    async page(tenant, { where, after, since, limit }) {
+    async page(tenant, { after, since, limit }) {
       const until = since === undefined ? undefined : [since]
-      const found = await records.page(tenant, { where: where ?? {}, after, until, limit })
+      const found = await records.page(tenant, { after, until, limit })
       return found.flatMap(({ doc }) => shown(doc) ?? [])
     },
     async frames(tenant, runId) {
@@ -91,7 +92,7 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       await records.delete(tenant, { run_id: runId })
     },
     async addOpen({ id, owner, runs }) {
-      await open.insert(SYSTEM_TENANT, { id, owner, runs })
+      await open.insert(SYSTEM_TENANT, { id, owner, runs }, BEHIND)
     },
     async deleteOpen(id) {
       await open.delete(SYSTEM_TENANT, { id })
@@ -107,16 +108,15 @@ export function createRunRecordStore(store: Store): RunRecordStore {
 const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
   Date.parse(record.ended_at) + keptDays * DAY_MS
 
-/** `session_id` is empty without a session: a store looks up strings only. */
 const recordDocument = (ended: EndedRun) => ({
   tenant: ended.tenant,
-  doc: { ...ended.record, session_id: ended.record.session_id ?? '', expires_ms: expiryOf(ended) } as JsonObject,
+  doc: { ...ended.record, expires_ms: expiryOf(ended) } as JsonObject,
 })
 
 function shown(doc: JsonObject | undefined): RunRecord | undefined {
   if (!doc) return undefined
-  const { expires_ms: _expires, session_id, ...record } = doc
-  return { ...record, ...(session_id !== '' && { session_id }) } as RunRecord
+  const { expires_ms: _expires, ...record } = doc
+  return record as RunRecord
 }
 
 /** Frames of a few KiB stay as they are: compressing them takes longer than it saves. */

@@ -105,6 +105,7 @@ export function setUpRecorder(audit = { store_payloads: true, retention_days: 30
     auditOf: async () => audit,
     owner: () => 'p1',
     batchMs: BATCH_MS,
+    openAfterMs: 250,
     metrics: {
       ...NO_METRICS,
       count: (name, by = 1) => void (name === 'run_records_lost' && (counts.lost += by)),
