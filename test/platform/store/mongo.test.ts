@@ -5,6 +5,7 @@ import { idempotencyContract } from '../../contract/idempotency.ts'
 import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
+import { runRecordContract } from '../../contract/run-records.ts'
 import { storeContract } from '../../contract/store.ts'
 import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
@@ -61,5 +62,12 @@ describe('the store in MongoDB', () => {
   describe('holds the schedules of plans', () => {
     const database = mongo.newDatabase()
     planScheduleContract((collections) => openMongoStore({ url: mongo.url, database, collections }))
+  })
+
+  describe('holds the records of runs', () => {
+    const database = mongo.newDatabase()
+    runRecordContract((collections, now) =>
+      openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
+    )
   })
 })

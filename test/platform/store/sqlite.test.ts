@@ -8,6 +8,7 @@ import { idempotencyContract } from '../../contract/idempotency.ts'
 import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
+import { runRecordContract } from '../../contract/run-records.ts'
 import { storeContract } from '../../contract/store.ts'
 import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
@@ -61,5 +62,11 @@ describe('the store in SQLite', () => {
 
   describe('holds the schedules of plans', () => {
     planScheduleContract((collections) => openSqliteStore({ file: join(dir, 'schedules.db'), collections }))
+  })
+
+  describe('holds the records of runs', () => {
+    runRecordContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'runs.db'), collections, ...(now && { now }) }),
+    )
   })
 })

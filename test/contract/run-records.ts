@@ -1,0 +1,169 @@
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import type { RunPage } from '../../shared/cluster/port.ts'
+import { pageOf } from '../../shared/cluster/run-page.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import { lostRecord, type RunFacts, type RunRecord } from '../../shared/work/runs/records/record.ts'
+import { type ListKnown, RunHistory } from '../../shared/work/runs/records/run-history.ts'
+import { createRunRecordStore, type EndedRun, type RunRecordStore } from '../../shared/work/runs/records/store.ts'
+import type { OpenStore } from './store.ts'
+
+const DAY_MS = 86_400_000
+const NOON = Date.parse('2026-11-24T12:00:00.000Z')
+const isoOf = (ms: number) => new Date(ms).toISOString()
+
+/** The tests of the records of runs, which every store passes. */
+export function runRecordContract(open: OpenStore): void {
+  let store: Store
+  let records: RunRecordStore
+  let now = NOON
+  let tenants = 0
+  before(async () => {
+    store = await open(COLLECTIONS, () => now)
+    records = createRunRecordStore(store)
+  })
+  after(() => store.close())
+  afterEach(() => {
+    now = NOON
+  })
+
+  const newTenant = () => `t_${++tenants}` as TenantId
+  const runId = (n: number) => `run_${String(n).padStart(32, '0')}`
+  /** A run that started `n` minutes before noon and has ended a second later. */
+  const recordOf = (n: number, more: Partial<RunRecord> = {}): RunRecord => ({
+    ...{ run_id: runId(n), status: 'done', code: 'ok', kind: 'run', event_count: 2 },
+    ...{ started_at: isoOf(NOON - n * 60_000), ended_at: isoOf(NOON - n * 60_000 + 1_000) },
+    ...more,
+  })
+  const endedOf = (tenant: TenantId, record: RunRecord, more: Partial<EndedRun> = {}): EndedRun => ({
+    ...{ tenant, record, frames: undefined, keptDays: 30 },
+    ...more,
+  })
+  const fill = (tenant: TenantId, all: readonly RunRecord[]) =>
+    records.add(all.map((record) => endedOf(tenant, record)))
+  const numbersOf = (found: readonly { run_id: string }[]) => found.map(({ run_id }) => Number(run_id.slice(4)))
+
+  it('D20.1: a record is returned as it was stored, and only to its tenant', async () => {
+    const [tenant, other] = [newTenant(), newTenant()]
+    const message = recordOf(1, { kind: 'message', session_id: 's', title: 'a "title" \0 😀', cost_usd: 0.1 })
+    await records.add([endedOf(tenant, message, { frames: 'id: 1\n\n' }), endedOf(tenant, recordOf(2))])
+    expect(await records.get(tenant, runId(1))).to.deep.equal(message)
+    expect(await records.get(tenant, runId(2)), 'without a session').to.deep.equal(recordOf(2))
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([message, recordOf(2)])
+    expect(await records.get(other, runId(1))).to.equal(undefined)
+    expect(await records.frames(other, runId(1))).to.equal(undefined)
+    expect(await records.page(other, { limit: 10 })).to.deep.equal([])
+    await records.delete(other, runId(1))
+    expect(await records.frames(tenant, runId(1))).to.equal('id: 1\n\n')
+  })
+
+  it('D20.2: the first record of a run is its last, whichever it is', async () => {
+    const tenant = newTenant()
+    const facts = (n: number): RunFacts => ({ ...recordOf(n), tenant, kind: 'run' })
+    const lost = (n: number) => lostRecord({ ...facts(n) }, isoOf(NOON))
+    await fill(tenant, [lost(1), recordOf(2)])
+    await fill(tenant, [recordOf(1), lost(2), recordOf(3)])
+    expect(await records.get(tenant, runId(1))).to.deep.equal(lost(1))
+    expect(await records.get(tenant, runId(2))).to.deep.equal(recordOf(2))
+    expect(await records.get(tenant, runId(3)), 'the others of the command').to.deep.equal(recordOf(3))
+  })
+
+  it('the same run of two tenants has two records', async () => {
+    const [tenant, other] = [newTenant(), newTenant()]
+    await records.add([endedOf(tenant, recordOf(1)), endedOf(other, recordOf(1, { status: 'failed' }))])
+    expect(await records.get(tenant, runId(1))).to.include({ status: 'done' })
+    expect(await records.get(other, runId(1))).to.include({ status: 'failed' })
+  })
+
+  it('D20.3: frames of any length are returned as they were', async () => {
+    const tenant = newTenant()
+    const frame = 'id: 1\nevent: text\ndata: {"text":"é 😀 \\u0000"}\n\n'
+    const all = ['', frame, 'x'.repeat(4_095), 'x'.repeat(4_096), frame.repeat(20_000)]
+    await records.add(all.map((frames, n) => endedOf(tenant, recordOf(n), { frames })))
+    for (const [n, frames] of all.entries())
+      expect((await records.frames(tenant, runId(n))) === frames, `${frames.length} characters`).to.equal(true)
+    expect(await records.frames(tenant, runId(99))).to.equal(undefined)
+  })
+
+  it('a deleted run has neither record nor frames', async () => {
+    const tenant = newTenant()
+    await records.add([endedOf(tenant, recordOf(1), { frames: 'x' }), endedOf(tenant, recordOf(2))])
+    await records.delete(tenant, runId(1))
+    expect(await records.get(tenant, runId(1))).to.equal(undefined)
+    expect(await records.frames(tenant, runId(1))).to.equal(undefined)
+    expect(numbersOf(await records.page(tenant, { limit: 10 }))).to.deep.equal([2])
+  })
+
+  it('D20.1: a record and its frames are kept for as long as their tenant wants', async () => {
+    const tenant = newTenant()
+    const ended = endedOf(tenant, recordOf(1), { frames: 'x', keptDays: 2 })
+    await records.add([ended])
+    now = Date.parse(ended.record.ended_at) + 2 * DAY_MS - 1
+    expect(await records.get(tenant, runId(1))).to.deep.equal(ended.record)
+    expect(await records.frames(tenant, runId(1))).to.equal('x')
+    now += 1
+    expect(await records.get(tenant, runId(1))).to.equal(undefined)
+    expect(await records.frames(tenant, runId(1))).to.equal(undefined)
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([])
+  })
+
+  it('a page holds the newest, those of the same start by their ids, within the given times', async () => {
+    const tenant = newTenant()
+    const { started_at } = recordOf(3)
+    await fill(tenant, [recordOf(1), recordOf(2), recordOf(3), recordOf(4, { started_at }), recordOf(5)])
+    expect(numbersOf(await records.page(tenant, { limit: 10 }))).to.deep.equal([1, 2, 4, 3, 5])
+    expect(numbersOf(await records.page(tenant, { limit: 2 }))).to.deep.equal([1, 2])
+    const after = [started_at, runId(4)] as const
+    expect(numbersOf(await records.page(tenant, { limit: 10, after }))).to.deep.equal([3, 5])
+    expect(numbersOf(await records.page(tenant, { limit: 10, since: started_at }))).to.deep.equal([1, 2, 4, 3])
+    expect(numbersOf(await records.page(tenant, { limit: 10, since: started_at, after }))).to.deep.equal([3])
+  })
+
+  it('D20.4: open runs are found by their processes, of all tenants, until they are deleted', async () => {
+    const factsOf = (n: number, tenant: TenantId): RunFacts => {
+      return { tenant, run_id: runId(n), kind: 'run', started_at: isoOf(NOON) }
+    }
+    const [tenant, other] = [newTenant(), newTenant()]
+    const both = { id: 'o1', owner: '10', runs: [factsOf(1, tenant), factsOf(2, other)] }
+    expect(await records.nextOwner(undefined)).to.equal(undefined)
+    await records.addOpen(both)
+    await records.addOpen({ id: 'o2', owner: '10', runs: [factsOf(3, tenant)] })
+    await records.addOpen({ id: 'o3', owner: '9', runs: [{ ...factsOf(4, tenant), subject: undefined }] })
+    expect(await records.nextOwner(undefined)).to.equal('10')
+    expect(await records.nextOwner('10')).to.equal('9')
+    expect(await records.nextOwner('9')).to.equal(undefined)
+    expect((await records.openOf('10'))[0]).to.deep.equal(both)
+    expect((await records.openOf('9'))[0]?.runs).to.deep.equal([factsOf(4, tenant)])
+    for (const id of ['o1', 'o2', 'o3', 'o3']) await records.deleteOpen(id)
+    expect(await records.nextOwner(undefined)).to.equal(undefined)
+    expect(await records.openOf('10')).to.deep.equal([])
+  })
+
+  it('D20.1: a list shows live runs, then those not recorded, then the records, for every size of a page', async () => {
+    const tenant = newTenant()
+    // The runs of each part are older and newer than those of the others.
+    const live = [recordOf(2), recordOf(7)]
+    const unrecorded = [recordOf(3), recordOf(5)]
+    const sameStart = { started_at: recordOf(4).started_at }
+    await fill(tenant, [recordOf(1), recordOf(4), recordOf(6, sameStart), recordOf(8)])
+    const listKnown: ListKnown = async ({ among, ...where }) => {
+      const all = among === 'live' ? live : unrecorded
+      const { page, next } = pageOf(all, (run) => ({ startedMs: Date.parse(run.started_at), id: run.run_id }), where)
+      return { runs: page, next_cursor: next }
+    }
+    const history = new RunHistory({ store: records, retentionDays: async () => 30, now: () => now })
+    const all = [2, 7, 3, 5, 1, 6, 4, 8]
+    for (let limit = 1; limit <= all.length + 1; limit++) {
+      const pages: number[][] = []
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page: RunPage = await history.list(tenant, listKnown, { limit, ...(cursor !== undefined && { cursor }) })
+        pages.push(numbersOf(page.runs))
+        cursor = page.next_cursor
+      }
+      expect(pages.flat(), `${limit} a page`).to.deep.equal(all)
+      expect(pages.slice(0, -1).every((page) => page.length === limit)).to.equal(true)
+      expect(pages, `${limit} a page`).to.have.length(Math.ceil(all.length / limit))
+    }
+  })
+}
