@@ -11,6 +11,13 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK
 }
 
+/** CPU time of the whole machine, in milliseconds: user, nice, system and what the hypervisor gave to others (proc(5)). */
+export function machineCpuMs(): number {
+  const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]?.trim().split(/\s+/).slice(1).map(Number)
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = fields ?? []
+  return (user + nice + system + steal) * MS_PER_TICK
+}
+
 /** Resident memory in MiB. */
 export function rssMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]

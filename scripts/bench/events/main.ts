@@ -63,7 +63,7 @@ async function measureAll(): Promise<boolean> {
   await using cluster = await startScaleCluster({ gateways: GATEWAYS, workers: 1 }, place)
   using client = new ScaleClient(cluster)
   using redis = new RedisView(cluster.redisUrl)
-  const parts = { cluster, client, redis, peers }
+  const parts = { cluster, client, redis, peers, provider }
   const take = async (count: number, ms: number) => {
     const measured = await measure(parts, { readers: count, runsPerSecond: RUNS_PER_SECOND, windowMs: ms })
     process.stdout.write(`readers: ${count} measured\n`)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { idOf } from '../../../shared/tenancy/events/event-text.ts'
-import { cpuMs } from '../proc.ts'
+import { cpuMs, machineCpuMs } from '../proc.ts'
 import type { Peer, Peers } from '../relay/peer.ts'
 import type { ScaleClient } from '../scale/client.ts'
 import type { ScaleCluster } from '../scale/cluster.ts'
@@ -17,6 +17,8 @@ export type Measured = {
   expected: number
   /** Seconds of CPU a second, by the name of the process. */
   cpu: ReadonlyMap<string, number>
+  /** The same of what does not belong to the bench, the hypervisor included: it delays the events. */
+  foreignCpu: number
   commandsPerSec: number
   readsPerSec: number
   /** Redis connections that receive the tenant's events. */
@@ -27,7 +29,13 @@ export type Measured = {
   delays: readonly number[]
 }
 
-export type Parts = { cluster: ScaleCluster; client: ScaleClient; redis: RedisView; peers: Peers }
+export type Parts = {
+  cluster: ScaleCluster
+  client: ScaleClient
+  redis: RedisView
+  peers: Peers
+  provider: { pid: number }
+}
 
 const WARM_UP_MS = 3_000
 const EVENTS_OF_A_RUN = 2
@@ -43,11 +51,11 @@ export async function measure(parts: Parts, load: Load): Promise<Measured> {
   const readers = await openReaders(parts, load.readers, started)
   const warmUp = await produce(client, { ...load, windowMs: WARM_UP_MS })
   const subscribers = await redis.subscribers()
-  const cpuOf = () => new Map([...namesOf(cluster), ...readers].map(([name, { pid }]) => [name, cpuMs(pid)]))
-  const [from, since, cpu, counts] = [Date.now(), performance.now(), cpuOf(), await redis.counts()]
-  const runs = await produce(client, load)
-  const [to, secs] = [Date.now(), (performance.now() - since) / MS_PER_SEC]
-  const [cpuAfter, countsAfter] = [cpuOf(), await redis.counts()]
+  const watched = new Map([...namesOf(cluster), ...readers, ['provider', parts.provider], ['bench', process]])
+  const [from, counts, cpuOf] = [Date.now(), await redis.counts(), watchCpu(watched)]
+  const [since, runs] = [performance.now(), await produce(client, load)]
+  const [to, secs, cpu] = [Date.now(), (performance.now() - since) / MS_PER_SEC, cpuOf()]
+  const countsAfter = await redis.counts()
   const expected = (warmUp + runs) * EVENTS_OF_A_RUN
   const last = await endOfLog(redis, before.n + expected)
   const order = { from, to, last: idOf(last), withinMs: ARRIVE_WITHIN_MS }
@@ -57,12 +65,24 @@ export async function measure(parts: Parts, load: Load): Promise<Measured> {
     readers: load.readers,
     events: last.n - before.n,
     expected,
-    cpu: new Map([...cpuAfter].map(([name, ms]) => [name, (ms - (cpu.get(name) ?? 0)) / MS_PER_SEC / secs])),
+    ...cpu,
     commandsPerSec: (countsAfter.commands - counts.commands) / secs,
     readsPerSec: (countsAfter.reads - counts.reads) / secs,
     subscribers,
     faulty: reports.reduce((sum, { faulty }) => sum + faulty, 0),
     delays: reports.flatMap(({ delays }) => delays),
+  }
+}
+
+/** Starts measuring the CPU of these processes. */
+function watchCpu(processes: ReadonlyMap<string, { pid: number }>): () => Pick<Measured, 'cpu' | 'foreignCpu'> {
+  const read = () => new Map([...processes].map(([name, { pid }]) => [name, cpuMs(pid)]))
+  const [since, machine, before] = [performance.now(), machineCpuMs(), read()]
+  return () => {
+    const [ms, all, after] = [performance.now() - since, machineCpuMs() - machine, read()]
+    const cpu = new Map([...after].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / ms]))
+    const own = [...cpu.values()].reduce((sum, each) => sum + each, 0)
+    return { cpu, foreignCpu: Math.max(0, all / ms - own) }
   }
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { machineCpuMs } from '../proc.ts'
 
 const MS_PER_TICK = 10
 
@@ -14,15 +15,12 @@ export function watchForeignLoad(): () => number {
   return () => (foreignMs() - before) / ((performance.now() - start) * availableParallelism())
 }
 
-/** User, nice, system and steal time of the machine (proc(5)), without this process and its ended children. */
+/** CPU time of the machine (proc(5)), without this process and its ended children. */
 function foreignMs(): number {
-  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = numbers(
-    readFileSync('/proc/stat', 'latin1').split('\n')[0],
-  )
   const own = readFileSync('/proc/self/stat', 'latin1')
-  const fields = numbers(own.slice(own.lastIndexOf(')') + 3))
-  const ours = fields.slice(9, 13).reduce((sum, ticks) => sum + ticks, 0)
-  return (user + nice + system + steal - ours) * MS_PER_TICK
+  const fields = own
+    .slice(own.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+  return machineCpuMs() - fields.reduce((sum, ticks) => sum + Number(ticks), 0) * MS_PER_TICK
 }
-
-const numbers = (line = ''): number[] => line.trim().split(/\s+/).slice(1).map(Number)

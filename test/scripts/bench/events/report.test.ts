@@ -8,6 +8,7 @@ const measured = (fields: Partial<Measured>): Measured => ({
   events: 20,
   expected: 20,
   cpu: new Map([['gateway 1', 0.02]]),
+  foreignCpu: 0.5,
   commandsPerSec: 100,
   readsPerSec: 0.4,
   subscribers: 1,
@@ -60,6 +61,7 @@ describe('the event bench’s report', () => {
     expect(text).to.match(/^readers +0 +1000$/m)
     expect(text).to.match(/^CPU of gateway 1: s a second +0\.020 +0\.100$/m)
     expect(text).to.match(/^CPU of readers 1: s a second +- +0\.050$/m)
+    expect(text).to.match(/^CPU of other work on this machine: s a second +0\.500 +0\.500$/m)
     expect(text).to.match(/^delay, p99: ms +- +100\.0$/m)
     expect(text).to.match(/^delay, max: ms +- +101\.0$/m)
   })
