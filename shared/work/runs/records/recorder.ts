@@ -14,7 +14,7 @@ export type RunRecorderDeps = {
   auditOf(tenant: TenantId): Promise<{ store_payloads: boolean; retention_days: number }>
   /** This process's name among the owners of open runs. */
   owner(): string
-  /** How long an end waits for others, in milliseconds. */
+  /** The least time between two writes, in milliseconds: under load, ends wait for others. */
   batchMs: number
   /** A run that lasts longer than this is stored as open, so that the death of its process does not lose it. */
   openAfterMs: number
@@ -39,6 +39,7 @@ export class RunRecorder {
   /** The documents of open runs that are no longer needed. */
   readonly #closed: string[] = []
   #timer: NodeJS.Timeout | undefined
+  #writtenAt = -Infinity
   #dueAt = Infinity
   /** The time of the next try, after one that the store did not take. */
   #retryAt = 0
@@ -61,7 +62,7 @@ export class RunRecorder {
     this.#fresh.delete(recording)
     this.#ended.push(recording)
     this.#dropSurplus()
-    this.#schedule(this.#deps.batchMs)
+    this.#scheduleNext()
   }
 
   /** The other runs of the same document are stored as open once more, and the document is deleted. */
@@ -71,7 +72,7 @@ export class RunRecorder {
     if (!open) return
     open.left.delete(recording)
     this.#dissolve(open)
-    this.#schedule(this.#deps.batchMs)
+    this.#scheduleNext()
   }
 
   /** Deletes the document, and stores its runs as open once more. */
@@ -96,6 +97,10 @@ export class RunRecorder {
     return this.#writing !== undefined || this.#ended.length > 0 || this.#closed.length > 0
   }
 
+  #scheduleNext(): void {
+    this.#schedule(Math.max(0, this.#writtenAt + this.#deps.batchMs - performance.now()))
+  }
+
   #schedule(ms: number): void {
     const now = performance.now()
     const dueAt = Math.max(now + ms, this.#retryAt)
@@ -109,13 +114,14 @@ export class RunRecorder {
   async #flush(): Promise<boolean> {
     this.#dueAt = Infinity
     if (this.#writing) return this.#writing
+    this.#writtenAt = performance.now()
     this.#writing = this.#write()
     const isWritten = await this.#writing
     this.#writing = undefined
     this.#reportDropped()
     this.#retryAt = isWritten ? 0 : performance.now() + RETRY_MS
     if (!isWritten) this.#schedule(RETRY_MS)
-    else if (this.#ended.length > 0 || this.#closed.length > 0) this.#schedule(this.#deps.batchMs)
+    else if (this.#ended.length > 0 || this.#closed.length > 0) this.#scheduleNext()
     else if (this.#fresh.size > 0) this.#schedule(this.#deps.openAfterMs)
     return isWritten
   }
