@@ -120,8 +120,7 @@ export class RunRecorder {
     this.#writing = undefined
     this.#reportDropped()
     this.#retryAt = isWritten ? 0 : performance.now() + RETRY_MS
-    if (!isWritten) this.#schedule(RETRY_MS)
-    else if (this.#ended.length > 0 || this.#closed.length > 0) this.#scheduleNext()
+    if (this.#ended.length > 0 || this.#closed.length > 0) this.#scheduleNext()
     else if (this.#fresh.size > 0) this.#schedule(this.#deps.openAfterMs)
     return isWritten
   }

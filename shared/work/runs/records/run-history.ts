@@ -70,7 +70,7 @@ export class RunHistory {
       if (runs.length === limit && isWanted) return page(last)
       if (isWanted) runs.push(run)
       seen.add(run.run_id)
-      if (runs.length < limit || isWanted) last = place
+      last = place
       if (++read === MAX_ROWS) return page(last)
     }
     return page(undefined)

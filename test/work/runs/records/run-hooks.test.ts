@@ -6,11 +6,12 @@ import { linked } from '../../../../shared/kernel/trace.ts'
 import { RunReporter } from '../../../../shared/work/runs/run-report.ts'
 import { Runs } from '../../../../shared/work/runs/runs.ts'
 import { say, untilCancelled } from '../runs-setup.ts'
-import { factsOf, runId, setUpRecorder, TENANT } from './setup.ts'
+import { BATCH_MS, factsOf, runId, setUpRecorder, TENANT, useClock } from './setup.ts'
 
 const log = createLog({ level: 'error', write: () => {} })
 
 describe('the runs of a process and their records', () => {
+  const pass = useClock()
   const setUp = () => {
     const { recorder, store } = setUpRecorder()
     const reporter = new RunReporter({ log, metrics: NO_METRICS, recorder })
@@ -57,10 +58,14 @@ describe('the runs of a process and their records', () => {
     expect(store.records.get(runId(1))?.record).to.include({ status: 'failed', code: 'internal', event_count: 2 })
   })
 
-  it('a run that another process goes on with is not recorded here', async () => {
-    const { runs, recorder, store, open } = setUp()
-    runs.release(open(1))
-    await recorder.settled()
+  it('a run that another process goes on with is neither recorded here nor called lost when this one dies', async () => {
+    const { runs, store, open } = setUp()
+    const [moved] = [open(1), open(2)]
+    await pass(250)
+    expect(store.openRuns).to.deep.equal([runId(1), runId(2)])
+    runs.release(moved)
+    await pass(BATCH_MS)
+    expect(store.openRuns).to.deep.equal([runId(2)])
     expect(store.records.size).to.equal(0)
   })
 
