@@ -11,6 +11,17 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK
 }
 
+const NS_PER_MS = 1e6
+
+/** How long the main thread of a process was ready to run while others had the cores, in milliseconds. NaN where the kernel does not count it. */
+export function coreWaitMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ')[1]) / NS_PER_MS
+  } catch {
+    return Number.NaN
+  }
+}
+
 /** CPU time of the whole machine, in milliseconds: user, nice, system and what the hypervisor gave to others (proc(5)). */
 export function machineCpuMs(): number {
   const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]?.trim().split(/\s+/).slice(1).map(Number)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { idOf } from '../../../shared/tenancy/events/event-text.ts'
-import { cpuMs, machineCpuMs } from '../proc.ts'
+import { coreWaitMs, cpuMs, machineCpuMs } from '../proc.ts'
 import type { Peer, Peers } from '../relay/peer.ts'
 import type { ScaleClient } from '../scale/client.ts'
 import type { ScaleCluster } from '../scale/cluster.ts'
@@ -17,8 +17,10 @@ export type Measured = {
   expected: number
   /** Seconds of CPU a second, by the name of the process. */
   cpu: ReadonlyMap<string, number>
-  /** The same of what does not belong to the bench, the hypervisor included: it delays the events. */
+  /** The same of what does not belong to the bench, the hypervisor included. */
   foreignCpu: number
+  /** Seconds of a second in which the process that waited most for a core did so. It delays the events, and is no work of the product. */
+  coreWait: number
   commandsPerSec: number
   readsPerSec: number
   /** Redis connections that receive the tenant's events. */
@@ -74,15 +76,23 @@ export async function measure(parts: Parts, load: Load): Promise<Measured> {
   }
 }
 
+type Cpu = Pick<Measured, 'cpu' | 'foreignCpu' | 'coreWait'>
+
 /** Starts measuring the CPU of these processes. */
-function watchCpu(processes: ReadonlyMap<string, { pid: number }>): () => Pick<Measured, 'cpu' | 'foreignCpu'> {
-  const read = () => new Map([...processes].map(([name, { pid }]) => [name, cpuMs(pid)]))
-  const [since, machine, before] = [performance.now(), machineCpuMs(), read()]
+function watchCpu(processes: ReadonlyMap<string, { pid: number }>): () => Cpu {
+  const readAll = (read: (pid: number) => number) => new Map([...processes].map(([name, { pid }]) => [name, read(pid)]))
+  const [since, machine, cpus, waits] = [performance.now(), machineCpuMs(), readAll(cpuMs), readAll(coreWaitMs)]
   return () => {
-    const [ms, all, after] = [performance.now() - since, machineCpuMs() - machine, read()]
-    const cpu = new Map([...after].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / ms]))
+    const ms = performance.now() - since
+    const perMs = (after: Map<string, number>, before: Map<string, number>) =>
+      new Map([...after].map(([name, value]) => [name, (value - (before.get(name) ?? 0)) / ms]))
+    const [cpu, wait] = [perMs(readAll(cpuMs), cpus), perMs(readAll(coreWaitMs), waits)]
     const own = [...cpu.values()].reduce((sum, each) => sum + each, 0)
-    return { cpu, foreignCpu: Math.max(0, all / ms - own) }
+    return {
+      cpu,
+      foreignCpu: Math.max(0, (machineCpuMs() - machine) / ms - own),
+      coreWait: Math.max(...wait.values()),
+    }
   }
 }
 

@@ -13,7 +13,7 @@ export function reportOf(measured: readonly Measured[], rows: readonly Row[]): s
 
 /** `most` has the greatest number of readers, and `one` a single one. */
 export function goalsOf({ most, one, gateways }: { most: Measured; one: Measured; gateways: number }): Row[] {
-  const { events, expected, delays, foreignCpu } = most
+  const { events, expected, delays, coreWait } = most
   return [
     {
       goal: GOAL,
@@ -21,7 +21,7 @@ export function goalsOf({ most, one, gateways }: { most: Measured; one: Measured
       ...(delays.length > 0 && { value: quantile(delays, 0.99) }),
       bound: { atMost: 100 },
       unit: ' ms',
-      detail: `${delays.length} arrivals, beside other work that used ${foreignCpu.toFixed(2)} s of CPU a second`,
+      detail: `${delays.length} arrivals; a process waited ${coreWait.toFixed(2)} s a second for a core`,
     },
     {
       goal: GOAL,
@@ -66,6 +66,7 @@ function renderColumns(measured: readonly Measured[]): string {
     rowOf('readers', ({ readers }) => String(readers)),
     ...names.map((name) => rowOf(`CPU of ${name}: s a second`, ({ cpu }) => cpu.get(name)?.toFixed(3) ?? '-')),
     rowOf('CPU of other work on this machine: s a second', ({ foreignCpu }) => foreignCpu.toFixed(3)),
+    rowOf('longest wait of a process for a core: s a second', ({ coreWait }) => coreWait.toFixed(3)),
     rowOf('commands of Redis a second', ({ commandsPerSec }) => commandsPerSec.toFixed(1)),
     rowOf('reads of streams a second', ({ readsPerSec }) => readsPerSec.toFixed(1)),
     rowOf('connections that receive the events', ({ subscribers }) => String(subscribers)),

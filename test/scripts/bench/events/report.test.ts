@@ -9,6 +9,7 @@ const measured = (fields: Partial<Measured>): Measured => ({
   expected: 20,
   cpu: new Map([['gateway 1', 0.02]]),
   foreignCpu: 0.5,
+  coreWait: 0.1,
   commandsPerSec: 100,
   readsPerSec: 0.4,
   subscribers: 1,
@@ -62,6 +63,7 @@ describe('the event bench’s report', () => {
     expect(text).to.match(/^CPU of gateway 1: s a second +0\.020 +0\.100$/m)
     expect(text).to.match(/^CPU of readers 1: s a second +- +0\.050$/m)
     expect(text).to.match(/^CPU of other work on this machine: s a second +0\.500 +0\.500$/m)
+    expect(text).to.match(/^longest wait of a process for a core: s a second +0\.100 +0\.100$/m)
     expect(text).to.match(/^delay, p99: ms +- +100\.0$/m)
     expect(text).to.match(/^delay, max: ms +- +101\.0$/m)
   })
