@@ -2,7 +2,7 @@ import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts'
 import { run } from '../../shared/agent/engine/run.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import { type AgentEvent, isTerminal } from '../../shared/kernel/events.ts'
+import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -103,12 +103,17 @@ async function resultOf(
 ): Promise<StepResult> {
   const figures = new RunFigures()
   let texts: string[] = []
-  for await (const event of events) {
-    figures.note(event)
-    report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
-    if (event.type === 'turn_start') texts = []
-    if (event.type === 'text') texts.push(event.text)
-    if (event.type === 'error') return { error: event.error, spent: figures.spent }
+  try {
+    for await (const event of events) {
+      figures.note(event)
+      report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
+      if (event.type === 'turn_start') texts = []
+      if (event.type === 'text') texts.push(event.text)
+      if (event.type === 'error') return { error: event.error, spent: figures.spent }
+    }
+  } catch (cause) {
+    report.note(errorEvent('internal', 'internal error'), { bytes: 0, isLast: true }) // The run of the step has an end, too.
+    throw cause
   }
   return { output: texts.join('\n'), spent: figures.spent }
 }

@@ -38,7 +38,7 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const jobs = store && openRunSource(store, queue)
   const events = new RedisEventLog(link, log)
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
-  const witness = store && openRunWitness({ store, tenantConfig, log })
+  const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
   const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
   const relay = new GatewayRelay(link, { ...ownProcess.asMember(), log, metrics, jobs, onMemberLost })
   await relay.join()

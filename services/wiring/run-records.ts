@@ -56,11 +56,11 @@ export function openRecordedBroker(
   return createRecordedBroker(broker, history, witness)
 }
 
-type WitnessParts = Recorded & { log: Log }
+type WitnessParts = Recorded & { metrics: Metrics; log: Log }
 
 /** Opens what records the ends that this gateway has delivered and whose worker has died. */
-export const openRunWitness = ({ store, tenantConfig, log }: WitnessParts): RunWitness =>
-  new RunWitness({ store: store.runRecords, auditOf: auditOf(tenantConfig), log })
+export const openRunWitness = ({ store, tenantConfig, ...parts }: WitnessParts): RunWitness =>
+  new RunWitness({ store: store.runRecords, auditOf: auditOf(tenantConfig), ...parts })
 
 /** Records the runs that processes have left behind which are gone. */
 export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDeps['isGone']): Promise<number> =>

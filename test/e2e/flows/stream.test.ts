@@ -14,6 +14,7 @@ import {
 } from '../../support/flow-streams.ts'
 import { answerOf, DEFINITION, GOOD, textSchema, useFlows } from '../../support/flows.ts'
 import { inBothForms } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
 
 /** The only executor has room for two runs at a time. */
 const ENV = { RUN_RESUME_SECS: '2', RUNS_PER_WORKER: '2' }
@@ -224,7 +225,11 @@ inBothForms('streams of flows', (startProduct, form) => {
     await Promise.all([first.closedByClient, second.closedByClient])
     for (const traceId of [traceOf(stream.response), traceIdOf(runId)]) {
       expect(await endOf(bench, traceId)).to.nested.include({ status: 'error', 'error.type': 'conflict_error' })
-      expect((await bench.call('GET', `/runs/${runIdOf(traceId)}`)).status).to.equal(404)
+      const isRecorded = async () => {
+        const { status, body } = await bench.call('GET', `/runs/${runIdOf(traceId)}`)
+        return status === 200 && (body as { code?: string }).code === 'cancelled'
+      }
+      await until(isRecorded, { what: 'the record of the run' })
     }
   })
 })

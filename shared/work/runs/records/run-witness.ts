@@ -3,15 +3,18 @@ import type { FrameStream, Frames, OpenedRun } from '../../../cluster/port.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { traceFields } from '../../../kernel/trace.ts'
 import { outcomeOf, RunFigures } from '../run-figures.ts'
 import { lostRecord, type RunFacts, type RunRecord, recordOf } from './record.ts'
+import { isAway } from './run-history.ts'
 import type { RunRecordStore } from './store.ts'
 
 export type RunWitnessDeps = {
   store: Pick<RunRecordStore, 'add'>
   auditOf(tenant: TenantId): Promise<{ store_payloads: boolean; retention_days: number }>
+  metrics: Metrics
   log: Log
   now?: () => number
 }
@@ -82,7 +85,7 @@ export class RunWitness {
   }
 
   #add(tenant: TenantId, record: RunRecord): void {
-    if (this.#waiting.length >= MAX_WAITING) return
+    if (this.#waiting.length >= MAX_WAITING) return this.#deps.metrics.count('run_records_lost')
     this.#waiting.push({ tenant, record })
     if (!this.#isWriting) void this.#write()
   }
@@ -95,11 +98,16 @@ export class RunWitness {
         await this.#deps.store.add(await Promise.all(batch.map((each) => this.#asKept(each))))
         this.#waiting.splice(0, batch.length)
       } catch (cause) {
-        this.#deps.log.warn('the ends of runs of a dead worker could not be recorded; it is tried again', { cause })
-        await sleep(RETRY_MS, undefined, { ref: false })
+        if (isAway(cause)) await sleep(RETRY_MS, undefined, { ref: false })
+        else this.#giveUp(this.#waiting.splice(0, batch.length).length, cause)
       }
     }
     this.#isWriting = false
+  }
+
+  #giveUp(count: number, cause: unknown): void {
+    this.#deps.metrics.count('run_records_lost', count)
+    this.#deps.log.error('the ends of runs of a dead worker could not be recorded', { count, cause })
   }
 
   async #asKept({ tenant, record: { title, ...record } }: { tenant: TenantId; record: RunRecord }) {
