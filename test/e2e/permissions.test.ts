@@ -230,10 +230,10 @@ inBothForms('permissions', (startProduct, form) => {
       'done',
     )
     const stream = await product.run({ prompt: 'write both' })
-    const first = await stream.until('permission_request')
-    const second = await stream.until('permission_request')
-    await reply(stream.runId, second.data['id'], { allow: true })
-    await reply(stream.runId, first.data['id'], { allow: false })
+    const requests = [await stream.until('permission_request'), await stream.until('permission_request')]
+    const requestFor = (call: string) => requests.find(({ data }) => data['tool_use_id'] === call)?.data['id']
+    await reply(stream.runId, requestFor('call_b'), { allow: true })
+    await reply(stream.runId, requestFor('call_a'), { allow: false })
     const frames = await stream.all()
     const results = frames
       .filter(({ event }) => event === 'tool_result')

@@ -11,7 +11,7 @@ import {
   type UsageRows,
   type UsageStore,
 } from './port.ts'
-import { addRows, startOf, sumsOf } from './sums.ts'
+import { addInto, type OwnRows, startOf, sumsOf } from './sums.ts'
 
 export type UsageRecorderDeps = {
   store: Pick<UsageStore, 'add'>
@@ -24,7 +24,7 @@ export type UsageRecorderDeps = {
 /** Takes what each run has used. */
 export type UsageSink = Pick<UsageRecorder, 'add'>
 
-type Waiting = UsagePlace & { tenant: TenantId; rows: UsageRows }
+type Waiting = UsagePlace & { tenant: TenantId; rows: OwnRows }
 type Addition = UsageAddition & { tenant: TenantId }
 
 const EVERY_MS = 2_000
@@ -62,8 +62,7 @@ export class UsageRecorder {
     const time = this.#now().toISOString()
     for (const bucket of BUCKETS)
       for (const by of DIMENSIONS) {
-        const rows = new Map([[usage[by] ?? NO_KEY, sums]])
-        this.#wait({ tenant, by, bucket, start: startOf(time, bucket), rows })
+        this.#wait({ tenant, by, bucket, start: startOf(time, bucket) }, new Map([[usage[by] ?? NO_KEY, sums]]))
       }
   }
 
@@ -80,12 +79,15 @@ export class UsageRecorder {
     return this.#additions.length + this.#waiting.size
   }
 
-  #wait({ rows, ...place }: Waiting): void {
+  #wait(place: Omit<Waiting, 'rows'>, added: UsageRows): void {
     const { tenant, by, bucket, start } = place
     const key = `${by} ${bucket} ${start} ${tenant}`
-    const known = this.#waiting.get(key)
-    if (known) known.rows = addRows(known.rows, rows, MAX_KEYS)
-    else if (this.#waiting.size < MAX_PLACES) this.#waiting.set(key, { ...place, rows })
+    let waiting = this.#waiting.get(key)
+    if (!waiting && this.#waiting.size < MAX_PLACES) {
+      waiting = { ...place, rows: new Map() }
+      this.#waiting.set(key, waiting)
+    }
+    if (waiting) addInto(waiting.rows, added, MAX_KEYS)
     else if (by === 'kind' && bucket === 'day')
       this.#deps.log.error('the usage of a run is lost: the store has been away for too long', { tenant })
   }

@@ -22,34 +22,37 @@ export const sumsOf = ({ hasFailed, input_tokens, output_tokens, cost_usd, ms }:
   durations: new Map([[durationClass(ms), 1]]),
 })
 
+type OwnSums = Omit<UsageSums, 'durations'> & { durations: Map<number, number> }
+/** Rows that one place adds to. */
+export type OwnRows = Map<string, OwnSums>
+
 /** Adds to rows, and returns them all. A key that is new counts as `OTHER` where there are `maxKeys` others already. */
 export function addRows(rows: UsageRows, added: UsageRows, maxKeys: number): UsageRows {
-  const all = new Map(rows)
+  const all = new Map([...rows].map(([key, sums]) => [key, copyOf(sums)]))
+  addInto(all, added, maxKeys)
+  return all
+}
+
+/** The same in place, for rows that nobody else holds: it takes no longer when there are many. */
+export function addInto(all: OwnRows, added: UsageRows, maxKeys: number): void {
   for (const [value, sums] of added) {
     const name = truncate(value, MAX_KEY_CHARS)
     const key = all.has(name) || all.size < maxKeys ? name : OTHER
-    all.set(key, addSums(all.get(key), sums))
-  }
-  return all
-}
-
-function addSums(one: UsageSums | undefined, other: UsageSums): UsageSums {
-  if (!one) return other
-  return {
-    runs: capped(one.runs + other.runs),
-    failed: capped(one.failed + other.failed),
-    input_tokens: capped(one.input_tokens + other.input_tokens),
-    output_tokens: capped(one.output_tokens + other.output_tokens),
-    cost_usd: capped(one.cost_usd + other.cost_usd),
-    durations: addDurations(one.durations, other.durations),
+    const known = all.get(key)
+    if (known) addSums(known, sums)
+    else all.set(key, copyOf(sums))
   }
 }
 
-function addDurations(one: UsageSums['durations'], other: UsageSums['durations']): UsageSums['durations'] {
-  const all = new Map(one)
-  for (const [index, count] of other) all.set(index, capped((all.get(index) ?? 0) + count))
-  return all
+const copyOf = (sums: UsageSums): OwnSums => ({ ...sums, durations: new Map(sums.durations) })
+
+function addSums(sums: OwnSums, other: UsageSums): void {
+  for (const field of SUMMED) sums[field] = capped(sums[field] + other[field])
+  for (const [index, count] of other.durations)
+    sums.durations.set(index, capped((sums.durations.get(index) ?? 0) + count))
 }
+
+const SUMMED = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd'] as const
 
 /** A sum stays a number that JSON and every store keep. */
 const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)
