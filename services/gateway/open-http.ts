@@ -121,7 +121,7 @@ const settingsOf = (config: Config) => ({
   body: { tenantShare: config.tenantShare },
 })
 
-/** What a page needs to start a run once, to follow it, and to come back, and to rename a session (D17b). */
+/** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */
 const RESUME = {
   methods: ['PATCH'],
   allow: ['Last-Event-ID', 'Idempotency-Key'],

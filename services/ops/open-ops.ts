@@ -28,7 +28,7 @@ export type OpsConfig = Pick<
   'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'redisSentinels' | 'clusterName'
 >
 
-/** What the pages of a process read; each can be given later. */
+/** The sources of a process's pages; each can be given later. */
 export type OpsPages = { members?: ReadMembers; tenants?: ReadTenants }
 
 export type Ops = {

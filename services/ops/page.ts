@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 /** A table as an operator's browser shows it. Cells are texts. */
 export type TablePage = {
   title: string
-  /** What stands below the title. */
+  /** The HTML below the title. */
   summary: string
   columns: readonly string[]
   rows: readonly (readonly string[])[]

@@ -11,7 +11,7 @@ type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
   executor: { liveRuns(): number; localQueue: { inbox: Pick<RunInbox, 'listTenants'> } }
 }
 
-/** What the pages of the ops listener show of the standalone form. */
+/** The sources of the ops listener's pages in the standalone form. */
 export function openPages(
   { runsPerWorker }: Pick<Config, 'runsPerWorker'>,
   { worker, executor, ...parts }: Parts,

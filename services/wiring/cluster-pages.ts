@@ -2,7 +2,7 @@ import { createRedisMembers } from '../../shared/cluster/members/redis-members.t
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
 import type { OpsPages } from '../ops/open-ops.ts'
 
-/** What the pages of the ops listener show of a cluster. */
+/** The sources of the ops listener's pages in a cluster. */
 export function clusterPages(link: RedisLink): OpsPages {
   const members = createRedisMembers(link)
   return { members: () => members.list() }

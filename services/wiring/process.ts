@@ -19,7 +19,7 @@ const STARTED_AT = new Date().toISOString()
 /** This process, and how it finds out about others on its machine. */
 export const ownProcess = {
   pid: process.pid,
-  /** What operators are shown of it. A gateway has no capacity. */
+  /** Its facts for operators. A gateway has no capacity. */
   asMember: (capacity?: number) => ({
     pid: process.pid,
     about: { version: VERSION, since: STARTED_AT, ...(capacity !== undefined && { capacity }) },

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../shared/kernel/events.ts'
 
 type Usage = SessionSummary['usage']
 
-/** What the runs of a session have used, and the model of its last turn. */
+/** The usage of a session's runs, and the model of its last turn. */
 export type SessionUsageState = { usage: Usage; model: string | null }
 
 const NOTHING: Usage = { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 }

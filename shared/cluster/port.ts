@@ -39,7 +39,7 @@ export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomple
 /** `among` the runs that have not ended (`live`), or those that have and whose record is not stored (`unrecorded`); all by default. */
 export type RunFilter = PageRequest & { status?: RunStatus; among?: 'live' | 'unrecorded' }
 
-/** What else `GET /runs` can select by where runs are recorded (D20). Times are in ISO 8601. */
+/** The further filters of `GET /runs` where runs are recorded (D20). Times are in ISO 8601. */
 export type RunSearch = {
   kind?: NonNullable<RunSummary['kind']>
   code?: NonNullable<RunSummary['code']>
@@ -55,7 +55,7 @@ export type RunSearch = {
   min_cost?: number
 }
 
-/** What a process holds of a tenant at the moment. `waiting_runs`: those of its live runs that wait for their turn or for a permission. */
+/** The load of a tenant on a process at the moment. `waiting_runs`: those of its live runs that wait for their turn or for a permission. */
 export type TenantLoad = { tenant: TenantId; live_runs: number; waiting_runs: number; sessions: number }
 /** The first `limit` tenants whose names come after this one. */
 export type TenantRange = { after: string; limit: number }

@@ -75,7 +75,7 @@ inBothForms('the tenants of a deployment', (startProduct, form) => {
   })
   after(() => product.close())
 
-  /** Of all processes that show the tenants: in a cluster its gateways. */
+  /** The processes that show the tenants: in a cluster its gateways. */
   async function lists(): Promise<List[]> {
     const answers = await Promise.all(product.opsUrls.map((url) => fetch(`${url}/tenants`)))
     const shown = answers.filter(({ status }) => status === 200)

@@ -19,7 +19,7 @@ const GATEWAYS = 2
 const RUNS_PER_SECOND = 10
 const FULL = { readers: 1_000, windowMs: 20_000, restMs: 10_000 }
 const QUICK = { readers: 200, windowMs: 4_000, restMs: 2_000 }
-/** What a run leaves behind is removed within the warm-up: it would otherwise be work of a later measurement. */
+/** The remains of a run are removed within the warm-up: that would otherwise be work of a later measurement. */
 const ENV = { RUN_RESUME_SECS: '1' }
 const WITHIN_MS = 180_000
 /** Beyond this load average, other processes delay the events. */

@@ -13,7 +13,7 @@ export type RedisCounts = {
   reads: number
 }
 
-/** What Redis knows of the log of the tenant without a token. */
+/** The log of the tenant without a token, as Redis sees it. */
 export class RedisView implements Disposable {
   readonly #client: Redis
 

@@ -6,7 +6,7 @@ export const PROTOCOL = { min: 2, max: 2 } as const
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const
 
-/** What operators are shown of a process. A member of an older release has none of it. `since` is in ISO 8601. */
+/** The facts of a process for operators. A member of an older release has none of it. `since` is in ISO 8601. */
 export type MemberAbout = {
   version?: string
   since?: string

@@ -2,14 +2,14 @@ import type { TenantRange } from '../../cluster/port.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 
-/** What usage is divided by, one at a time (D21). */
+/** The dimensions by which usage is divided, one at a time (D21). */
 export const DIMENSIONS = ['model', 'kind', 'flow', 'customer', 'subject'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 export const BUCKETS = ['hour', 'day'] as const
 export type Bucket = (typeof BUCKETS)[number]
 
-/** What a run has used, when it has ended. A dimension that it has no value in is missing. */
+/** The usage of a run that has ended. A dimension that it has no value in is missing. */
 export type RunUsage = { readonly [dimension in Dimension]?: string | undefined } & {
   hasFailed: boolean
   input_tokens: number
@@ -35,7 +35,7 @@ export const NO_KEY = ''
 /** Rows are kept for each of these. `start` is the time in ISO 8601 at which the hour or day (UTC) begins. */
 export type UsagePlace = { by: Dimension; bucket: Bucket; start: string }
 
-/** What one process adds to a place. A process numbers its additions upwards, so that one that is repeated is not counted twice. */
+/** The sums that one process adds to a place. A process numbers its additions upwards, so that one that is repeated is not counted twice. */
 export type UsageAddition = UsagePlace & { rows: UsageRows; process: string; number: number }
 
 /** The usage of each tenant. Every method throws `unavailable` when the store does not answer. */

@@ -44,7 +44,7 @@ export class UsageRecorder {
   readonly #now: () => Date
   readonly #process = randomBytes(6).toString('base64url')
   readonly #waiting = new Map<string, Waiting>()
-  /** What is being written. Sums of the same places gather in `#waiting` meanwhile. */
+  /** The additions that are being written. Sums of the same places gather in `#waiting` meanwhile. */
   #additions: Addition[] = []
   #number = 0
   readonly #timer: NodeJS.Timeout

@@ -21,7 +21,7 @@ export type UsagePage = ApiType<'UsageResponse'>
 
 const DAY_MS = 86_400_000
 const BUCKET_MS: Record<Bucket, number> = { hour: 3_600_000, day: DAY_MS }
-/** What is shown without `from`. */
+/** The span that is shown without `from`. */
 const SHOWN_MS: Record<Bucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 /** Hours or days that are read at a time. Each has at least one row. */
 const READ_AT_ONCE = 50

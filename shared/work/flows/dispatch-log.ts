@@ -71,7 +71,7 @@ export type DispatchLogDeps = {
 }
 
 const DAY_MS = 86_400_000
-/** What `stats` shows without `from`. */
+/** The span that `stats` shows without `from`. */
 const SHOWN_MS: Record<StatsBucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 
 /** Reads the history of flow runs (api.md "Flow execution history", D6.8). Throws the same `not_found` for foreign and unknown ids. */

@@ -88,7 +88,7 @@ export class RunReporter {
   }
 }
 
-/** What a log line names its run by. */
+/** The fields by which a log line names its run. */
 const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFacts) => ({
   tenant,
   run_id,

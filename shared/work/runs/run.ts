@@ -27,10 +27,10 @@ export type RunIdentity = {
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
-/** What is recorded of a run besides its own fields. */
+/** Facts that are recorded of a run besides its own fields. */
 export type RunAbout = {
   customer_id?: string | undefined
-  /** Of a flow's run: the flow's name, and its execution. */
+  /** The flow's name, and its execution, if it is the run of a flow. */
   flow?: string
   trace_id?: string
   /** The beginning of the prompt. */
@@ -48,7 +48,7 @@ export type RunReport = {
   note(event: RunEvent, of: { bytes: number; isLast: boolean }): void
   /** Another process goes on with the run: it has not ended here. */
   abandon(): void
-  /** What the run is, and what it has spent by now. */
+  /** The fields that tell what the run is and what it has spent by now. */
   readonly details: Partial<RunSummary>
   readonly isRecorded: boolean
 }

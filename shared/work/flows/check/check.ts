@@ -26,7 +26,7 @@ export type FlowCheckDeps = {
 /** The body without what nothing reads: the fields of a definition, of whatever type, and a sample input. */
 export type CheckedBody = JsonObject & { input?: JsonObject }
 
-/** What is to be checked: a body, or the newest version of the stored flow. */
+/** The definition to check: a body, or the newest version of the stored flow. */
 type Subject = Pick<Flow, 'definition' | 'ignored_fields'> & { uid: string | undefined; problems: Problem[] }
 
 /** More of them are not listed. */

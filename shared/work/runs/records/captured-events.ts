@@ -5,7 +5,7 @@ import type { RunEvent } from '../../../kernel/events.ts'
 const MAX_RUN_BYTES = 1024 * 1024
 const MAX_PROCESS_BYTES = 64 * 1024 * 1024
 
-/** What the captured events of all runs of a process take. */
+/** The room that the captured events of all runs of a process take. */
 export type CaptureRoom = { bytes: number }
 
 /**

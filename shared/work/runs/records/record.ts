@@ -3,7 +3,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { RunFigures } from '../run-figures.ts'
 
-/** What is known of a run when it begins to exist. */
+/** The facts of a run that are known when it begins to exist. */
 export type RunFacts = {
   tenant: TenantId
   run_id: string

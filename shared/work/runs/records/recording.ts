@@ -4,7 +4,7 @@ import { CapturedEvents, type CaptureRoom } from './captured-events.ts'
 import { type RunFacts, type RunRecord, recordOf } from './record.ts'
 import type { EndedRun } from './store.ts'
 
-/** Told when a run has ended, or goes on in another process. */
+/** Receives the end of a run, or that it goes on in another process. */
 type Recorder = { end(recording: RunRecording): void; abandon(recording: RunRecording): void }
 
 /** One run, from its start until its record is stored. */
@@ -46,7 +46,7 @@ export class RunRecording {
     this.#recorder.abandon(this)
   }
 
-  /** What is stored, as the tenant's settings want it. */
+  /** The record and frames to store, as the tenant's settings want them. */
   render(keptDays: number, withPayloads: boolean): EndedRun | undefined {
     if (!this.#record) return undefined
     const { tenant } = this.facts

@@ -106,7 +106,7 @@ export class RunHistory {
     }
   }
 
-  /** What ended before this time is no longer kept, even if the store still has it. */
+  /** A run that ended before this time is no longer kept, even if the store still has it. */
   async #keptSince(tenant: TenantId): Promise<string> {
     const { retentionDays, now = Date.now } = this.#deps
     return new Date(now() - (await retentionDays(tenant)) * DAY_MS).toISOString()

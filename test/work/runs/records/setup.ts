@@ -51,7 +51,7 @@ export function useClock() {
   }
 }
 
-/** What a store does with the next calls of a method: it takes them unless `failure` returns an error. */
+/** A store in memory. It takes each call unless `failure` returns an error. */
 export class FakeStore {
   failure: (method: 'add' | 'addOpen' | 'deleteOpen') => Error | undefined = () => undefined
   readonly added: EndedRun[][] = []
