@@ -18,8 +18,8 @@ type Recorded = {
 }
 type RecorderParts = Recorded & { metrics: Metrics; log: Log }
 
-/** The store of the standalone form is a file of the process, so that a write is cheap, and nobody else can tell how its runs ended. */
-const TIMES = { standalone: { batchMs: 10, openAfterMs: 50 }, cluster: { batchMs: 100, openAfterMs: 250 } }
+/** In the standalone form nobody else can tell how its runs ended, so that their ends wait for a shorter time. */
+const TIMES = { standalone: { batchMs: 50, openAfterMs: 250 }, cluster: { batchMs: 100, openAfterMs: 250 } }
 
 /** Opens what records the runs of a process of the cluster, which `epoch` names. */
 export const openRunRecorder = ({ store, tenantConfig, ...parts }: RecorderParts, epoch: () => number): RunRecorder =>

@@ -50,7 +50,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
   await killDuring(load, size.engineKills, restart)
   const outcome = await readOutcome(load, standalone.url, standalone.history)
   say(describeOutcome(outcome))
-  return [...guaranteesOf(outcome, { isAlone: true }), noViolations(check(standalone.history))]
+  return [...guaranteesOf(outcome, size.engineKills), noViolations(check(standalone.history))]
 }
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {

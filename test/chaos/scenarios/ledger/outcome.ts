@@ -24,7 +24,7 @@ export function describeOutcome({ load, entries }: Outcome): string {
 }
 
 /** The guarantees of one load. The checker examines the history of all loads together. */
-export function guaranteesOf({ load, entries, listed }: Outcome, { isAlone = false } = {}): Guarantee[] {
+export function guaranteesOf({ load, entries, listed }: Outcome, killsAlone = 0): Guarantee[] {
   const recorded = new Set(entries.map(({ run_id }) => run_id))
   const done = load.runs.filter((run) => describeEnd(run.ended) === 'done' && !load.isStateless(run))
   const never = load.runs.filter(({ stream, ended }) => stream.run !== '' && !ended.terminal && ended.how === 'ended')
@@ -33,7 +33,7 @@ export function guaranteesOf({ load, entries, listed }: Outcome, { isAlone = fal
     allOf(named('runs done that are in the ledger'), done.filter(isRecorded(recorded)).length, done.length),
     none(named('entries without a matching run'), strays(entries, load.runs).length, `of ${entries.length}`),
     none(named('streams without an end'), never.length, `of ${load.runs.length}`),
-    ...recordGuarantees(load.name, { runs: load.runs, listed, isAlone }),
+    ...recordGuarantees(load.name, { runs: load.runs, listed, killsAlone }),
   ]
 }
 
