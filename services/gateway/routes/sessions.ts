@@ -13,7 +13,7 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {
       const { session_id: id, messages = [] } = await readBody(req, res, 'CreateSessionRequest')
-      seedHistory(messages) // What the worker would refuse is not sent to it.
+      seedHistory(messages) // Throws here for a history that the worker would refuse.
       const seed = messages.length > 0 ? [messages] : []
       const { session_id, created_at } = await broker.createSession(tenantOf(res), id, ...seed)
       res.status(201).json({ session_id, created_at })

@@ -26,7 +26,7 @@ export type GatewayRelayDeps = {
   metrics: Metrics
   /** Finds the runs that were queued for executors. Without it, they are unknown. */
   jobs?: QueuedRunSource | undefined
-  /** Called when a worker or executor was lost, after its streams were told to end. */
+  /** Called when a worker or executor was lost, after its streams have begun to end. */
   onMemberLost?: ((epoch: number) => void) | undefined
 }
 

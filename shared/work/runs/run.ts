@@ -58,7 +58,7 @@ export type RunHooks = {
   onBug(run: Pick<RunIdentity, 'id'>, cause: unknown): void
   /** Called after each event that was appended to a journal. */
   onEvent(): void
-  /** Called when a run begins to exist. Returns what is told of each of its events. */
+  /** Called when a run begins to exist. The report it returns gets each of the run's events. */
   report?(run: ReportableRun): RunReport
   /** Called when the execution of a run begins. */
   onStarted?(run: Run): void
