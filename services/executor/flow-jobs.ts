@@ -1,19 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
-import type { FlowEvent, FlowFailure } from '../../shared/kernel/events.ts'
+import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
-import { EXECUTOR_LOST, type Executors, failed, isEnded } from '../../shared/work/flows/calls/end-lost-execution.ts'
+import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { CompileFlow } from '../../shared/work/flows/compile.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
-import { failureOf, refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcome.ts'
+import { refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcome.ts'
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
 import type { FlowLibrary } from '../../shared/work/flows/library.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/work/flows/port.ts'
+import { endBy, failed, isEnded, type LossEvent, NOT_RECORDED } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { failedJob, jobEndOf } from './flow-job-end.ts'
@@ -76,9 +77,7 @@ export class FlowJobs {
   async givenUp({ tenant, id }: Job): Promise<JobEnd | undefined> {
     const dispatch = await this.#deps.dispatches.get(tenant, id)
     if (!dispatch) return undefined
-    if (isEnded(dispatch)) return jobEndOf(dispatch)
-    await this.#endAs(tenant, dispatch, EXECUTOR_LOST)
-    return failedJob(id, EXECUTOR_LOST)
+    return (await this.#endBy(tenant, dispatch, { type: 'given_up' })) ?? jobEndOf(dispatch)
   }
 
   /** Executes the dispatch if nobody has. Throws when the store is away. */
@@ -171,7 +170,7 @@ export class FlowJobs {
           continue
         }
         log.warn('the end of a flow could not be recorded', { trace_id: dispatch.trace_id, cause })
-        return { ...dispatch, ...failed(dispatch, NOT_RECORDED), ended_at: new Date().toISOString() }
+        return unrecorded(dispatch)
       }
     }
   }
@@ -182,8 +181,7 @@ export class FlowJobs {
    */
   async #endedElsewhere(tenant: TenantId, dispatch: Dispatch): Promise<Dispatch> {
     const stored = await this.#deps.dispatches.get(tenant, dispatch.trace_id)
-    if (stored && isEnded(stored)) return stored
-    return { ...dispatch, ...failed(dispatch, NOT_RECORDED), ended_at: new Date().toISOString() }
+    return stored && isEnded(stored) ? stored : unrecorded(dispatch)
   }
 
   /** Keeps a confirmed output as a precedent (api.md "Flow definition"). A failure changes nothing for the caller. */
@@ -204,31 +202,39 @@ export class FlowJobs {
    * more for, is ended.
    */
   async #settle(tenant: TenantId, id: string): Promise<Settled> {
-    const { dispatches, executors, epoch } = this.#deps
-    const dispatch = await dispatches.get(tenant, id)
+    const dispatch = await this.#deps.dispatches.get(tenant, id)
     if (!dispatch) return { end: undefined }
     if (isEnded(dispatch)) return { end: jobEndOf(dispatch) }
-    const { executor } = dispatch
-    if (executor === null) return undefined
-    const isOwn = executor === epoch()
-    if (!isOwn && (await executors.isAlive(executor))) return undefined
-    const failure = isOwn ? NOT_RECORDED : EXECUTOR_LOST
-    await this.#endAs(tenant, dispatch, failure)
-    return { end: failedJob(id, failure) }
+    const event = await this.#lossOf(dispatch)
+    const end = event && (await this.#endBy(tenant, dispatch, event))
+    return end && { end }
   }
 
-  async #endAs(tenant: TenantId, dispatch: Dispatch, failure: FlowFailure): Promise<void> {
+  async #lossOf({ executor }: Dispatch): Promise<LossEvent | undefined> {
+    const { executors, epoch } = this.#deps
+    if (executor === null) return undefined
+    if (executor === epoch()) return { type: 'not_recorded', executor }
+    return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor }
+  }
+
+  /** Ends the dispatch, and returns the end of its job; `undefined` when the event does not end it. */
+  async #endBy(tenant: TenantId, dispatch: Dispatch, event: LossEvent): Promise<JobEnd | undefined> {
     const { trace_id: traceId, executor } = dispatch
-    await this.#deps.dispatches.end(tenant, traceId, { executor, result: failed(dispatch, failure) })
+    const result = endBy(dispatch, event)
+    if (!result) return undefined
+    await this.#deps.dispatches.end(tenant, traceId, { executor, result })
+    return failedJob(traceId, result.error)
   }
 }
 
 type Confirmed = { dispatch: Dispatch; execution: FlowExecution; output: unknown }
 
-const NOT_RECORDED = failureOf(
-  'storage_unavailable',
-  'the result of this run could not be recorded; send the request again',
-)
+/** The dispatch as its client sees it when its end is not recorded. */
+const unrecorded = (dispatch: Dispatch): Dispatch => ({
+  ...dispatch,
+  ...failed(dispatch, NOT_RECORDED),
+  ended_at: new Date().toISOString(),
+})
 
 const noInput = () =>
   new AppError(

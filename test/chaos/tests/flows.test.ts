@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { EXECUTOR_LOST } from '../../../shared/work/flows/calls/end-lost-execution.ts'
+import { EXECUTOR_LOST } from '../../../shared/work/flows/transitions.ts'
 import { isKept } from '../../harness/guarantee.ts'
 import { type FlowAnswer, problemsOf } from '../scenarios/flows/call.ts'
 import { type FlowEvidence, flowGuarantees } from '../scenarios/flows/judge.ts'

@@ -1,9 +1,8 @@
 import type { QueuedRunSource, QueuedRunState } from '../../../cluster/port.ts'
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
-import { failureOf } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
-import { failed } from './end-lost-execution.ts'
+import { endBy } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<Dispatches, 'get' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
@@ -17,9 +16,8 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
     async cancelQueued(tenant, runId) {
       const id = traceIdOf(runId)
       const dispatch = await dispatches.get(tenant, id)
-      if (dispatch?.status !== 'queued') return false
-      const result = failed(dispatch, failureOf('cancelled', 'the run was cancelled'))
-      if (!(await dispatches.end(tenant, id, { executor: null, result }))) return false
+      const result = dispatch && endBy(dispatch, { type: 'cancelled' })
+      if (!result || !(await dispatches.end(tenant, id, { executor: null, result }))) return false
       await queue.remove({ kind: 'flow', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
       return true
     },

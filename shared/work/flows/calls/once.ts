@@ -4,7 +4,7 @@ import { newTraceId } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { canonicalHash, type Idempotency } from '../../../platform/store/idempotency.ts'
 import type { Dispatch } from '../port.ts'
-import { isLost } from './end-lost-execution.ts'
+import { isLost } from '../transitions.ts'
 
 export type KeyedStart = {
   key: string

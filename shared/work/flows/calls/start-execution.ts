@@ -9,10 +9,10 @@ import type { JobQueue } from '../../queue/port.ts'
 import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
+import { type Execution, endBy, newDispatch, rejected } from '../transitions.ts'
 import { checkInput, routesOf } from './choose-routes.ts'
-import { type Executors, failed } from './end-lost-execution.ts'
+import type { Executors } from './end-lost-execution.ts'
 import { RETRY_SECS, withTrace } from './failure.ts'
-import { type Execution, newDispatch, rejected } from './new-dispatch.ts'
 
 export type StartDeps = {
   compile: CompileFlow
@@ -84,10 +84,8 @@ async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches
     await queue.add({ kind: 'flow', tenant, id: traceId })
   } catch (cause) {
     const failure = toAppError(cause)
-    const ended = await dispatches.end(tenant, traceId, {
-      executor: null,
-      result: failed(dispatch, refusalOf(failure)),
-    })
+    const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })
+    const ended = result && (await dispatches.end(tenant, traceId, { executor: null, result }))
     if (ended) throw withTrace(failure, traceId) // Otherwise only the answer was lost: an executor has begun the job.
   }
 }

@@ -9,13 +9,13 @@ import type { Collection, Store } from '../../../platform/store/port.ts'
 import {
   DISPATCH_KINDS,
   type Dispatch,
-  type DispatchEnd,
   type Dispatches,
   type DispatchOutput,
   type DispatchPage,
   type DispatchQuery,
   type DispatchStore,
 } from '../port.ts'
+import { begin, end as endDispatch, isHeldBy } from '../transitions.ts'
 import {
   DISPATCH_ANSWERS,
   DISPATCH_INPUTS,
@@ -94,9 +94,9 @@ class StoredDispatches implements DispatchStore {
 
   async begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined> {
     const found = this.#recall(tenant, traceId) ?? (await this.#find(tenant, traceId))
-    if (found?.dispatch.status !== 'queued') return undefined
+    const dispatch = found && begin(executor)(found.dispatch)
+    if (!dispatch) return undefined
     const { version } = found
-    const dispatch: Dispatch = { ...found.dispatch, status: 'running', executor }
     if (!(await this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version }))) return undefined
     this.#remembered.set(`${tenant} ${traceId}`, { dispatch, version: version + 1 })
     return dispatch
@@ -107,9 +107,9 @@ class StoredDispatches implements DispatchStore {
     const found = await this.#findToEnd(tenant, traceId, executor)
     if (!found || !mayWrite()) return undefined
     const { result, output } = end.output ? fitResult({ ...end, output: end.output }) : end
-    const output_id = output && (await this.#keepOutput(tenant, found.dispatch, output))
-    if (!mayWrite()) return undefined
-    const dispatch = this.#ended(found.dispatch, result, output_id)
+    const outputId = output && (await this.#keepOutput(tenant, found.dispatch, output))
+    const dispatch = endDispatch({ executor, result, outputId, at: this.#now() })(found.dispatch)
+    if (!dispatch || !mayWrite()) return undefined
     const [isEnded] = await Promise.all([
       this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version: found.version }),
       // An input that an executor has begun with is read by nobody else.
@@ -117,7 +117,7 @@ class StoredDispatches implements DispatchStore {
     ])
     if (isEnded && executor === null) await this.#dropInput(tenant, dispatch)
     if (isEnded) return dispatch
-    if (output_id !== undefined && mayWrite()) await this.#outputsOf(dispatch).delete(tenant, { output_id })
+    if (outputId !== undefined && mayWrite()) await this.#outputsOf(dispatch).delete(tenant, { output_id: outputId })
     return undefined
   }
 
@@ -158,8 +158,7 @@ class StoredDispatches implements DispatchStore {
   async #findToEnd(tenant: TenantId, traceId: string, executor: number | null): Promise<Found | undefined> {
     const recalled = this.#recall(tenant, traceId)
     const found = recalled?.dispatch.executor === executor ? recalled : await this.#find(tenant, traceId)
-    const isOpen = found?.dispatch.status === (executor === null ? 'queued' : 'running')
-    return isOpen && found.dispatch.executor === executor ? found : undefined
+    return found && isHeldBy(found.dispatch, executor) ? found : undefined
   }
 
   /** Returns a remembered dispatch, and forgets it, because a write is to change it. */
@@ -168,17 +167,6 @@ class StoredDispatches implements DispatchStore {
     const found = this.#remembered.get(key)
     this.#remembered.delete(key)
     return found
-  }
-
-  #ended(dispatch: Dispatch, result: DispatchEnd, output_id: string | undefined): Dispatch {
-    const endedAt = this.#now()
-    return {
-      ...dispatch,
-      ...result,
-      ended_at: endedAt.toISOString(),
-      duration_ms: Math.max(0, endedAt.getTime() - Date.parse(dispatch.started_at)),
-      ...(output_id !== undefined && { output_id }),
-    }
   }
 
   async #keepInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {

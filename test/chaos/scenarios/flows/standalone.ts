@@ -1,4 +1,4 @@
-import { EXECUTOR_LOST } from '../../../../shared/work/flows/calls/end-lost-execution.ts'
+import { EXECUTOR_LOST } from '../../../../shared/work/flows/transitions.ts'
 import { allOf, type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import type { ScenarioOptions } from '../../../harness/scenario.ts'
 import { until } from '../../../support/until.ts'

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
-import { isLost, settle } from '../../../../shared/work/flows/calls/end-lost-execution.ts'
-import { failureOf } from '../../../../shared/work/flows/execute/outcome.ts'
+import { settle } from '../../../../shared/work/flows/calls/end-lost-execution.ts'
 import type { Job } from '../../../../shared/work/queue/port.ts'
-import { FAILED, newDispatch, OK } from '../../../contract/dispatch-setup.ts'
+import { OK } from '../../../contract/dispatch-setup.ts'
 import { useHistory } from '../history-setup.ts'
 
 describe('settling an execution', () => {
@@ -71,25 +70,5 @@ describe('settling an execution', () => {
     expect(await settleNow(trace_id)).to.have.nested.property('error.status', 503)
     expect(removed).to.deep.equal([{ kind: 'flow', tenant: TENANT, id: trace_id }])
     expect(await history.dispatches.begin(TENANT, trace_id, 7), 'an executor takes it all the same').to.equal(undefined)
-  })
-})
-
-describe('an execution without a result of its own', () => {
-  const ended = (fields: object) => newDispatch(0, { status: 'error', ...fields })
-
-  it('is one that was refused, was lost with its executor, or that the server had no room for', () => {
-    expect(isLost(ended({ status: 'rejected' }))).to.equal(true)
-    expect(
-      isLost(ended({ error: { status: 502, type: 'upstream_error', message: '', code: 'worker_lost' } })),
-    ).to.equal(true)
-    expect(isLost(ended({ error: failureOf('worker_draining', '') }))).to.equal(true)
-    expect(isLost(ended({ error: failureOf('storage_unavailable', '') }))).to.equal(true)
-  })
-
-  it('is none that its provider failed, that was cancelled, or that has answered', () => {
-    expect(isLost(ended({ error: FAILED.error }))).to.equal(false)
-    expect(isLost(ended({ error: failureOf('cancelled', '') }))).to.equal(false)
-    expect(isLost(ended({ status: 'ok' }))).to.equal(false)
-    expect(isLost(newDispatch(0))).to.equal(false)
   })
 })

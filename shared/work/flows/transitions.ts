@@ -1,0 +1,160 @@
+import type { AppError } from '../../kernel/errors.ts'
+import type { FlowFailure } from '../../kernel/events.ts'
+import type { Audit } from '../../tenancy/tenant-config/config.ts'
+import { failureOf, refusalOf } from './execute/outcome.ts'
+import type { Dispatch, DispatchEnd, DispatchKind, Flow, FlowRunRequest } from './port.ts'
+
+/**
+ * A change of an execution's record: the next record, or `undefined` where it does not apply. README.md "The record" has the table. The
+ * store writes what a transition returns by compare-and-set.
+ */
+export type DispatchTransition = (dispatch: Dispatch) => Dispatch | undefined
+
+/** A version of a flow to execute, for a request. */
+export type Execution = {
+  kind: DispatchKind
+  flow: Pick<Flow, 'name' | 'uid' | 'version' | 'definition'>
+  request: FlowRunRequest
+  subject: string
+  idempotencyKey: string | undefined
+}
+
+const DAY_MS = 86_400_000
+/** How long an execution may wait for an executor. */
+const MAX_QUEUED_MS = 30_000
+
+/** The record of an execution that has just been asked for. Its instance and model are still those of the request. */
+export function newDispatch(
+  { kind, flow, request, subject, idempotencyKey }: Execution,
+  { traceId, audit, at }: { traceId: string; audit: Audit; at: Date },
+): Dispatch {
+  return {
+    trace_id: traceId,
+    kind,
+    subject,
+    flow: { name: flow.name, uid: flow.uid, version: flow.version },
+    provider_instance: request.provider_instance,
+    model: request.model ?? flow.definition.model ?? '',
+    fallback: null,
+    served_instance: null,
+    idempotency_key: idempotencyKey ?? null,
+    status: 'queued',
+    error: null,
+    started_at: at.toISOString(),
+    ended_at: null,
+    duration_ms: null,
+    turns: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    executor: null,
+    keeps_payloads: audit.store_payloads,
+    expires_at: new Date(at.getTime() + DAY_MS * audit.retention_days).toISOString(),
+  }
+}
+
+/** The record of an execution that was refused before a provider was called (D6.5). */
+export const rejected = (dispatch: Dispatch, refusal: AppError): Dispatch => ({
+  ...dispatch,
+  status: 'rejected',
+  error: refusalOf(refusal),
+  ended_at: dispatch.started_at,
+  duration_ms: 0,
+})
+
+/** queued -> running, under the executor of this epoch. */
+export const begin =
+  (executor: number): DispatchTransition =>
+  (dispatch) =>
+    dispatch.status === 'queued' ? { ...dispatch, status: 'running', executor } : undefined
+
+/** running under this executor -> ended; with `executor: null` queued -> ended. */
+export const end =
+  ({ executor, result, outputId, at }: Ending): DispatchTransition =>
+  (dispatch) =>
+    isHeldBy(dispatch, executor)
+      ? {
+          ...dispatch,
+          ...result,
+          ended_at: at.toISOString(),
+          duration_ms: Math.max(0, at.getTime() - Date.parse(dispatch.started_at)),
+          ...(outputId !== undefined && { output_id: outputId }),
+        }
+      : undefined
+
+type Ending = { executor: number | null; result: DispatchEnd; outputId?: string | undefined; at: Date }
+
+/** Whether this executor runs the execution; with `null`, whether it is queued. Nobody else ends it. */
+export const isHeldBy = (dispatch: Dispatch, executor: number | null): boolean =>
+  dispatch.status === (executor === null ? 'queued' : 'running') && dispatch.executor === executor
+
+export const isEnded = ({ status }: Dispatch): boolean => status !== 'queued' && status !== 'running'
+
+/** Whether an execution has ended without a result of its own, so that the same request may be executed again. */
+export const isLost = ({ status, error }: Dispatch): boolean =>
+  status === 'rejected' || error?.code === EXECUTOR_LOST.code || error?.status === 503
+
+/** An event that can end an execution without an answer. `executor` is the epoch of the executor that runs it. */
+export type LossEvent =
+  /** Its job was not accepted by the queue. */
+  | { type: 'not_queued'; failure: FlowFailure }
+  /** It has waited for an executor for this long. */
+  | { type: 'waited'; ms: number }
+  /** A client has cancelled it. An executor that runs it is told otherwise, and records the end itself. */
+  | { type: 'cancelled' }
+  | { type: 'executor_died'; executor: number }
+  /** The queue gives up its job: the executors that took it have died each time. */
+  | { type: 'given_up' }
+  /** Its executor has done all that it can, and has not recorded the end. */
+  | { type: 'not_recorded'; executor: number }
+
+/** The end of an execution to which this event happens; `undefined` where it goes on, or has ended before. */
+export function endBy(dispatch: Dispatch, event: LossEvent): DispatchEnd | undefined {
+  const failure = failureBy(dispatch, event)
+  return failure && failed(dispatch, failure)
+}
+
+function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefined {
+  const isQueued = isHeldBy(dispatch, null)
+  switch (event.type) {
+    case 'not_queued':
+      return isQueued ? event.failure : undefined
+    case 'waited':
+      return isQueued && event.ms > MAX_QUEUED_MS ? NOT_TAKEN : undefined
+    case 'cancelled':
+      return isQueued ? CANCELLED : undefined
+    case 'executor_died':
+      return isHeldBy(dispatch, event.executor) ? EXECUTOR_LOST : undefined
+    case 'given_up':
+      return isEnded(dispatch) ? undefined : EXECUTOR_LOST
+    case 'not_recorded':
+      return isHeldBy(dispatch, event.executor) ? NOT_RECORDED : undefined
+  }
+}
+
+/** The end of an execution without an answer. */
+export function failed(dispatch: Dispatch, error: FlowFailure): DispatchEnd {
+  const { turns, input_tokens, output_tokens, cost_usd } = dispatch
+  return { status: 'error', served_instance: null, error, turns, input_tokens, output_tokens, cost_usd }
+}
+
+/** The failure of an execution whose executor died. */
+export const EXECUTOR_LOST: FlowFailure = {
+  status: 502,
+  type: 'upstream_error',
+  code: 'worker_lost',
+  message: 'the executor of this run was lost; send the request again',
+}
+
+const NOT_TAKEN: FlowFailure = {
+  status: 503,
+  type: 'unavailable_error',
+  message: 'no executor had room for this run in time; try again in a moment',
+}
+
+const CANCELLED = failureOf('cancelled', 'the run was cancelled')
+
+export const NOT_RECORDED = failureOf(
+  'storage_unavailable',
+  'the result of this run could not be recorded; send the request again',
+)
