@@ -37,7 +37,7 @@ function rangeOf({ query }: Request): TenantRange {
     throw invalidRequest('limit must be a whole number from 1 to 200, given once', { param: '/limit' })
   if (cursor === undefined) return { after: '', limit: Number(limit) }
   const [after] = decodeCursor(typeof cursor === 'string' ? cursor : '', ['string'])
-  return { after: String(after), limit: Number(limit) }
+  return { after, limit: Number(limit) }
 }
 
 const linkTo = (limit: number, cursor: string) => `/tenants?limit=${limit}&cursor=${cursor}`

@@ -45,7 +45,7 @@ export const writeCursor = ({ startedMs, id }: Position): string =>
   encodeCursor([new Date(startedMs).toISOString(), id])
 
 function readCursor(cursor: string, idPattern: RegExp): Position {
-  const [startedAt, id] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+  const [startedAt, id] = decodeCursor(cursor, ['string', 'string'])
   const startedMs = Date.parse(startedAt)
   if (Number.isNaN(startedMs) || !idPattern.test(id)) throw invalidCursor()
   return { startedMs, id }

@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { readTime } from '../../kernel/time.ts'
@@ -39,13 +39,13 @@ export function createDecidedPermissions(store: Store): DecidedPermissions {
     async page(tenant, { limit, cursor, since }) {
       const sinceMs = readTime('since', since)
       const found = await decisions.page(tenant, {
-        after: cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string']),
+        after: startOfPage(cursor, ['string', 'string']),
         until: sinceMs === undefined ? undefined : [new Date(sinceMs).toISOString()],
         limit: limit + 1,
       })
-      const page = found.slice(0, limit).map(({ doc }) => shown(doc))
-      const last = found.length > limit ? page.at(-1) : undefined
-      return { permissions: page, next_cursor: last ? encodeCursor([last.decided_at, last.id]) : null }
+      const all = found.map(({ doc }) => shown(doc))
+      const { page: permissions, next_cursor } = toPage(all, limit, ({ decided_at, id }) => [decided_at, id])
+      return { permissions, next_cursor }
     },
   }
 }

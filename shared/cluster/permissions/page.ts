@@ -9,6 +9,6 @@ export const writePlace = (place: number): string => encodeCursor([place])
 /** Throws `invalid_request` for a cursor that no list has returned. */
 export function readPlace(cursor: string): number {
   const [place] = decodeCursor(cursor, ['number'])
-  if (Number.isSafeInteger(place) && Number(place) > 0) return Number(place)
+  if (Number.isSafeInteger(place) && place > 0) return place
   throw invalidCursor()
 }

@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { AuditedChange } from './config-changes.ts'
 import type { TenantConfigStore } from './store/tenant-configs.ts'
@@ -15,11 +15,9 @@ export class ConfigHistory {
 
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   async list(tenant: TenantId, { limit, cursor }: { limit: number; cursor?: string }): Promise<ConfigHistoryPage> {
-    const position = cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string'])
-    const after = position && ([String(position[0]), String(position[1])] as const)
+    const after = startOfPage(cursor, ['string', 'string'])
     const found = await this.#store.audit(tenant, { limit: limit + 1, after })
-    const page = found.slice(0, limit)
-    const last = found.length > limit ? page.at(-1) : undefined
-    return { changes: page, next_cursor: last ? encodeCursor([last.at, last.id]) : null }
+    const { page: changes, next_cursor } = toPage(found, limit, ({ at, id }) => [at, id])
+    return { changes, next_cursor }
   }
 }

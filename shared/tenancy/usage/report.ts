@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor, invalidCursor } from '../../kernel/cursor.ts'
+import { decodeCursor, invalidCursor, toPage } from '../../kernel/cursor.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { readTime } from '../../kernel/time.ts'
@@ -49,9 +49,8 @@ export class UsageReport {
       if (!end) break
       start = new Date(Date.parse(end.start) + BUCKET_MS[bucket]).toISOString()
     }
-    const page = rows.slice(0, limit)
-    const shown = rows.length > limit ? page.at(-1) : undefined
-    return { rows: page, next_cursor: shown ? encodeCursor([shown.bucket, shown.key ?? NO_KEY]) : null }
+    const { page, next_cursor } = toPage(rows, limit, (row) => [row.bucket, row.key ?? NO_KEY])
+    return { rows: page, next_cursor }
   }
 
   /** The starts of the first and the last hour or day. */
@@ -68,7 +67,7 @@ type Position = { start: string; key: string }
 
 /** Both the start of an hour or day and a key, of the last row that the client has. */
 function readCursor(cursor: string): Position {
-  const [start, key] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+  const [start, key] = decodeCursor(cursor, ['string', 'string'])
   const ms = Date.parse(start)
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== start) throw invalidCursor()
   return { start, key }

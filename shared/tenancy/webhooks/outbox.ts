@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import { conflict, notFound } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -71,12 +71,10 @@ export class WebhookOutbox {
     { status, limit, cursor }: DeliveryQuery,
   ): Promise<{ deliveries: DeliveryView[]; next_cursor: string | null }> {
     const { id } = findWebhook(await this.#configs.stored(tenant), name)
-    const position = cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string'])
-    const after = position && ([String(position[0]), String(position[1])] as const)
+    const after = startOfPage(cursor, ['string', 'string'])
     const found = await this.#store.page(tenant, id, { status, limit: limit + 1, after })
-    const page = found.slice(0, limit)
-    const last = found.length > limit ? page.at(-1) : undefined
-    return { deliveries: page.map(viewOf), next_cursor: last ? encodeCursor([last.created_at, last.id]) : null }
+    const { page, next_cursor } = toPage(found, limit, (last) => [last.created_at, last.id])
+    return { deliveries: page.map(viewOf), next_cursor }
   }
 
   /** Sends a delivery that has ended once more, also to a receiver that rests. Throws `not_found`, and `conflict` while it is pending. */

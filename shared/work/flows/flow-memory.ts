@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import { AppError, invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -45,12 +45,12 @@ export class FlowMemory {
     { scope = CORRECTIONS, limit, cursor }: { scope?: string; limit: number; cursor?: string | undefined },
   ): Promise<MemoryPage> {
     checkScope(scope)
-    const after = cursor === undefined ? undefined : Number(decodeCursor(cursor, ['number'])[0])
+    const [after] = startOfPage(cursor, ['number']) ?? []
     const uid = await this.#uidOf(tenant, name)
     const query = { scope, limit: limit + 1, ...(after !== undefined && { after }) }
     const found = await this.#entries.page(tenant, uid, query)
-    const last = found.length > limit ? found[limit - 1] : undefined
-    return { entries: found.slice(0, limit).map(withoutNumber), next_cursor: last ? encodeCursor([last.seq]) : null }
+    const { page, next_cursor } = toPage(found, limit, ({ seq }) => [seq])
+    return { entries: page.map(withoutNumber), next_cursor }
   }
 
   /**

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import { type AppError, conflict, invalidRequest, MAX_PROBLEMS, notFound } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -53,13 +53,13 @@ export class FlowLibrary {
 
   /** In the order of their names. Throws `invalid_request` for an invalid cursor. */
   async list(tenant: TenantId, { limit, cursor }: { limit: number; cursor?: string | undefined }): Promise<FlowPage> {
-    const after = cursor === undefined ? '' : String(decodeCursor(cursor, ['string'])[0])
+    const [after = ''] = startOfPage(cursor, ['string']) ?? []
     const stored = await this.#store.heads(tenant, { limit: limit + 1, ...(after !== '' && { after }) })
     const builtIn = BUILT_IN_FLOWS.filter(({ name }) => name > after)
     const flows = [...stored.filter(({ name }) => !findBuiltIn(name)).map(toSummary), ...builtIn.map(withoutDefinition)]
     flows.sort((a, b) => (a.name < b.name ? -1 : 1))
-    const page = flows.slice(0, limit)
-    return { flows: page, next_cursor: flows.length > limit ? encodeCursor([page.at(-1)?.name ?? '']) : null }
+    const { page, next_cursor } = toPage(flows, limit, ({ name }) => [name])
+    return { flows: page, next_cursor }
   }
 
   /** Throws `not_found`. */

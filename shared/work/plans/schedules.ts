@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { encodeCursor, startOfPage } from '../../kernel/cursor.ts'
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Schedules } from '../queue/port.ts'
@@ -62,7 +62,7 @@ export class PlanSchedules {
     tenant: TenantId,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<{ schedules: ScheduleView[]; next_cursor: string | null }> {
-    const after = cursor === undefined ? undefined : String(decodeCursor(cursor, ['string'])[0])
+    const [after] = startOfPage(cursor, ['string']) ?? []
     const { page, hasMore } = await this.#page(tenant, limit, after)
     const last = page.at(-1)?.name
     if (last === undefined) return { schedules: [], next_cursor: null }

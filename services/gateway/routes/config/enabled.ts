@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { ProviderSpec } from '../../../../shared/agent/providers/catalogue.ts'
-import { decodeCursor, encodeCursor } from '../../../../shared/kernel/cursor.ts'
+import { startOfPage, toPage } from '../../../../shared/kernel/cursor.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { KnownLimits } from '../../../../shared/tenancy/limits/known-limits.ts'
 import type { LimitSettings } from '../../../../shared/tenancy/limits/limit-settings.ts'
@@ -53,9 +53,8 @@ export const refuseDisabled: RequestHandler = () => {
 /** One page of items that are ordered by name (D2.7). */
 export function listOf(plural: string, items: readonly { name: string }[], req: Request): object {
   const { limit, cursor } = pageOf(req)
-  const [after] = cursor === undefined ? [] : decodeCursor(cursor, ['string'])
-  const rest = after === undefined ? items : items.filter(({ name }) => name > String(after))
-  const page = rest.slice(0, limit)
-  const last = page.at(-1)
-  return { [plural]: page, next_cursor: last && rest.length > limit ? encodeCursor([last.name]) : null }
+  const [after] = startOfPage(cursor, ['string']) ?? []
+  const rest = after === undefined ? items : items.filter(({ name }) => name > after)
+  const { page, next_cursor } = toPage(rest, limit, ({ name }) => [name])
+  return { [plural]: page, next_cursor }
 }

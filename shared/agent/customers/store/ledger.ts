@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { encodeCursor, startOfPage } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -117,7 +117,7 @@ type EntryQuery = { customerId: string; limit: number; cursor?: string | undefin
 async function readPage(entries: Collection, tenant: TenantId, query: EntryQuery): Promise<LedgerPage> {
   const where = { customer_id: query.customerId }
   const page: LedgerEntry[] = []
-  let after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, ['number'])
+  let after = startOfPage(query.cursor, ['number'])
   let batch = query.firstBatch
   for (let bytes = 0; page.length < query.limit && bytes < MAX_PAGE_BYTES; batch = Math.min(2 * batch, BATCH)) {
     const limit = Math.min(batch, query.limit - page.length)

@@ -33,7 +33,7 @@ export function messagePage(
 }
 
 function seqOf(cursor: string, sessionId: string): number {
-  const [id, seq] = decodeCursor(cursor, ['string', 'number']) as [string, number]
+  const [id, seq] = decodeCursor(cursor, ['string', 'number'])
   if (id !== sessionId || !Number.isSafeInteger(seq) || seq < 0) throw invalidCursor()
   return seq
 }

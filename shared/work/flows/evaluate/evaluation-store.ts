@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
@@ -42,12 +42,12 @@ export class FlowEvaluationStore {
   ): Promise<EvaluationPage> {
     const found = await this.#evaluations.page(tenant, {
       where: { flow_uid: uid },
-      after: cursor === undefined ? undefined : decodeCursor(cursor, ['string', 'string']),
+      after: startOfPage(cursor, ['string', 'string']),
       limit: limit + 1,
     })
-    const evaluations = found.slice(0, limit).map(({ doc }) => toRecord(doc))
-    const last = found.length > limit ? evaluations.at(-1) : undefined
-    return { evaluations, next_cursor: last ? encodeCursor([last.evaluated_at, last.id]) : null }
+    const records = found.map(({ doc }) => toRecord(doc))
+    const { page: evaluations, next_cursor } = toPage(records, limit, ({ evaluated_at, id }) => [evaluated_at, id])
+    return { evaluations, next_cursor }
   }
 }
 

@@ -1,6 +1,7 @@
+import { encodeCursor } from '../../../kernel/cursor.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Dispatch, DispatchPage, DispatchQuery, DispatchStore } from '../port.ts'
-import { dispatchCursor } from '../store/dispatch-documents.ts'
+import { dispatchPosition } from '../store/dispatch-documents.ts'
 import { fits, type RecordFilter, recordHolds, searchPayloads } from './filter.ts'
 
 /** `q` is a text that the record, its input or its output holds; case does not count. */
@@ -34,7 +35,7 @@ export async function searchDispatches(
       const isLast = page.next_cursor === null && i === page.dispatches.length - 1
       if (isLast) return { dispatches: found, next_cursor: null }
       if (found.length === query.limit || search.isOver)
-        return { dispatches: found, next_cursor: dispatchCursor(dispatch) }
+        return { dispatches: found, next_cursor: encodeCursor(dispatchPosition(dispatch)) }
     }
     if (page.next_cursor === null) break // Only an empty page comes here.
     cursor = page.next_cursor

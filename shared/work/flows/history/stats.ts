@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { encodeCursor, startOfPage } from '../../../kernel/cursor.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { Dispatch, DispatchStore } from '../port.ts'
@@ -35,7 +35,8 @@ export async function statsOf(
   query: StatsQuery,
 ): Promise<StatsPage> {
   const { bucket, limit, cursor } = query
-  const untilMs = cursor === undefined ? query.toMs : Math.min(query.toMs, Number(decodeCursor(cursor, ['number'])[0]))
+  const [startMs = Infinity] = startOfPage(cursor, ['number']) ?? []
+  const untilMs = Math.min(query.toMs, startMs)
   const { found, isComplete } = await readBuckets(dispatches, tenant, { ...query, untilMs })
   const isCut = found.length > limit || !isComplete
   const whole = isComplete ? found.slice(0, limit) : found.slice(0, Math.max(1, Math.min(limit, found.length - 1)))

@@ -1,4 +1,3 @@
-import { encodeCursor } from '../../../kernel/cursor.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { CollectionSpec } from '../../../platform/store/port.ts'
@@ -52,9 +51,11 @@ export function toDoc(dispatch: Dispatch): JsonObject {
   }
 }
 
-/** The cursor of a page that begins after this record. */
-export const dispatchCursor = ({ started_at, trace_id }: Dispatch): string =>
-  encodeCursor([Date.parse(started_at), trace_id])
+/** The position of a record in its list, for cursors. */
+export const dispatchPosition = ({ started_at, trace_id }: Dispatch): [startedMs: number, traceId: string] => [
+  Date.parse(started_at),
+  trace_id,
+]
 
 export function toDispatch(doc: JsonObject): Dispatch {
   const { flow_name: _name, started_ms: _started, expires_ms: _expires, ...dispatch } = doc as Dispatch & Indexed

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { decodeCursor } from '../../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -21,7 +21,7 @@ import {
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,
   DISPATCHES,
-  dispatchCursor,
+  dispatchPosition,
   toDispatch,
   toDoc,
   toOutput,
@@ -129,10 +129,9 @@ class StoredDispatches implements DispatchStore {
       until: sinceMs === undefined ? undefined : [sinceMs],
       limit: limit + 1,
     })
-    const dispatches = found.slice(0, limit).map(({ doc }) => toDispatch(doc))
-    const last = dispatches.at(-1)
-    const hasMore = last && found.length > limit
-    return { dispatches, next_cursor: hasMore ? dispatchCursor(last) : null }
+    const all = found.map(({ doc }) => toDispatch(doc))
+    const { page: dispatches, next_cursor } = toPage(all, limit, dispatchPosition)
+    return { dispatches, next_cursor }
   }
 
   async removeStartedBefore(tenant: TenantId, beforeMs: number, limit: number): Promise<number> {
@@ -223,8 +222,8 @@ class StoredDispatches implements DispatchStore {
 
 /** The position after which a page begins: that of the cursor, or `untilMs` when it is earlier. */
 function startOf({ cursor, untilMs = Infinity }: DispatchQuery): (string | number)[] | undefined {
-  const after = cursor === undefined ? undefined : decodeCursor(cursor, ['number', 'string'])
-  if (after && Number(after[0]) < untilMs) return after
+  const after = startOfPage(cursor, ['number', 'string'])
+  if (after && after[0] < untilMs) return after
   return untilMs === Infinity ? undefined : [untilMs]
 }
 

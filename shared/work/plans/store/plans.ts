@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
@@ -84,12 +84,12 @@ class StoredPlans implements Plans {
   async list(tenant: TenantId, { status, limit, cursor }: PlanQuery): Promise<PlanPage> {
     const found = await this.#plans.page(tenant, {
       where: status === undefined ? {} : { status },
-      after: cursor === undefined ? undefined : decodeCursor(cursor, ['number', 'string']),
+      after: startOfPage(cursor, ['number', 'string']),
       limit: limit + 1,
     })
-    const plans = found.slice(0, limit).map(({ doc }) => toHead(doc).head)
-    const last = found.length > limit ? plans.at(-1) : undefined
-    return { plans, next_cursor: last ? encodeCursor([Date.parse(last.created_at), last.plan_id]) : null }
+    const heads = found.map(({ doc }) => toHead(doc).head)
+    const { page: plans, next_cursor } = toPage(heads, limit, (head) => [Date.parse(head.created_at), head.plan_id])
+    return { plans, next_cursor }
   }
 
   async change(

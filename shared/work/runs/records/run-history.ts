@@ -139,10 +139,10 @@ const writePlace = (place: Place): string =>
 function readPlace(cursor: string | undefined): Place {
   if (cursor === undefined) return { part: 'live', cursor: undefined }
   try {
-    const [part, known] = decodeCursor(cursor, ['string', 'string']) as [string, string]
+    const [part, known] = decodeCursor(cursor, ['string', 'string'])
     if (part === 'live' || part === 'unrecorded') return { part, cursor: known }
   } catch {
-    const [part, startedAt, runId] = decodeCursor(cursor, ['string', 'string', 'string']) as [string, string, string]
+    const [part, startedAt, runId] = decodeCursor(cursor, ['string', 'string', 'string'])
     if (part === 'records') return { part, after: [startedAt, runId] }
   }
   throw invalidCursor()
