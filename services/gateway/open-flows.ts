@@ -16,7 +16,7 @@ import { type OpenedFlows, openFlows } from '../wiring/open-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
-import type { FlowExecution, FlowSurface } from './routes/flow-surface.ts'
+import type { FlowRunSurface, FlowSurface } from './routes/flow-surface.ts'
 
 type Parts = {
   store: OpenedStore | undefined
@@ -66,7 +66,7 @@ export async function openFlowSurface(
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & { evaluations: FlowEvaluationStore; keepsHistory: boolean }
 
-function executionOf(flows: OpenedFlows, { limits, evaluations, ...parts }: ExecutionParts): FlowExecution {
+function executionOf(flows: OpenedFlows, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows
   const now = () => new Date()
   const calls = new FlowCalls({

@@ -26,7 +26,7 @@ import { openTranscription } from './open-transcription.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowSurface } from './routes/flow-surface.ts'
-import type { PlanSurface } from './routes/plan-surface.ts'
+import type { PlanSurface } from './routes/plans.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }

@@ -5,7 +5,7 @@ import { PlanCalls } from '../../shared/work/plans/calls.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
-import type { PlanSurface } from './routes/plan-surface.ts'
+import type { PlanSurface } from './routes/plans.ts'
 
 type Parts = {
   store: Pick<OpenedStore, 'plans' | 'planSchedules' | 'tickRecords' | 'idempotency'> | undefined

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FlowExecution } from '../../services/gateway/routes/flow-surface.ts'
+import type { FlowRunSurface } from '../../services/gateway/routes/flow-surface.ts'
 import { AppError, invalidRequest, notFound } from '../../shared/kernel/errors.ts'
 import type { FlowAnswer, FlowEvent } from '../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
@@ -35,13 +35,13 @@ const STARTED: StartedFlow = {
 }
 
 /** Calls that answer like this, whatever the flow. */
-const callsOf = (started: Partial<StartedFlow>): FlowExecution =>
+const callsOf = (started: Partial<StartedFlow>): FlowRunSurface =>
   execution({ start: async () => ({ ...STARTED, ...started }) })
 
 const execution = (
-  calls: FlowExecution['calls'],
-  evaluator: FlowExecution['evaluator'] = { evaluate: () => Promise.reject(new Error('not expected')) },
-): FlowExecution => ({ calls, evaluator })
+  calls: FlowRunSurface['calls'],
+  evaluator: FlowRunSurface['evaluator'] = { evaluate: () => Promise.reject(new Error('not expected')) },
+): FlowRunSurface => ({ calls, evaluator })
 
 describe('runs of flows', () => {
   const start = useGateways()
@@ -52,7 +52,7 @@ describe('runs of flows', () => {
   })
   after(() => flows.close())
 
-  const open = (parts: FlowExecution, subject = 'anonymous') =>
+  const open = (parts: FlowRunSurface, subject = 'anonymous') =>
     start({ flows: flows.surface(parts), identify: async () => ({ tenant: DEFAULT_TENANT, subject }) })
 
   const run = '/flows/invoice-total/run'
@@ -68,7 +68,7 @@ describe('runs of flows', () => {
 
   it('passes on the flow, the known fields of the body, the subject of the token and the key', async () => {
     const calls: unknown[] = []
-    const spy: FlowExecution['calls'] = {
+    const spy: FlowRunSurface['calls'] = {
       start: async (...given) => {
         calls.push(given)
         return STARTED
@@ -288,7 +288,7 @@ describe('runs of flows', () => {
       published_latency_ms_p50: 2,
       runs: [],
     }
-    const evaluator: FlowExecution['evaluator'] = {
+    const evaluator: FlowRunSurface['evaluator'] = {
       async evaluate(_tenant, name, options, { subject, signal }) {
         calls.push([name, options, subject, signal.aborted])
         return report

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FlowExecution, FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
+import type { FlowRunSurface, FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
 import { type OpenedFlows, openFlows as openServices } from '../../services/wiring/open-flows.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
@@ -15,7 +15,7 @@ import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 
 export type Flows = Pick<OpenedFlows, 'library' | 'dispatches' | 'history'> & {
-  surface(execution?: FlowExecution): FlowSurface
+  surface(execution?: FlowRunSurface): FlowSurface
   close(): Promise<void>
 }
 

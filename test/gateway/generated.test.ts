@@ -6,7 +6,7 @@ import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ConfigSurface } from '../../services/gateway/routes/config/enabled.ts'
-import type { FlowExecution } from '../../services/gateway/routes/flow-surface.ts'
+import type { FlowRunSurface } from '../../services/gateway/routes/flow-surface.ts'
 import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
 import { createReceiveUpload } from '../../services/gateway/upload.ts'
 import { createLocalParts } from '../../services/wiring/config-notice.ts'
@@ -74,7 +74,7 @@ const ANSWER: FlowAnswer = {
   served_instance: 'main',
 }
 
-const EXECUTION: FlowExecution = {
+const EXECUTION: FlowRunSurface = {
   calls: {
     start: async () => ({
       traceId: TRACE_ID,

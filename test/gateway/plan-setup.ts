@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PlanSurface } from '../../services/gateway/routes/plan-surface.ts'
+import type { PlanSurface } from '../../services/gateway/routes/plans.ts'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { openSqliteStore } from '../../shared/platform/store/sqlite/sqlite.ts'

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Ledger } from '../../../shared/agent/customers/store/ledger.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
 import { createKeyedQueue } from '../../../shared/kernel/keyed-queue.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CUSTOMER, pageOf, pathId } from '../params.ts'
+import { required } from './requires.ts'
 
 /**
  * Lists the prompts and answers of a customer's runs (D4.14). 503 when the server has no store. The pages of one tenant are read and
@@ -14,12 +14,11 @@ export function customerLedger(ledger: Ledger | undefined): RequestHandler {
   const queue = createKeyedQueue()
   return async (req, res) => {
     const customerId = pathId(req, 'id', CUSTOMER)
-    if (!ledger)
-      throw new AppError('unavailable', 'this server has no store for ledgers: set MONGODB_URL and start it again')
+    const entries = required('ledgers', ledger)
     const [tenant, query] = [tenantOf(res), pageOf(req)]
     await queue.run(tenant, async () => {
       const from = performance.now()
-      res.json(await ledger.page(tenant, customerId, query))
+      res.json(await entries.page(tenant, customerId, query))
       await sleep(performance.now() - from)
     })
   }

@@ -1,5 +1,4 @@
 import type { Request, RequestHandler } from 'express'
-import { AppError } from '../../../shared/kernel/errors.ts'
 import { runIdOf } from '../../../shared/kernel/ids.ts'
 import type { DispatchFilter, DispatchLog, StatsFilter } from '../../../shared/work/flows/dispatch-log.ts'
 import { STATS_BUCKETS, type StatsBucket } from '../../../shared/work/flows/history/stats.ts'
@@ -26,6 +25,7 @@ import {
   type ValueForm,
 } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
+import { requires } from './requires.ts'
 
 export type DispatchSurface = Pick<DispatchLog, 'list' | 'stats' | 'get' | 'replay'>
 
@@ -33,8 +33,7 @@ type Deps = { dispatches: DispatchSurface | undefined; relay: Relay }
 
 /** The history of the runs of flows (api.md "Flow execution history", D6.8). */
 export function dispatchRoutes({ dispatches, relay }: Deps): RouteTable {
-  const stored = (create: (log: DispatchSurface) => RequestHandler): RequestHandler =>
-    dispatches ? create(dispatches) : refuseHistory
+  const stored = requires('dispatches', dispatches)
   return {
     '/dispatches': {
       get: stored((log) => async (req, res) => {
@@ -67,13 +66,6 @@ function replay(log: DispatchSurface, relay: Relay): RequestHandler {
     if (req.method === 'HEAD') return answerHead(runId, res)
     relay({ runId, frames, after }, res)
   }
-}
-
-const refuseHistory: RequestHandler = () => {
-  throw new AppError(
-    'unavailable',
-    'this server keeps no history of flows: it needs a store, and DISPATCH_STORE must not be false',
-  )
 }
 
 /** Multiples of the original pace. */

@@ -3,13 +3,14 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { FLOW, pageOf, pathId, queryText, queryValue, type ValueForm } from '../params.ts'
-import { type FlowSurface, storedWith } from './flow-surface.ts'
+import type { FlowSurface } from './flow-surface.ts'
+import { requires } from './requires.ts'
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
 
 /** The memory of a flow (D6.7). */
 export function flowMemoryRoutes({ flows, readBody }: Deps): RouteTable {
-  const stored = storedWith(flows)
+  const stored = requires('flows', flows)
   return {
     '/flows/:name/memory': {
       get: stored(({ memory }) => async (req, res) => {

@@ -6,7 +6,8 @@ import { answerUntilLeft } from '../client-gone.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { FLOW, idempotencyKeyOf, pathId } from '../params.ts'
 import type { Relay } from '../sse.ts'
-import { executedWith, type FlowSurface } from './flow-surface.ts'
+import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
+import { requires } from './requires.ts'
 
 type Deps = {
   flows: FlowSurface | undefined
@@ -18,7 +19,8 @@ type Deps = {
 
 /** Runs and evaluates flows (api.md "Named flows"). Without a master key both answer 503. */
 export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTable {
-  const executed = executedWith(flows)
+  const executed = (create: (execution: FlowRunSurface) => RequestHandler): RequestHandler =>
+    requires('flows', flows)(({ execution }) => requires('config', execution)(create))
   return {
     '/flows/:name/run': {
       post: admit(

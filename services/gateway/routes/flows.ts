@@ -8,13 +8,14 @@ import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { FLOW, FLOW_VERSION, pageOf, pathId, queryFlag, queryNumber } from '../params.ts'
-import { type FlowSurface, storedWith } from './flow-surface.ts'
+import type { FlowSurface } from './flow-surface.ts'
+import { requires } from './requires.ts'
 
 type Deps = { flows: FlowSurface | undefined; readBody: ReadBody }
 
 /** The definitions of flows and their life (api.md "Named flows", D6.1, D6.2). Without a store every path answers 503. */
 export function flowRoutes({ flows, readBody }: Deps): RouteTable {
-  const stored = storedWith(flows)
+  const stored = requires('flows', flows)
   return {
     '/flows': { get: stored(list) },
     // A PUT goes on to the next path, whose handler refuses the reserved name (D6.1).

@@ -2,13 +2,14 @@ import type { RequestHandler } from 'express'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
 import type { Broker } from '../../../shared/cluster/port.ts'
-import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { fitsDepth } from '../../../shared/kernel/json.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { PERMISSION, pageOf, pathId, queryText, queryValue, SESSION } from '../params.ts'
+import { required } from './requires.ts'
 
 type Deps = {
   broker: Broker
@@ -35,10 +36,8 @@ export function permissionRoutes(deps: Deps): RouteTable {
         const since = queryText(req, 'since')
         if (since !== undefined && state !== 'decided')
           throw invalidRequest('since needs state=decided', { param: '/since' })
-        if (state === 'decided') {
-          if (!decided) throw new AppError('unavailable', 'this server has no store, so it keeps no decisions')
-          return void res.json(await decided.page(tenantOf(res), { ...pageOf(req), since }))
-        }
+        if (state === 'decided')
+          return void res.json(await required('decisions', decided).page(tenantOf(res), { ...pageOf(req), since }))
         const list = state === 'remembered' ? broker.listRemembered : broker.listPermissions
         res.json(await list(tenantOf(res), pageOf(req)))
       },

@@ -1,31 +1,34 @@
+import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pageOf, pathId, SCHEDULE } from '../params.ts'
-import { type PlanSurface, queuedWith } from './plan-surface.ts'
+import { requires } from './requires.ts'
 
-type Deps = { plans: PlanSurface | undefined; readBody: ReadBody }
+export type ScheduleSurface = Pick<PlanSchedules, 'put' | 'get' | 'list' | 'remove'>
+
+type Deps = { schedules: ScheduleSurface | undefined; readBody: ReadBody }
 
 /** The schedules by which plans are submitted (D12). */
-export function planScheduleRoutes({ plans, readBody }: Deps): RouteTable {
-  const queued = queuedWith(plans)
+export function planScheduleRoutes({ schedules, readBody }: Deps): RouteTable {
+  const queued = requires('plans', schedules)
   return {
     '/plans/schedules': {
-      get: queued(({ schedules }) => async (req, res) => {
-        res.json(await schedules.list(tenantOf(res), pageOf(req)))
+      get: queued((timed) => async (req, res) => {
+        res.json(await timed.list(tenantOf(res), pageOf(req)))
       }),
     },
     '/plans/schedules/:name': {
-      get: queued(({ schedules }) => async (req, res) => {
-        res.json(await schedules.get(tenantOf(res), pathId(req, 'name', SCHEDULE)))
+      get: queued((timed) => async (req, res) => {
+        res.json(await timed.get(tenantOf(res), pathId(req, 'name', SCHEDULE)))
       }),
-      put: queued(({ schedules }) => async (req, res) => {
+      put: queued((timed) => async (req, res) => {
         const name = pathId(req, 'name', SCHEDULE)
         const request = await readBody(req, res, 'PlanScheduleRequest')
-        res.json(await schedules.put(tenantOf(res), name, request))
+        res.json(await timed.put(tenantOf(res), name, request))
       }),
-      delete: queued(({ schedules }) => async (req, res) => {
-        await schedules.remove(tenantOf(res), pathId(req, 'name', SCHEDULE))
+      delete: queued((timed) => async (req, res) => {
+        await timed.remove(tenantOf(res), pathId(req, 'name', SCHEDULE))
         res.json({ status: 'deleted' })
       }),
     },

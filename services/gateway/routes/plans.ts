@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { planRunId } from '../../../shared/kernel/ids.ts'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
-import type { ShownSubmission } from '../../../shared/work/plans/calls.ts'
+import type { PlanCalls, ShownSubmission } from '../../../shared/work/plans/calls.ts'
 import { checkPlan, type PlanCheck, refusedPlan } from '../../../shared/work/plans/check.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
@@ -9,14 +9,20 @@ import { ignoredFields, type ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId, PLAN, pageOf, pathId, queryValue, type ValueForm } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
-import { planScheduleRoutes } from './plan-schedules.ts'
-import { type PlanSurface, queuedWith } from './plan-surface.ts'
+import { planScheduleRoutes, type ScheduleSurface } from './plan-schedules.ts'
+import { requires } from './requires.ts'
+
+/** The services behind the plan endpoints. */
+export type PlanSurface = {
+  calls: Pick<PlanCalls, 'submit' | 'retry' | 'get' | 'list' | 'cancel' | 'frames'>
+  schedules: ScheduleSurface
+}
 
 type Deps = { plans: PlanSurface | undefined; readBody: ReadBody; relay: Relay }
 
 /** The plan queue (api.md "Plan queue", D7). Where it is off every path answers 503. */
 export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
-  const queued = queuedWith(plans)
+  const queued = requires('plans', plans)
   return {
     '/plans': {
       get: queued(({ calls }) => async (req, res) => {
@@ -32,7 +38,7 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
       }),
     },
     '/plans/check': { post: queued(() => check(readBody)) },
-    ...planScheduleRoutes({ plans, readBody }),
+    ...planScheduleRoutes({ schedules: plans?.schedules, readBody }),
     '/plans/:id': {
       get: queued(({ calls }) => async (req, res) => {
         res.json(await calls.get(tenantOf(res), pathId(req, 'id', PLAN)))
@@ -66,8 +72,8 @@ function accept(res: Response, { plan, isReplayed }: ShownSubmission): void {
 }
 
 const follow =
-  (relay: Relay): Parameters<ReturnType<typeof queuedWith>>[0] =>
-  ({ calls }) =>
+  (relay: Relay) =>
+  ({ calls }: PlanSurface): RequestHandler =>
   async (req, res) => {
     const planId = pathId(req, 'id', PLAN)
     const runId = planRunId(planId)

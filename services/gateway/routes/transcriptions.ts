@@ -9,7 +9,7 @@ import { type CredentialReader, resolveInstance } from '../../../shared/tenancy/
 import type { LiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import type { ReceiveUpload } from '../upload.ts'
-import { refuseDisabled } from './config/enabled.ts'
+import { requires } from './requires.ts'
 
 export type TranscriptionDeps = {
   configs: LiveConfigs
@@ -24,10 +24,8 @@ export type TranscriptionDeps = {
 const TIMEOUT_MS = 1_800_000
 
 /** `POST /audio/transcriptions` (D9): the upload goes to disk, from there to the backend of the named instance, and its answer to the client. */
-export function transcribeUpload(deps: TranscriptionDeps | undefined): RequestHandler {
-  if (!deps) return refuseDisabled
-  return (req, res) => proxy(req, res, deps)
-}
+export const transcribeUpload = (deps: TranscriptionDeps | undefined): RequestHandler =>
+  requires('config', deps)((present) => (req, res) => proxy(req, res, present))
 
 async function proxy(req: Request, res: Response, deps: TranscriptionDeps): Promise<void> {
   const left = new AbortController()

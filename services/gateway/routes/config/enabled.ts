@@ -1,7 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { ProviderSpec } from '../../../../shared/agent/providers/catalogue.ts'
 import { startOfPage, toPage } from '../../../../shared/kernel/cursor.ts'
-import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { KnownLimits } from '../../../../shared/tenancy/limits/known-limits.ts'
 import type { LimitSettings } from '../../../../shared/tenancy/limits/limit-settings.ts'
 import type { ConfigHistory } from '../../../../shared/tenancy/tenant-config/config-history.ts'
@@ -10,6 +9,7 @@ import type { TenantSettings } from '../../../../shared/tenancy/tenant-config/se
 import type { WebhookOutbox } from '../../../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookSettings } from '../../../../shared/tenancy/webhooks/settings.ts'
 import { pageOf } from '../../params.ts'
+import { requires } from '../requires.ts'
 
 /** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
 export type ConfigSurface = {
@@ -29,26 +29,20 @@ type Answer = (req: Request, res: Response) => Promise<object>
 
 export type Enabled = (answer: (config: ConfigSurface) => Answer, status?: number) => RequestHandler
 
-/** Returns what makes a handler that answers with JSON, or with 503 where configuration is disabled. */
+/** Creates handlers that answer with JSON, or with 503 where configuration is disabled. */
 export const enabledWith =
   (config: ConfigSurface | undefined): Enabled =>
-  (answer, status = 200) => {
-    if (!config) return refuseDisabled
-    const respond = answer(config)
-    return async (req, res) => {
-      const body = await respond(req, res)
-      if (!res.closed) res.status(status).json(body)
-    }
-  }
-
-/** Answers for everything that needs what tenants have configured. */
-export const refuseDisabled: RequestHandler = () => {
-  throw new AppError(
-    'unavailable',
-    'runtime configuration is disabled on this server: it needs a store, and MASTER_KEY to be set; its log says more',
-    { code: 'config_disabled' },
-  )
-}
+  (answer, status = 200) =>
+    requires(
+      'config',
+      config,
+    )((surface) => {
+      const respond = answer(surface)
+      return async (req, res) => {
+        const body = await respond(req, res)
+        if (!res.closed) res.status(status).json(body)
+      }
+    })
 
 /** One page of items that are ordered by name (D2.7). */
 export function listOf(plural: string, items: readonly { name: string }[], req: Request): object {
