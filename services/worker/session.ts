@@ -45,9 +45,29 @@ export type SessionState = SessionIdentity &
 /** A run in a session's queue. `execute` is called when all earlier runs have ended. */
 export type QueuedRun = { run: Run; message: MessageRequest; execute: RunExecutor }
 
+type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
+
 /**
- * A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). While the queue is held, the
- * run that was begun goes on and no other begins.
+ * A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). Between `hold` and `resume` the
+ * run that was begun goes on and no other begins, so that another worker can take the session over with the messages that wait.
+ *
+ * | State     | Event                                                   | Next state                                    |
+ * |-----------|---------------------------------------------------------|-----------------------------------------------|
+ * | idle      | a message comes                                         | answering                                     |
+ * | idle      | `hold`                                                  | held                                          |
+ * | idle      | `retire`                                                | gone                                          |
+ * | answering | its run ends                                            | answering the next message; idle without one  |
+ * | answering | `hold`                                                  | finishing                                     |
+ * | answering | `retire`                                                | leaving                                       |
+ * | finishing | its run ends                                            | held                                          |
+ * | finishing | `resume`: it stays here                                 | answering                                     |
+ * | finishing | `retire`                                                | leaving, without the messages that wait       |
+ * | held      | `resume`: it was adopted, or no other worker takes it   | answering the next message; idle without one  |
+ * | held      | `retire`: another worker has it, or it was deleted      | gone, without the messages that wait          |
+ * | leaving   | its run ends                                            | leaving with the next message; gone without one |
+ *
+ * A message that comes in another state than idle waits, and a session that is leaving or gone takes none. A method that a state does
+ * not list changes nothing in it. The session's time runs while no message waits or is answered, unless it is leaving or gone.
  */
 export class Session {
   readonly id: string
@@ -65,11 +85,10 @@ export class Session {
   readonly #options: SessionOptions
   readonly #runs = new Set<Run>()
   #queue: QueuedRun[] = []
-  #current: Promise<void> | undefined
-  #active: Run | undefined
-  #isHeld = false
+  #state: State = 'idle'
+  /** The run that was begun, from its begin to its end. */
+  #current: { run: Run; done: Promise<void> } | undefined
   #idleTimer: NodeJS.Timeout | undefined
-  #isRetired = false
 
   constructor(
     { id, tenant, token, workspace, createdAt, title, used, memories, remembered, ...history }: SessionState,
@@ -84,7 +103,7 @@ export class Session {
     this.#usage = new SessionUsage(used)
     this.conversation = new Conversation(history, {
       onResize: (bytes) => options.place.resize(bytes),
-      runId: () => this.#active?.id ?? null,
+      runId: () => this.#current?.run.id ?? null,
     })
     this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
@@ -94,13 +113,14 @@ export class Session {
 
   get summary(): SessionSummary {
     const { messages, messageCount } = this.conversation
+    const active = this.#current?.run
     return {
       session_id: this.id,
       created_at: this.createdAt,
       message_count: messageCount,
       title: this.title ?? null,
       last_message_at: messages.at(-1)?.stamp?.at ?? null,
-      active_run_id: this.#active?.isEnded === false ? this.#active.id : null,
+      active_run_id: active?.isEnded === false ? active.id : null,
       queued: this.waiting.length,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
@@ -137,25 +157,23 @@ export class Session {
     return this.#current !== undefined
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld
-  }
-
-  /** Whether this run waits in the queue while the queue is held. */
+  /** Whether this run waits for another worker to take the session over. */
   holds(run: Run): boolean {
-    return this.#isHeld && this.#queue.some((queued) => queued.run === run)
+    const isHeld = this.#state === 'held' || this.#state === 'finishing'
+    return isHeld && this.#queue.some((queued) => queued.run === run)
   }
 
   /** Begins no further run. Resolves when the one that was begun has ended. */
   async hold(): Promise<void> {
-    this.#isHeld = true
-    await this.#current
+    if (this.#state === 'idle') this.#move('idle', 'held')
+    if (this.#state === 'answering') this.#move('answering', 'finishing')
+    await this.#current?.done
   }
 
   /** Begins runs again. */
   resume(): void {
-    this.#isHeld = false
-    this.#beginNext()
+    if (this.#state === 'finishing') this.#move('finishing', 'answering')
+    if (this.#state === 'held') this.#answerNext('held')
   }
 
   /** Throws `rate_limit` when the queue is full. */
@@ -169,6 +187,7 @@ export class Session {
   }
 
   post(queued: QueuedRun): void {
+    if (this.#isLeaving) throw new Error(`a session that is ${this.#state} takes no message`)
     const { run, message } = queued
     this.title ??= titleOf(message.prompt)
     this.#runs.add(run)
@@ -178,7 +197,7 @@ export class Session {
       this.#runs.delete(run)
       this.#restartIdle()
     })
-    this.#beginNext()
+    if (this.#state === 'idle') this.#answerNext('idle')
   }
 
   /** Cancels all running and waiting runs, and resolves when they have ended. */
@@ -193,34 +212,55 @@ export class Session {
     await Promise.all(runs.map(({ ended }) => ended))
   }
 
-  /** Stops the idle timer for good and gives the place back: another worker owns the session now, or it is being removed. */
-  retire(): void {
-    this.#isRetired = true
+  /**
+   * Another worker owns the session now, or it is being removed. Returns the messages that a held queue had: they are not answered here.
+   * Those of an open queue are.
+   */
+  retire(): readonly QueuedRun[] {
     this.#options.place.leave()
     clearTimeout(this.#idleTimer)
+    if (this.#state === 'idle') this.#move('idle', 'gone')
+    if (this.#state === 'answering') this.#move('answering', 'leaving')
+    if (this.#state !== 'held' && this.#state !== 'finishing') return []
+    const { waiting } = this
+    this.#queue = []
+    this.#move(this.#state, this.#state === 'held' ? 'gone' : 'leaving')
+    return waiting
   }
 
-  #beginNext(): void {
-    if (this.#current || this.#isHeld) return
+  /** Begins the run of the next message that waits. */
+  #answerNext(from: 'idle' | 'held' | 'answering' | 'leaving'): void {
+    const [busy, free] = from === 'leaving' ? (['leaving', 'gone'] as const) : (['answering', 'idle'] as const)
     const next = this.#queue.shift()
+    this.#move(from, next ? busy : free)
     if (!next) return
-    this.#active = next.run
+    const { run, execute } = next
     // Not in this turn, so that a run that was just posted counts as waiting.
-    this.#current = Promise.resolve().then(() =>
-      next.run.execute((run, signal) => this.#usage.count(next.execute(run, signal))),
-    )
-    void this.#current.then(() => {
-      this.#current = undefined
-      this.#active = undefined
-      this.#beginNext()
-    })
+    const done = Promise.resolve().then(() => run.execute((_run, signal) => this.#usage.count(execute(run, signal))))
+    this.#current = { run, done }
+    void done.then(() => this.#onAnswered())
+  }
+
+  #onAnswered(): void {
+    this.#current = undefined
+    if (this.#state === 'finishing') this.#move('finishing', 'held')
+    else this.#answerNext(this.#state === 'leaving' ? 'leaving' : 'answering')
+  }
+
+  get #isLeaving(): boolean {
+    return this.#state === 'leaving' || this.#state === 'gone'
   }
 
   #restartIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (this.#runs.size > 0 || this.#isRetired) return
+    if (this.#runs.size > 0 || this.#isLeaving) return
     const { onIdle, idleMs } = this.#options
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
+  }
+
+  #move(from: State, to: State): void {
+    if (this.#state !== from) throw new Error(`a session that is ${this.#state}, not ${from}, cannot become ${to}`)
+    this.#state = to
   }
 }
 

@@ -4,7 +4,7 @@ import { pageOf } from '../../shared/cluster/run-page.ts'
 import { SESSION_ID, sessionPosition } from '../../shared/cluster/session-page.ts'
 import { conflict, notFound } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type QueuedRun, Session, type SessionIdentity, type SessionState } from './session.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }
@@ -90,11 +90,11 @@ export class Sessions {
     throw notFound('the session does not remember this tool: GET /permissions?state=remembered lists what it remembers')
   }
 
-  /** Forgets a session that another worker owns now. Its runs go on. */
-  release(session: Session): void {
-    session.retire()
+  /** Forgets a session that another worker owns now. Returns the messages that move on with it; its other runs go on here. */
+  release(session: Session): readonly QueuedRun[] {
     const key = keyOf(session.tenant, session.id)
     if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+    return session.retire()
   }
 
   /** Throws `not_found` for an unknown session and for another tenant's. */

@@ -134,9 +134,9 @@ type Owning = AdoptedQueueDeps & {
 function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
   const { runs, sessions, workspaces, draining, admission } = deps
   const release = (session: Session) => {
-    sessions.release(session)
+    const moved = sessions.release(session)
     workspaces.release(session.tenant, session.workspace)
-    for (const { run } of session.isHeld ? session.waiting : []) {
+    for (const { run } of moved) {
       runs.release(run)
       admission.handOver(run.tenant, run.id)
     }

@@ -71,6 +71,79 @@ describe('a session that was handed over', () => {
     session.retire()
   })
 
+  it('D4.6: answers one message at a time when it stays here although its queue was held', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const [first, second] = [post(session, waitFor(gate.promise)), post(session, waitFor(gate.promise))]
+    await new Promise(setImmediate)
+    const held = session.hold()
+    session.resume()
+    session.resume()
+    await new Promise(setImmediate)
+    expect([first.status, second.status, session.holds(second)]).to.deep.equal(['running', 'waiting', false])
+    gate.resolve()
+    await Promise.all([held, first.ended, second.ended])
+    expect([first.status, second.status]).to.deep.equal(['done', 'done'])
+    session.retire()
+  })
+
+  it('D4.6: takes messages while its queue is held, and begins the first of them when it stays here', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    await session.hold()
+    await session.hold()
+    const [first, second] = [post(session, turnOf('m')), post(session, turnOf('m'))]
+    await new Promise(setImmediate)
+    expect([first.status, second.status, session.isBusy]).to.deep.equal(['waiting', 'waiting', false])
+    session.resume()
+    expect([first.status, session.isBusy]).to.deep.equal(['waiting', true])
+    await Promise.all([first.ended, second.ended])
+    session.retire()
+  })
+
+  it('gives the messages that wait in a held queue away once, and answers none of them here', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const first = post(session, waitFor(gate.promise))
+    const [second, third] = [post(session, turnOf('m')), post(session, turnOf('m'))]
+    second.cancel('cancelled')
+    void session.hold()
+    expect(sessions.release(session).map(({ run }) => run)).to.deep.equal([third])
+    expect(sessions.release(session)).to.deep.equal([])
+    session.resume()
+    gate.resolve()
+    await first.ended
+    await session.hold()
+    expect([first.status, third.status, session.waiting.length]).to.deep.equal(['done', 'waiting', 0])
+    third.cancel('cancelled')
+  })
+
+  it('answers the messages that wait in an open queue here, although it has another owner by now', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    const gate = Promise.withResolvers<void>()
+    const [first, second] = [post(session, waitFor(gate.promise)), post(session, turnOf('m'))]
+    expect(sessions.release(session)).to.deep.equal([])
+    gate.resolve()
+    await Promise.all([first.ended, second.ended])
+    expect([first.status, second.status]).to.deep.equal(['done', 'done'])
+    await new Promise(setImmediate)
+    expect(() => post(session, turnOf('m'))).to.throw('a session that is gone takes no message')
+  })
+
+  it('D4.7: ends the messages of its held queue with session_deleted when it is deleted before another worker has it', async () => {
+    const { sessions, post } = setUp()
+    const session = sessions.create(identity)
+    await session.hold()
+    const run = post(session, turnOf('m'))
+    await sessions.remove(DEFAULT_TENANT, 's1')
+    expect([run.status, session.isBusy]).to.deep.equal(['cancelled', false])
+    session.resume()
+    expect(session.isBusy).to.equal(false)
+  })
+
   it('D5.7, D23.2: keeps its history, creation time, title, usage, memory entries and the tools that its client has allowed', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)

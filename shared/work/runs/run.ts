@@ -71,10 +71,24 @@ export type RunHooks = {
 /** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
 
+type Outcome = Extract<RunStatus, 'done' | 'failed' | 'cancelled'>
+type RunState = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
+
 /**
  * One run: its journal, its state, and the loop that moves the engine's events into the journal.
  *
- * waiting (in its session's queue) → running ⇄ waiting (for a permission) → done | failed | cancelled.
+ * | State     | Shown as                                    | Event                                | Next state                |
+ * |-----------|---------------------------------------------|--------------------------------------|---------------------------|
+ * | queued    | waiting                                     | its turn has come                    | running                   |
+ * | queued    |                                             | it is cancelled                      | cancelled, or failed      |
+ * | queued    |                                             | another process goes on with it      | abandoned                 |
+ * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
+ * | running   |                                             | the engine's last event, or its bug  | done, failed or cancelled |
+ * | stopping  | as running                                  | the engine's last event, or its bug  | done, failed or cancelled |
+ * | abandoned | waiting; nobody finds it here any more      |                                      |                           |
+ *
+ * The code of a cancel decides whether the run counts as failed. A run that has ended or was abandoned can be neither executed nor
+ * cancelled. Whether it may act (`accept`) is apart from its state: an engine at work waits for that before its first tool.
  */
 export class Run {
   readonly id: string
@@ -91,12 +105,10 @@ export class Run {
   readonly #loop: LoopBudget
   readonly #report: RunReport | undefined
   #held: PromiseWithResolvers<void> | undefined
-  #errorCode: string | undefined
-  #hasStarted = false
+  #state: RunState = 'queued'
   #openAsks = 0
-  #endedMs: number | undefined
-  #outcome: Extract<RunStatus, 'done' | 'failed' | 'cancelled'> | undefined
-  #end: (() => void) | undefined
+  #end: { ms: number; errorCode: string | undefined } | undefined
+  #resolveEnded: (() => void) | undefined
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -114,7 +126,7 @@ export class Run {
     if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
-    this.#end = resolve
+    this.#resolveEnded = resolve
   }
 
   /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
@@ -123,11 +135,12 @@ export class Run {
   }
 
   get status(): RunStatus {
-    return this.#outcome ?? (this.#hasStarted && this.#openAsks === 0 ? 'running' : 'waiting')
+    if (isOutcome(this.#state)) return this.#state
+    return this.#isExecuting && this.#openAsks === 0 ? 'running' : 'waiting'
   }
 
   get isEnded(): boolean {
-    return this.#outcome !== undefined
+    return isOutcome(this.#state)
   }
 
   /** Whether its record is stored, so that it is found there. */
@@ -144,7 +157,7 @@ export class Run {
       run_id: this.id,
       status: this.status,
       started_at: this.startedAt.toISOString(),
-      ended_at: this.#endedMs === undefined ? null : new Date(this.#endedMs).toISOString(),
+      ended_at: this.#end ? new Date(this.#end.ms).toISOString() : null,
       event_count: this.journal.lastSeq,
       ...this.#report?.details,
     }
@@ -161,8 +174,9 @@ export class Run {
     this.#held = undefined
   }
 
-  /** Another process goes on with the run. */
+  /** Another process goes on with the run, which has not begun here. */
   abandon(): void {
+    this.#move(['queued'], 'abandoned')
     this.journal.abandon()
     this.#report?.abandon()
   }
@@ -181,12 +195,12 @@ export class Run {
   /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.isEnded) return
-    this.#hasStarted = true
+    this.#move(['queued'], 'running')
     this.#hooks.onStarted?.(this)
     try {
       await inSpan(SPANS[this.kind], { attributes: this.#attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
-        if (this.#errorCode !== undefined) fail(this.#errorCode)
+        if (this.#end?.errorCode !== undefined) fail(this.#end.errorCode)
       })
       if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
@@ -197,10 +211,16 @@ export class Run {
 
   /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
   cancel(code: CancelCode): void {
-    if (this.isEnded || this.#abort.signal.aborted) return
+    const isQueued = this.#state === 'queued'
+    if (!isQueued && this.#state !== 'running') return
+    if (!isQueued) this.#move(['running'], 'stopping')
     this.#abort.abort(code)
     this.accept()
-    if (!this.#hasStarted) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+    if (isQueued) this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  get #isExecuting(): boolean {
+    return this.#state === 'running' || this.#state === 'stopping'
   }
 
   get #attributes(): Attributes {
@@ -227,15 +247,21 @@ export class Run {
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
-    this.#outcome = outcomeOf(event)
-    this.#endedMs = Date.now()
+    this.#move(['queued', 'running', 'stopping'], outcomeOf(event))
+    this.#end = { ms: Date.now(), errorCode: event.type === 'error' ? event.code : undefined }
     this.#abort = NOTHING_TO_ABORT
-    if (event.type === 'error') this.#errorCode = event.code
-    this.#end?.()
-    this.#end = undefined
+    this.#resolveEnded?.()
+    this.#resolveEnded = undefined
     this.#hooks.onEnded?.(this, event)
   }
+
+  #move(from: readonly RunState[], to: RunState): void {
+    if (!from.includes(this.#state)) throw new Error(`a run that is ${this.#state} cannot become ${to}`)
+    this.#state = to
+  }
 }
+
+const isOutcome = (state: RunState): state is Outcome => state === 'done' || state === 'failed' || state === 'cancelled'
 
 const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
 

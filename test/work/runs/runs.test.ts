@@ -49,6 +49,57 @@ describe('runs', () => {
     expect(run.status).to.equal('cancelled')
   })
 
+  it('D4.5f: a cancelled run goes on until its engine has stopped, and ends as the engine says', async () => {
+    const run = setUp().open()
+    const gate = Promise.withResolvers<void>()
+    const running = run.execute(async function* () {
+      await gate.promise
+      yield* say(run, run.signal)
+    })
+    run.cancel('cancelled')
+    expect([run.status, run.isEnded]).to.deep.equal(['running', false])
+    gate.resolve()
+    await running
+    expect(run.status).to.equal('done')
+  })
+
+  it('D4.5f: a run that is cancelled while it asks for a permission is waiting until its engine has stopped', async () => {
+    const run = setUp().open()
+    const reply = Promise.withResolvers<void>()
+    const running = run.execute(untilCancelled)
+    const asked = run.waitFor(reply.promise)
+    run.cancel('cancelled')
+    expect(run.status).to.equal('waiting')
+    await running
+    expect(run.status).to.equal('cancelled')
+    reply.resolve()
+    await asked
+    expect(run.status, 'after a reply that is too late').to.equal('cancelled')
+  })
+
+  it('a run is executed once', async () => {
+    const { open, bugs } = setUp()
+    const run = open()
+    const running = run.execute(untilCancelled)
+    const again = await run.execute(() => expect.fail('executed')).catch(String)
+    expect(again).to.equal('Error: a run that is running cannot become running')
+    run.cancel('cancelled')
+    await running
+    expect([run.summary.event_count, bugs]).to.deep.equal([2, []])
+  })
+
+  it('a run that another process goes on with is unknown here, tells its readers, and is not ended by a late cancel', async () => {
+    const { runs, open } = setUp()
+    const run = open()
+    const reading = readAll(run.follow(0))
+    runs.release(run)
+    run.cancel('cancelled')
+    expect(() => runs.get(run.tenant, run.id)).to.throw(`no run ${run.id}`)
+    expect([run.isEnded, runs.live.size]).to.deep.equal([false, 0])
+    expect(await reading).to.include('stream_gap')
+    expect(await run.execute(() => expect.fail('executed')).catch(String)).to.include('abandoned')
+  })
+
   it('D4.4: an engine that throws still ends its stream, with the code internal and no detail', async () => {
     const { open, bugs } = setUp()
     const run = open()
