@@ -3,7 +3,7 @@ import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/event
 import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { fail, type SubAgents, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
 import type { Emit } from './sub-agents.ts'
@@ -97,7 +97,7 @@ function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
 /** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */
 async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
   const { toolName } = call
-  const { toolBox, canAct, onToolBug } = step.tools
+  const { toolBox } = step.tools
   if (call.isCut) return fail(cutCall(toolName))
   const tool = toolBox.find(toolName)
   if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(toolBox)}.`)
@@ -112,22 +112,51 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
 
   const permitted = await permit({ id: call.id, tool, input }, step)
   if ('refusal' in permitted) return permitted.refusal
-  if (!(await canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
-  try {
-    const outcome = await tool.run(permitted.input, contextOf(call, step))
-    return permitted.isEdited ? { ...outcome, output: `${editNote(permitted.input)}\n\n${outcome.output}` } : outcome
-  } catch (cause) {
-    onToolBug(toolName, cause)
-    return fail(`${toolName} failed unexpectedly. Try another way.`)
+  const outcome = await runTool(tool, permitted.input, { call, step })
+  return permitted.isEdited ? { ...outcome, output: `${editNote(permitted.input)}\n\n${outcome.output}` } : outcome
+}
+
+/**
+ * Runs the tool once this process may act for the run. A tool that is stopped before its first effect, because the lease is in doubt
+ * meanwhile, has done nothing: it runs again, unless the run ends.
+ */
+async function runTool(
+  tool: Tool,
+  input: JsonObject,
+  { call, step }: { call: ToolCall; step: Step },
+): Promise<ToolOutcome> {
+  for (;;) {
+    if (!(await step.tools.canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
+    const effects: Effects = { allowed: 0, refused: 0 }
+    const outcome = await tryTool(tool, input, { call, step, effects })
+    if (effects.refused === 0 || effects.allowed > 0) return outcome
   }
 }
 
-function contextOf({ id, toolName }: ToolCall, { tools, signal, events, agents }: Step): ToolContext {
+type Trial = { call: ToolCall; step: Step; effects: Effects }
+
+async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: Trial): Promise<ToolOutcome> {
+  try {
+    return await tool.run(input, contextOf(call, step, effects))
+  } catch (cause) {
+    if (effects.refused > 0) return fail(MAY_NOT_ACT)
+    step.tools.onToolBug(call.toolName, cause)
+    return fail(`${call.toolName} failed unexpectedly. Try another way.`)
+  }
+}
+
+/** How often a tool asked right before an effect whether this process may act, by the answer. */
+type Effects = { allowed: number; refused: number }
+
+function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): ToolContext {
+  const { tools, signal, events, agents } = step
   const report = (progress: number, detail: string) =>
     events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
   const assertMayAct = () => {
     signal.throwIfAborted()
-    if (!tools.mayAct()) throw mayNotAct()
+    const mayAct = tools.mayAct()
+    effects[mayAct ? 'allowed' : 'refused'] += 1
+    if (!mayAct) throw new AppError('unavailable', MAY_NOT_ACT)
   }
   const { toolBox, services } = tools
   const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
@@ -140,11 +169,7 @@ const MAX_EDIT_CHARS = 10_000
 const editNote = (input: JsonObject): string =>
   truncate(`The user changed the input of this call. It ran with ${JSON.stringify(input)}`, MAX_EDIT_CHARS, ' […]')
 
-const mayNotAct = () =>
-  new AppError(
-    'unavailable',
-    'The call was not made, because this server lost its connection to the others. Try again.',
-  )
+const MAY_NOT_ACT = 'The call was not made, because this server lost its connection to the others. Try again.'
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 

@@ -61,7 +61,8 @@ export type ToolContext = ToolServices & {
   signal: AbortSignal
   /**
    * Throws `unavailable` when this process may not act for the run at this moment. Call it in the same event-loop turn as each effect
-   * outside of this process: time may have passed since the call began, and another process may have taken over the run.
+   * outside of this process: time may have passed since the call began, and another process may have taken over the run. A call that
+   * is refused before its first effect is run again once the process may act.
    */
   assertMayAct: () => void
   /** Reports progress to the client: from 0 to 1 where the total is known, else a count of the things that `detail` names. */

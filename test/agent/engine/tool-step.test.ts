@@ -173,6 +173,44 @@ describe('tool step', () => {
     expect(seen).to.deep.equal(['acts', 'unavailable', 'worker_lost'])
   })
 
+  it('P2: a tool that lost the lease before its first effect runs again when the lease is held, and the model sees one result', async () => {
+    let [asked, runs] = [0, 0]
+    const setup = {
+      canAct: async () => ++asked > 0,
+      mayAct: () => asked > 1,
+      onToolBug: (_name: string, cause: unknown) => expect.fail(String(cause)),
+    }
+    for (const caught of [false, true]) {
+      asked = runs = 0
+      const write = tool('Write', async (_input, { assertMayAct }) => {
+        runs++
+        try {
+          assertMayAct()
+        } catch (cause) {
+          if (caught) return { output: String(cause), isError: true }
+          throw cause
+        }
+        return succeed('written')
+      })
+      const { events, results } = await collect([call('c1', 'Write')], resourcesOf({ tools: [write], ...setup }))
+      expect([runs, results.map(({ output }) => output)]).to.deep.equal([2, ['written']])
+      expect(typesOf(events)).to.deep.equal(['tool_use', 'tool_result'])
+    }
+  })
+
+  it('P2: a tool that lost the lease after an effect does not run again, and the model reads that', async () => {
+    let held = true
+    const write = tool('Write', async (_input, { assertMayAct }) => {
+      assertMayAct()
+      held = false
+      assertMayAct()
+      return succeed('')
+    })
+    const setup = { mayAct: () => held, onToolBug: (_name: string, cause: unknown) => expect.fail(String(cause)) }
+    const { results } = await collect([call('c1', 'Write')], resourcesOf({ tools: [write], ...setup }))
+    expect(results[0]?.output).to.match(/^The call was not made, because this server lost its connection/)
+  })
+
   const refused: [string, Setup, ToolCall, RegExp][] = [
     ['an unknown tool', { tools: [tool('Read')] }, call('x', 'Rm'), /no tool Rm.*Read/],
     ['input that is not JSON', { tools: [tool('Read')] }, call('x', 'Read', '{"a":'), /not a JSON object/],
