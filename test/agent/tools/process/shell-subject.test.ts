@@ -63,10 +63,16 @@ const SPELLINGS = [
   ),
 ]
 
+/** Only a command that hangs needs so long. */
+const RUN_MS = 20_000
+
 describe('rules for commands', () => {
   afterEach(removeFolders)
 
-  /** Programs that write down how they were called. `bash` runs a text with them and nothing else, and returns what was called. */
+  /**
+   * Programs that write down how they were called. `run` lets bash run a text with them and nothing else, and returns what was called,
+   * also in the background: all that bash has started holds a pipe open, for whose end spawnSync waits.
+   */
   async function createShell() {
     const folder = await makeFolder()
     const [bin, work] = [join(folder, 'BIN'), join(folder, 'work')]
@@ -82,8 +88,14 @@ describe('rules for commands', () => {
       await mkdir(work)
       await symlink(bin, join(work, 'BIN'))
       await writeFile(join(folder, 'called'), '')
-      const options = { cwd: work, env: { PATH: bin, HOME: work, LANG: 'C.UTF-8' }, timeout: 2_000 }
-      spawnSync('/bin/bash', ['-c', command], { ...options, stdio: 'ignore', killSignal: 'SIGKILL' })
+      const { error } = spawnSync('/bin/bash', ['-c', command], {
+        cwd: work,
+        env: { PATH: bin, HOME: work, LANG: 'C.UTF-8' },
+        stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+        timeout: RUN_MS,
+        killSignal: 'SIGKILL',
+      })
+      if (error) throw new Error(`bash did not end: ${command}`, { cause: error })
       const called = (await readFile(join(folder, 'called'), 'utf8')).split('\n').filter((line) => line !== '')
       return { called, files: (await readdir(work)).filter((name) => name !== 'BIN') }
     }
