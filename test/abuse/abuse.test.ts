@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { brokenRows, runScript } from '../harness/run-script.ts'
 
 const MAIN = new URL('main.ts', import.meta.url)
-const WITHIN_MS = 90_000
+/** It takes 30 s on a machine without other work. */
+const WITHIN_MS = 300_000
 
 describe('the abuse script in its short form', function () {
   this.timeout(WITHIN_MS + 5_000)

@@ -15,8 +15,8 @@ export type Ask = {
 
 const QUIET_MS = 40
 
-/** Longer than the product takes for its largest body. */
-const PATIENCE_MS = 15_000
+/** Much longer than the product takes for its largest body, also on a busy machine: only an answer that never comes needs so long. */
+const PATIENCE_MS = 60_000
 
 /** A connection that sends bytes unchanged and parses the answers. */
 export class Connection implements Disposable {

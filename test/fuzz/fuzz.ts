@@ -7,7 +7,7 @@ import { LOOP_PROBE_PRELOAD, LoopProbe } from '../harness/loop-probe.ts'
 import { Product } from '../harness/product.ts'
 import { ModelServer } from '../support/model-server/model-server.ts'
 import type { Finding } from './finding.ts'
-import { leftoverGuarantees, playedGuarantees, stallGuarantees, stopGuarantees } from './guarantees.ts'
+import { GROWTH_MIB, leftoverGuarantees, playedGuarantees, stallGuarantees, stopGuarantees } from './guarantees.ts'
 import { TOKEN } from './request.ts'
 import { findCulprits } from './stalls.ts'
 import { FuzzTarget } from './target.ts'
@@ -71,7 +71,7 @@ async function fuzzProduct(
     findings.push(...(await findCulprits(played, stalls, { port, probe })))
   }
   await target.endVictims()
-  const after = { seen: await target.snapshot(), heapMiB: await probe.heapMiB() }
+  const after = { seen: await target.snapshot(), heapMiB: await probe.settledHeapMiB(before.heapMiB + GROWTH_MIB) }
   const guarantees = [
     ...playedGuarantees('hand-written cases', written),
     ...playedGuarantees('the same, eight at a time', together),

@@ -6,7 +6,8 @@ import type { Product } from '../harness/product.ts'
 import type { Played } from './play.ts'
 import { MAX_STALL_MS } from './stalls.ts'
 
-const GROWTH_MIB = 16
+/** How much more memory may be in use after all cases than before them. */
+export const GROWTH_MIB = 16
 
 export function playedGuarantees(title: string, { findings, spans, statuses }: Played): Guarantee[] {
   const tally = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)

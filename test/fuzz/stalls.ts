@@ -43,14 +43,22 @@ async function explain(
     if (alone > MAX_STALL_MS) culprits.push(blocked(input.name, alone, input.bytes))
   }
   if (culprits.length > 0 || suspects.length === 0) return culprits
+  if ((await stallOfAll(suspects, process)) <= MAX_STALL_MS) return [] // It was a garbage collection, or code that ran for the first time.
   const names = suspects.map(({ name }) => name).join(', ')
   return [blocked(`only together: ${names}`, busyMs, suspects[0]?.bytes ?? Buffer.alloc(0))]
 }
 
-async function stallOf(input: FuzzInput, { port, probe }: FuzzedProcess): Promise<number> {
+const stallOf = (input: FuzzInput, process: FuzzedProcess) => stallOfAll([input], process)
+
+/** The longest stall while the requests are sent at the same time. */
+async function stallOfAll(inputs: readonly FuzzInput[], { port, probe }: FuzzedProcess): Promise<number> {
   const from = probe.mark()
-  using connection = await Connection.open(port)
-  await send(input, connection)
+  await Promise.all(
+    inputs.map(async (input) => {
+      using connection = await Connection.open(port)
+      await send(input, connection)
+    }),
+  )
   await sleep(REPORT_MS)
   return Math.max(0, ...probe.stalls(from).map(({ busyMs }) => busyMs))
 }

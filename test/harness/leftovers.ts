@@ -19,7 +19,7 @@ export async function watchLeftovers(product: Product): Promise<() => Promise<Gu
   const before = await takeSnapshot(product)
   return async () => {
     await closedFiles(product, before.files)
-    return compare(before, await takeSnapshot(product), product)
+    return compare(before, await takeSnapshot(product, before.heap + GROWTH_MIB), product)
   }
 }
 
@@ -51,9 +51,10 @@ function compare(before: Snapshot, after: Snapshot, product: Product): Guarantee
   ]
 }
 
-async function takeSnapshot(product: Product): Promise<Snapshot> {
+/** Waits for the heap to be at most `atMost` MiB. */
+async function takeSnapshot(product: Product, atMost = Number.POSITIVE_INFINITY): Promise<Snapshot> {
   await sleep(SETTLE_MS)
-  const heap = await new LoopProbe(product).heapMiB()
+  const heap = await new LoopProbe(product).settledHeapMiB(atMost)
   return { heap, rss: rssMiB(product.pid), files: product.openFiles }
 }
 

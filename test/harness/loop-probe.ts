@@ -13,8 +13,9 @@ export type Stall = {
 }
 
 const BYTES_PER_MIB = 1024 * 1024
-const HEAP_WITHIN_MS = 5_000
+const HEAP_WITHIN_MS = 30_000
 const LOOK_EVERY_MS = 20
+const SETTLED_WITHIN_MS = 20_000
 
 /** Reads what the preloaded module reports about a product's process. */
 export class LoopProbe {
@@ -44,6 +45,15 @@ export class LoopProbe {
       requestHeap: () => product.signal('SIGUSR2'),
     })
     return bytes / BYTES_PER_MIB
+  }
+
+  /** As `heapMiB`, read again until it is at most `atMost`, for 20 s: memory that is still in use then is a leak. */
+  async settledHeapMiB(atMost: number): Promise<number> {
+    const deadline = performance.now() + SETTLED_WITHIN_MS
+    for (;;) {
+      const heap = await this.heapMiB()
+      if (heap <= atMost || performance.now() >= deadline) return heap
+    }
   }
 }
 

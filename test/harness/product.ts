@@ -9,8 +9,8 @@ import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { Child } from '../support/child.ts'
 
 const MAIN = fileURLToPath(new URL('../../services/standalone/main.ts', import.meta.url))
-const START_WITHIN_MS = 15_000
-const STOP_WITHIN_MS = 8_000
+const START_WITHIN_MS = 60_000
+const STOP_WITHIN_MS = 30_000
 
 type Start = {
   env?: Record<string, string>
@@ -74,7 +74,7 @@ export class Product implements AsyncDisposable {
     this.#child.process.kill(name)
   }
 
-  /** Sends SIGTERM and resolves with the exit code. Rejects when the process does not end within 8 s. */
+  /** Sends SIGTERM and resolves with the exit code. Rejects when the process does not end within 30 s. */
   async stop(): Promise<number | null> {
     if (this.isRunning) this.signal('SIGTERM')
     return withDeadline(
