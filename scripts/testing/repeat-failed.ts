@@ -2,7 +2,7 @@ import type { GroupResult } from './run-group.ts'
 import type { Group } from './schedule.ts'
 
 /** More files with failed tests than this are a fault and not the load of the machine. */
-const MAX_FILES = 3
+const MAX_FILES = 6
 
 export type Repeated = { results: GroupResult[]; passedWhenRepeated: string[] }
 

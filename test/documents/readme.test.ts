@@ -15,7 +15,7 @@ const LAUNCH = /^((?:[A-Z_]+=\S+ )*)(scripts\/(?:start|cluster))\b([^#\n]*)/
 const READY = /"msg":"listening"|The cluster is ready/
 
 describe('README.md', function () {
-  this.timeout(90_000)
+  this.timeout(240_000)
   let stage: Stage
   let shell: Shell
   const children: Child[] = []
