@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path'
 import type { FileFacts } from './read-file.ts'
 import { isFile, type Tree, targetOf } from './read-tree.ts'
-import { ADAPTERS, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, ROOTS } from './table.ts'
+import { ADAPTERS, APART, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, ROOTS } from './table.ts'
 import type { Violation } from './violation.ts'
 
 /** Checks every file's imports and globals against the table. */
@@ -37,10 +37,23 @@ function refuseFile(file: string, target: string): string | undefined {
   const [from, to] = [roomOf(file), roomOf(target)]
   if (from === undefined || to === undefined) return `${from ? target : file} has no room: add it to the table`
   if (floorOf(to) > floorOf(from)) return `${from} comes before ${to} in the house and may not import ${target}`
+  const apart = from === to ? undefined : refuseApart({ file, from }, { target, to })
+  if (apart !== undefined) return apart
   if (BLIND.some((pair) => isBlind(pair, from, to))) return `${from} and ${to} do not know each other: ${target}`
   const technology = technologyOf(target)
   if (technology !== undefined && from !== ROOTS && technologyOf(file) !== technology)
     return `only roots and the files of ${technology} import ${target}`
+  return undefined
+}
+
+function refuseApart(
+  { file, from }: { file: string; from: string },
+  { target, to }: { target: string; to: string },
+): string | undefined {
+  const leaving = APART.find(([room]) => room === from)
+  if (leaving && !matchesGlob(target, leaving[1])) return `${from} imports only ${leaving[1]}, not ${target}`
+  const entering = APART.find(([room]) => room === to)
+  if (entering && !matchesGlob(file, entering[2])) return `only ${entering[2]} imports ${to}: ${target}`
   return undefined
 }
 
@@ -56,6 +69,8 @@ const isBlind = ([one, other]: readonly [string, string], from: string, to: stri
 const technologyOf = (file: string) => ADAPTERS.find(([, globs]) => isIn(file, globs))?.[0]
 
 function refusePackage(file: string, target: string): string | undefined {
+  const room = APART.find(([name]) => name === roomOf(file))
+  if (room) return `${room[0]} imports only ${room[1]}, not ${target}`
   if (target.startsWith('.')) return undefined // A file that is not TypeScript, such as package.json.
   const row = Object.keys(PACKAGES).find((glob) => matchesGlob(target, glob))
   if (row === undefined) return target.startsWith('node:') ? undefined : `${target} is in no row of the import table`

@@ -12,6 +12,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['platform/config', 'shared/platform/config/**'],
   ['platform/net', 'shared/platform/net/**'],
   ['platform/api', 'shared/platform/api/**'],
+  ['client', 'shared/client/**'],
   ['platform/store', 'shared/platform/store/**'],
   ['platform/tracing', 'shared/platform/tracing/**'],
   ['platform/fairness', 'shared/platform/fairness/**'],
@@ -56,6 +57,11 @@ export const BLIND: readonly (readonly [string, string])[] = [
   ['services/gateway', 'services/worker'],
   ['services/gateway', 'services/executor'],
   ['services/worker', 'services/executor'],
+]
+
+/** The rooms of packages that run elsewhere, too: the only files that theirs import, and the only files that import theirs. */
+export const APART: readonly (readonly [room: string, imports: string, importers: string])[] = [
+  ['client', 'shared/platform/api/openapi.d.ts', 'services/{cli,console}/**'],
 ]
 
 /** The files that put a port on one technology, by its name. Only roots and the files of the same technology import them. */
@@ -121,7 +127,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
     'shared/agent/tools/process/process-group.ts',
   ],
   // `fetch` follows redirects to any address; net/egress checks each address.
-  fetch: ['shared/platform/net/egress{,-*}.ts'],
+  fetch: ['shared/platform/net/egress{,-*}.ts', 'shared/client/**'],
 }
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
@@ -157,6 +163,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
 /** Entry points. Node, mocha or a shell script uses their exports. */
 export const ENTRIES: readonly string[] = [
   'services/*/main.ts',
+  'shared/client/client.ts',
   'scripts/*',
   'scripts/mutate/mocha-runner.ts',
   'scripts/{doctor,testing}/main.ts',

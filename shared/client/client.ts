@@ -1,0 +1,91 @@
+import type { Schema, TenantEvent } from './api.ts'
+import { Flows } from './flows.ts'
+import { keyOf } from './key.ts'
+import { Pages } from './pages.ts'
+import { Permissions } from './permissions.ts'
+import { Plans } from './plans.ts'
+import { Raw } from './raw.ts'
+import { type RunOptions, RunStream } from './run-stream.ts'
+import { Runs } from './runs.ts'
+import { Sessions } from './sessions.ts'
+import { type TenantEventsOptions, tenantEvents } from './tenant-events.ts'
+import { type CallOptions, type EngineOptions, type Query, Transport } from './transport.ts'
+
+export type { Paths, RunEvent, Schema, TenantEvent, TenantEventName } from './api.ts'
+export { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from './errors.ts'
+export type { FlowEvent, FlowOutcome, FlowRun, FlowRunOptions, Flows } from './flows.ts'
+export type { Page, Pages } from './pages.ts'
+export type { PermissionAsk, PermissionRequest, Resolution } from './permission-ask.ts'
+export type { PermissionReply, Permissions } from './permissions.ts'
+export type { PlanEvent, PlanHandle, PlanProgress, PlanProgressStep } from './plan-handle.ts'
+export type { Plans } from './plans.ts'
+export type { PathWith, Raw, RawAnswer, RawInit, UntypedInit } from './raw.ts'
+export { reduceRun } from './reduce-run.ts'
+export type { RunResult } from './run-end.ts'
+export type { FollowOptions, OnPermission, RunOptions, RunStream } from './run-stream.ts'
+export {
+  type Block,
+  EMPTY_RUN,
+  type PermissionView,
+  type RunEnd,
+  type RunView,
+  type SubagentBlock,
+  type TextBlock,
+  type ToolBlock,
+  type UsageView,
+} from './run-view.ts'
+export type { Runs } from './runs.ts'
+export type { Session, Sessions } from './sessions.ts'
+export type { TenantEventsOptions } from './tenant-events.ts'
+export type { CallOptions, EngineOptions, Query } from './transport.ts'
+
+/** A client of the agent engine's API. Names in `data`, bodies and answers are those of the wire; everything else is camelCase. */
+export class AgentEngine {
+  readonly runs: Runs
+  readonly sessions: Sessions
+  readonly permissions: Permissions
+  readonly flows: Flows
+  readonly plans: Plans
+  /** Every other endpoint, typed by its path. */
+  readonly raw: Raw
+  readonly #transport: Transport
+
+  constructor(options: EngineOptions) {
+    this.#transport = new Transport(options)
+    this.runs = new Runs(this.#transport)
+    this.sessions = new Sessions(this.#transport)
+    this.permissions = new Permissions(this.#transport)
+    this.flows = new Flows(this.#transport)
+    this.plans = new Plans(this.#transport)
+    this.raw = new Raw(this.#transport)
+  }
+
+  /** A run, which starts when it is read: as events, as text, or with `result()`. */
+  run(body: Schema<'RunRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
+    const start = { method: 'POST', path: '/agent/run', body, idempotencyKey: keyOf(idempotencyKey) }
+    return new RunStream({ transport: this.#transport, options, start })
+  }
+
+  /** What happens to the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
+  events(options: Omit<TenantEventsOptions, 'isReset'> = {}): AsyncGenerator<TenantEvent, void, undefined> {
+    return tenantEvents(this.#transport, options)
+  }
+
+  /** Who the caller is, and what is configured at the server. */
+  me(options: CallOptions = {}): Promise<Schema<'MeResponse'>> {
+    return this.#transport.json({ method: 'GET', path: '/me', ...options })
+  }
+
+  /** What was used, by hour or day. */
+  usage(query: Query = {}, options: CallOptions = {}): Pages<Schema<'UsageRow'>> {
+    return new Pages({ transport: this.#transport, path: '/usage', field: 'rows', query, options })
+  }
+
+  /** The records of flows that have run. */
+  readonly dispatches = {
+    list: (query: Query = {}, options: CallOptions = {}): Pages<Schema<'DispatchSummary'>> =>
+      new Pages({ transport: this.#transport, path: '/dispatches', field: 'dispatches', query, options }),
+    get: (id: string, options: CallOptions = {}): Promise<Schema<'Dispatch'>> =>
+      this.#transport.json({ method: 'GET', path: `/dispatches/${encodeURIComponent(id)}`, ...options }),
+  }
+}

@@ -1,0 +1,123 @@
+import type { Schema } from './api.ts'
+import { follow, type Meaning } from './follow.ts'
+import type { SseEvent } from './sse.ts'
+import type { CallOptions, Transport } from './transport.ts'
+
+export type PlanEvent = Schema<'PlanEventFrame'>
+
+export type PlanProgressStep = { id: string; title?: string; status: Schema<'StepStatus'>; error?: string }
+
+/** How far a plan is. `done` counts the steps that need nothing more: done, failed and skipped ones. */
+export type PlanProgress = {
+  done: number
+  total: number
+  status: Schema<'PlanStatus'>
+  steps: readonly PlanProgressStep[]
+  /** The plan as it was read last: when the progress began, and at the end, with outputs and costs. */
+  plan: Schema<'Plan'>
+}
+
+/** A submitted plan. */
+export class PlanHandle {
+  readonly id: string
+  readonly #transport: Transport
+  readonly #path: string
+
+  constructor(transport: Transport, id: string) {
+    this.id = id
+    this.#transport = transport
+    this.#path = `/plans/${encodeURIComponent(id)}`
+  }
+
+  get(options: CallOptions = {}): Promise<Schema<'Plan'>> {
+    return this.#transport.json({ method: 'GET', path: this.#path, ...options })
+  }
+
+  /** How far the plan is, now and after each change until it ends. */
+  async *progress(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanProgress, void, undefined> {
+    const plan = await this.get(options)
+    const steps = new Map(plan.steps.map((step) => [step.id, stepOf(plan, step)]))
+    yield progressOf(plan, [...steps.values()])
+    if (hasEnded(plan.status)) return
+    for await (const event of this.events(options)) {
+      if (event.event === 'plan_started') plan.status = 'running'
+      const changed = changeOf(event, steps)
+      if (!changed) continue
+      steps.set(changed.id, changed)
+      yield progressOf(plan, [...steps.values()])
+    }
+    const ended = await this.get(options)
+    yield progressOf(
+      ended,
+      ended.steps.map((step) => stepOf(ended, step)),
+    )
+  }
+
+  /** The plan's events from the first one on. */
+  async *events(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanEvent, void, undefined> {
+    const events = follow({
+      open: (after) =>
+        this.#transport.openStream({ method: 'GET', path: `${this.#path}/events`, lastEventId: after, ...options }),
+      meaningOf,
+      after: undefined,
+      signal: options.signal,
+      resumeMs: this.#transport.resumeMs,
+    })
+    for await (const { id, event, data } of events)
+      yield { id: Number(id), event, data: JSON.parse(data) as unknown } as PlanEvent
+  }
+
+  /** The plan once it has ended, whether its steps were done or not: `status` says so. */
+  async result(options: Omit<CallOptions, 'timeoutMs'> = {}): Promise<Schema<'Plan'>> {
+    let last: PlanProgress | undefined
+    for await (last of this.progress(options));
+    return last?.plan ?? this.get(options)
+  }
+
+  async cancel(options: CallOptions = {}): Promise<void> {
+    await this.#transport.json({ method: 'POST', path: `${this.#path}/cancel`, ...options })
+  }
+
+  /** Submits what is left of a plan that has ended. */
+  async retry(options: CallOptions = {}): Promise<PlanHandle> {
+    const plan = await this.#transport.json<Schema<'Plan'>>({ method: 'POST', path: `${this.#path}/retry`, ...options })
+    return new PlanHandle(this.#transport, plan.id)
+  }
+}
+
+/** An `error` ends the stream and not the plan. */
+function meaningOf({ id, event }: SseEvent, last: string | undefined): Meaning {
+  if (event === 'error') return 'broken'
+  if (Number(id) <= Number(last ?? 0)) return 'known'
+  return event === 'plan_ended' ? 'last' : 'next'
+}
+
+function stepOf(plan: Schema<'Plan'>, { id, title }: Schema<'PlanStep'>): PlanProgressStep {
+  const error = plan.step_errors?.[id]
+  const status = plan.step_statuses[id] ?? 'pending'
+  return { id, status, ...(title !== undefined && { title }), ...(error !== undefined && { error }) }
+}
+
+/** The step that the event changes. The events are replayed from the first one, so some tell what the plan has shown already. */
+function changeOf(
+  { event, data }: PlanEvent,
+  steps: ReadonlyMap<string, PlanProgressStep>,
+): PlanProgressStep | undefined {
+  if (event !== 'step_started' && event !== 'step_ended') return undefined
+  const step = steps.get(data.step_id)
+  if (!step || isOver(step)) return undefined
+  if (event === 'step_started') return step.status === 'running' ? undefined : { ...step, status: 'running' }
+  return { ...step, status: data.status, ...(data.error !== undefined && { error: data.error }) }
+}
+
+const hasEnded = (status: Schema<'PlanStatus'>): boolean => status !== 'queued' && status !== 'running'
+
+const isOver = ({ status }: PlanProgressStep): boolean => status !== 'pending' && status !== 'running'
+
+const progressOf = (plan: Schema<'Plan'>, steps: readonly PlanProgressStep[]): PlanProgress => ({
+  done: steps.filter(isOver).length,
+  total: steps.length,
+  status: plan.status,
+  steps,
+  plan,
+})

@@ -1,0 +1,73 @@
+import type { Schema } from './api.ts'
+import { ApiError } from './errors.ts'
+import { keyOf } from './key.ts'
+import { Pages } from './pages.ts'
+import { type RunOptions, RunStream } from './run-stream.ts'
+import type { CallOptions, Query, Transport } from './transport.ts'
+
+/** Conversations. They live in the server's memory. */
+export class Sessions {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with. */
+  async open(
+    id?: string,
+    { messages, ...call }: CallOptions & { messages?: Schema<'SeedMessage'>[] } = {},
+  ): Promise<Session> {
+    const body = { ...(id !== undefined && { session_id: id }), ...(messages && { messages }) }
+    try {
+      const created = { method: 'POST', path: '/sessions', body, ...call }
+      const { session_id } = await this.#transport.json<Schema<'CreateSessionResponse'>>(created)
+      return new Session(this.#transport, session_id)
+    } catch (cause) {
+      if (id !== undefined && cause instanceof ApiError && cause.status === 409) return new Session(this.#transport, id)
+      throw cause
+    }
+  }
+
+  list(query: Query = {}, options: CallOptions = {}): Pages<Schema<'SessionInfoResponse'>> {
+    return new Pages({ transport: this.#transport, path: '/sessions', field: 'sessions', query, options })
+  }
+}
+
+/** One conversation. Its messages are answered one after the other. */
+export class Session {
+  readonly id: string
+  readonly #transport: Transport
+  readonly #path: string
+
+  constructor(transport: Transport, id: string) {
+    this.id = id
+    this.#transport = transport
+    this.#path = `/sessions/${encodeURIComponent(id)}`
+  }
+
+  /** Sends a message. Its run starts when it is read: `await chat.send('hello').result()`. */
+  send(message: string | Schema<'SendMessageRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
+    const body = typeof message === 'string' ? { prompt: message } : message
+    const start = { method: 'POST', path: `${this.#path}/messages`, body, idempotencyKey: keyOf(idempotencyKey) }
+    return new RunStream({ transport: this.#transport, options, start, sessionId: async () => this.id })
+  }
+
+  get(options: CallOptions = {}): Promise<Schema<'SessionInfoResponse'>> {
+    return this.#transport.json({ method: 'GET', path: this.#path, ...options })
+  }
+
+  /** The history that the next message continues, oldest first. */
+  messages(options: CallOptions = {}): Pages<Schema<'SessionMessage'>> {
+    return new Pages({ transport: this.#transport, path: `${this.#path}/messages`, field: 'messages', options })
+  }
+
+  rename(title: string, options: CallOptions = {}): Promise<Schema<'SessionInfoResponse'>> {
+    return this.#transport.json({ method: 'PATCH', path: this.#path, body: { title }, ...options })
+  }
+
+  /** Ends the session, its runs and its pending permission requests. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await this.#transport.json({ method: 'DELETE', path: this.#path, ...options })
+  }
+}

@@ -1,0 +1,52 @@
+/** One event of an event stream. `id` is the newest that the stream has named. */
+export type SseEvent = { id: string; event: string; data: string }
+
+/** An event above this many characters is refused. The server's are far smaller. */
+const MAX_EVENT_CHARS = 32 * 1024 * 1024
+
+/**
+ * Makes events of the text of a stream, as the specification of server-sent events says: lines end with CR, LF or both, wherever the
+ * text is divided. An event that is not complete at the end is dropped.
+ */
+export class SseParser {
+  /** When the server asks for it, the pause before a new connection. */
+  retryMs: number | undefined
+  #rest = ''
+  #id = ''
+  #event = ''
+  #data: string | undefined
+  /** The text so far ended with CR: an LF that follows belongs to it. */
+  #endedWithCr = false
+
+  /** Takes the next text and returns the events that it completes. */
+  feed(text: string): SseEvent[] {
+    if (text === '') return []
+    const fresh = this.#endedWithCr && text.startsWith('\n') ? text.slice(1) : text
+    this.#endedWithCr = text.endsWith('\r')
+    const lines = fresh.split(/\r\n|\n|\r/)
+    lines[0] = this.#rest + lines[0]
+    this.#rest = lines.pop() ?? ''
+    if (this.#rest.length + (this.#data?.length ?? 0) > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
+    return lines.flatMap((line) => this.#takeLine(line) ?? [])
+  }
+
+  #takeLine(line: string): SseEvent | undefined {
+    if (line === '') return this.#complete()
+    const colon = line.indexOf(':')
+    if (colon === 0) return undefined // A comment.
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
+    else if (field === 'event') this.#event = value
+    else if (field === 'id' && !value.includes('\0')) this.#id = value
+    else if (field === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value)
+    return undefined
+  }
+
+  #complete(): SseEvent | undefined {
+    const [event, data] = [this.#event || 'message', this.#data]
+    this.#event = ''
+    this.#data = undefined
+    return data === undefined ? undefined : { id: this.#id, event, data }
+  }
+}
