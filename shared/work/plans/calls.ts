@@ -4,14 +4,13 @@ import { planRunId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { eventsOf } from './events-of.ts'
-import { renderEvents } from './frames.ts'
+import { renderEvents, watchPlan } from './frames.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
 import { readOutputs } from './step-output.ts'
 import { type PlanRequest, type SubmitDeps, type Submitted, submitPlan, submitRetry } from './submit.ts'
 import { requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
-import { WatchedPlan } from './watched-plan.ts'
 
 export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
   plans: Pick<Plans, 'create' | 'get' | 'list' | 'change' | 'outputs'>
@@ -85,7 +84,7 @@ export class PlanCalls {
     if (isEnded(plan) && after >= events.length) return undefined
     // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.
     if (isEnded(plan) && after === 0) return replay(events, after)
-    return new WatchedPlan({
+    return watchPlan({
       after: Math.min(after, events.length), // A number above the last event counts as the last (D4.5c).
       follow: (seq) => this.#deps.broker.followRun(tenant, planRunId(planId), seq),
       read: () => this.#deps.plans.get(tenant, planId),

@@ -1,6 +1,41 @@
 import { renderFrame } from '../../cluster/journal/frames.ts'
-import type { Frames } from '../../cluster/port.ts'
-import type { PlanEvent } from './port.ts'
+import type { FrameStream, Frames } from '../../cluster/port.ts'
+import { type Read, watch } from '../queue/watch.ts'
+import { eventsOf } from './events-of.ts'
+import { isEnded } from './plan-runs.ts'
+import type { PlanEvent, PlanRecord } from './port.ts'
+
+export type WatchedPlan = {
+  /** Number of the last frame that the reader has. */
+  after: number
+  /** The frames of the plan's run after this number, from the executor that runs it or will run it. */
+  follow(after: number): Promise<FrameStream>
+  read(): Promise<PlanRecord | undefined>
+  silentMs?: number
+  retryMs?: number
+}
+
+/**
+ * The frames of a plan that has not ended, through as many executors as it takes, until `plan_ended`. When no executor sends the end,
+ * it is taken from the stored record.
+ */
+export const watchPlan = ({ read, ...options }: WatchedPlan): AsyncIterableIterator<Frames> =>
+  watch(undefined, {
+    ...options,
+    read: unreadFrames,
+    async findEnd(lastSeq) {
+      const found = await read().then(
+        (plan) => ({ plan }),
+        () => undefined,
+      )
+      if (!found || (found.plan && !isEnded(found.plan))) return undefined
+      const events = found.plan ? eventsOf(found.plan) : []
+      const [rest, last] = [renderEvents(events, lastSeq), events.at(-1)]
+      // An executor that was lost has sent more events than the record tells of.
+      const isAhead = !rest && last && lastSeq !== options.after
+      return { frames: isAhead ? { text: renderFrame(lastSeq, last), lastSeq } : rest }
+    },
+  })
 
 /** The events after number `after` as one value; `undefined` when there is none. */
 export function renderEvents(events: readonly PlanEvent[], after: number): Frames | undefined {
@@ -9,35 +44,27 @@ export function renderEvents(events: readonly PlanEvent[], after: number): Frame
   return { text: missing.map((event, i) => renderFrame(after + i + 1, event)).join(''), lastSeq: events.length }
 }
 
-export type UnreadFrames = {
-  /** The frames that the reader does not have yet; `undefined` when it has everything. */
-  frames: Frames | undefined
-  /** These frames end the plan, or only the work of one executor on it. */
-  end: 'plan' | 'executor' | undefined
-}
-
 const HEAD = /^id: (\d+)\nevent: (\w+)\n/
 
 /**
  * Reads frames of a plan's run after number `after`. Leaves out those before it, since a run that was queued is read from its start,
- * and the `error` of an executor that stopped before the plan had ended.
+ * and the `error` of an executor that stopped before the plan had ended. A failure of the reader gets the number of the last frame that
+ * the reader has (D4.2).
  */
-export function unreadFrames({ text, lastSeq }: Frames, after: number): UnreadFrames {
+function unreadFrames({ text, lastSeq, failure }: Frames, after: number): Read {
+  if (failure !== undefined)
+    return { frames: { text: textOf(text).replace(/^id: \d+/, `id: ${after}`), lastSeq: after }, end: 'all' }
   const unread: string[] = []
-  let end: UnreadFrames['end']
+  let end: Read['end']
   // An event is one line of JSON, so that only frames end with a blank line.
   for (const frame of textOf(text).split(/(?<=\n\n)/)) {
     const [, id, event] = HEAD.exec(frame) ?? []
-    if (event === 'plan_ended') end = 'plan'
-    if (event === 'error') end = 'executor'
+    if (event === 'plan_ended') end = 'all'
+    if (event === 'error') end = 'source'
     else if (Number(id) > after) unread.push(frame)
   }
-  const last = end === 'executor' ? lastSeq - 1 : lastSeq
+  const last = end === 'source' ? lastSeq - 1 : lastSeq
   return { frames: unread.length > 0 ? { text: unread.join(''), lastSeq: last } : undefined, end }
 }
-
-/** The terminal frame of one reader's failure with the number of the last frame that this reader has (D4.2). */
-export const renumbered = ({ text }: Frames, lastSeq: number): string =>
-  textOf(text).replace(/^id: \d+/, `id: ${lastSeq}`)
 
 const textOf = (text: Frames['text']): string => (typeof text === 'string' ? text : Buffer.from(text).toString())

@@ -6,6 +6,7 @@ import { newTraceId, runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Idempotency } from '../../../platform/store/idempotency.ts'
 import type { JobQueue } from '../../queue/port.ts'
+import { watch } from '../../queue/watch.ts'
 import { shownProblems } from '../execute/output.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
@@ -15,7 +16,6 @@ import { settle } from './end-lost-execution.ts'
 import { errorOf } from './failure.ts'
 import { startOnce } from './once.ts'
 import { type StartDeps, startExecution } from './start-execution.ts'
-import { WatchedRun } from './watched-run.ts'
 
 export type FlowCallsDeps = StartDeps & {
   library: Pick<FlowLibrary, 'published' | 'definitionOf'>
@@ -120,14 +120,15 @@ export class FlowCalls {
     }
   }
 
-  async #watch(tenant: TenantId, awaited: Awaited): Promise<WatchedRun> {
+  async #watch(tenant: TenantId, awaited: Awaited): Promise<AsyncIterableIterator<Frames>> {
     const stream = await this.#deps.broker.followRun(tenant, runIdOf(awaited.traceId), 0)
-    return new WatchedRun(stream, {
+    return watch(stream, {
       after: 0,
       findEnd: async (lastSeq) => {
         const dispatch = await this.#settle(tenant, awaited)
         if (dispatch === 'running' || dispatch === undefined) return undefined
-        return terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
+        const text = terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
+        return { frames: { text, lastSeq } }
       },
     })
   }
@@ -154,7 +155,7 @@ export class FlowCalls {
   async #waitForEnd(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer | undefined> {
     try {
       const run = await this.#watch(tenant, awaited)
-      const leave = () => void run.return()
+      const leave = () => void run.return?.()
       signal.addEventListener('abort', leave, { once: true })
       if (signal.aborted) leave()
       let last: Frames | undefined

@@ -5,9 +5,9 @@ import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { errorEvent, type RunEvent } from '../../../shared/kernel/events.ts'
 import { newPlanId } from '../../../shared/kernel/ids.ts'
 import { eventsOf } from '../../../shared/work/plans/events-of.ts'
+import { type WatchedPlan, watchPlan } from '../../../shared/work/plans/frames.ts'
 import type { PlanRecord } from '../../../shared/work/plans/port.ts'
 import { begin, beginStep, endStep, finish, newPlan } from '../../../shared/work/plans/transitions.ts'
-import { WatchedPlan, type WatchedPlanDeps } from '../../../shared/work/plans/watched-plan.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
 import { AT, EXECUTOR, headsOf, readAll, stepOf } from './calls-setup.ts'
 
@@ -33,9 +33,9 @@ const framesFrom = (from: number, events: readonly RunEvent[]): Frames => ({
 const framesTo = (from: number, to: number): Frames => framesFrom(from, EVENTS.slice(from - 1, to))
 
 /** `sources` are followed in turn: an error is thrown, and when there are no more the run is unknown. */
-function watch(sources: (FedStream | Error)[], deps: Partial<WatchedPlanDeps> = {}) {
+function watch(sources: (FedStream | Error)[], deps: Partial<WatchedPlan> = {}) {
   const followed: number[] = []
-  const plan = new WatchedPlan({
+  const plan = watchPlan({
     after: 0,
     read: async () => RUNNING,
     silentMs: 5,
@@ -142,7 +142,7 @@ describe('the watched frames of a plan', () => {
     const silent = new FedStream()
     const waiting = watch([silent], { silentMs: 60_000 })
     const reading = waiting.plan.next()
-    await waiting.plan.return()
+    await waiting.plan.return?.()
     expect((await reading).done).to.equal(true)
     expect(silent.returns).to.equal(1)
 
@@ -154,14 +154,14 @@ describe('the watched frames of a plan', () => {
     const searching = watch([], { retryMs: 60_000, read })
     const searched = searching.plan.next()
     await looked.promise
-    await searching.plan.return()
+    await searching.plan.return?.()
     expect((await searched).done).to.equal(true)
 
     const late = new FedStream()
     const found = Promise.withResolvers<FedStream>()
     const opening = watch([], { follow: () => found.promise })
     const opened = opening.plan.next()
-    await opening.plan.return()
+    await opening.plan.return?.()
     found.resolve(late)
     expect((await opened).done).to.equal(true)
     expect(late.returns).to.equal(1)

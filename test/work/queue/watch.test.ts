@@ -1,28 +1,31 @@
 import { expect } from 'chai'
-import type { Frames } from '../../../../shared/cluster/port.ts'
-import { AppError } from '../../../../shared/kernel/errors.ts'
-import { WatchedRun } from '../../../../shared/work/flows/calls/watched-run.ts'
-import { FedStream } from './fed-stream.ts'
+import type { Frames } from '../../../shared/cluster/port.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { watch } from '../../../shared/work/queue/watch.ts'
+import { FedStream } from '../flows/calls/fed-stream.ts'
 
 const SILENT_MS = 5
 
 const frames = (lastSeq: number, text = `frame ${lastSeq}`): Frames => ({ text, lastSeq })
 
-async function readAll(run: WatchedRun): Promise<Frames[]> {
+async function readAll(run: AsyncIterable<Frames>): Promise<Frames[]> {
   const read: Frames[] = []
   for await (const each of run) read.push(each)
   return read
 }
 
+const never = async () => ({ frames: frames(0, 'never') })
+
 /** A run whose store is asked for the end after a short silence, and the numbers of the last frames with which it was asked. */
 function watchSilent(stream: FedStream, findEnd: () => Promise<string | undefined>) {
   const asked: number[] = []
-  const run = new WatchedRun(stream, {
+  const run = watch(stream, {
     after: 0,
     silentMs: SILENT_MS,
-    findEnd: (lastSeq) => {
+    async findEnd(lastSeq) {
       asked.push(lastSeq)
-      return findEnd()
+      const text = await findEnd()
+      return text === undefined ? undefined : { frames: frames(lastSeq, text) }
     },
   })
   return { run, asked }
@@ -31,7 +34,7 @@ function watchSilent(stream: FedStream, findEnd: () => Promise<string | undefine
 describe('the watched frames of a queued run', () => {
   it('are those of the stream, and end with it', async () => {
     const stream = new FedStream()
-    const run = new WatchedRun(stream, { after: 0, findEnd: async () => 'never' })
+    const run = watch(stream, { after: 0, findEnd: never })
     stream.push(frames(1))
     stream.push(frames(2))
     stream.end()
@@ -71,7 +74,7 @@ describe('the watched frames of a queued run', () => {
     const stream = new FedStream()
     stream.push(frames(3))
     stream.push({ ...frames(3, 'the worker was lost'), failure: 'worker_lost' })
-    const run = new WatchedRun(stream, { after: 0, findEnd: async () => 'stored: executor lost' })
+    const run = watch(stream, { after: 0, findEnd: async () => ({ frames: frames(3, 'stored: executor lost') }) })
     expect(await readAll(run)).to.deep.equal([frames(3), frames(3, 'stored: executor lost')])
   })
 
@@ -80,15 +83,15 @@ describe('the watched frames of a queued run', () => {
     const slow: Frames = { ...frames(3, 'too slow'), failure: 'slow_consumer' }
     stream.push(slow)
     stream.end()
-    const run = new WatchedRun(stream, { after: 0, findEnd: async () => 'never' })
+    const run = watch(stream, { after: 0, findEnd: never })
     expect(await readAll(run)).to.deep.equal([slow])
   })
 
   it('stop at once when the reader leaves while nothing comes', async () => {
     const stream = new FedStream()
-    const run = new WatchedRun(stream, { after: 0, findEnd: async () => undefined })
+    const run = watch(stream, { after: 0, findEnd: async () => undefined })
     const waiting = run.next()
-    await run.return()
+    await run.return?.()
     expect((await waiting).done).to.equal(true)
     expect(stream.returns).to.equal(1)
   })
