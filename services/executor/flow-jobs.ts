@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
@@ -158,20 +158,16 @@ export class FlowJobs {
     end: { result: DispatchEnd; output: DispatchOutput },
   ): Promise<Dispatch> {
     const { dispatches, isHeld, log } = this.#deps
-    const until = performance.now() + RECORD_MS
-    for (;;) {
-      try {
-        const { trace_id: traceId, executor } = dispatch
-        const ended = await dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
-        return ended ?? (await this.#endedElsewhere(tenant, dispatch))
-      } catch (cause) {
-        if (performance.now() < until) {
-          await sleep(RETRY_MS)
-          continue
-        }
-        log.warn('the end of a flow could not be recorded', { trace_id: dispatch.trace_id, cause })
-        return unrecorded(dispatch)
-      }
+    const { trace_id: traceId, executor } = dispatch
+    const record = async () => {
+      const ended = await dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
+      return ended ?? (await this.#endedElsewhere(tenant, dispatch))
+    }
+    try {
+      return await retryUntil(record, { pauses: RETRY_MS, until: performance.now() + RECORD_MS })
+    } catch (cause) {
+      log.warn('the end of a flow could not be recorded', { trace_id: traceId, cause })
+      return unrecorded(dispatch)
     }
   }
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../shared/kernel/log.ts'
+import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
@@ -39,19 +39,20 @@ const AGAIN: JobEnd = { again: true }
 /** Returns whether the job can end. */
 async function announce(job: Job, deps: AnnounceDeps): Promise<boolean> {
   const { events, outbox, draining, log } = deps
-  for (;;) {
-    try {
-      const event = await eventOf(job, deps)
-      if (!event) return true
-      await outbox?.publish(job.tenant, event)
-      events.append(job.tenant, event)
-      return true
-    } catch (cause) {
-      log.debug('the end of a flow or plan cannot be announced at the moment', { job: job.id, cause })
-      if (draining.aborted) return false
-      await sleep(RETRY_MS)
-    }
+  const publish = async () => {
+    const event = await eventOf(job, deps)
+    if (!event) return
+    await outbox?.publish(job.tenant, event)
+    events.append(job.tenant, event)
   }
+  const mayPass = (cause: unknown) => {
+    log.debug('the end of a flow or plan cannot be announced at the moment', { job: job.id, cause })
+    return !draining.aborted
+  }
+  return retryUntil(publish, { pauses: RETRY_MS, mayPass }).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function eventOf({ kind, tenant, id }: Job, deps: AnnounceDeps): Promise<WebhookEvent | undefined> {

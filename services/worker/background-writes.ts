@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUntil } from '../../shared/kernel/retry.ts'
 
 const RETRY_MS = 1_000
 /** The longest outage of the store that a write survives in memory. */
@@ -28,14 +28,9 @@ export class BackgroundWrites {
   }
 
   async #repeat(what: object, write: () => Promise<void>): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await write()
-        return
-      } catch (cause) {
-        if (tries === MAX_TRIES) return this.#onLost('the store did not answer', what, cause)
-        await sleep(RETRY_MS, undefined, { ref: false })
-      }
-    }
+    let tries = 0
+    await retryUntil(write, { pauses: RETRY_MS, mayPass: () => ++tries < MAX_TRIES, ref: false }).catch(
+      (cause: unknown) => this.#onLost('the store did not answer', what, cause),
+    )
   }
 }

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { AskRequest, Decision, OpenAsk } from '../../shared/agent/engine/permissions.ts'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { EventReporter } from './event-reporter.ts'
 
@@ -108,20 +108,8 @@ async function awaitDecision(request: PendingPermission, { store, timeoutMs, sig
 const RETRY_MS = 500
 
 /** Repeats the decision until the store has answered, since a failed call may or may not have had an effect. Never rejects. */
-async function decideUntilStored(
-  store: PermissionStore,
-  request: PendingPermission,
-  state: 'expired' | 'withdrawn',
-): Promise<void> {
-  while (true) {
-    try {
-      await store.decide(request, { state })
-      return
-    } catch {
-      await sleep(RETRY_MS, undefined, { ref: false })
-    }
-  }
-}
+const decideUntilStored = (store: PermissionStore, request: PendingPermission, state: 'expired' | 'withdrawn') =>
+  retryUntil(() => store.decide(request, { state }), { pauses: RETRY_MS, ref: false })
 
 function decisionOf({ state, reason = '', remember, by, input }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') {

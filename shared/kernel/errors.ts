@@ -133,6 +133,9 @@ export function problemOfBody(cause: unknown): Problem {
   return { param: cause.param, message: cause.message }
 }
 
+export const hasKind = (cause: unknown, kind: ErrorKind): cause is AppError =>
+  cause instanceof AppError && cause.kind === kind
+
 /** Converts any thrown value. One that is not an `AppError` is a bug: its message is replaced and the value kept as `cause`. */
 export function toAppError(cause: unknown): AppError {
   return cause instanceof AppError ? cause : new AppError('internal', 'internal error', { cause })

@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express'
-import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
+import { hasKind, tooMany } from '../../../shared/kernel/errors.ts'
 import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
 import type { Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
@@ -37,7 +37,7 @@ async function take(
   try {
     return await requests.take(tenantOf(res), isControlCall ? 'control' : 'all')
   } catch (cause) {
-    const isUnknown = cause instanceof AppError && cause.kind === 'unavailable'
+    const isUnknown = hasKind(cause, 'unavailable')
     if (isUnknown && FOLLOWING.includes(method)) return undefined
     throw cause
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, OpenedRun } from '../../../shared/cluster/port.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
+import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { canonicalHash, type Idempotency, type KeyUse } from '../../../shared/platform/store/idempotency.ts'
@@ -60,7 +60,7 @@ export class StartOnce {
     try {
       return { runId, frames: await this.#broker.followRun(tenant, runId, 0), isReplayed: true }
     } catch (cause) {
-      throw cause instanceof AppError && cause.kind === 'not_found' ? over(runId) : cause
+      throw hasKind(cause, 'not_found') ? over(runId) : cause
     }
   }
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kernel/log.ts'
+import { retryUntil } from '../../kernel/retry.ts'
 
 const WITHIN_MS = 20_000
 const PAUSE_MS = 100
@@ -13,15 +13,14 @@ export async function waitForRedis<T>(
   { log, withinMs = WITHIN_MS }: { log: Pick<Log, 'warn'>; withinMs?: number },
 ): Promise<T> {
   const until = performance.now() + withinMs
-  for (let isFirst = true; ; isFirst = false) {
-    try {
-      return await request()
-    } catch (cause) {
-      if (!isLate(cause) || performance.now() >= until) throw cause
-      if (isFirst) log.warn('Redis does not answer in time: the start waits for it', { cause })
-      await sleep(PAUSE_MS)
-    }
+  let isFirst = true
+  const mayPass = (cause: unknown) => {
+    const isWaiting = isLate(cause) && performance.now() < until
+    if (isWaiting && isFirst) log.warn('Redis does not answer in time: the start waits for it', { cause })
+    isFirst = false
+    return isWaiting
   }
+  return retryUntil(request, { pauses: PAUSE_MS, mayPass })
 }
 
 const isLate = (cause: unknown): boolean =>

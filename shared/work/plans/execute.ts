@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventQueue } from '../../agent/engine/event-queue.ts'
+import { hasKind } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { eventsBetween, eventsOf } from './events-of.ts'
-import { isUnavailable, outlast } from './outlast.ts'
 import type { PlanEvent, PlanRecord, Plans, PlanTransition } from './port.ts'
 import { areStepsOver, hasRunningStep, isRunBy } from './states.ts'
-import { StepRuns, type StepRunsDeps } from './step-runs.ts'
+import { outlast, StepRuns, type StepRunsDeps } from './step-runs.ts'
 import { beginNextSteps, cancelled, endStep, finish, giveBack, interrupt, noteSpent, timedOut } from './transitions.ts'
 
 export type PlanExecutionDeps = StepRunsDeps & {
@@ -152,7 +152,7 @@ class PlanExecution {
         const changed = await (isLook ? change() : outlast(change, storeWaitMs))
         if (changed || !isRefused) return changed
       } catch (cause) {
-        if (!isLook || !isUnavailable(cause)) throw cause
+        if (!isLook || !hasKind(cause, 'unavailable')) throw cause
         return this.#plan // The steps go on without the store until one has ended.
       }
       if (this.#isLeft || stopped.aborted || isReplaced?.()) return undefined

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError, toAppError } from '../../kernel/errors.ts'
+import { AppError, hasKind, toAppError } from '../../kernel/errors.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
+import { retryUntil } from '../../kernel/retry.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { outlast } from './outlast.ts'
 import type { PlanRecord, Plans, Spent } from './port.ts'
 import { isRunBy, runOfStep } from './states.ts'
 import { readOutputs, storedOutput } from './step-output.ts'
@@ -149,3 +149,14 @@ export class StepRuns {
     }
   }
 }
+
+const STORE_WAIT_MS = 15_000
+const STORE_PAUSES = [10, 250] as const
+
+/** Repeats an operation while the store is away. Throws what `operation` throws, `unavailable` only after `withinMs`. */
+export const outlast = <T>(operation: () => Promise<T>, withinMs = STORE_WAIT_MS): Promise<T> =>
+  retryUntil(operation, {
+    pauses: STORE_PAUSES,
+    until: performance.now() + withinMs,
+    mayPass: (cause) => hasKind(cause, 'unavailable'),
+  })

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUntil } from '../../kernel/retry.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { linked } from '../../kernel/trace.ts'
 import { FairOrder } from '../../platform/fairness/fair-order.ts'
@@ -149,14 +149,10 @@ export class MemoryConsumer implements JobConsumer {
   async #countStart(job: Job): Promise<number | undefined> {
     const { store, onProblem, retryMs } = this.#deps
     const { signal } = this.#closing
-    while (!signal.aborted) {
-      try {
-        return await store.countStart(job)
-      } catch (cause) {
-        onProblem('a job could not be taken', cause)
-        await sleep(retryMs, undefined, { signal }).catch(() => {})
-      }
+    const mayPass = (cause: unknown) => {
+      onProblem('a job could not be taken', cause)
+      return true
     }
-    return undefined
+    return retryUntil(() => store.countStart(job), { pauses: retryMs, mayPass, signal }).catch(() => undefined)
   }
 }

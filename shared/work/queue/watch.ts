@@ -1,6 +1,6 @@
 import { FrameReader } from '../../cluster/journal/frame-reader.ts'
 import type { FrameStream, Frames } from '../../cluster/port.ts'
-import { toAppError } from '../../kernel/errors.ts'
+import { hasKind } from '../../kernel/errors.ts'
 
 /** What a reader gets of frames that have come. `end`: they end the reader's stream, or only the stream that they came from. */
 export type Read = { frames: Frames | undefined; end?: 'all' | 'source' | undefined }
@@ -87,8 +87,7 @@ class Watch implements AsyncIterableIterator<Frames> {
       if (this.#isClosed) await this.#leave()
       return undefined
     } catch (cause) {
-      const { kind } = toAppError(cause)
-      if (kind !== 'not_found' && kind !== 'unavailable') throw cause
+      if (!hasKind(cause, 'not_found') && !hasKind(cause, 'unavailable')) throw cause
     }
     return (await this.#findEnd()) ?? this.#wait()
   }
@@ -120,7 +119,7 @@ class Watch implements AsyncIterableIterator<Frames> {
   /** Closes when the execution has ended. A store that does not answer says nothing: it is asked again after the next silence. */
   async #findEnd(): Promise<Frames | undefined> {
     const end = await this.#options.findEnd(this.#seq).catch((cause: unknown) => {
-      if (toAppError(cause).kind === 'unavailable') return undefined
+      if (hasKind(cause, 'unavailable')) return undefined
       throw cause
     })
     if (end) await this.#close()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeCursor, startOfPage } from '../../../kernel/cursor.ts'
-import { AppError } from '../../../kernel/errors.ts'
+import { AppError, hasKind } from '../../../kernel/errors.ts'
 import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { truncate } from '../../../kernel/text.ts'
@@ -87,7 +87,7 @@ async function retryUntilStored(
     try {
       return await attempt(withinMs)
     } catch (cause) {
-      if (!isUnavailable(cause)) throw cause
+      if (!hasKind(cause, 'unavailable')) throw cause
       failure = cause
     }
   }
@@ -106,8 +106,6 @@ function write(entries: Collection, tenant: TenantId, attempt: Attempt): Promise
     writeOptions: () => ({ withinMs: withinMs(), ...(mayWriteUntil && { mayWriteUntil }) }),
   })
 }
-
-const isUnavailable = (cause: unknown) => cause instanceof AppError && cause.kind === 'unavailable'
 
 const fenced = () =>
   new AppError('unavailable', 'this process may no longer write for the run; send the prompt again', { code: 'fenced' })

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { Log } from '../../../kernel/log.ts'
+import { retryUntil } from '../../../kernel/retry.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import type { Tool } from '../port.ts'
 import { type McpServerConfig, readMcpConfig } from './config.ts'
@@ -103,7 +104,7 @@ async function follow({ connection, offered }: Server, following: Following, isM
   const { apply, log, retryMs, signal } = following
   const { name } = connection
   if (isMissing) {
-    const change = await retry(() => offered.list(), following)
+    const change = await listLater(offered, following)
     if (!change) return
     await apply(change)
     log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
@@ -133,13 +134,9 @@ async function follow({ connection, offered }: Server, following: Following, isM
 
 const countOf = (count: number): string => (count === 1 ? '1 tool' : `${count} tools`)
 
-/** Tries until it succeeds. Resolves with nothing when `signal` is aborted. */
-async function retry<T>(work: () => Promise<T>, { retryMs, signal }: Following): Promise<T | undefined> {
-  for (let pauseMs = retryMs; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
-    await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => {})
-    if (signal.aborted) return undefined
-    try {
-      return await work()
-    } catch {} // It was reported when it failed first.
-  }
+/** Lists the tools of a server as soon as it answers; why it does not was reported at first. Resolves with nothing when `signal` is aborted. */
+async function listLater(offered: OfferedTools, { retryMs, signal }: Following): Promise<ToolChange | undefined> {
+  await sleep(retryMs, undefined, { ref: false, signal }).catch(() => {})
+  const pauses = [2 * retryMs, MAX_RETRY_MS] as const
+  return retryUntil(() => offered.list(), { pauses, signal, ref: false }).catch(() => undefined)
 }

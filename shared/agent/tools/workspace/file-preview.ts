@@ -1,4 +1,4 @@
-import { AppError } from '../../../kernel/errors.ts'
+import { AppError, hasKind } from '../../../kernel/errors.ts'
 import type { PermissionPreview } from '../../../kernel/events.ts'
 import { showControls, showHidden, truncate } from '../../../kernel/text.ts'
 import type { PreviewContext } from '../port.ts'
@@ -41,7 +41,7 @@ async function textOf(workspace: string, path: string): Promise<string | undefin
   try {
     return await readText(workspace, path)
   } catch (cause) {
-    if (cause instanceof AppError && cause.kind === 'not_found') return undefined
+    if (hasKind(cause, 'not_found')) return undefined
     throw cause
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, boundedProblem, type Problem, problemOfBody } from '../../../kernel/errors.ts'
+import { AppError, boundedProblem, hasKind, type Problem, problemOfBody } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { ignoredFieldWarnings, type Warning } from '../../../platform/api/ignored-fields.ts'
@@ -72,7 +72,7 @@ export class FlowChecks {
     try {
       return await this.#deps.library.get(tenant, name)
     } catch (cause) {
-      if (cause instanceof AppError && cause.kind === 'not_found') return undefined
+      if (hasKind(cause, 'not_found')) return undefined
       throw cause
     }
   }
