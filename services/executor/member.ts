@@ -1,9 +1,11 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
+import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/work/queue/bullmq-consume.ts'
@@ -43,9 +45,9 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
   const parts = { flows, store, events, recorder, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(config, { ...parts, fence: lease })
   const own = { ...ownProcess.asMember(config.runsPerWorker), lease, log, metrics }
-  const relay = new ExecutorRelay(link, opened.executor, own)
+  const relay = new ExecutorRelay(createRedisPorts(link), opened.executor, own)
   showRuns(metrics, opened.executor, config)
-  await relay.join()
+  await waitForRedis(() => relay.join(), { log })
   await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem: problemsTo(log) }), {
     epoch: () => relay.epoch,
     announce: (runId) => relay.announceStart(runId),

@@ -1,8 +1,10 @@
+import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import { createRedisIdempotency } from '../../shared/platform/redis/idempotency.ts'
+import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
@@ -40,8 +42,9 @@ export async function openGatewayMember(config: Config, log: Log): Promise<Opene
   const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
   const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
   const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
-  const relay = new GatewayRelay(link, { ...ownProcess.asMember(), log, metrics, jobs, onMemberLost })
-  await relay.join()
+  const own = { ...ownProcess.asMember(), log, metrics }
+  const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, onMemberLost })
+  await waitForRedis(() => relay.join(), { log })
   const { toolBox, schemas, close: closeTools } = await openTools(config, log)
   ops.show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
   const { broker, executors } = relay

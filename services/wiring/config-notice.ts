@@ -13,13 +13,13 @@ import type { ConfigBell } from '../../shared/tenancy/tenant-config/live-configs
 const CHANNEL = 'config'
 
 /** The bell of the cluster: one Redis channel that every process listens on. A lost message is found by the poll. */
-export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten'>): ConfigBell => ({
+export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe'>): ConfigBell => ({
   ring(tenant) {
     link.publish(CHANNEL, Buffer.from(tenant)).catch(() => {})
   },
   async listen(onRing) {
-    await link.listen(CHANNEL, (message) => onRing(message.toString() as TenantId))
-    return () => link.unlisten(CHANNEL)
+    await link.subscribe(CHANNEL, (message) => onRing(message.toString() as TenantId))
+    return () => link.unsubscribe(CHANNEL)
   },
 })
 
@@ -34,7 +34,7 @@ const perMinute = Number.POSITIVE_INFINITY
 
 /** The parts of the tenants' configuration that the processes of a cluster share over Redis. */
 export const createClusterParts = (
-  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'run'>,
+  link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe' | 'run'>,
   log: Log,
 ): SharedParts => ({
   form: 'cluster',

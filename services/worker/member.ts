@@ -1,5 +1,6 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
+import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { WorkerRelay } from '../../shared/cluster/relay/worker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
@@ -42,13 +43,13 @@ export async function openWorkerMember(config: Config, log: Log): Promise<Opened
   const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
   const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
   const { worker, settled, close: closeTools } = await openWorker(config, log, { ...parts, onSessionRemoved })
-  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, {
+  const relay: WorkerRelay<Session> = new WorkerRelay(createRedisPorts(link), worker, {
     ...ownProcess.asMember(config.runsPerWorker),
     lease,
     log,
     metrics,
   })
-  await relay.join()
+  await waitForRedis(() => relay.join(), { log })
   ops.ready(clusterChecks(() => relay.readiness(), link))
   return {
     ready: { role: 'worker', id: `wk_${relay.epoch}`, ops_url: ops.url },

@@ -33,7 +33,7 @@ describe('after Redis has failed over to a replica that lags', () => {
 
   it('no epoch is given out twice, and a member that the replica does not know is registered again', async () => {
     const link = await openRedisLink(group.url)
-    await link.listen(PROBE.channel, () => {})
+    await link.subscribe(PROBE.channel, () => {})
     const [early, late, next] = [createRedisMembers(link), createRedisMembers(link), createRedisMembers(link)]
     const known = await early.join(WORKER)
     await group.synchronized()
@@ -57,7 +57,7 @@ describe('after Redis has failed over to a replica that lags', () => {
 
   it('of two processes with one epoch only the one whose nonce is in the record renews', async () => {
     const link = await openRedisLink(group.url)
-    await link.listen(PROBE.channel, () => {})
+    await link.subscribe(PROBE.channel, () => {})
     const [first, second] = [createRedisMembers(link), createRedisMembers(link)]
     const epoch = await first.join(WORKER)
     await second.join(WORKER)

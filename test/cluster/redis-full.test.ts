@@ -16,7 +16,7 @@ describe('a Redis whose memory is used up', () => {
       const fields = { role: 'worker', state: 'active', load: 0, pid: 1 } as const
       const members = createRedisMembers(link)
       const epoch = await members.join(fields)
-      await link.listen(PROBE.channel, () => {})
+      await link.subscribe(PROBE.channel, () => {})
       expect(link.isFull()).to.equal(false)
       await admin.config('SET', 'maxmemory', '1')
       const failure = await members.renew(epoch, fields, PROBE).catch((cause: unknown) => cause)

@@ -26,7 +26,7 @@ describe('the import table', () => {
       {
         'shared/platform/redis/link.ts': `import { Redis } from 'ioredis'\n${X}Redis\n`,
         'shared/cluster/members/redis-members.ts': `import { x as y } from '../../platform/redis/link.ts'\n${X}y()\n`,
-        'shared/cluster/relay/worker.ts': use('../members/redis-members.ts'),
+        'shared/cluster/redis-ports.ts': use('./members/redis-members.ts'),
       },
     ],
     [
@@ -63,6 +63,14 @@ describe('the import table', () => {
   }
 
   const refused: [string, Files, string | RegExp][] = [
+    [
+      'the relay imports an adapter',
+      {
+        'shared/cluster/members/redis-members.ts': X,
+        'shared/cluster/relay/worker.ts': use('../members/redis-members.ts'),
+      },
+      'shared/cluster/relay/worker.ts:1 only roots and the files of redis import shared/cluster/members/redis-members.ts',
+    ],
     [
       'the kernel imports the platform',
       { 'shared/platform/store/port.ts': X, 'shared/kernel/ids.ts': use('../platform/store/port.ts') },

@@ -1,9 +1,8 @@
 import { createRunTable } from './demo-executor.ts'
-import { createTestRelay } from './relay.ts'
+import type { TestRelay } from './relay.ts'
 
 /** Two gateways, a worker and two executors, one of which has the runs of the table. */
-export async function openQueuedRelay(urlOf: () => string) {
-  const relay = createTestRelay(urlOf)
+export async function openQueuedRelay<Link>(relay: TestRelay<Link>) {
   const table = createRunTable()
   await relay.worker()
   const [member, idle] = [await relay.executor(), await relay.executor()]

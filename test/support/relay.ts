@@ -1,23 +1,41 @@
 import type { Executor } from '../../services/executor/executor.ts'
 import type { Session } from '../../services/worker/session.ts'
 import type { Worker } from '../../services/worker/worker.ts'
+import type { MemoryBus } from '../../shared/cluster/bus/memory-bus.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
+import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
+import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import { GatewayRelay, type GatewayRelayDeps } from '../../shared/cluster/relay/gateway.ts'
+import type { ClusterPorts } from '../../shared/cluster/relay/ports.ts'
 import { WorkerRelay, type WorkerRelayDeps } from '../../shared/cluster/relay/worker.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { RedisOptions } from '../../shared/platform/config/redis-place.ts'
 import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
+import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { createDemoExecutor } from './demo-executor.ts'
 import { createDemoWorker } from './demo-worker.ts'
 
 const log = createLog({ level: 'error', write: () => {} })
 
-export type Gateway = GatewayRelay & { link: RedisLink }
-export type RelayedWorker = WorkerRelay<Session> & { worker: Worker; link: RedisLink; leave(): Promise<void> }
-export type RelayedExecutor = ExecutorRelay & { executor: Executor; link: RedisLink; leave(): Promise<void> }
+/** How a member reaches the others: over `link`, a connection of its own. */
+type Connection<Link> = { link: Link; ports: ClusterPorts; openPermissions(pid: number): Promise<PermissionStore> }
+type Closable = { close(): Promise<void> }
+
+export type Gateway<Link = RedisLink> = GatewayRelay & { link: Link }
+export type RelayedWorker<Link = RedisLink> = WorkerRelay<Session> & {
+  worker: Worker
+  link: Link
+  leave(): Promise<void>
+}
+export type RelayedExecutor<Link = RedisLink> = ExecutorRelay & {
+  executor: Executor
+  link: Link
+  leave(): Promise<void>
+}
 
 export type WorkerOptions = {
   limits?: Parameters<typeof createDemoWorker>[1]
@@ -25,24 +43,38 @@ export type WorkerOptions = {
   relay?: Partial<WorkerRelayDeps>
 }
 
-/** Gateways, executors, and workers with the demo model, all in this process, each with its own connections to Redis. */
-export type TestRelay = {
-  gateway(options?: Partial<GatewayRelayDeps>): Promise<Gateway>
-  worker(options?: WorkerOptions): Promise<RelayedWorker>
+/** Gateways, executors, and workers with the demo model, all in this process, each with its own connection to the others. */
+export type TestRelay<Link = RedisLink> = {
+  gateway(options?: Partial<GatewayRelayDeps>): Promise<Gateway<Link>>
+  worker(options?: WorkerOptions): Promise<RelayedWorker<Link>>
   /** Tests open its runs themselves: it takes none from a queue. */
-  executor(): Promise<RelayedExecutor>
+  executor(): Promise<RelayedExecutor<Link>>
   /** Stops all members that have not left yet. */
   close(): Promise<void>
 }
 
-export function createTestRelay(urlOf: () => string, options: RedisOptions = {}): TestRelay {
+/** The members are connected by the Redis of this address. */
+export const createTestRelay = (urlOf: () => string, options: RedisOptions = {}): TestRelay =>
+  createRelay(async () => {
+    const link = await openRedisLink(urlOf(), options)
+    return { link, ports: createRedisPorts(link), openPermissions: (pid) => openWorkerPermissionStore(link, pid) }
+  })
+
+/** The members are connected within this process. */
+export const createMemoryRelay = (cluster = new MemoryCluster()): TestRelay<MemoryBus> =>
+  createRelay(async () => {
+    const ports = cluster.connect()
+    return { link: ports.bus, ports, openPermissions: async () => ports.permissions }
+  })
+
+function createRelay<Link extends Closable>(connect: () => Promise<Connection<Link>>): TestRelay<Link> {
   const closers: (() => Promise<void>)[] = []
   let pid = 0
   return {
     async gateway(deps = {}) {
-      const link = await openRedisLink(urlOf(), options)
-      const relay = new GatewayRelay(link, { pid: ++pid, log, metrics: NO_METRICS, ...deps })
-      await relay.join()
+      const { link, ports } = await connect()
+      const relay = new GatewayRelay(ports, { pid: ++pid, log, metrics: NO_METRICS, ...deps })
+      await waitForRedis(() => relay.join(), { log })
       closers.push(async () => {
         await relay.stop()
         await link.close()
@@ -50,9 +82,10 @@ export function createTestRelay(urlOf: () => string, options: RedisOptions = {})
       return Object.assign(relay, { link })
     },
     async worker(parts = {}) {
-      const link = await openRedisLink(urlOf(), options)
-      const [worker, relay] = await connectWorker(link, ++pid, parts)
-      await relay.join()
+      const connection = await connect()
+      const { link } = connection
+      const [worker, relay] = await connectWorker(connection, ++pid, parts)
+      await waitForRedis(() => relay.join(), { log })
       const leave = async () => {
         await worker.drain(0)
         await relay.stop()
@@ -62,10 +95,10 @@ export function createTestRelay(urlOf: () => string, options: RedisOptions = {})
       return Object.assign(relay, { worker, link, leave })
     },
     async executor() {
-      const link = await openRedisLink(urlOf(), options)
+      const { link, ports } = await connect()
       const executor = await createDemoExecutor()
-      const relay = new ExecutorRelay(link, executor, { pid: ++pid, lease: new Lease(), log, metrics: NO_METRICS })
-      await relay.join()
+      const relay = new ExecutorRelay(ports, executor, { pid: ++pid, lease: new Lease(), log, metrics: NO_METRICS })
+      await waitForRedis(() => relay.join(), { log })
       const leave = async () => {
         await relay.drain(0)
         await relay.stop()
@@ -82,14 +115,14 @@ export function createTestRelay(urlOf: () => string, options: RedisOptions = {})
 
 /** A demo worker and its relay, which has not joined yet. */
 async function connectWorker(
-  link: RedisLink,
+  { ports, openPermissions }: Connection<unknown>,
   pid: number,
   { limits, deps, relay: options }: WorkerOptions,
 ): Promise<[Worker, WorkerRelay<Session>]> {
-  const permissions = await openWorkerPermissionStore(link, pid)
+  const permissions = await openPermissions(pid)
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
   const worker = createDemoWorker(permissions, limits, { onSessionRemoved, ...deps })
-  const relay: WorkerRelay<Session> = new WorkerRelay(link, worker, {
+  const relay: WorkerRelay<Session> = new WorkerRelay(ports, worker, {
     pid,
     lease: new Lease(),
     log,

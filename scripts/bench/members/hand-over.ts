@@ -1,4 +1,4 @@
-import { createRedisOwners } from '../../../shared/cluster/members/redis-owners.ts'
+import { createRedisOwners } from '../../../shared/cluster/owners/redis-owners.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import type { Peer } from '../relay/peer.ts'
 import type { Row } from '../relay/row.ts'

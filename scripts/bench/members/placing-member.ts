@@ -2,11 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
 import { Workers } from '../../../shared/cluster/members/workers.ts'
-import { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
-import { RedisTransport } from '../../../shared/cluster/relay/transport.ts'
+import { Membership } from '../../../shared/cluster/relay/membership.ts'
+import { Transport } from '../../../shared/cluster/relay/transport.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
+import { waitForRedis } from '../../../shared/platform/redis/wait-for-redis.ts'
 import { LoopDelay } from '../relay/loop-delay.ts'
 
 /**
@@ -24,17 +25,17 @@ export type PlacingMember = {
 
 export async function joinPlacing(url: string): Promise<PlacingMember> {
   const link = await openRedisLink(url)
-  const lease = new Lease()
+  const [lease, log] = [new Lease(), createLog({ level: 'error' })]
   const workers = new Workers()
   const changesMs: number[] = []
   let isPrepared = false
-  const transport = new RedisTransport(
-    { role: 'gateway', link, lease, metrics: NO_METRICS },
+  const transport = new Transport(
+    { role: 'gateway', bus: link, lease, metrics: NO_METRICS },
     { onRecord: () => {}, onUndelivered: () => {} },
   )
   const describe = () => ({ role: 'gateway', state: 'active', load: 0, pid: process.pid }) as const
-  const membership = new RedisMembership(
-    { transport, members: createRedisMembers(link), lease, log: createLog({ level: 'error' }), describe },
+  const membership = new Membership(
+    { transport, members: createRedisMembers(link), lease, log, describe },
     {
       onMembers(members) {
         const since = performance.now()
@@ -50,7 +51,7 @@ export async function joinPlacing(url: string): Promise<PlacingMember> {
   const delay = new LoopDelay()
   const since = performance.now()
   delay.start()
-  await membership.start()
+  await waitForRedis(() => membership.start(), { log })
   await workers.prepare()
   isPrepared = true
   const joinMs = delay.maxMs()

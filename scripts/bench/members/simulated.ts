@@ -1,5 +1,6 @@
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { Inbox } from '../../../shared/cluster/port.ts'
+import { createRedisPorts } from '../../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../../shared/cluster/relay/gateway.ts'
 import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../shared/cluster/relay/worker.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
@@ -7,6 +8,7 @@ import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
+import { waitForRedis } from '../../../shared/platform/redis/wait-for-redis.ts'
 
 const log = createLog({ level: 'error' })
 const MAX_LOAD = 8
@@ -22,13 +24,13 @@ export type SimulatedWorker = WorkerRelay<SimulatedSession> & {
 export async function joinWorker(url: string, pid: number, onEvicted = () => {}): Promise<SimulatedWorker> {
   const link = await openRedisLink(url)
   const sessions = new Set<SimulatedSession>()
-  const relay = new WorkerRelay(link, simulate(sessions, onEvicted), {
+  const relay = new WorkerRelay(createRedisPorts(link), simulate(sessions, onEvicted), {
     pid,
     lease: new Lease(),
     log,
     metrics: NO_METRICS,
   })
-  await relay.join()
+  await waitForRedis(() => relay.join(), { log })
   const leave = async () => {
     await relay.stop()
     await link.close()
@@ -38,7 +40,8 @@ export async function joinWorker(url: string, pid: number, onEvicted = () => {})
 
 /** Joins a gateway without requests. */
 export async function joinGateway(url: string, pid: number): Promise<void> {
-  await new GatewayRelay(await openRedisLink(url), { pid, log, metrics: NO_METRICS }).join()
+  const relay = new GatewayRelay(createRedisPorts(await openRedisLink(url)), { pid, log, metrics: NO_METRICS })
+  await waitForRedis(() => relay.join(), { log })
 }
 
 /** A session with 1 KB of messages. */

@@ -3,6 +3,11 @@
  */
 export const PROTOCOL = { min: 2, max: 2 } as const
 
+/** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
+export const LEASE_MS = 4_000
+/** Lapsed members that one look returns at most. */
+export const MAX_LAPSED = 100
+
 export const ROLES = ['gateway', 'worker', 'executor'] as const
 export const STATES = ['active', 'draining'] as const
 
@@ -49,7 +54,7 @@ export type MemberList = { version: number; members: Member[] }
 /** A member has joined or has other fields, or is gone. Without `member` and not gone, it is one that this release cannot understand. */
 export type MemberChange = { version: number; epoch: number; isGone: boolean; member: Member | undefined }
 
-/** `lapsed`: members whose lease has run out, at most 100. `loads`: in the order in which they were asked for. */
+/** `lapsed`: members whose lease has run out, at most `MAX_LAPSED`. `loads`: in the order in which they were asked for. */
 export type MemberLook = { version: number; lapsed: number[]; loads: number[] }
 
 /** The members of the cluster, with leases that expire by Redis's clock. */

@@ -1,4 +1,5 @@
 import type { Script } from '../../platform/redis/link.ts'
+import { MAX_LAPSED } from './members.ts'
 
 /** The keys of the members. They share a hash tag, since each script takes all of them. */
 export const KEYS = [
@@ -17,8 +18,6 @@ export const CHANGES = 'members'
 const SKIPPED = 4_096
 /** To read the replication id costs Redis a fifth of a renewal. */
 const CHECKED_MS = 500
-/** Lapsed members that one look returns at most. */
-const MAX_LAPSED = 100
 
 const NOW = `local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000)`
 

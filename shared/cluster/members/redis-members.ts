@@ -3,6 +3,7 @@ import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
 import {
+  LEASE_MS,
   type Member,
   type MemberAbout,
   type MemberChange,
@@ -28,10 +29,7 @@ import {
   RENEW,
 } from './redis-member-scripts.ts'
 
-/** A lease ends this long after its last renewal. The member itself stops acting earlier, see `Lease`. */
-const LEASE_MS = 4_000
-
-type Link = Pick<RedisLink, 'run' | 'prefix' | 'listen'>
+type Link = Pick<RedisLink, 'run' | 'prefix' | 'subscribe'>
 
 /** The members of the cluster in Redis. One object per process, since it remembers what Redis has of the process. */
 export function createRedisMembers(link: Link): Members {
@@ -55,7 +53,7 @@ export function createRedisMembers(link: Link): Members {
       return { version: Number(version), lapsed: lapsed.map(Number), loads: loads.map(Number) }
     },
     watch: (onChange) =>
-      link.listen(CHANGES, (message) => {
+      link.subscribe(CHANGES, (message) => {
         const change = readChange(message.toString())
         if (change) onChange(change)
       }),

@@ -5,32 +5,32 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { Executors } from '../members/executors.ts'
 import type { Member } from '../members/members.ts'
-import type { MovedRuns } from '../members/moved-runs.ts'
-import type { Owners } from '../members/owners.ts'
-import { isUnanswered, noWorker, SessionRouter } from '../members/session-router.ts'
 import { lessLoadedOfTwo, Workers } from '../members/workers.ts'
+import type { MovedRuns } from '../owners/moved-runs.ts'
+import type { Owners } from '../owners/owners.ts'
+import { isUnanswered, noWorker, SessionRouter } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 import type { Broker, OpenedRun, QueuedRunSource, TenantRange } from '../port.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { CallArgs, CallResult } from './calls.ts'
 import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
-import type { RedisMembership } from './membership.ts'
+import type { Membership } from './membership.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
 import { RelayedStreams } from './relayed-streams.ts'
 import { createRunId, RunCalls } from './run-calls.ts'
-import type { RedisTransport } from './transport.ts'
+import type { Transport } from './transport.ts'
 import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
 
-export type RedisBrokerDeps = {
-  transport: Pick<RedisTransport, 'outbox'>
-  membership: Pick<RedisMembership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
+export type RelayBrokerDeps = {
+  transport: Pick<Transport, 'outbox'>
+  membership: Pick<Membership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
   movedRuns: Pick<MovedRuns, 'find'>
   permissions: PermissionStore
   /** Without it there are no queued runs. */
   jobs: QueuedRunSource | undefined
-  isRedisUnreachable(): boolean
+  isBusAway(): boolean
   metrics: Metrics
 }
 
@@ -40,8 +40,8 @@ type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRe
 type NewRun = { tenant: TenantId; runId: string; epoch: number }
 
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
-export class RedisBroker {
-  readonly #deps: RedisBrokerDeps
+export class RelayBroker {
+  readonly #deps: RelayBrokerDeps
   readonly #calls: WorkerCalls
   readonly #runCalls: RunCalls
   readonly #queued: QueuedRuns | undefined
@@ -51,21 +51,21 @@ export class RedisBroker {
   readonly streams: RelayedStreams
   #isClosing = false
 
-  constructor(deps: RedisBrokerDeps) {
-    const { transport, membership, owners, movedRuns, jobs, isRedisUnreachable, metrics } = deps
+  constructor(deps: RelayBrokerDeps) {
+    const { transport, membership, owners, movedRuns, jobs, isBusAway, metrics } = deps
     const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
     const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
     const sendLater = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).sendLater(each)
     const isAlive = (epoch: number) => this.workers.isAlive(epoch) || this.executors.isAlive(epoch)
     this.#deps = deps
-    this.#calls = new WorkerCalls({ isAlive, send, isRedisUnreachable })
+    this.#calls = new WorkerCalls({ isAlive, send, isBusAway })
     this.#sessions = new SessionRouter({
       workers: this.workers,
       owners,
       isMember: (epoch) => membership.isMember(epoch),
-      isRebuilt: async () => !isRedisUnreachable() && (await membership.isRebuilt()),
+      isRebuilt: async () => !isBusAway() && (await membership.isRebuilt()),
     })
-    this.streams = new RelayedStreams({ send, sendLater, isAlive, isRedisUnreachable, metrics })
+    this.streams = new RelayedStreams({ send, sendLater, isAlive, isBusAway, metrics })
     this.#runCalls = new RunCalls({
       workers: this.workers,
       executors: this.executors,
@@ -120,7 +120,7 @@ export class RedisBroker {
     return this.streams.fail('worker_lost', epoch)
   }
 
-  /** No process listens to this worker's channel: it has crashed, has left, or is reconnecting to Redis. */
+  /** No process listens to this worker's channel: it has crashed, has left, or is connecting again. */
   onUndelivered(epoch: number): void {
     this.#calls.failUndelivered(epoch)
     this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message of that was lost.
@@ -220,7 +220,7 @@ export class RedisBroker {
 
   /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
   async #findWorkers(): Promise<void> {
-    if (this.workers.eligible.length > 0 || this.#deps.isRedisUnreachable()) return
+    if (this.workers.eligible.length > 0 || this.#deps.isBusAway()) return
     await this.#deps.membership.refreshMembers()
   }
 
@@ -232,7 +232,7 @@ export class RedisBroker {
   }
 
   #canTryAnother(cause: unknown, until: number): boolean {
-    if (this.#isClosing || this.#deps.isRedisUnreachable() || performance.now() > until - MIN_TRY_MS) return false
+    if (this.#isClosing || this.#deps.isBusAway() || performance.now() > until - MIN_TRY_MS) return false
     return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
   }
 

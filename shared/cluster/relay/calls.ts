@@ -83,7 +83,7 @@ function unwrap(answer: Answer): unknown {
 
 export type CallLimits = {
   deadlineMs: number
-  /** The call is sent again this often until it is answered: Redis may have lost it, or its answer. */
+  /** The call is sent again this often until it is answered: the bus may have lost it, or its answer. */
   resendMs: number
 }
 

@@ -1,16 +1,15 @@
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { RedisLink } from '../../platform/redis/link.ts'
 import { Executors, type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import type { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
-import { createRedisMembers } from '../members/redis-members.ts'
 import type { RunInbox } from '../port.ts'
 import type { Readiness } from './gateway.ts'
-import { RedisInbox, runMethods } from './inbox.ts'
-import { RedisMembership } from './membership.ts'
+import { RelayInbox, runMethods } from './inbox.ts'
+import { Membership } from './membership.ts'
+import type { ClusterPorts } from './ports.ts'
 import { announceStart } from './start-notice.ts'
-import { RedisTransport } from './transport.ts'
+import { Transport } from './transport.ts'
 
 /** The executor that the relay connects to the cluster. */
 export type ClusterExecutor = {
@@ -26,21 +25,21 @@ export type ExecutorRelayDeps = { pid: number; about?: MemberAbout; lease: Lease
 
 /** An executor of the cluster: a member like a worker, which has no sessions and takes its work from the queue. */
 export class ExecutorRelay {
-  readonly #link: RedisLink
+  readonly #ports: Pick<ClusterPorts, 'bus' | 'members'>
   readonly #executor: ClusterExecutor
   readonly #deps: ExecutorRelayDeps
   readonly #all = new Executors()
-  readonly #transport: RedisTransport
-  readonly #membership: RedisMembership
-  readonly #inbox: RedisInbox
+  readonly #transport: Transport
+  readonly #membership: Membership
+  readonly #inbox: RelayInbox
 
-  constructor(link: RedisLink, executor: ClusterExecutor, deps: ExecutorRelayDeps) {
-    this.#link = link
+  constructor(ports: Pick<ClusterPorts, 'bus' | 'members'>, executor: ClusterExecutor, deps: ExecutorRelayDeps) {
+    this.#ports = ports
     this.#executor = executor
     this.#deps = deps
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
-    this.#inbox = new RedisInbox(this.#transport, (follow) => runMethods(executor.inbox, follow))
+    this.#inbox = new RelayInbox(this.#transport, (follow) => runMethods(executor.inbox, follow))
   }
 
   /** Changes when this process was evicted and has joined again. */
@@ -58,18 +57,19 @@ export class ExecutorRelay {
     return this.#membership.isMember(epoch)
   }
 
+  /** May be called again after it has failed. */
   async join(): Promise<void> {
     await this.#membership.start()
   }
 
   /** Tells the gateways that wait for this queued run that it has begun here. */
   announceStart(runId: string): void {
-    announceStart(this.#link, runId, this.epoch)
+    announceStart(this.#ports.bus, runId, this.epoch)
   }
 
   readiness(): Readiness {
     return {
-      isRedisAway: this.#link.awayMs() > 0,
+      isBusAway: this.#ports.bus.awayMs() > 0,
       isMember: this.#deps.lease.isHeld(),
       isDraining: this.#executor.isDraining(),
     }
@@ -89,10 +89,10 @@ export class ExecutorRelay {
     await this.#membership.stop()
   }
 
-  #createTransport(): RedisTransport {
+  #createTransport(): Transport {
     const { lease, metrics } = this.#deps
-    return new RedisTransport(
-      { role: 'executor', link: this.#link, lease, metrics },
+    return new Transport(
+      { role: 'executor', bus: this.#ports.bus, lease, metrics },
       {
         onRecord: (from, received) => this.#inbox.onRecord(from, received),
         onUndelivered: () => {}, // A gateway that is gone is noticed by its membership.
@@ -100,10 +100,10 @@ export class ExecutorRelay {
     )
   }
 
-  #createMembership(): RedisMembership {
+  #createMembership(): Membership {
     const { lease, log } = this.#deps
-    const members = createRedisMembers(this.#link)
-    return new RedisMembership(
+    const { members } = this.#ports
+    return new Membership(
       { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
       {
         onMembers: (all) => this.#all.update(all),

@@ -1,21 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { RedisLink } from '../../platform/redis/link.ts'
 import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
-import { createRedisMembers } from '../members/redis-members.ts'
-import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
-import { createRedisOwners } from '../members/redis-owners.ts'
-import { createRedisPermissionStore } from '../permissions/redis-store.ts'
 import type { Broker, QueuedRunSource, TenantRange } from '../port.ts'
-import { RedisBroker } from './broker.ts'
-import { RedisMembership } from './membership.ts'
+import { RelayBroker } from './broker.ts'
+import { Membership } from './membership.ts'
+import type { ClusterPorts } from './ports.ts'
 import { listenForStarts } from './start-notice.ts'
-import { RedisTransport } from './transport.ts'
+import { Transport } from './transport.ts'
 
-/** Streams end with `relay_unavailable` when Redis has been unreachable for this long. */
+/** Streams end with `relay_unavailable` when the bus has been away for this long. */
 const MAX_AWAY_MS = 10_000
 const WATCH_MS = 500
 
@@ -31,32 +27,32 @@ export type GatewayRelayDeps = {
 }
 
 /** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
-export type Readiness = { isRedisAway: boolean; isMember: boolean; isDraining: boolean }
+export type Readiness = { isBusAway: boolean; isMember: boolean; isDraining: boolean }
 
-/** A gateway of the cluster: the broker that its routes call, over Redis. */
+/** A gateway of the cluster: the broker that its routes call. */
 export class GatewayRelay {
-  readonly #link: RedisLink
+  readonly #ports: Pick<ClusterPorts, 'bus' | 'members'>
   readonly #own: Pick<MemberFields, 'pid' | keyof MemberAbout>
   readonly #lease = new Lease()
-  readonly #broker: RedisBroker
-  readonly #membership: RedisMembership
+  readonly #broker: RelayBroker
+  readonly #membership: Membership
   readonly #firstWorker = Promise.withResolvers<void>()
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(link: RedisLink, { pid, about, log, metrics, jobs, onMemberLost }: GatewayRelayDeps) {
-    this.#link = link
+  constructor(ports: ClusterPorts, { pid, about, log, metrics, jobs, onMemberLost }: GatewayRelayDeps) {
+    this.#ports = ports
     this.#own = { pid, ...about }
     const transport = this.#createTransport(metrics)
     this.#membership = this.#createMembership(transport, { log, onMemberLost })
-    this.#broker = new RedisBroker({
+    this.#broker = new RelayBroker({
       transport,
       membership: this.#membership,
-      owners: createRedisOwners(link),
-      movedRuns: createRedisMovedRuns(link),
-      permissions: createRedisPermissionStore(link),
+      owners: ports.owners,
+      movedRuns: ports.movedRuns,
+      permissions: ports.permissions,
       jobs,
-      isRedisUnreachable: () => link.awayMs() > 0,
+      isBusAway: () => ports.bus.awayMs() > 0,
       metrics,
     })
   }
@@ -83,17 +79,19 @@ export class GatewayRelay {
     return this.#broker.listTenants(range)
   }
 
+  /** May be called again after it has failed. */
   async join(): Promise<void> {
+    const { bus } = this.#ports
+    await listenForStarts(bus, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     await this.#membership.start()
     await this.#broker.workers.prepare()
-    await listenForStarts(this.#link, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     this.#watch = setInterval(() => {
-      if (this.#link.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
+      if (bus.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
     }, WATCH_MS)
   }
 
   readiness(): Readiness {
-    return { isRedisAway: this.#link.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
+    return { isBusAway: this.#ports.bus.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
   }
 
   /**
@@ -114,9 +112,9 @@ export class GatewayRelay {
     await this.#membership.stop()
   }
 
-  #createTransport(metrics: Metrics): RedisTransport {
-    return new RedisTransport(
-      { role: 'gateway', link: this.#link, lease: this.#lease, metrics },
+  #createTransport(metrics: Metrics): Transport {
+    return new Transport(
+      { role: 'gateway', bus: this.#ports.bus, lease: this.#lease, metrics },
       {
         onRecord: (from, received) => this.#broker.onRecord(from, received),
         onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
@@ -125,16 +123,17 @@ export class GatewayRelay {
   }
 
   #createMembership(
-    transport: RedisTransport,
+    transport: Transport,
     { log, onMemberLost }: Pick<GatewayRelayDeps, 'log' | 'onMemberLost'>,
-  ): RedisMembership {
-    return new RedisMembership(
-      { transport, members: createRedisMembers(this.#link), lease: this.#lease, log, describe: () => this.#describe() },
+  ): Membership {
+    const { members } = this.#ports
+    return new Membership(
+      { transport, members, lease: this.#lease, log, describe: () => this.#describe() },
       {
-        onMembers: (members) => {
-          this.#broker.onMembers(members)
+        onMembers: (all) => {
+          this.#broker.onMembers(all)
           void this.#broker.workers.prepare()
-          if (members.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
+          if (all.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
         },
         onMemberLost: (epoch) => {
           const streams = this.#broker.onMemberLost(epoch)

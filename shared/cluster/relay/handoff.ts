@@ -1,18 +1,18 @@
 import { AppError } from '../../kernel/errors.ts'
-import type { HeldSession } from '../members/held-claims.ts'
 import type { Member } from '../members/members.ts'
-import { isDraining, isUnanswered } from '../members/session-router.ts'
 import { Workers } from '../members/workers.ts'
+import type { HeldSession } from '../owners/held-claims.ts'
+import { isDraining, isUnanswered } from '../owners/session-router.ts'
 import { type CallLimits, Calls, packCall } from './calls.ts'
-import type { RedisMembership } from './membership.ts'
+import type { Membership } from './membership.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
-import type { RedisTransport } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 export type TransferableSession = HeldSession & { readonly state: unknown }
 
 export type HandoffDeps = {
-  transport: Pick<RedisTransport, 'outbox'>
-  membership: Pick<RedisMembership, 'epoch' | 'refreshMembers'>
+  transport: Pick<Transport, 'outbox'>
+  membership: Pick<Membership, 'epoch' | 'refreshMembers'>
   /** A worker has not taken a session for a reason other than draining, silence, or the loss of the session. */
   onProblem(cause: unknown): void
 }
@@ -52,7 +52,7 @@ export class SessionHandoff {
 
   /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
   async waitForSuccessor(withinMs: number): Promise<void> {
-    await this.#deps.membership.refreshMembers().catch(() => {}) // Redis is unreachable: the next tick lists them again.
+    await this.#deps.membership.refreshMembers().catch(() => {}) // The cluster is away: the next tick lists them again.
     if (this.#others.eligible.length === 0) await this.#successor(withinMs)
     await this.#others.prepare()
   }

@@ -9,7 +9,7 @@ import {
   type WorkerMethod,
 } from './calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
-import type { RedisTransport } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 /**
  * Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin.
@@ -19,12 +19,12 @@ type Follow = (to: FollowedBy, cursor: FrameCursor, onAccepted?: () => void) => 
 type FollowedBy = { gateway: number; stream: number }
 
 /** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
-export class RedisInbox {
-  readonly #transport: RedisTransport
+export class RelayInbox {
+  readonly #transport: Transport
   readonly #methods: Partial<CallTable>
   readonly #answered = new AnsweredCalls()
 
-  constructor(transport: RedisTransport, methodsOf: (follow: Follow) => Partial<CallTable>) {
+  constructor(transport: Transport, methodsOf: (follow: Follow) => Partial<CallTable>) {
     this.#transport = transport
     this.#methods = methodsOf(({ gateway, stream }, cursor, onAccepted) => {
       const { seq } = cursor // Read first: frames may be taken as soon as it is attached.

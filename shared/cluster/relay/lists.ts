@@ -1,5 +1,5 @@
 import type { TenantId } from '../../kernel/tenant.ts'
-import { isUnanswered } from '../members/session-router.ts'
+import { isUnanswered } from '../owners/session-router.ts'
 import { mergeRemembered } from '../permissions/remembered-page.ts'
 import type { PageRequest, RememberedPage, RunFilter, RunPage, SessionPage, TenantLoad, TenantRange } from '../port.ts'
 import { mergePages } from '../run-page.ts'

@@ -1,15 +1,14 @@
 import type { Log } from '../../kernel/log.ts'
-import { waitForRedis } from '../../platform/redis/wait-for-redis.ts'
 import type { Lease } from '../members/lease.ts'
 import { MemberWatch } from '../members/member-watch.ts'
 import type { Member, MemberFields, Members } from '../members/members.ts'
 import { type MembershipTimes, TIMES } from '../members/membership-times.ts'
 import { now } from '../members/moment.ts'
 import { Steadiness } from '../members/steadiness.ts'
-import type { RedisTransport } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 export type MembershipDeps = {
-  transport: RedisTransport
+  transport: Transport
   members: Members
   lease: Lease
   log: Log
@@ -32,7 +31,7 @@ export type MembershipHandlers = {
  * This process as a member of the cluster: joins, renews its lease, and watches the other members. The states and the reasons for the
  * times are in `shared/cluster/README.md` "Membership and leases".
  */
-export class RedisMembership {
+export class Membership {
   readonly #deps: MembershipDeps
   readonly #handlers: MembershipHandlers
   readonly #times: MembershipTimes
@@ -67,12 +66,15 @@ export class RedisMembership {
     return this.#deps.transport.epoch
   }
 
-  /** Joins and keeps the lease from now on. When it resolves, the members have been listed once. */
+  /**
+   * Joins and keeps the lease from now on. When it resolves, the members have been listed once. It may be called again after it has
+   * failed.
+   */
   async start(): Promise<void> {
-    await waitForRedis(() => this.#enter(() => {}), this.#deps)
+    if (this.epoch === 0) await this.#enter(() => {})
     this.#steadiness.check()
     this.#steadiness.reset()
-    await waitForRedis(() => this.#watch.start(), this.#deps)
+    await this.#watch.start()
     this.#timer = setInterval(() => void this.#tick(), this.#times.tickMs)
   }
 
@@ -151,7 +153,7 @@ export class RedisMembership {
     const requestedAt = now()
     const { outcome, version } = await members.renew(this.epoch, describe(), transport.nextProbe())
     if (outcome === 'evicted') return this.#rejoin()
-    if (outcome === 'unheard') return transport.listenAgain() // The next tick renews.
+    if (outcome === 'unheard') return transport.resubscribe() // The next tick renews.
     if (outcome === 'keys_lost') {
       this.#keysLostAt = requestedAt.monotonic
       this.#steadiness.reset()

@@ -4,7 +4,7 @@ import { BEAT_BYTES, END_OF_FRAME, LAST, packMessage, RECORD, record, sizeOf, ty
 export type OutboxOptions = {
   /** The sending process's epoch, which stands at the head of each message. */
   epoch: number
-  /** Publishes on the receiver's channel. Resolves with the number of subscribers; rejects when Redis is unreachable. */
+  /** Publishes on the receiver's channel. Resolves with the number of subscribers; rejects while the bus is away. */
   publish(message: Buffer): Promise<number>
   /** Without it no frames and no heartbeat are sent, as another process may own the runs by now. Calls and replies are. */
   canSendFrames(): boolean
@@ -22,7 +22,7 @@ const WAIT_MS = 10
 /**
  * Sends everything that one process has for another. One message is in flight at a time; records that come meanwhile are sent
  * together in the next one. So an idle process sends an event at once and a loaded one packs thousands into a message, without a
- * timer. Frames are taken from their cursors only when a message is packed; frames that Redis loses are still in the journal.
+ * timer. Frames are taken from their cursors only when a message is packed; frames that the bus loses are still in the journal.
  */
 export class Outbox {
   readonly #epoch: number
@@ -173,7 +173,7 @@ export class Outbox {
         this.#flush()
       },
       () => {
-        // Redis is unreachable, or a record did not fit. The next heartbeat sends again; the receiver requests the frames that it misses.
+        // The bus is away, or a record did not fit. The next heartbeat sends again; the receiver requests the frames that it misses.
         this.#isSending = false
       },
     )

@@ -10,7 +10,7 @@ export type StreamsDeps = {
   /** Sends a record with the next message, or soon. */
   sendLater(epoch: number, each: WireRecord): void
   isAlive(epoch: number): boolean
-  isRedisUnreachable(): boolean
+  isBusAway(): boolean
   metrics: Metrics
   limits?: StreamLimits
 }
@@ -56,10 +56,10 @@ export class RelayedStreams {
 
   #openStream(epoch: number, after: number, isAccepted: boolean): { number: number; stream: RelayedStream } {
     const number = ++this.#lastNumber
-    const { send, isRedisUnreachable, metrics, limits } = this.#deps
+    const { send, isBusAway, metrics, limits } = this.#deps
     const hooks: RelayedStreamHooks = {
       requestResend({ seq, pieces }) {
-        if (isRedisUnreachable()) return false
+        if (isBusAway()) return false
         send(epoch, record(RECORD.resend, { stream: number, seq, count: pieces }))
         return true
       },

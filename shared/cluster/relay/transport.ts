@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { RedisLink } from '../../platform/redis/link.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Member, MemberFields, Probe } from '../members/members.ts'
 import type { Fence } from '../port.ts'
 import { acknowledgedPosition, Credit, creditOf } from './credit.ts'
@@ -11,7 +11,7 @@ type Role = MemberFields['role']
 
 export type TransportDeps = {
   role: Role
-  link: Pick<RedisLink, 'publish' | 'listen' | 'unlisten' | 'listenAgain' | 'reconnectListener'>
+  bus: Pick<Bus, 'publish' | 'subscribe' | 'unsubscribe' | 'resubscribe' | 'reconnect'>
   lease: Pick<Fence, 'isHeld'>
   metrics: Metrics
 }
@@ -26,13 +26,13 @@ export type TransportHandlers = {
 const FLUSH_MS = 1_000
 /** A message to itself costs Redis more than to look whether somebody has subscribed. */
 const RENEWALS_PER_MESSAGE = 2
-/** Redis may lose single messages. */
+/** The bus may lose single messages. */
 const MAX_UNHEARD = 2
 /** How many lost members are remembered: the frames of one that was lost longer ago have arrived or never will. */
 const MAX_LOST = 1_000
 
 /** Sends and receives this process's messages: its own channel, an outbox per receiver, and credit per sender. */
-export class RedisTransport {
+export class Transport {
   readonly #deps: TransportDeps
   readonly #handlers: TransportHandlers
   readonly #outboxes = new Map<number, Outbox>()
@@ -61,9 +61,9 @@ export class RedisTransport {
 
   /** Subscribes to the channel of this epoch, and then takes it: this process is a new sender and a new receiver to all others. */
   async enter(epoch: number): Promise<void> {
-    const { link, role } = this.#deps
+    const { bus, role } = this.#deps
     const old = this.#epoch
-    await link.listen(channelOf(role, epoch), (message) => {
+    await bus.subscribe(channelOf(role, epoch), (message) => {
       if (this.#epoch === epoch) this.#receive(message)
     })
     this.#epoch = epoch
@@ -71,37 +71,37 @@ export class RedisTransport {
     for (const outbox of this.#outboxes.values()) outbox.close()
     this.#outboxes.clear()
     this.#credit.clear()
-    if (old > 0) link.unlisten(channelOf(role, old)).catch(() => {}) // Nothing is received under the old epoch any more.
+    if (old > 0) bus.unsubscribe(channelOf(role, old)).catch(() => {}) // Nothing is received under the old epoch any more.
   }
 
   /** The next probe of this process's own channel. A connection over which nothing has come since several messages is replaced. */
   nextProbe(): Probe {
-    const { link, role } = this.#deps
+    const { bus, role } = this.#deps
     const channel = channelOf(role, this.#epoch)
     if (this.#probes++ % RENEWALS_PER_MESSAGE > 0) return { channel }
     if (++this.#unheard > MAX_UNHEARD) {
       this.#unheard = 0
-      link.reconnectListener()
+      bus.reconnect()
     }
     return { channel, message: packMessage(this.#epoch, 0, []) }
   }
 
-  /** Makes the subscription again, which Redis does not have. */
-  async listenAgain(): Promise<void> {
-    await this.#deps.link.listenAgain()
+  /** Makes the subscription again, which the bus has lost. */
+  async resubscribe(): Promise<void> {
+    await this.#deps.bus.resubscribe()
   }
 
   /** The outbox to the process of this epoch; created at the first call. */
   outbox(role: Role, epoch: number): Outbox {
     const known = this.#outboxes.get(epoch)
     if (known) return known
-    const { link, lease, metrics } = this.#deps
+    const { bus, lease, metrics } = this.#deps
     const channel = channelOf(role, epoch)
     const outbox = new Outbox({
       epoch: this.#epoch,
       publish: (message) => {
         metrics.observe('relay_batch_bytes', message.length)
-        return link.publish(channel, message)
+        return bus.publish(channel, message)
       },
       canSendFrames: () => lease.isHeld(),
       creditBytes: () => this.#creditBytes,

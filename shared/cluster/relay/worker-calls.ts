@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts'
-import { isUnanswered } from '../members/session-router.ts'
+import { isUnanswered } from '../owners/session-router.ts'
 import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './calls.ts'
 import { RECORD, record, type WireRecord } from './records.ts'
 
@@ -8,7 +8,7 @@ export type WorkerCallsDeps = {
   isAlive(epoch: number): boolean
   /** Sends to the worker or executor of this epoch. */
   send(epoch: number, each: WireRecord): void
-  isRedisUnreachable(): boolean
+  isBusAway(): boolean
 }
 
 /** The worker to call, and how to wait for its answer. */
@@ -32,15 +32,15 @@ export class WorkerCalls {
     this.#deps = deps
   }
 
-  /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while Redis is unreachable. */
+  /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while the bus is away. */
   async call<M extends WorkerMethod>(callee: Callee, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
-    if (this.#deps.isRedisUnreachable()) throw redisUnreachable()
+    if (this.#deps.isBusAway()) throw busAway()
     const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS } = callee
     const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs } }
     return (await this.#calls.call(request)) as CallResult<M>
   }
 
-  /** Makes a call and ignores its outcome. While Redis is unreachable it is repeated for 10 s. */
+  /** Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. */
   callInBackground<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
     this.#calls.call(request).catch(() => {}) // The worker is gone, or has already done it.
@@ -77,5 +77,5 @@ export class WorkerCalls {
   }
 }
 
-const redisUnreachable = () =>
+const busAway = () =>
   new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', { retryAfterSecs: 2 })

@@ -2,20 +2,17 @@ import { AppError, notFound } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { RedisLink } from '../../platform/redis/link.ts'
-import { AdoptedRuns } from '../members/adopted-runs.ts'
-import { HeldClaims, type HeldSession } from '../members/held-claims.ts'
 import type { Lease } from '../members/lease.ts'
 import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
-import { createRedisMembers } from '../members/redis-members.ts'
-import { createRedisMovedRuns } from '../members/redis-moved-runs.ts'
-import { createRedisOwners } from '../members/redis-owners.ts'
+import { AdoptedRuns } from '../owners/adopted-runs.ts'
+import { HeldClaims, type HeldSession } from '../owners/held-claims.ts'
 import type { Inbox, SessionSummary } from '../port.ts'
 import type { Readiness } from './gateway.ts'
 import { SessionHandoff, type TransferableSession } from './handoff.ts'
-import { RedisInbox, type SessionMethods, workerMethods } from './inbox.ts'
-import { RedisMembership } from './membership.ts'
-import { RedisTransport } from './transport.ts'
+import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
+import { Membership } from './membership.ts'
+import type { ClusterPorts } from './ports.ts'
+import { Transport } from './transport.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
@@ -50,31 +47,32 @@ export type ClusterWorker<S extends OwnedSession> = {
   abortAll(): void
 }
 
+type WorkerPorts = Omit<ClusterPorts, 'permissions'>
+
 export type WorkerRelayDeps = { pid: number; about?: MemberAbout; lease: Lease; log: Log; metrics: Metrics }
 
 /** A worker of the cluster: gateways' calls reach its inbox, and its runs' frames reach the gateways. */
 export class WorkerRelay<S extends OwnedSession> {
-  readonly #link: RedisLink
+  readonly #ports: WorkerPorts
   readonly #worker: ClusterWorker<S>
   readonly #deps: WorkerRelayDeps
   readonly #claims: HeldClaims<S>
   readonly #adoptedRuns: AdoptedRuns
-  readonly #transport: RedisTransport
-  readonly #membership: RedisMembership
-  readonly #inbox: RedisInbox
+  readonly #transport: Transport
+  readonly #membership: Membership
+  readonly #inbox: RelayInbox
   readonly #handoff: SessionHandoff
   #members: readonly Member[] = []
   #onMembersChanged = () => {}
 
-  constructor(link: RedisLink, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
-    this.#link = link
+  constructor(ports: WorkerPorts, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
+    this.#ports = ports
     this.#worker = worker
     this.#deps = deps
-    const owners = createRedisOwners(link)
     this.#transport = this.#createTransport()
     this.#membership = this.#createMembership()
     this.#claims = new HeldClaims({
-      owners,
+      owners: ports.owners,
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
       isAlive: (epoch) => this.#membership.isAlive(epoch),
@@ -82,7 +80,7 @@ export class WorkerRelay<S extends OwnedSession> {
       drop: (session) => worker.release(session),
     })
     this.#adoptedRuns = new AdoptedRuns({
-      movedRuns: createRedisMovedRuns(link),
+      movedRuns: ports.movedRuns,
       epoch: () => this.epoch,
       isKnown: (tenant, runId) => worker.knowsRun(tenant, runId),
     })
@@ -90,7 +88,7 @@ export class WorkerRelay<S extends OwnedSession> {
       createSession: (_from, ...args) => this.#create(...args),
       adoptSession: (from, state) => this.#adopt(from, state),
     }
-    this.#inbox = new RedisInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
+    this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
     this.#handoff = new SessionHandoff({
       transport: this.#transport,
       membership: this.#membership,
@@ -102,14 +100,15 @@ export class WorkerRelay<S extends OwnedSession> {
     return this.#membership.epoch
   }
 
+  /** May be called again after it has failed. */
   async join(): Promise<void> {
-    this.#claims.start()
     await this.#membership.start()
+    this.#claims.start()
   }
 
   readiness(): Readiness {
     return {
-      isRedisAway: this.#link.awayMs() > 0,
+      isBusAway: this.#ports.bus.awayMs() > 0,
       isMember: this.#deps.lease.isHeld(),
       isDraining: this.#worker.isDraining(),
     }
@@ -142,10 +141,10 @@ export class WorkerRelay<S extends OwnedSession> {
     await this.#membership.stop()
   }
 
-  #createTransport(): RedisTransport {
+  #createTransport(): Transport {
     const { lease, metrics } = this.#deps
-    return new RedisTransport(
-      { role: 'worker', link: this.#link, lease, metrics },
+    return new Transport(
+      { role: 'worker', bus: this.#ports.bus, lease, metrics },
       {
         onRecord: (from, received) => {
           this.#inbox.onRecord(from, received)
@@ -157,10 +156,10 @@ export class WorkerRelay<S extends OwnedSession> {
     )
   }
 
-  #createMembership(): RedisMembership {
+  #createMembership(): Membership {
     const { lease, log } = this.#deps
-    const members = createRedisMembers(this.#link)
-    return new RedisMembership(
+    const { members } = this.#ports
+    return new Membership(
       { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
       {
         onMembers: (all) => {

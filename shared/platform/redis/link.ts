@@ -15,13 +15,13 @@ export interface RedisLink {
   readonly prefix: string
   /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
-  /** Subscribes. The subscription is made again with each new connection, until `unlisten`. */
-  listen(channel: string, onMessage: (message: Buffer) => void): Promise<void>
-  unlisten(channel: string): Promise<void>
+  /** Subscribes. The subscription is made again with each new connection, until `unsubscribe`. */
+  subscribe(channel: string, onMessage: (message: Buffer) => void): Promise<void>
+  unsubscribe(channel: string): Promise<void>
   /** Makes all subscriptions again. */
-  listenAgain(): Promise<void>
+  resubscribe(): Promise<void>
   /** Replaces the connection for subscriptions: the present one hangs. */
-  reconnectListener(): void
+  reconnect(): void
   /** Throws `unavailable` within a second when Redis is unreachable. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>
   /** For how long Redis has not answered; 0 while it answers. */
@@ -61,6 +61,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   const listener = connect(url, options)
   const close = async () => {
     commands.disconnect()
+    listener.removeAllListeners('messageBuffer') // What is still on its way is for nobody.
     listener.disconnect()
   }
   try {
@@ -96,18 +97,18 @@ function connect(url: string, options: RedisOptions): Redis {
 
 type Scope = { prefix: string; health: Health }
 
-type Subscriptions = Pick<RedisLink, 'listen' | 'unlisten' | 'listenAgain' | 'reconnectListener'>
+type Subscriptions = Pick<RedisLink, 'subscribe' | 'unsubscribe' | 'resubscribe' | 'reconnect'>
 
 /** ioredis forgets the subscriptions when a connection breaks before they were made again, so they are kept here. */
 function createSubscriptions(listener: Redis, { prefix, health }: Scope): Subscriptions {
   const handlers = new Map<string, (message: Buffer) => void>()
   listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
-  const listenAgain = async () => {
+  const resubscribe = async () => {
     if (handlers.size > 0) await tracked(health, listener.subscribe(...handlers.keys()))
   }
-  listener.on('ready', () => void listenAgain().catch(() => {})) // A process that hears nothing notices it.
+  listener.on('ready', () => void resubscribe().catch(() => {})) // A process that hears nothing notices it.
   return {
-    async listen(name, onMessage) {
+    async subscribe(name, onMessage) {
       const channel = prefix + name
       handlers.set(channel, onMessage)
       try {
@@ -117,13 +118,13 @@ function createSubscriptions(listener: Redis, { prefix, health }: Scope): Subscr
         throw cause
       }
     },
-    async unlisten(name) {
+    async unsubscribe(name) {
       const channel = prefix + name
       handlers.delete(channel)
       await tracked(health, listener.unsubscribe(channel))
     },
-    listenAgain,
-    reconnectListener: () => listener.disconnect(true),
+    resubscribe,
+    reconnect: () => listener.disconnect(true),
   }
 }
 

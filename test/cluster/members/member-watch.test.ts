@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { MemberFields } from '../../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
-import { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
-import { RedisTransport } from '../../../shared/cluster/relay/transport.ts'
+import { Membership } from '../../../shared/cluster/relay/membership.ts'
+import { Transport } from '../../../shared/cluster/relay/transport.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
@@ -11,7 +11,7 @@ import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 type Process = {
-  membership: RedisMembership
+  membership: Membership
   /** The epochs that it knows, in ascending order. */
   known: number[]
   lost: number[]
@@ -33,7 +33,7 @@ describe('changes of the members', () => {
   /** `beforePiece` is called before each piece of a list is read. */
   async function join(role: MemberFields['role'] = 'worker', beforePiece = async () => {}): Promise<Process> {
     const link = await openRedisLink(redis.url)
-    const { run, listen } = link
+    const { run, subscribe } = link
     link.run = async (script, ...rest) => {
       if (script.name === 'aeMembers') {
         self.lists++
@@ -41,16 +41,16 @@ describe('changes of the members', () => {
       }
       return run(script, ...rest)
     }
-    link.listen = (channel, onMessage) =>
-      listen(channel, (message) => {
+    link.subscribe = (channel, onMessage) =>
+      subscribe(channel, (message) => {
         if (channel !== 'members' || !self.isMuted) onMessage(message)
       })
     const lease = new Lease()
     const log = createLog({ level: 'error', write: () => {} })
     const describe = () => ({ role, state: 'active', load: 0, pid: 1 }) as const
     const handlers = { onRecord: () => {}, onUndelivered: () => {} }
-    const transport = new RedisTransport({ role, link, lease, metrics: NO_METRICS }, handlers)
-    const membership = new RedisMembership(
+    const transport = new Transport({ role, bus: link, lease, metrics: NO_METRICS }, handlers)
+    const membership = new Membership(
       { transport, members: createRedisMembers(link), lease, log, describe },
       {
         onMembers: (all) => {

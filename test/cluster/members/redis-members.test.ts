@@ -1,31 +1,37 @@
 import { expect } from 'chai'
-import { type MemberFields, PROTOCOL, type Probe } from '../../../shared/cluster/members/members.ts'
+import { type MemberFields, PROTOCOL } from '../../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { membersContract, PROBE, WORKER } from '../../contract/members.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-const WORKER: MemberFields = { role: 'worker', state: 'active', load: 3, pid: 1 }
-const PROBE: Probe = { channel: 'wk:1', message: Buffer.from('probe') }
-
 describe('members in Redis', () => {
   const redis = useRedis()
+  const links: RedisLink[] = []
+  const connect = async () => {
+    const bus = await openRedisLink(redis.url)
+    links.push(bus)
+    return { bus, members: createRedisMembers(bus) }
+  }
   let link: RedisLink
   beforeEach(async () => {
-    link = await openRedisLink(redis.url)
-    await link.listen(PROBE.channel, () => {})
+    link = (await connect()).bus
   })
-  afterEach(() => link.close())
+  afterEach(async () => {
+    for (const each of links.splice(0)) await each.close()
+  })
 
-  it('each process that joins gets a higher epoch and is listed with its fields', async () => {
-    const members = createRedisMembers(link)
-    const [first, second] = [await members.join(WORKER), await members.join({ ...WORKER, role: 'gateway' })]
-    expect(second).to.be.greaterThan(first)
-    const { members: list } = await members.list()
-    expect(list.map(({ epoch }) => epoch).sort()).to.deep.equal([first, second])
-    expect(list.find(({ epoch }) => epoch === first)).to.include(WORKER)
-    expect(list[0]?.expiresInMs).to.be.within(3_000, 4_000)
+  membersContract({
+    connect,
+    async lapse() {
+      const client = redis.connect()
+      for (const epoch of await client.hkeys('ae:{members}')) await client.zadd('ae:{members}:leases', 0, epoch)
+    },
+    async loseKeys() {
+      await redis.connect().flushall()
+    },
   })
 
   it('what operators are shown of a process is listed with it, and left out where another release wrote something else', async () => {
@@ -45,92 +51,6 @@ describe('members in Redis', () => {
     expect(list.find(({ epoch }) => epoch === known)).to.include(about)
     expect(list.find(({ epoch }) => epoch === other)).to.have.property('pid', 1)
     expect(list.find(({ epoch }) => epoch === other)).not.to.have.any.keys(Object.keys(about))
-  })
-
-  it('a member is expired only when its lease has run out, and cannot renew afterwards', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    expect(await members.expire(epoch)).to.equal(false)
-    expect((await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)).outcome).to.equal('renewed')
-    expect((await members.look([])).lapsed).to.deep.equal([])
-    await redis.connect().zadd('ae:{members}:leases', 0, epoch)
-    expect((await members.look([])).lapsed).to.deep.equal([epoch])
-    expect(await members.expire(epoch)).to.equal(true)
-    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('evicted')
-    expect((await members.list()).members).to.deep.equal([])
-  })
-
-  it('a lease is not renewed while nobody subscribes to the channel of the probe, and is renewed again afterwards', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    const before = await redis.connect().zscore('ae:{members}:leases', epoch)
-    await link.unlisten(PROBE.channel)
-    for (const probe of [PROBE, { channel: PROBE.channel }])
-      expect((await members.renew(epoch, WORKER, probe)).outcome).to.equal('unheard')
-    expect(await redis.connect().zscore('ae:{members}:leases', epoch)).to.equal(before)
-    await link.listen(PROBE.channel, () => {})
-    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
-  })
-
-  it('after an empty restart of Redis a member is registered again under its old epoch, and new epochs are still higher', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    await redis.connect().flushall()
-    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('keys_lost')
-    expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
-    expect(await createRedisMembers(link).join(WORKER)).to.be.greaterThan(epoch)
-  })
-
-  it('the boot marker is current until Redis loses its keys, and again once this process has renewed', async () => {
-    const [first, second] = [createRedisMembers(link), createRedisMembers(link)]
-    const epoch = await first.join(WORKER)
-    await second.join(WORKER)
-    expect(await second.isBootMarkerCurrent()).to.equal(true)
-    await redis.connect().flushall()
-    expect(await first.isBootMarkerCurrent()).to.equal(false)
-    await first.renew(epoch, WORKER, PROBE)
-    expect(await first.isBootMarkerCurrent()).to.equal(true)
-    expect(await second.isBootMarkerCurrent()).to.equal(false)
-  })
-
-  it('expiring a process that is not a member any more succeeds', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    await members.leave(epoch)
-    expect(await members.expire(epoch)).to.equal(true)
-  })
-
-  it('each renewal gives the member another four seconds and publishes its new fields', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    const client = redis.connect()
-    await client.zincrby('ae:{members}:leases', -3_000, String(epoch))
-    await members.renew(epoch, { ...WORKER, state: 'draining', load: 9 }, PROBE)
-    const [member] = (await members.list()).members
-    expect(member).to.include({ epoch, state: 'draining', load: 9 })
-    expect(member?.expiresInMs).to.be.within(3_000, 4_000)
-  })
-
-  it('each change of the members is announced once, in order; a renewal with another load is none', async () => {
-    const [watching, members] = [createRedisMembers(link), createRedisMembers(link)]
-    const changes: [version: number, epoch: number, state: string | undefined][] = []
-    await watching.watch(({ version, epoch, member }) => changes.push([version, epoch, member?.state]))
-    const { version } = await watching.look([])
-    const epoch = await members.join(WORKER)
-    await members.renew(epoch, { ...WORKER, load: 9 }, PROBE)
-    await members.renew(epoch, { ...WORKER, state: 'draining' }, PROBE)
-    await members.leave(epoch)
-    await members.leave(epoch)
-    const look = await watching.look([epoch])
-    await until(() => changes.length >= 3, { what: 'the changes' })
-    const first = changes[0]?.[0] ?? 0
-    expect(first).to.be.above(version)
-    expect(changes).to.deep.equal([
-      [first, epoch, 'active'],
-      [first + 1, epoch, 'draining'],
-      [first + 2, epoch, undefined],
-    ])
-    expect(look).to.deep.equal({ version: first + 2, lapsed: [], loads: [0] })
   })
 
   it('1,000 members are listed in pieces, each of them once', async () => {
@@ -165,6 +85,7 @@ describe('members in Redis', () => {
       sent.push({ name: script.name, bytes: JSON.stringify([keys, args]).length })
       return link.run(script, keys, args)
     }
+    await link.subscribe(PROBE.channel, () => {})
     const members = createRedisMembers({ ...link, run })
     const epoch = await members.join(WORKER)
     const renew = async (fields: MemberFields) => {
@@ -186,19 +107,6 @@ describe('members in Redis', () => {
     expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['renewed', 'aeExtend'])
     await members.leave(epoch)
     expect(await renew({ ...WORKER, state: 'draining' })).to.deep.equal(['evicted', 'aeExtend', 'aeRenew'])
-  })
-
-  it('a look reads the loads of the members that it asks for', async () => {
-    const members = createRedisMembers(link)
-    const [one, two] = [await members.join(WORKER), await members.join({ ...WORKER, load: 7 })]
-    expect((await members.look([two, 5, one])).loads).to.deep.equal([7, 0, 3])
-  })
-
-  it('a member that leaves is not listed any more', async () => {
-    const members = createRedisMembers(link)
-    const epoch = await members.join(WORKER)
-    await members.leave(epoch)
-    expect((await members.list()).members).to.deep.equal([])
   })
 
   it('while Redis is suspended a command is 503 within two seconds or so, and works again afterwards', async () => {

@@ -55,7 +55,7 @@ describe('permission store in Redis', () => {
     await worker.open(request)
     const decision = worker.decision(request)
     const channels = (await redis.connect().pubsub('CHANNELS', 'ae:bell:*')) as string[]
-    for (const channel of channels) await links.at(-1)?.unlisten(channel.slice('ae:'.length))
+    for (const channel of channels) await links.at(-1)?.unsubscribe(channel.slice('ae:'.length))
     await (await open()).decide(request, { state: 'denied', reason: 'no' })
     expect(await decision).to.deep.equal({ state: 'denied', reason: 'no' })
   })
@@ -113,7 +113,7 @@ describe('permission store in Redis', () => {
         commands.push(script.name)
         return link.run(script, ...rest)
       },
-      listen: async () => {}, // It hears of no decision.
+      subscribe: async () => {}, // It hears of no decision.
     }
     const worker = await openWorkerPermissionStore(counting, 1)
     const requests = Array.from({ length: 40 }, () => newRequest())

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Member } from '../../../shared/cluster/members/members.ts'
-import { RedisBroker } from '../../../shared/cluster/relay/broker.ts'
+import { RelayBroker } from '../../../shared/cluster/relay/broker.ts'
 import { readCall } from '../../../shared/cluster/relay/calls.ts'
 import { Outbox } from '../../../shared/cluster/relay/outbox.ts'
 import { packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/records.ts'
@@ -60,7 +60,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
     const message = packMessage(epoch, 0, [record(RECORD.reply, { stream: id, body: JSON.stringify(body) })])
     readMessage(message, (received) => relay.onRecord(epoch, received))
   }
-  const relay = new RedisBroker({
+  const relay = new RelayBroker({
     transport: {
       outbox(_role, epoch) {
         const outbox = outboxes.get(epoch) ?? outboxOf(epoch)
@@ -90,7 +90,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       forget: async () => {},
     },
     jobs: undefined,
-    isRedisUnreachable: () => false,
+    isBusAway: () => false,
     metrics: NO_METRICS,
   })
   return { relay, broker: relay.broker, calls, discovered }

@@ -26,10 +26,10 @@ describe('entering the cluster over Redis', () => {
     await relay.worker()
     const gateway = await relay.gateway()
     const { epoch, link } = gateway
-    const listen = link.listen
+    const subscribe = link.subscribe
     let failures = 0
-    link.listen = async (...args) => {
-      link.listen = listen
+    link.subscribe = async (...args) => {
+      link.subscribe = subscribe
       failures++
       throw new Error(`no subscription to ${args[0]}`)
     }

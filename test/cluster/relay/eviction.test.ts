@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
+import type { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { until } from '../../support/until.ts'
 import { member, OWN, setUp } from './membership-setup.ts'
 
 describe('membership: removing other members', () => {
-  const started: RedisMembership[] = []
-  const start = async (membership: RedisMembership) => {
+  const started: Membership[] = []
+  const start = async (membership: Membership) => {
     started.push(membership)
     await membership.start()
   }

@@ -6,6 +6,7 @@ import { beginRun } from '../../support/demo-executor.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { openQueuedRelay } from '../../support/queued-relay.ts'
 import { useRedis } from '../../support/redis.ts'
+import { createTestRelay } from '../../support/relay.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -14,7 +15,7 @@ describe('executors of the relay', () => {
   const redis = useRedis()
   const opened: { close(): Promise<void> }[] = []
   const open = async () => {
-    const setup = await openQueuedRelay(() => redis.url)
+    const setup = await openQueuedRelay(createTestRelay(() => redis.url))
     opened.push(setup)
     return setup
   }
@@ -46,7 +47,7 @@ describe('executors of the relay', () => {
     await Promise.all([late, idle, member].map((each) => each.drain(0)))
     await until(() => !executors.hasAny(), { what: 'no executor to take new work' })
     expect(await executors.isAlive(member.epoch)).to.equal(true)
-    expect(member.readiness()).to.deep.equal({ isRedisAway: false, isMember: true, isDraining: true })
+    expect(member.readiness()).to.deep.equal({ isBusAway: false, isMember: true, isDraining: true })
   })
 
   it('a run ends with worker_draining when its executor drains, and the frame is delivered', async () => {

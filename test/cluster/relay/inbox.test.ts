@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { FrameCursor, Inbox } from '../../../shared/cluster/port.ts'
-import { RedisInbox, workerMethods } from '../../../shared/cluster/relay/inbox.ts'
+import { RelayInbox, workerMethods } from '../../../shared/cluster/relay/inbox.ts'
 import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/records.ts'
-import { RedisTransport } from '../../../shared/cluster/relay/transport.ts'
+import { Transport } from '../../../shared/cluster/relay/transport.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
@@ -47,28 +47,28 @@ async function setUp() {
     cancelRun: recording('cancelRun'),
   }
   let reply = (_channel: string, _text: string) => {}
-  const transport = new RedisTransport(
+  const transport = new Transport(
     {
       role: 'worker',
       lease: { isHeld: () => true },
       metrics: NO_METRICS,
-      link: {
+      bus: {
         async publish(channel, message) {
           readMessage(message, ({ type, body }) => type === RECORD.reply && reply(channel, body.toString()))
           return 1
         },
-        listen: async (_channel, onMessage) => {
+        subscribe: async (_channel, onMessage) => {
           deliver = onMessage
         },
-        unlisten: async () => {},
-        listenAgain: async () => {},
-        reconnectListener: () => {},
+        unsubscribe: async () => {},
+        resubscribe: async () => {},
+        reconnect: () => {},
       },
     },
     { onRecord: (from, received) => redisInbox.onRecord(from, received), onUndelivered: () => {} },
   )
   let deliver = (_message: Buffer) => {}
-  const redisInbox = new RedisInbox(transport, (follow) => {
+  const redisInbox = new RelayInbox(transport, (follow) => {
     const sessions = {
       createSession: (_from: number, ...args: [TenantId, string, string]) => inbox.createSession(...args),
       adoptSession: recording('adoptSession'),

@@ -43,7 +43,7 @@ function setUp(loses: (message: number) => boolean) {
     },
     sendLater: (_epoch, { stream }) => outbox.detach(stream),
     isAlive: () => true,
-    isRedisUnreachable: () => false,
+    isBusAway: () => false,
     metrics: NO_METRICS,
     limits: { ...STREAM_LIMITS, askAgainMs: 2 },
   })

@@ -1,8 +1,8 @@
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { Member, Members, Renewal } from '../../../shared/cluster/members/members.ts'
 import type { MembershipTimes } from '../../../shared/cluster/members/membership-times.ts'
-import { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
-import { RedisTransport } from '../../../shared/cluster/relay/transport.ts'
+import { Membership } from '../../../shared/cluster/relay/membership.ts'
+import { Transport } from '../../../shared/cluster/relay/transport.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 
@@ -41,21 +41,21 @@ export function setUp({
   const lost: number[] = []
   const known: number[][] = []
   let [listings, versions, epochs] = [0, 1, 0]
-  const link = {
+  const bus = {
     async publish(channel: string) {
       calls.push(`publish ${channel}`)
       return 1
     },
-    listen: async (channel: string) => void calls.push(`listen ${channel}`),
-    unlisten: async (channel: string) => void calls.push(`unlisten ${channel}`),
-    listenAgain: async () => void calls.push('listen again'),
-    reconnectListener: () => void calls.push('reconnect'),
+    subscribe: async (channel: string) => void calls.push(`subscribe ${channel}`),
+    unsubscribe: async (channel: string) => void calls.push(`unsubscribe ${channel}`),
+    resubscribe: async () => void calls.push('resubscribe'),
+    reconnect: () => void calls.push('reconnect'),
   }
-  const transport = new RedisTransport(
-    { role: 'worker', link, lease, metrics: NO_METRICS },
+  const transport = new Transport(
+    { role: 'worker', bus, lease, metrics: NO_METRICS },
     { onRecord: () => {}, onUndelivered: () => {} },
   )
-  const membership = new RedisMembership(
+  const membership = new Membership(
     {
       transport,
       members: {

@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import { Journal } from '../../../shared/cluster/journal/journal.ts'
 import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { Renewal } from '../../../shared/cluster/members/members.ts'
-import type { RedisMembership } from '../../../shared/cluster/relay/membership.ts'
+import type { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
 import { member, OWN, setUp } from './membership-setup.ts'
 
 describe('membership: of this process', () => {
-  const started: RedisMembership[] = []
-  const start = async (membership: RedisMembership) => {
+  const started: Membership[] = []
+  const start = async (membership: Membership) => {
     started.push(membership)
     await membership.start()
   }
@@ -32,9 +32,9 @@ describe('membership: of this process', () => {
     const before = transport.outbox('gateway', 2)
     await over.promise
     expect(calls.filter((call) => !call.startsWith('members'))).to.deep.equal([
-      'listen wk:1',
-      'listen wk:2',
-      'unlisten wk:1',
+      'subscribe wk:1',
+      'subscribe wk:2',
+      'unsubscribe wk:1',
       'evicted 2',
     ])
     expect(membership.epoch).to.equal(2)
@@ -42,11 +42,24 @@ describe('membership: of this process', () => {
     expect(lease.isHeld()).to.equal(true)
   })
 
+  it('a start that fails after the process has joined is repeated under the same epoch', async () => {
+    const { membership, calls, listings } = setUp({
+      list(count) {
+        if (count === 1) throw new Error('late')
+        return [member(OWN)]
+      },
+    })
+    expect(await membership.start().catch(String)).to.equal('Error: late')
+    await start(membership)
+    expect([membership.epoch, listings()]).to.deep.equal([OWN, 2])
+    expect(calls.filter((call) => call.startsWith('subscribe'))).to.deep.equal(['subscribe wk:1'])
+  })
+
   it('a process without a subscription subscribes again and does not renew its lease', async () => {
     const over = Promise.withResolvers<void>()
     const { membership, calls, lease } = setUp({
       renew: () => {
-        if (calls.includes('listen again')) over.resolve()
+        if (calls.includes('resubscribe')) over.resolve()
         return 'unheard'
       },
     })

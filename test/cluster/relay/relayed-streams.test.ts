@@ -5,7 +5,7 @@ import { RelayedStreams, type StreamsDeps } from '../../../shared/cluster/relay/
 import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { until } from '../../support/until.ts'
 
-function setUp({ isRedisUnreachable = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
+function setUp({ isBusAway = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []
   const counted: Partial<Record<CounterName, number>> = {}
   const send: StreamsDeps['send'] = (epoch, { type, stream, seq }) => sent.push([epoch, type, stream, seq])
@@ -13,7 +13,7 @@ function setUp({ isRedisUnreachable = () => false, limits = STREAM_LIMITS }: Par
     send,
     sendLater: send,
     isAlive: (epoch) => epoch !== 666,
-    isRedisUnreachable,
+    isBusAway,
     limits,
     metrics: {
       ...NO_METRICS,
@@ -150,7 +150,7 @@ describe('relayed streams', () => {
   })
 
   it('while Redis is unreachable lost frames are not requested', async () => {
-    const { streams, sent, counted } = setUp({ isRedisUnreachable: () => true })
+    const { streams, sent, counted } = setUp({ isBusAway: () => true })
     const { number, stream } = streams.open(7, 0)
     streams.onRecord(7, beatOf(number, 1, 0))
     expect([sent, counted]).to.deep.equal([[], { gaps_asked: 1 }])
@@ -186,9 +186,9 @@ describe('relayed streams', () => {
 
   it('a gap does not end its stream while the worker is a member', async () => {
     let checks = 0
-    const isRedisUnreachable = () => ++checks % 2 === 0
+    const isBusAway = () => ++checks % 2 === 0
     const { streams, sent, counted } = setUp({
-      isRedisUnreachable,
+      isBusAway,
       limits: { ...STREAM_LIMITS, askAgainMs: 1, maxAskAgainMs: 1 },
     })
     const { number, stream } = streams.open(7, 0)

@@ -63,7 +63,7 @@ describe('relays over Redis', () => {
 
   it('a worker publishes that it drains before its drain resolves, and reports it', async () => {
     const draining = await relay.worker()
-    expect(draining.readiness()).to.deep.equal({ isRedisAway: false, isMember: true, isDraining: false })
+    expect(draining.readiness()).to.deep.equal({ isBusAway: false, isMember: true, isDraining: false })
     await draining.drain(0)
     const entries = await redis.connect().hvals('ae:{members}')
     expect(entries.join()).to.include('draining')

@@ -119,7 +119,7 @@ describe('messages that a process cannot read', () => {
     const link = await openRedisLink(redis.url)
     const newer = { role: 'worker', state: 'active', load: 0, pid: 1, protocol: { min: 2, max: 3 }, zone: 'a' } as const
     const epoch = await createRedisMembers(link).join(newer)
-    await link.listen(`wk:${epoch}`, (message) => {
+    await link.subscribe(`wk:${epoch}`, (message) => {
       const calls: ReceivedRecord[] = []
       const { epoch: from } = readMessage(message, (each) => each.type === RECORD.call && calls.push(each))
       for (const { stream: id, body: call } of calls) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal.ts'
 import type { Member, MemberFields } from '../../../shared/cluster/members/members.ts'
 import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/cluster/relay/records.ts'
-import { RedisTransport } from '../../../shared/cluster/relay/transport.ts'
+import { Transport } from '../../../shared/cluster/relay/transport.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { newBudget } from '../../support/journal-budget.ts'
 
@@ -17,7 +17,7 @@ const member = (epoch: number, role: MemberFields['role']): Member => ({
 
 type Sent = { channel: string; epoch: number; type: number }
 
-/** The transport of worker 1 over a fake link; `receive` delivers a message on the channel it listens to. */
+/** The transport of worker 1 over a fake bus; `receive` delivers a message on the channel it listens to. */
 async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields['role']; subscribers?: number } = {}) {
   const lease = { isHolding: true, isHeld: () => lease.isHolding }
   const sent: Sent[] = []
@@ -26,12 +26,12 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
   let bytes = 0
   const counted = new Map<CounterName, number>()
   let receive = (_message: Buffer) => {}
-  const transport = new RedisTransport(
+  const transport = new Transport(
     {
       role,
       lease,
       metrics: { ...NO_METRICS, count: (name, by = 1) => counted.set(name, (counted.get(name) ?? 0) + by) },
-      link: {
+      bus: {
         async publish(channel, message) {
           bytes += message.length
           const records: ReceivedRecord[] = []
@@ -39,12 +39,12 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
           for (const { type } of records) sent.push({ channel, epoch, type })
           return subscribers
         },
-        async listen(_channel, onMessage) {
+        async subscribe(_channel, onMessage) {
           receive = onMessage
         },
-        unlisten: async () => {},
-        listenAgain: async () => {},
-        reconnectListener: () => {},
+        unsubscribe: async () => {},
+        resubscribe: async () => {},
+        reconnect: () => {},
       },
     },
     {

@@ -73,8 +73,8 @@ describe("the tenants' events in Redis", () => {
     const gateway = await open(
       {
         ...reading,
-        listen: (channel, onMessage) =>
-          reading.listen(channel, (message) => (isDeaf ? void lost.push('one') : onMessage(message))),
+        subscribe: (channel, onMessage) =>
+          reading.subscribe(channel, (message) => (isDeaf ? void lost.push('one') : onMessage(message))),
       },
       { checkMs: 50 },
     )

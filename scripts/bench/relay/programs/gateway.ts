@@ -1,4 +1,5 @@
 import { createServer } from '../../../../services/http/server.ts'
+import { createRedisPorts } from '../../../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../../../shared/cluster/relay/gateway.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
@@ -9,7 +10,7 @@ import { appOn } from './app.ts'
 
 /** The product's gateway. */
 const { redisUrl, keepaliveMs } = readOptions()
-const relay = new GatewayRelay(await openRedisLink(redisUrl), {
+const relay = new GatewayRelay(createRedisPorts(await openRedisLink(redisUrl)), {
   pid: process.pid,
   log: createLog({ level: 'error' }),
   metrics: NO_METRICS,

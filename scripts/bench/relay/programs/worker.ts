@@ -1,4 +1,5 @@
 import { Lease } from '../../../../shared/cluster/members/lease.ts'
+import { createRedisPorts } from '../../../../shared/cluster/redis-ports.ts'
 import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../../shared/cluster/relay/worker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
@@ -26,7 +27,7 @@ const worker: ClusterWorker<OwnedSession> = {
   runsForgotten: async () => {},
   abortAll: () => {},
 }
-const relay = new WorkerRelay(await openRedisLink(redisUrl), worker, {
+const relay = new WorkerRelay(createRedisPorts(await openRedisLink(redisUrl)), worker, {
   pid: process.pid,
   lease: new Lease(),
   log: createLog({ level: 'error' }),

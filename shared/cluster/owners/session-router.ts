@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, conflict, notFound } from '../../kernel/errors.ts'
 import { newToken } from '../../kernel/ids.ts'
+import type { Workers } from '../members/workers.ts'
 import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } from './owners.ts'
-import type { Workers } from './workers.ts'
 
 export type SessionRouterDeps = {
   workers: Pick<Workers, 'isAlive' | 'ownerOf'>

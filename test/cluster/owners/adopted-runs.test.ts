@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { AdoptedRuns } from '../../../shared/cluster/members/adopted-runs.ts'
+import { AdoptedRuns } from '../../../shared/cluster/owners/adopted-runs.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 
 describe('adopted runs', () => {

@@ -1,25 +1,23 @@
 import { expect } from 'chai'
-import { HELD_SECS, RESERVED_SECS } from '../../../shared/cluster/members/owners.ts'
-import { createRedisOwners } from '../../../shared/cluster/members/redis-owners.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
-import { useRedis } from '../../support/redis.ts'
+import { HELD_SECS, type Owners, RESERVED_SECS } from '../../shared/cluster/owners/owners.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 
-const S1 = { tenant: DEFAULT_TENANT, id: 's1' }
-const KEY = `ae:session:${DEFAULT_TENANT} s1`
+export const S1 = { tenant: DEFAULT_TENANT, id: 's1' }
 const claimOf = (epoch: number, token = `t${epoch}`) => ({ epoch, token })
 const [FIRST, SECOND, THIRD] = [claimOf(1), claimOf(2), claimOf(3)]
 
-describe('owners in Redis', () => {
-  const redis = useRedis()
-  let link: RedisLink
-  beforeEach(async () => {
-    link = await openRedisLink(redis.url)
+/** `secsLeft`: for how long the claim of S1 still lasts. */
+export type OwnersSetup = { owners: Owners; secsLeft(): Promise<number> }
+
+/** The tests that every `Owners` passes. */
+export function ownersContract(open: () => OwnersSetup): void {
+  let owners: Owners
+  let secsLeft: OwnersSetup['secsLeft']
+  beforeEach(() => {
+    ;({ owners, secsLeft } = open())
   })
-  afterEach(() => link.close())
 
   it('of many claims of one session at the same time one wins, and every claimant learns which', async () => {
-    const owners = createRedisOwners(link)
     const claims = Array.from({ length: 20 }, (_, i) => claimOf(1, `t${i}`))
     const winners = await Promise.all(claims.map((claim) => owners.claim(S1, claim, RESERVED_SECS)))
     expect(new Set(winners.map(({ token }) => token))).to.have.property('size', 1)
@@ -27,7 +25,6 @@ describe('owners in Redis', () => {
   })
 
   it('claims of another tenant and of another session are independent', async () => {
-    const owners = createRedisOwners(link)
     const other = { tenant: 'other' as TenantId, id: 's1' }
     expect(await owners.claim(S1, FIRST, HELD_SECS)).to.deep.equal(FIRST)
     expect(await owners.claim(other, SECOND, HELD_SECS)).to.deep.equal(SECOND)
@@ -36,20 +33,17 @@ describe('owners in Redis', () => {
   })
 
   it('a reserved claim lasts half a minute, and a day from when its worker claims it; no other claim extends it', async () => {
-    const owners = createRedisOwners(link)
-    const client = redis.connect()
     await owners.claim(S1, FIRST, RESERVED_SECS)
-    expect(await client.ttl(KEY)).to.be.within(RESERVED_SECS - 5, RESERVED_SECS)
+    expect(await secsLeft()).to.be.within(RESERVED_SECS - 5, RESERVED_SECS)
     for (const other of [SECOND, claimOf(1, 'later')]) {
       expect(await owners.claim(S1, other, HELD_SECS)).to.deep.equal(FIRST)
-      expect(await client.ttl(KEY)).to.be.within(1, RESERVED_SECS)
+      expect(await secsLeft()).to.be.within(1, RESERVED_SECS)
     }
     expect(await owners.claim(S1, FIRST, HELD_SECS)).to.deep.equal(FIRST)
-    expect(await client.ttl(KEY)).to.be.within(HELD_SECS - 60, HELD_SECS)
+    expect(await secsLeft()).to.be.within(HELD_SECS - 60, HELD_SECS)
   })
 
   it('a claim is released by its own epoch and token only', async () => {
-    const owners = createRedisOwners(link)
     await owners.claim(S1, FIRST, HELD_SECS)
     for (const other of [SECOND, claimOf(1, 'earlier')]) {
       expect(await owners.release(S1, other)).to.equal(false)
@@ -62,7 +56,6 @@ describe('owners in Redis', () => {
   })
 
   it('a worker that releases a session which it has handed over learns that another worker owns it', async () => {
-    const owners = createRedisOwners(link)
     const moved = claimOf(2, FIRST.token)
     await owners.claim(S1, FIRST, HELD_SECS)
     await owners.replace(S1, { from: FIRST, to: moved }, HELD_SECS)
@@ -70,8 +63,7 @@ describe('owners in Redis', () => {
     expect(await owners.find(S1)).to.deep.equal(moved)
   })
 
-  it('only the claim that was expected is replaced, however often the command arrives', async () => {
-    const owners = createRedisOwners(link)
+  it('only the claim that was expected is replaced, however often the change is repeated', async () => {
     const toSecond = { from: FIRST, to: SECOND }
     expect(await owners.replace(S1, toSecond, HELD_SECS)).to.equal(false)
     expect(await owners.find(S1)).to.equal(undefined)
@@ -83,9 +75,9 @@ describe('owners in Redis', () => {
       expect(await owners.replace(S1, toSecond, HELD_SECS)).to.equal(true)
       expect(await owners.find(S1)).to.deep.equal(SECOND)
     }
-    expect(await redis.connect().ttl(KEY)).to.be.within(HELD_SECS - 60, HELD_SECS)
+    expect(await secsLeft()).to.be.within(HELD_SECS - 60, HELD_SECS)
     await owners.replace(S1, { from: SECOND, to: THIRD }, HELD_SECS)
     expect(await owners.replace(S1, toSecond, HELD_SECS)).to.equal(false)
     expect(await owners.find(S1)).to.deep.equal(THIRD)
   })
-})
+}

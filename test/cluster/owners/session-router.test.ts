@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { type Claim, isSameClaim, type Owners } from '../../../shared/cluster/members/owners.ts'
-import { SessionRouter, type SessionRouterDeps } from '../../../shared/cluster/members/session-router.ts'
+import { type Claim, isSameClaim, type Owners } from '../../../shared/cluster/owners/owners.ts'
+import { SessionRouter, type SessionRouterDeps } from '../../../shared/cluster/owners/session-router.ts'
 import { AppError, conflict, type ErrorCode, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 

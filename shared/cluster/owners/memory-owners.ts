@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache'
+import type { MemoryBus } from '../bus/memory-bus.ts'
+import { type Claim, isSameClaim, type Owners, type SessionKey } from './owners.ts'
+
+/** The claims on the sessions of a cluster whose processes are all in this one. */
+export type ClaimTable = LRUCache<string, Claim>
+
+const MAX_CLAIMS = 100_000
+
+export const createClaimTable = (): ClaimTable => new LRUCache({ max: MAX_CLAIMS, ttl: 1, ttlResolution: 0 })
+
+/** The owners of sessions as one process of the cluster reaches them. */
+export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTable): Owners {
+  const set = (session: SessionKey, claim: Claim, secs: number) =>
+    claims.set(keyOf(session), claim, { ttl: secs * 1000 })
+  return {
+    claim: (session, claim, secs) =>
+      bus.ask(() => {
+        const holder = claims.get(keyOf(session)) ?? claim
+        if (isSameClaim(holder, claim)) set(session, claim, secs)
+        return holder
+      }),
+    find: (session) => bus.ask(() => claims.get(keyOf(session))),
+    replace: (session, { from, to }, secs) =>
+      bus.ask(() => {
+        const holder = claims.get(keyOf(session))
+        if (isSameClaim(holder, to)) return true
+        if (!isSameClaim(holder, from)) return false
+        set(session, to, secs)
+        return true
+      }),
+    release: (session, claim) =>
+      bus.ask(() => {
+        const holder = claims.get(keyOf(session))
+        if (holder && !isSameClaim(holder, claim)) return false
+        claims.delete(keyOf(session))
+        return true
+      }),
+  }
+}
+
+/** Neither id contains a space, so the key is unambiguous. */
+const keyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`

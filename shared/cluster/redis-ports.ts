@@ -1,0 +1,15 @@
+import type { RedisLink } from '../platform/redis/link.ts'
+import { createRedisMembers } from './members/redis-members.ts'
+import { createRedisMovedRuns } from './owners/redis-moved-runs.ts'
+import { createRedisOwners } from './owners/redis-owners.ts'
+import { createRedisPermissionStore } from './permissions/redis-store.ts'
+import type { ClusterPorts } from './relay/ports.ts'
+
+/** What a process shares with the others over Redis, whose pub/sub is the bus. */
+export const createRedisPorts = (link: RedisLink): ClusterPorts => ({
+  bus: link,
+  members: createRedisMembers(link),
+  owners: createRedisOwners(link),
+  movedRuns: createRedisMovedRuns(link),
+  permissions: createRedisPermissionStore(link),
+})

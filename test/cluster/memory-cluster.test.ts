@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { brokerContract } from '../contract/broker.ts'
+import { queuedRunsContract } from '../contract/queued-runs.ts'
+import { eventsOf, idsOf, statusOf, textOf } from '../support/broker-answers.ts'
+import { openQueuedRelay } from '../support/queued-relay.ts'
+import { createMemoryRelay } from '../support/relay.ts'
+import { until } from '../support/until.ts'
+
+const TENANT = DEFAULT_TENANT
+
+describe('broker over the relay within one process', () =>
+  brokerContract(async () => {
+    const relay = createMemoryRelay()
+    for (let i = 0; i < 2; i++) await relay.worker()
+    const gateways = [await relay.gateway(), await relay.gateway()] as const
+    return { brokers: [gateways[0].broker, gateways[1].broker], close: relay.close }
+  }))
+
+describe('queued runs over the relay within one process', () =>
+  queuedRunsContract(() => openQueuedRelay(createMemoryRelay())))
+
+describe('a cluster within one process', () => {
+  const relay = createMemoryRelay()
+  afterEach(() => relay.close())
+
+  it('a gateway that was cut off from the others gets the frames that it has missed', async () => {
+    const { worker } = await relay.worker()
+    const { broker, link } = await relay.gateway()
+    const { frames } = await broker.startRun(TENANT, { prompt: '/say one\n/tool Ask {}\n/say two' })
+    const { permissions } = await until(
+      async () => {
+        const page = await broker.listPermissions(TENANT, { limit: 1 })
+        return page.permissions.length > 0 && page
+      },
+      { what: 'the request' },
+    )
+    const [asked] = permissions
+    const { broker: other } = await relay.gateway() // Until it has joined, the worker learns that the first one has accepted the run.
+    link.cut()
+    expect(await statusOf(broker.startRun(TENANT, { prompt: '/say no' }))).to.equal(503)
+    await other.replyPermission(TENANT, asked?.session_id ?? '', asked?.id ?? '', { allow: true })
+    await until(() => worker.liveRuns() === 0, { what: 'the run to end' })
+    link.mend()
+    const text = await textOf(frames)
+    expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, i) => i + 1))
+    expect(eventsOf(text).at(-1)).to.equal('done')
+  })
+
+  it('the sessions of a worker that drains go on at another', async () => {
+    const leaving = await relay.worker()
+    const { broker } = await relay.gateway()
+    const { session_id: id } = await broker.createSession(TENANT)
+    await textOf((await broker.sendMessage(TENANT, id, { prompt: '/say one' })).frames)
+    const staying = await relay.worker()
+    await leaving.drain(1_000)
+    await leaving.leave()
+    await textOf((await broker.sendMessage(TENANT, id, { prompt: '/say two' })).frames)
+    expect(await broker.getSession(TENANT, id)).to.include({ message_count: 4 })
+    expect([...staying.worker.sessions()]).to.have.length(1)
+  })
+})

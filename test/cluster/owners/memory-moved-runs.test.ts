@@ -1,0 +1,11 @@
+import { MemoryNetwork } from '../../../shared/cluster/bus/memory-bus.ts'
+import { createMemoryMovedRuns, createMovedRunTable } from '../../../shared/cluster/owners/memory-moved-runs.ts'
+import { movedRunsContract, RUN } from '../../contract/moved-runs.ts'
+
+describe('moved runs within one process', () => {
+  movedRunsContract(() => {
+    const table = createMovedRunTable()
+    const secsLeft = async () => table.getRemainingTTL(`${RUN.tenant} ${RUN.id}`) / 1000
+    return { movedRuns: createMemoryMovedRuns(new MemoryNetwork().connect(), table), secsLeft }
+  })
+})
