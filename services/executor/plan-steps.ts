@@ -1,7 +1,6 @@
-import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts'
-import { run } from '../../shared/agent/engine/run.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import type { Task } from '../../shared/agent/engine/run.ts'
+import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -34,15 +33,7 @@ export const createPlanSteps =
   (tenant: TenantId, planId: string): RunStep =>
   async (step, outputs, signal) => {
     await deps.models.load(tenant)
-    const input = {
-      prompt: stepPrompt(step, outputs),
-      conversation: new Conversation(),
-      systemPrompt: SYSTEM_PROMPT,
-      background: undefined,
-      maxTurns: deps.maxTurns,
-      stopSequences: [],
-      warnings: [],
-    }
+    const task = { prompt: stepPrompt(step, outputs), systemPrompt: SYSTEM_PROMPT, maxTurns: deps.maxTurns }
     return inSpan(
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
@@ -56,7 +47,7 @@ export const createPlanSteps =
           started_at: new Date().toISOString(),
           title: titleOf(step.prompt),
         })
-        const result = await resultOf(run(input, resourcesOf(tenant, planId, { deps, signal })), report)
+        const result = await runStep(task, resourcesOf(tenant, planId, { deps, signal }), report)
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -65,11 +56,13 @@ export const createPlanSteps =
 
 const STEP_SPAN = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'step' }
 
+type StepResources = Omit<RunResources, 'permissions'>
+
 function resourcesOf(
   tenant: TenantId,
   planId: string,
   { deps, signal }: { deps: PlanStepsDeps; signal: AbortSignal },
-): RunResources {
+): StepResources {
   const { models, tools, workspaces, log } = deps
   const runId = planRunId(planId)
   return {
@@ -80,12 +73,9 @@ function resourcesOf(
       workspace: () => workspaces.open(tenant, runId),
       onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
     },
-    permissions: { openAsk: refuseAsk },
     signal: withCode(signal),
   }
 }
-
-const refuseAsk = () => Promise.reject(new AppError('permission', 'nobody can be asked in a queued plan'))
 
 /** The same signal with the reason that the engine expects. */
 function withCode(signal: AbortSignal): AbortSignal {
@@ -96,24 +86,22 @@ function withCode(signal: AbortSignal): AbortSignal {
   return controller.signal
 }
 
-/** The output is the text of the last turn. */
-async function resultOf(
-  events: AsyncIterable<AgentEvent>,
+async function runStep(
+  task: Task,
+  resources: StepResources,
   report: ReturnType<RunReporter['open']>,
 ): Promise<StepResult> {
   const figures = new RunFigures()
-  let texts: string[] = []
+  const note = (event: AgentEvent) => {
+    figures.note(event)
+    report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
+  }
   try {
-    for await (const event of events) {
-      figures.note(event)
-      report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
-      if (event.type === 'turn_start') texts = []
-      if (event.type === 'text') texts.push(event.text)
-      if (event.type === 'error') return { error: event.error, spent: figures.spent }
-    }
+    const end = await runUnattended(task, resources, note)
+    const { spent } = figures
+    return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }
   } catch (cause) {
     report.note(errorEvent('internal', 'internal error'), { bytes: 0, isLast: true }) // The run of the step has an end, too.
     throw cause
   }
-  return { output: texts.join('\n'), spent: figures.spent }
 }

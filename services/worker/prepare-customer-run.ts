@@ -1,6 +1,7 @@
 import type { HeldLine, LineCache } from '../../shared/agent/customers/cache.ts'
 import type { CustomerIdentity, CustomerLine } from '../../shared/agent/customers/line.ts'
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
+import { LastAnswer } from '../../shared/agent/engine/last-answer.ts'
 import { abortEvent } from '../../shared/agent/engine/run.ts'
 import type { ToolServices } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/port.ts'
@@ -67,12 +68,11 @@ type Recording = { run: Run; signal: AbortSignal; prompt: string; line: Customer
 
 /** Yields the run's events. Records a successful run before its terminal event is yielded. */
 async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording): AsyncGenerator<AgentEvent, void> {
-  let answer: string[] = []
+  const answer = new LastAnswer()
   for await (const event of events) {
-    if (event.type === 'turn_start') answer = []
-    if (event.type === 'text') answer.push(event.text)
+    answer.note(event)
     if (!isTerminal(event) || event.type === 'error') yield event
-    else yield (await record(answer.join('\n'), recording)) ?? event
+    else yield (await record(answer.text, recording)) ?? event
   }
 }
 

@@ -41,6 +41,18 @@ export type RunInput = {
   warnings: readonly WarningEvent[]
 }
 
+/** What an agent is given that no client has asked: it continues nothing, unless a conversation is given. */
+export type Task = Pick<RunInput, 'prompt' | 'systemPrompt' | 'maxTurns' | 'output'> &
+  Partial<Pick<RunInput, 'conversation'>>
+
+export const taskInput = ({ conversation = new Conversation(), ...task }: Task): RunInput => ({
+  ...task,
+  conversation,
+  background: undefined,
+  stopSequences: [],
+  warnings: [],
+})
+
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
  * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug. `lineage` is set
@@ -122,15 +134,7 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
   const launch = ({ prompt, system = SUB_AGENT, tools: names }: AgentTask, lineage: Lineage) => {
     const toolBox = narrow(tools.toolBox, lineage.depth, names)
     return run(
-      {
-        prompt,
-        conversation: new Conversation(),
-        systemPrompt: system,
-        background: undefined,
-        maxTurns,
-        stopSequences: [],
-        warnings: [],
-      },
+      taskInput({ prompt, systemPrompt: system, maxTurns }),
       { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox } },
       lineage,
     )

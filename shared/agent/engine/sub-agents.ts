@@ -3,6 +3,7 @@ import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import { LastAnswer } from './last-answer.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
 /** Limits of D5.3. */
@@ -119,21 +120,19 @@ function truncateBytes(result: string): string {
 /** Builds the report for the caller from a sub-agent's events, and adds its cost to the tree. */
 class ReportCollector {
   readonly #tree: AgentTree
-  #texts: string[] = []
+  readonly #answer = new LastAnswer()
   #end: Pick<AgentReport, 'status' | 'error'> = { status: 'failed', error: 'it ended without an answer' }
 
   constructor(tree: AgentTree) {
     this.#tree = tree
   }
 
-  /** The result is the text of the last turn. */
   get report(): AgentReport {
-    return { ...this.#end, result: this.#texts.join('\n') }
+    return { ...this.#end, result: this.#answer.text }
   }
 
   add(event: AgentEvent): void {
-    if (event.type === 'turn_start') this.#texts = []
-    if (event.type === 'text') this.#texts.push(event.text)
+    this.#answer.note(event)
     if (event.type === 'turn_end') this.#tree.spent = addSpent(this.#tree.spent, usageOf(event), event.cost_usd)
     if (isTerminal(event)) this.#end = outcomeOf(event)
   }

@@ -1,8 +1,7 @@
 import { Conversation } from '../../../agent/engine/conversation.ts'
-import type { Models, RunResources, Tools } from '../../../agent/engine/resources.ts'
-import { run } from '../../../agent/engine/run.ts'
+import type { Models, Tools } from '../../../agent/engine/resources.ts'
+import { runUnattended } from '../../../agent/engine/unattended-run.ts'
 import type { ModelRoute, PriceOf, StructuredOutput, WindowOf } from '../../../agent/providers/port.ts'
-import { AppError } from '../../../kernel/errors.ts'
 import type { AgentEvent, ErrorEvent, OutputProblem } from '../../../kernel/events.ts'
 import type { FlowRoute } from '../port.ts'
 import { type FlowLog, RunCost } from './flow-log.ts'
@@ -59,33 +58,22 @@ export class Dialogue {
   }
 
   async #run({ prompt, output }: Question, problems: readonly OutputProblem[]): Promise<Reply> {
-    const { maxTurns } = this.#deps
-    const reader = new ReplyReader({ agent: this.#speaker.name, problems }, this.#deps.log)
-    const input = {
-      prompt,
-      conversation: this.#conversation,
-      systemPrompt: this.#speaker.system,
-      background: undefined,
-      maxTurns,
-      stopSequences: [],
-      warnings: [],
-      output,
-    }
-    for await (const event of run(input, this.#resources())) await reader.read(event)
-    return reader.reply
+    const { maxTurns, log, signal } = this.#deps
+    const { name, system, tools } = this.#speaker
+    const task = { prompt, conversation: this.#conversation, systemPrompt: system, maxTurns, output }
+    const reader = new TurnReader({ agent: name, problems }, log)
+    const end = await runUnattended(task, { models: this.#models(), tools, signal }, (event) => reader.read(event))
+    return 'failure' in end ? { failure: end.failure, turns: reader.turns } : { text: end.answer.texts.join('') }
   }
 
-  #resources(): RunResources {
-    const { signal, priceOf, windowOf } = this.#deps
+  #models(): Models {
+    const { priceOf, windowOf } = this.#deps
     const route = { primary: this.#model, fallback: undefined }
-    const models: Models = { main: () => route, subAgents: () => route, summaries: () => route, priceOf, windowOf }
-    return { models, tools: this.#speaker.tools, permissions: { openAsk: refuseAsk }, signal }
+    return { main: () => route, subAgents: () => route, summaries: () => route, priceOf, windowOf }
   }
 }
 
 type Question = { prompt: string; output: StructuredOutput | undefined }
-
-const refuseAsk = () => Promise.reject(new AppError('permission', 'nobody can be asked in a queued run'))
 
 /** Only a rejected first request may be due to the form: later ones have been accepted with it. */
 const mayBeOfForm = (reply: Reply): boolean =>
@@ -96,37 +84,26 @@ const mayBeOfForm = (reply: Reply): boolean =>
 
 type Try = { agent: string; problems: readonly OutputProblem[] }
 
-/** Reads the events of one run of the engine: reports its turns and warnings, and keeps the text of its last turn. */
-class ReplyReader {
+/** Reads the events of one run of the engine: reports its turns and warnings. */
+class TurnReader {
   readonly #try: Try
   readonly #log: FlowLog
   readonly #cost = new RunCost()
-  #texts: string[] = []
   #model = ''
-  #turns = 0
-  #failure: Failed | undefined
+  turns = 0
 
   constructor(attempt: Try, log: FlowLog) {
     this.#try = attempt
     this.#log = log
   }
 
-  get reply(): Reply {
-    return this.#failure ? { failure: this.#failure, turns: this.#turns } : { text: this.#texts.join('') }
-  }
-
   async read(event: AgentEvent): Promise<void> {
     const spent = this.#cost.of(event)
     if (spent) this.#log.spend(spent)
-    if (event.type === 'turn_start') {
-      this.#model = event.model
-      this.#texts = []
-    }
-    if (event.type === 'text') this.#texts.push(event.text)
-    if (event.type === 'error') this.#failure = event
+    if (event.type === 'turn_start') this.#model = event.model
     if (event.type === 'warning') await this.#log.warn(this.#try.agent, event)
     if (event.type !== 'turn_end') return
-    this.#turns++
+    this.turns++
     await this.#log.turnEnded({ ...this.#try, model: this.#model }, event)
   }
 }
