@@ -1,10 +1,10 @@
-import type { Schema, TenantEvent } from './api.ts'
+import type { Schema, TenantEvent } from '../api.ts'
+import { Pages } from '../http/pages.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import { linkedAbort } from '../http/wait.ts'
+import { PermissionAsk, type Resolution } from '../run/permission-ask.ts'
 import { Inbox } from './inbox.ts'
-import { Pages } from './pages.ts'
-import { PermissionAsk, type Resolution } from './permission-ask.ts'
 import { tenantEvents } from './tenant-events.ts'
-import type { CallOptions, Query, Transport } from './transport.ts'
-import { linkedAbort } from './wait.ts'
 
 export type PermissionReply = Schema<'PermissionReplyRequest'>
 

@@ -1,6 +1,6 @@
-import type { RunEvent } from './api.ts'
+import type { RunEvent } from '../api.ts'
+import type { Transport } from '../http/transport.ts'
 import { PermissionAsk } from './permission-ask.ts'
-import type { Transport } from './transport.ts'
 
 /** The permission requests of one run that are pending, also those of its sub-agents. */
 export class RunAsks {

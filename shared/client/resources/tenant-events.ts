@@ -1,7 +1,7 @@
-import type { TenantEvent, TenantEventName } from './api.ts'
-import { follow } from './follow.ts'
-import type { OpenStream } from './open-stream.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import type { TenantEvent, TenantEventName } from '../api.ts'
+import { follow } from '../http/follow.ts'
+import type { OpenStream } from '../http/open-stream.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 
 export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
   /** All unless given. */

@@ -1,7 +1,7 @@
-import type { RunEvent, Schema } from './api.ts'
-import { RunFailed } from './errors.ts'
-import type { Meaning } from './follow.ts'
-import type { SseEvent } from './sse.ts'
+import type { RunEvent, Schema } from '../api.ts'
+import { RunFailed } from '../errors.ts'
+import type { Meaning } from '../http/follow.ts'
+import type { SseEvent } from '../http/sse.ts'
 
 /** The end of a good run. `output` is its text, blocks of it with a blank line between them. */
 export type RunResult = {

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionFailed } from './errors.ts'
+import { ApiError, ConnectionFailed } from '../errors.ts'
 import type { OpenStream } from './open-stream.ts'
 import type { SseEvent } from './sse.ts'
 import { backoffMs, sleep } from './wait.ts'
@@ -22,34 +22,38 @@ export type Followed = {
 }
 
 /**
- * Reads a stream to its last event over as many connections as that takes, each event once and in order. Ends, too, when the server says
- * that nothing follows (204). Throws what no further attempt can mend.
+ * Reads a stream to its last event over as many connections as that takes, each event once and in order. Behind the last event it reads to
+ * the end of the answer, so that the connection can be used again. Ends, too, when the server says that nothing follows (204). Throws what
+ * no further attempt can mend.
  */
 export async function* follow(followed: Followed): AsyncGenerator<SseEvent, void, undefined> {
   const { open, mayRetry = isPassing, meaningOf, signal } = followed
   const outage = new Outage(followed)
   let last = followed.after
-  for (;;) {
+  let isEnded = false
+  while (!isEnded) {
     let failure: unknown
     try {
-      const { status, events } = await open(last)
+      const { status, events, retryMs } = await open(last)
       if (status === 204) return
       outage.isAnswered()
       for await (const event of events) {
-        const meaning = meaningOf(event, last)
+        const meaning: Meaning = isEnded ? 'known' : meaningOf(event, last)
         if (meaning === 'broken') break
         if (meaning === 'known') continue
         last = event.id
+        isEnded = meaning === 'last'
         outage.isOver()
         yield event
-        if (meaning === 'last') return
       }
+      outage.retryMs = retryMs()
     } catch (cause) {
+      if (isEnded) return
       signal?.throwIfAborted()
       if (!mayRetry(cause)) throw cause
       failure = cause
     }
-    await sleep(outage.pauseMs(failure), signal)
+    if (!isEnded) await sleep(outage.pauseMs(failure), signal)
   }
 }
 
@@ -58,11 +62,15 @@ export const isPassing = (cause: unknown): boolean =>
 
 const FIRST_PAUSE_MS = 100
 const MOST_PAUSE_MS = 5_000
+/** A longer pause that a server asks for is too long. */
+const MOST_ASKED_MS = 60_000
 
 /** The time since a stream broke, and the pauses in it. */
 class Outage {
   readonly #resumeMs: number
   readonly #patienceMs: number
+  /** The pause that the stream has asked for. */
+  retryMs: number | undefined
   #failures = 0
   #brokenSince: number | undefined
   #unansweredSince: number | undefined
@@ -88,7 +96,7 @@ class Outage {
     this.#brokenSince ??= now
     const isGivenUp = now - this.#unansweredSince > this.#resumeMs || now - this.#brokenSince > this.#patienceMs
     if (isGivenUp) throw new ConnectionFailed('the stream broke and could not be resumed', { cause: failure })
-    const asked = failure instanceof ApiError ? failure.retryAfterMs : undefined
-    return asked ?? backoffMs(++this.#failures, FIRST_PAUSE_MS, MOST_PAUSE_MS)
+    const asked = failure instanceof ApiError ? failure.retryAfterMs : this.retryMs
+    return Math.min(MOST_ASKED_MS, asked ?? backoffMs(++this.#failures, FIRST_PAUSE_MS, MOST_PAUSE_MS))
   }
 }

@@ -1,9 +1,9 @@
-import type { Schema } from './api.ts'
-import { keyOf } from './key.ts'
-import { Pages } from './pages.ts'
+import type { Schema } from '../api.ts'
+import { keyOf } from '../http/key.ts'
+import { Pages } from '../http/pages.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import type { RunOptions } from '../run/run-stream.ts'
 import { PlanHandle } from './plan-handle.ts'
-import type { RunOptions } from './run-stream.ts'
-import type { CallOptions, Query, Transport } from './transport.ts'
 
 /** Plans: steps with dependencies that run in the background. */
 export class Plans {

@@ -1,4 +1,4 @@
-import type { Paths } from './api.ts'
+import type { Paths } from '../api.ts'
 import type { CallOptions, Query, Transport } from './transport.ts'
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'

@@ -1,9 +1,9 @@
-import type { Schema } from './api.ts'
-import { ApiError } from './errors.ts'
-import { keyOf } from './key.ts'
-import { Pages } from './pages.ts'
-import { type RunOptions, RunStream } from './run-stream.ts'
-import type { CallOptions, Query, Transport } from './transport.ts'
+import type { Schema } from '../api.ts'
+import { ApiError } from '../errors.ts'
+import { keyOf } from '../http/key.ts'
+import { Pages } from '../http/pages.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import { type RunOptions, RunStream } from '../run/run-stream.ts'
 
 /** Conversations. They live in the server's memory. */
 export class Sessions {

@@ -1,5 +1,5 @@
-import { ApiError, ConnectionFailed } from './errors.ts'
-import { type OpenStream, readEvents } from './open-stream.ts'
+import { AgentEngineError, ApiError, ConnectionFailed } from '../errors.ts'
+import { type OpenStream, openStream } from './open-stream.ts'
 import { backoffMs, Deadline, sleep } from './wait.ts'
 
 export type EngineOptions = {
@@ -7,6 +7,8 @@ export type EngineOptions = {
   url: string
   /** Sent as the bearer token. A function is asked before each request, and once more, with the token that was refused, after a 401. */
   token?: string | ((refused?: string) => string | undefined | Promise<string | undefined>) | undefined
+  /** Further headers of each request, such as those of a trace. */
+  headers?: (() => Record<string, string>) | undefined
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined
   /**
@@ -41,6 +43,7 @@ export type Call = CallOptions & {
 
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
+const EVENTS = 'text/event-stream'
 const FIRST_PAUSE_MS = 250
 const MOST_PAUSE_MS = 5_000
 
@@ -84,11 +87,15 @@ export class Transport {
   async openStream(call: Call): Promise<OpenStream> {
     const deadline = new Deadline(call.signal)
     try {
-      const response = await this.#fetch(call, 'text/event-stream', deadline)
-      const onBytes = () => deadline.restart(this.#stallMs, 'byte of the stream')
-      const fail = (cause: unknown) => failureOf(cause, deadline)
-      const events = readEvents(response, { onBytes, fail, onEnd: () => deadline.release() })
-      return { status: response.status, headers: response.headers, events }
+      const response = await this.#fetch(call, EVENTS, deadline)
+      refuseOther(response)
+      deadline.pause()
+      return openStream(response, {
+        onWait: () => deadline.restart(this.#stallMs, 'byte of the stream'),
+        onBytes: () => deadline.pause(),
+        failureOf: (cause) => failureOf(cause, deadline),
+        onEnd: () => deadline.release(),
+      })
     } catch (cause) {
       deadline.release()
       throw cause
@@ -111,13 +118,14 @@ export class Transport {
   /** Throws `ApiError` for an answer that refuses. */
   async #fetch(call: Call, accept: string, deadline: Deadline): Promise<Response> {
     deadline.restart(call.timeoutMs ?? this.#requestMs, 'answer')
-    const { token } = this.#options
+    const { token, headers = () => ({}) } = this.#options
+    const headersWith = (bearer: string | undefined) => ({ ...headers(), ...headersOf(call, accept, bearer) })
     const isAsked = typeof token === 'function'
     const first = isAsked ? await token() : token
-    let response = await this.#send(call, headersOf(call, accept, first), deadline)
+    let response = await this.#send(call, headersWith(first), deadline)
     if (response.status === 401 && isAsked) {
       await response.body?.cancel()
-      response = await this.#send(call, headersOf(call, accept, await token(first)), deadline)
+      response = await this.#send(call, headersWith(await token(first)), deadline)
     }
     if (!response.ok) throw new ApiError(response, await textOf(response, deadline))
     return response
@@ -162,6 +170,13 @@ async function textOf(response: Response, deadline: Deadline): Promise<string> {
   } catch (cause) {
     throw failureOf(cause, deadline)
   }
+}
+
+/** A stream that is none comes from something between us and the server, which would answer in the same way again. */
+function refuseOther(response: Response): void {
+  const type = response.headers.get('content-type') ?? ''
+  if (response.status === 200 && !type.startsWith(EVENTS))
+    throw new AgentEngineError(`the answer is no event stream but ${type || 'of no type'}`)
 }
 
 /** What broke a connection: the caller, the deadline, or something between us and the server. */

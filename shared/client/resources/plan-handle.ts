@@ -1,7 +1,7 @@
-import type { Schema } from './api.ts'
-import { follow, type Meaning } from './follow.ts'
-import type { SseEvent } from './sse.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import type { Schema } from '../api.ts'
+import { follow, type Meaning } from '../http/follow.ts'
+import type { SseEvent } from '../http/sse.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
 
@@ -63,8 +63,10 @@ export class PlanHandle {
       signal: options.signal,
       resumeMs: this.#transport.resumeMs,
     })
-    for await (const { id, event, data } of events)
+    for await (const { id, event, data } of events) {
       yield { id: Number(id), event, data: JSON.parse(data) as unknown } as PlanEvent
+      if (event === 'plan_ended') return
+    }
   }
 
   /** The plan once it has ended, whether its steps were done or not: `status` says so. */

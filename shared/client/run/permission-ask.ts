@@ -1,6 +1,7 @@
-import type { Schema } from './api.ts'
-import { ApiError } from './errors.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import type { Schema } from '../api.ts'
+import { ApiError, ConnectionFailed } from '../errors.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
+import { backoffMs, linkedAbort, sleep } from '../http/wait.ts'
 
 /** How a request was decided. `ended`: its run ended first. `unknown`: it was decided while the connection was away. */
 export type Resolution = Partial<Pick<Schema<'PermissionResolvedData'>, 'allow' | 'reason' | 'by' | 'input'>> & {
@@ -103,16 +104,33 @@ export class PermissionAsk {
     this.#decided.abort()
   }
 
+  /** A reply whose answer was lost is sent again: one of all replies counts. */
   async #reply(body: { allow: boolean; reason?: string }, call: CallOptions): Promise<boolean> {
-    if (this.#resolution) return false
     const path = `/sessions/${encodeURIComponent(await this.#origin.sessionId())}/permissions/${this.id}`
-    try {
-      await this.#origin.transport.json({ method: 'POST', path, body, ...call })
-      return true
-    } catch (cause) {
-      // 409: somebody has replied. 404: it has expired, or its run has ended.
-      if (cause instanceof ApiError && (cause.status === 409 || cause.status === 404)) return false
-      throw cause
+    for (let n = 1; ; n++) {
+      if (this.#resolution) return n > 1 && this.#isAs(body.allow, call)
+      try {
+        await this.#origin.transport.json({ method: 'POST', path, body, ...call })
+        return true
+      } catch (cause) {
+        // 409: somebody has replied. 404: it has expired, or its run has ended.
+        const isDecided = cause instanceof ApiError && (cause.status === 409 || cause.status === 404)
+        if (isDecided) return n > 1 && this.#isAs(body.allow, call)
+        if (!(cause instanceof ConnectionFailed) || n >= REPLIES) throw cause
+        await sleep(backoffMs(n, PAUSE_MS, PAUSE_MS), call.signal)
+      }
     }
   }
+
+  /** Whether the decision, which the stream tells soon, is the same as a reply of ours whose answer was lost. */
+  async #isAs(allow: boolean, call: CallOptions): Promise<boolean> {
+    const decided = linkedAbort(this.signal)
+    await sleep(TOLD_MS, decided.signal).catch(() => call.signal?.throwIfAborted())
+    decided.abort()
+    return this.#resolution?.allow === allow && this.#resolution.how === 'reply'
+  }
 }
+
+const REPLIES = 4
+const PAUSE_MS = 500
+const TOLD_MS = 5_000

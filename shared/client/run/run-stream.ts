@@ -1,13 +1,13 @@
-import type { RunEvent, Schema } from './api.ts'
-import { ApiError, ConnectionFailed, RunFailed, RunLost } from './errors.ts'
-import { follow, isPassing } from './follow.ts'
-import type { OpenStream } from './open-stream.ts'
+import type { RunEvent, Schema } from '../api.ts'
+import { ApiError, ConnectionFailed, RunFailed, RunLost } from '../errors.ts'
+import { follow, isPassing } from '../http/follow.ts'
+import type { OpenStream } from '../http/open-stream.ts'
+import type { SseEvent } from '../http/sse.ts'
+import type { Call, CallOptions, Transport } from '../http/transport.ts'
+import { linkedAbort } from '../http/wait.ts'
 import type { PermissionAsk } from './permission-ask.ts'
 import { RunAsks } from './run-asks.ts'
 import { createMeaning, endOfRecord, LAST, notStarted, type RunResult, resultOf } from './run-end.ts'
-import type { SseEvent } from './sse.ts'
-import type { Call, CallOptions, Transport } from './transport.ts'
-import { linkedAbort } from './wait.ts'
 
 /** Answers a permission request, or leaves it to others. It runs beside the reading of the stream. */
 export type OnPermission = (ask: PermissionAsk) => unknown
@@ -17,8 +17,13 @@ export type FollowOptions = Omit<CallOptions, 'timeoutMs'> & { onPermission?: On
 /** `idempotencyKey`: the same key starts one run. Made at random unless given; `null` sends none, and then the start is sent once. */
 export type RunOptions = FollowOptions & { idempotencyKey?: string | null | undefined }
 
+/** How long the end of an answer may take behind the last event. */
+const CLOSE_MS = 1_000
+
 /** Permission requests wait for less. */
 const PATIENCE_MS = 30 * 60_000
+
+const NO_ID = 'the answer has no X-Run-ID: a web page of another origin needs CORS_RESUME at the server'
 
 type Source = {
   transport: Transport
@@ -53,6 +58,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   /** The next event, when somebody has asked for it. */
   #next: Promise<IteratorResult<SseEvent, void>> | undefined
   #pulling: Promise<boolean> | undefined
+  #isSent = false
 
   constructor(source: Source) {
     this.#source = source
@@ -188,7 +194,8 @@ export class RunStream implements AsyncIterable<RunEvent> {
   #finish(end: RunEvent): void {
     this.#end = end
     this.#asks.close()
-    this.#disconnect()
+    if (this.#connection) closeInTime(this.#connection)
+    this.#connection = undefined
   }
 
   /** Without readers nothing is read. The server ends a run that nobody reads for a while. */
@@ -223,17 +230,22 @@ export class RunStream implements AsyncIterable<RunEvent> {
     const { transport, options, start } = this.#source
     const call = { signal, traceparent: options.traceparent }
     const id = this.#id
-    if (id === undefined && typeof start !== 'string') {
-      const stream = await transport.stream({ ...start, ...call })
-      this.#id = stream.headers.get('x-run-id') ?? undefined
-      return stream
-    }
+    if (id === undefined) return this.#start({ ...(start as Call), ...call })
     try {
       return await transport.openStream({ method: 'GET', path: `/runs/${id}/events`, lastEventId: after, ...call })
     } catch (cause) {
-      if (cause instanceof ApiError && cause.status === 404) throw new RunLost(id ?? '', cause)
+      if (cause instanceof ApiError && cause.status === 404) throw new RunLost(id, cause)
       throw cause
     }
+  }
+
+  /** Without an id, the key finds a run that was started. */
+  async #start(call: Call): Promise<OpenStream> {
+    if (this.#isSent && call.idempotencyKey === undefined) throw new ConnectionFailed(NO_ID)
+    this.#isSent = true
+    const stream = await this.#source.transport.stream(call)
+    this.#id = stream.headers.get('x-run-id') ?? undefined
+    return stream
   }
 
   /** The end of a run of which no event is left, from its record. */
@@ -244,3 +256,15 @@ export class RunStream implements AsyncIterable<RunEvent> {
 }
 
 type Connection = { events: AsyncGenerator<SseEvent, void, undefined>; abort: AbortController }
+
+/** The server closes the stream by itself now. Reading that lets the connection be used again. */
+function closeInTime({ events, abort }: Connection): void {
+  const timer = setTimeout(() => abort.abort(), CLOSE_MS)
+  events
+    .next()
+    .catch(() => {}) // All events are there.
+    .finally(() => {
+      clearTimeout(timer)
+      abort.abort()
+    })
+}

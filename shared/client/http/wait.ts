@@ -1,4 +1,4 @@
-import { ConnectionFailed } from './errors.ts'
+import { ConnectionFailed } from '../errors.ts'
 
 /** Waits, or rejects with the signal's reason when it is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -51,8 +51,13 @@ export class Deadline {
     this.#timer = setTimeout(onTime, ms)
   }
 
-  release(): void {
+  /** Nothing is waited for now. */
+  pause(): void {
     clearTimeout(this.#timer)
+  }
+
+  release(): void {
+    this.pause()
     this.#caller?.removeEventListener('abort', this.#onAbort)
   }
 

@@ -1,8 +1,8 @@
-import type { Schema } from './api.ts'
-import { keyOf } from './key.ts'
-import { Pages } from './pages.ts'
-import { type FollowOptions, type RunOptions, RunStream } from './run-stream.ts'
-import type { CallOptions, Query, Transport } from './transport.ts'
+import type { Schema } from '../api.ts'
+import { keyOf } from '../http/key.ts'
+import { Pages } from '../http/pages.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import { type FollowOptions, type RunOptions, RunStream } from '../run/run-stream.ts'
 
 /** Runs of all kinds: those that go on, and the records of those that have ended. */
 export class Runs {

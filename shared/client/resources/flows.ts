@@ -1,12 +1,12 @@
-import type { Schema } from './api.ts'
-import { ApiError, RunFailed, RunLost } from './errors.ts'
-import { follow, isPassing, type Meaning } from './follow.ts'
-import { keyOf } from './key.ts'
-import type { OpenStream } from './open-stream.ts'
-import { Pages } from './pages.ts'
-import type { RunOptions } from './run-stream.ts'
-import type { SseEvent } from './sse.ts'
-import type { Call, CallOptions, Query, Transport } from './transport.ts'
+import type { Schema } from '../api.ts'
+import { ApiError, RunFailed, RunLost } from '../errors.ts'
+import { follow, isPassing, type Meaning } from '../http/follow.ts'
+import { keyOf } from '../http/key.ts'
+import type { OpenStream } from '../http/open-stream.ts'
+import { Pages } from '../http/pages.ts'
+import type { SseEvent } from '../http/sse.ts'
+import type { Call, CallOptions, Query, Transport } from '../http/transport.ts'
+import type { RunOptions } from '../run/run-stream.ts'
 
 export type FlowEvent = Schema<'FlowEventFrame'>
 

@@ -1,0 +1,73 @@
+import type { RunEvent, Schema } from '../api.ts'
+
+/** Text or thinking. `isOpen` until the whole block has come. */
+export type TextBlock = { kind: 'text' | 'thinking'; text: string; isOpen: boolean }
+
+/** A call of a tool. `durationMs` is there only where `reduceRun` is told the time. */
+export type ToolBlock = {
+  kind: 'tool'
+  call: Schema<'ToolUseData'>
+  /** The newest one. */
+  progress?: Schema<'ToolProgressData'>
+  result?: Schema<'ToolResultData'>
+  startedAt?: number | undefined
+  durationMs?: number
+}
+
+/** A sub-agent at work, until `end`, with its own blocks, in which its own sub-agents stand. */
+export type SubagentBlock = {
+  kind: 'subagent'
+  start: Schema<'SubagentStartData'>
+  end?: Schema<'SubagentEndData'>
+  blocks: readonly Block[]
+}
+
+export type Block = TextBlock | ToolBlock | SubagentBlock
+
+/** A permission request. `ended`: the run ended before it was decided. */
+export type PermissionView = {
+  request: Schema<'PermissionRequestData'>
+  /** The sub-agent whose call it is. */
+  subagentId?: string | undefined
+  state: 'pending' | 'allowed' | 'denied' | 'ended'
+  resolution?: Schema<'PermissionResolvedData'>
+}
+
+/** What has been used: turn by turn, and from the end on in all, with what summaries used. */
+export type UsageView = {
+  input_tokens: number
+  output_tokens: number
+  cache_read_tokens: number
+  cost_usd: number
+  turn_count: number
+}
+
+/** The last event of a run. */
+export type RunEnd = Extract<RunEvent, { event: 'done' | 'error' | 'plan_queued' }>
+
+/** A run as it can be shown. What comes from events has their fields. Parts that an event does not change stay the same objects. */
+export type RunView = {
+  /** `waiting`: for an answer to a permission request. */
+  status: 'running' | 'waiting' | 'done' | 'failed' | 'plan_queued'
+  lastEventId: number
+  /** The newest turn. */
+  turn?: Schema<'TurnStartData'>
+  blocks: readonly Block[]
+  permissions: readonly PermissionView[]
+  warnings: readonly Schema<'WarningData'>[]
+  usage: UsageView
+  end?: RunEnd
+  /** The sub-agents whose requests have come wrapped, by the requests' ids. The plain form follows. */
+  askedBy: Readonly<Record<string, string>>
+}
+
+/** A run before its first event. */
+export const EMPTY_RUN: RunView = {
+  status: 'running',
+  lastEventId: 0,
+  blocks: [],
+  permissions: [],
+  warnings: [],
+  usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cost_usd: 0, turn_count: 0 },
+  askedBy: {},
+}
