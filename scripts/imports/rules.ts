@@ -1,7 +1,8 @@
 import { matchesGlob } from 'node:path'
+import type { Edge } from './edges.ts'
 import type { FileFacts } from './read-file.ts'
 import { isFile, type Tree, targetOf } from './read-tree.ts'
-import { ADAPTERS, APART, BLIND, GLOBALS, LAZY, PACKAGES, ROOMS, ROOTS } from './table.ts'
+import { ADAPTERS, APART, BLIND, GLOBALS, LAZY, NAMES, PACKAGES, ROOMS, ROOTS } from './table.ts'
 import type { Violation } from './violation.ts'
 
 /** Checks every file's imports and globals against the table. */
@@ -21,8 +22,9 @@ type Add = (line: number, rule: string) => void
 
 function checkEdges(file: string, { imports }: FileFacts, add: Add): void {
   const isProduct = !isTooling(file)
-  for (const { specifier, line, kind } of imports) {
+  for (const { specifier, line, kind, names } of imports) {
     const target = targetOf(file, specifier)
+    for (const refusal of isProduct ? refuseNames(file, target, names) : []) add(line, refusal)
     const refusal = isFile(target) ? refuseFile(file, target) : isProduct && refusePackage(file, target)
     if (refusal) add(line, refusal)
     const isListed = () => LAZY.some(([from, to]) => matchesGlob(file, from) && matchesGlob(target, to))
@@ -56,6 +58,12 @@ function refuseApart(
   if (entering && !matchesGlob(file, entering[2])) return `only ${entering[2]} imports ${to}: ${target}`
   return undefined
 }
+
+/** `names` is undefined where a file imports everything. */
+const refuseNames = (file: string, target: string, names: Edge['names']): string[] =>
+  NAMES.filter((row) => row.file === target && (names?.includes(row.name) ?? true) && !isIn(file, row.users)).map(
+    ({ name, users }) => `${name} is for ${users.join(', ')} only`,
+  )
 
 const isTooling = (file: string) => /^(scripts|test)\//.test(file)
 

@@ -119,6 +119,16 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'node:child_process': ['shared/agent/tools/**'],
 }
 
+/** Exports that only some files of `shared` and `services` may import, by the file that has them and their name. */
+export const NAMES: readonly { file: string; name: string; users: readonly string[] }[] = [
+  // The secrets of all parts are in it: each part gets its group of them.
+  {
+    file: 'shared/platform/config/config.ts',
+    name: 'Config',
+    users: ['services/wiring/process.ts', 'shared/platform/config/groups.ts'],
+  },
+]
+
 /** The files that may use a global. */
 export const GLOBALS: Record<string, readonly string[]> = {
   // Only `process.kill` can end a process group, so the tools' process-group.ts needs it, and pattern-cost.ts the CPU time of its thread.

@@ -3,7 +3,8 @@ import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
-import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
+import { ConfigError } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
@@ -28,25 +29,25 @@ import { openExecutor } from './open-executor.ts'
 const CLOSE_MS = 5_000
 
 /** An executor of the cluster, which takes queued work and executes it (services/README.md). */
-export async function openExecutorMember(config: Config, log: Log): Promise<Opened> {
-  const ops = await openOps(config, { form: 'cluster', log })
+export async function openExecutorMember(settings: Settings, log: Log): Promise<Opened> {
+  const { drainMs, runsPerWorker } = settings.process
+  const ops = await openOps(settings.ops, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
-  const store = await openClusterStore(config, log)
+  const store = await openClusterStore(settings.store, log)
   if (!store) throw new ConfigError(['MONGODB_URL is missing: an executor needs the store of the cluster'])
-  const [redis, lease] = [redisOf(config), new Lease()]
-  const link = await openLink(config, log)
+  const [redis, lease, link] = [redisOf(settings.redis), new Lease(), await openLink(settings.redis, log)]
   ops.show(clusterPages(link))
   const events = new RedisEventLog(link, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
-  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
+  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
+  const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const recorder = openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
   const parts = { flows, store, events, recorder, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }
-  const opened = await openExecutor(config, { ...parts, fence: lease })
-  const own = { ...ownProcess.asMember(config.runsPerWorker), lease, log, metrics }
+  const opened = await openExecutor(settings.executor, { ...parts, fence: lease })
+  const own = { ...ownProcess.asMember(runsPerWorker), lease, log, metrics }
   const relay = new ExecutorRelay(createRedisPorts(link), opened.executor, own)
-  showRuns(metrics, opened.executor, config)
+  showRuns(metrics, opened.executor, runsPerWorker)
   await waitForRedis(() => relay.join(), { log })
   await opened.start(createBullConsume({ url: redis[0], redis: redis[1], onProblem: problemsTo(log) }), {
     epoch: () => relay.epoch,
@@ -59,7 +60,7 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
     ready: { role: 'executor', id: `ex_${relay.epoch}`, ops_url: ops.url },
     closers: [
       ops.drain,
-      { name: 'jobs', deadlineMs: config.drainMs + CLOSE_MS, close: () => relay.drain(config.drainMs) },
+      { name: 'jobs', deadlineMs: drainMs + CLOSE_MS, close: () => relay.drain(drainMs) },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'sweeps, webhooks, usage and records', deadlineMs: CLOSE_MS, close: () => opened.close() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
@@ -69,7 +70,7 @@ export async function openExecutorMember(config: Config, log: Log): Promise<Open
   }
 }
 
-function showRuns(metrics: Metrics, { runs }: Executor, { runsPerWorker }: Config): void {
+function showRuns(metrics: Metrics, { runs }: Executor, runsPerWorker: number): void {
   metrics.gauge('runs', () => runs.countByStatus())
   metrics.gauge('runs_limit', () => runsPerWorker)
 }

@@ -1,6 +1,6 @@
 import { unattended } from '../../shared/agent/tools/unattended.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { WebhookDispatcher } from '../../shared/tenancy/webhooks/dispatcher.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
@@ -17,6 +17,8 @@ import { openPlanJobs } from './open-plan-jobs.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { announcingEnds } from './publish-ends.ts'
 
+type ExecutorSettings = Settings['executor']
+
 export type OpenedExecutor = {
   executor: Executor
   /** Begins to take jobs. */
@@ -31,20 +33,20 @@ const STEPS_PER_PLAN = 8
 const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 
 /** Opens an executor with what flows and plans need. */
-export async function openExecutor(config: Config, parts: OpenParts): Promise<OpenedExecutor> {
+export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
   const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
-  const workspaces = createWorkspaces(config.workspaceDir)
-  const slots = slotsOf(config)
-  const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: config.runResumeMs }
+  const workspaces = createWorkspaces(settings.workspaceDir)
+  const slots = slotsOf(settings)
+  const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }
   const { events, recorder } = parts
   const usage = new UsageRecorder({ store: parts.store.usage, log })
   const executor = new Executor({ limits, workspaces, isHeapHigh, events, usage, recorder, metrics, log })
   const tools = {
-    toolBox: unattended(toolBox, config.planPermissions),
+    toolBox: unattended(toolBox, settings.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
     ...createActing(fence, metrics),
   }
-  const models = await openModelSource(config, tenantConfig, log)
+  const models = await openModelSource(settings.models, tenantConfig, log)
   const all = { ...parts, tools, workspaces, executor, models, usage }
   const announce = announcerOf(parts, executor)
   const dispatcher = dispatcherOf(parts)
@@ -52,11 +54,11 @@ export async function openExecutor(config: Config, parts: OpenParts): Promise<Op
   return {
     executor,
     async start(consume, membership) {
-      const flows = openFlowJobs(config, all, membership)
+      const flows = openFlowJobs(settings, all, membership)
       const works: JobWork[] = [announce(workOf('flow', flows, slots.flows))]
-      const schedules = config.hasPlanQueue ? schedulesOf(parts, config.scheduleLeastSecs) : undefined
+      const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
-        works.push(announce(workOf('plan', openPlanJobs(config, all, membership), slots.plans)))
+        works.push(announce(workOf('plan', openPlanJobs(settings, all, membership), slots.plans)))
         works.push(workOf('schedule', openTicks(parts), TICKS))
       }
       await executor.start(consume, works)
@@ -79,7 +81,7 @@ const workOf = (kind: JobWork['kind'], handlers: Handlers, slots: SlotLimits): J
   givenUp: (job) => handlers.givenUp(job),
 })
 
-type SlotSettings = Pick<Config, 'runsPerWorker' | 'runsPerTenant'>
+type SlotSettings = Pick<ExecutorSettings, 'runsPerWorker' | 'runsPerTenant'>
 
 /** A tenant has the same share of the plans as of the runs. */
 function slotsOf({

@@ -5,7 +5,7 @@ import { createPrices, createWindows } from '../../shared/agent/providers/prices
 import { AppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { NO_METER } from '../../shared/tenancy/limits/meter.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
@@ -19,27 +19,27 @@ import type { ExecutorParts, Membership } from './open-parts.ts'
 /** A change of a configuration is known everywhere after this time, at the latest (D8.5). */
 const CONFIG_LAG_MS = 2_000
 
-type FlowConfig = Pick<Config, 'maxTurns' | 'modelPrices'>
+type FlowSettings = Pick<Settings['executor'], 'maxTurns' | 'modelPrices'>
 
 /** Opens the jobs that execute flows, with the tenants' models and the tools that ask nobody. */
 export function openFlowJobs(
-  config: FlowConfig,
+  settings: FlowSettings,
   parts: ExecutorParts & { executor: Executor },
   membership: Membership,
 ): FlowJobs {
   const { flows, fence, executor, log } = parts
-  const execute = createExecute(config, parts)
+  const execute = createExecute(settings, parts)
   const admission = parts.tenantConfig?.limits.admission ?? NO_ADMISSION
   const { runs } = executor
   return new FlowJobs({ ...flows, ...membership, runs, admission, execute, isHeld: () => fence.isHeld(), log })
 }
 
-function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {
+function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlow {
   const { flows, tools, workspaces, log } = parts
   const openModel = createModelOpener(parts.tenantConfig)
   const meter = parts.tenantConfig?.limits.meter ?? NO_METER
   const supportsStructuredOutput = createStructuredOutputProbe(parts)
-  const priceOf = createPrices(config.modelPrices)
+  const priceOf = createPrices(settings.modelPrices)
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
@@ -49,7 +49,7 @@ function createExecute(config: FlowConfig, parts: ExecutorParts): ExecuteFlow {
       priceOf,
       windowOf,
       checker: flows.schemas.of(tenant),
-      maxTurns: config.maxTurns,
+      maxTurns: settings.maxTurns,
       signal,
       now: Date.now,
       onBug: (cause) => log.error('a flow failed by a bug', { run_id: runId, cause }),

@@ -1,5 +1,5 @@
 import { planRunId } from '../../shared/kernel/ids.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import type { Executor } from './executor.ts'
@@ -11,7 +11,7 @@ type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
 
 /** Opens the jobs that execute plans, with the tools that ask nobody. */
 export function openPlanJobs(
-  { maxTurns }: Pick<Config, 'maxTurns'>,
+  { maxTurns }: Pick<Settings['executor'], 'maxTurns'>,
   parts: PlanParts,
   membership: Membership,
 ): PlanJobs {

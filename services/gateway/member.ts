@@ -1,7 +1,7 @@
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import { createRedisIdempotency } from '../../shared/platform/redis/idempotency.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
@@ -30,38 +30,39 @@ import { openPlanSurface } from './open-plans.ts'
 const CLOSE_MS = 5_000
 
 /** A gateway of the cluster. Its only state is its open streams. */
-export async function openGatewayMember(config: Config, log: Log): Promise<Opened> {
-  const ops = await openOps(config, { form: 'cluster', log })
+export async function openGatewayMember(settings: Settings, log: Log): Promise<Opened> {
+  const { drainMs } = settings.process
+  const ops = await openOps(settings.ops, { form: 'cluster', log })
   const { metrics, isHeapHigh } = ops
-  const [redis, link] = [redisOf(config), await openLink(config, log)]
+  const [redis, link] = [redisOf(settings.redis), await openLink(settings.redis, log)]
   ops.show(clusterPages(link))
-  const store = await openClusterStore(config, log)
+  const store = await openClusterStore(settings.store, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const jobs = store && openRunSource(store, queue)
   const events = new RedisEventLog(link, log)
-  const tenantConfig = await openTenantConfig(config, { store, ...createClusterParts(link, log), events, log })
+  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
   const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
   const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
   const own = { ...ownProcess.asMember(), log, metrics }
   const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, onMemberLost })
   await waitForRedis(() => relay.join(), { log })
-  const { toolBox, schemas, close: closeTools } = await openTools(config, log)
+  const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
   ops.show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
   const { broker, executors } = relay
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
-  const plans = openPlanSurface(config, { store, queue, schedules, broker, events })
-  const surfaces = { ...(await openFlowSurface(config, flowParts)), plans }
+  const plans = openPlanSurface(settings.plans, { store, queue, schedules, broker, events })
+  const surfaces = { ...(await openFlowSurface(settings.flows, flowParts)), plans }
   const startKeys = createRedisIdempotency(link)
   const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
   const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const
-  const http = await openHttp(config, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
-  const drain = () => drainGateway(config.drainMs, { relay, http })
+  const http = await openHttp(settings.http, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
+  const drain = () => drainGateway(drainMs, { relay, http })
   void relay.firstWorker.then(() => ops.ready(clusterChecks(() => relay.readiness(), link)))
   return {
     ready: { role: 'gateway', id: `gw_${relay.epoch}`, url: http.url, ops_url: ops.url },
     closers: [
       ops.drain,
-      { name: 'streams', deadlineMs: config.drainMs + CLOSE_MS, close: drain },
+      { name: 'streams', deadlineMs: drainMs + CLOSE_MS, close: drain },
       { name: 'membership', deadlineMs: CLOSE_MS, close: () => relay.stop() },
       { name: 'schedules', deadlineMs: CLOSE_MS, close: () => schedules.close() },
       { name: 'queue', deadlineMs: CLOSE_MS, close: () => queue.close() },

@@ -1,7 +1,7 @@
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
@@ -35,7 +35,7 @@ type Surfaces = { flows: FlowSurface | undefined; dispatches: DispatchSurface | 
 
 /** Opens the services behind the flow and dispatch endpoints, and loads the flows of FLOWS_DIR. A process without a store has none. */
 export async function openFlowSurface(
-  { flowsDir, hasDispatchStore }: Pick<Config, 'flowsDir' | 'hasDispatchStore'>,
+  { flowsDir, hasDispatchStore }: Settings['flows'],
   { store, events, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
 ): Promise<Surfaces> {
   if (!store) return { flows: undefined, dispatches: undefined }

@@ -3,8 +3,8 @@ import type { Broker } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { openAccessWarning } from '../../shared/platform/config/auth.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { EventLog } from '../../shared/tenancy/events/port.ts'
@@ -31,6 +31,8 @@ import type { PlanSurface } from './routes/plans.ts'
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
 
+type HttpSettings = Settings['http']
+
 type HttpParts = {
   form: Form
   broker: Broker
@@ -55,14 +57,14 @@ type HttpParts = {
 
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
 export async function openHttp(
-  config: Config,
+  settings: HttpSettings,
   { form, events, store, tenantConfig, link, ...parts }: HttpParts,
 ): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
   const basePath = BASE_PATH[form]
   const { log } = parts
-  const { identify, authentication, close: closeIdentify } = await openIdentify(config, log)
-  const { close: closeLimiter, ...limiters } = await openRateLimiters(config, { link, log })
-  const transcription = await openTranscription(config, tenantConfig)
+  const { identify, authentication, close: closeIdentify } = await openIdentify(settings.identify, log)
+  const { close: closeLimiter, ...limiters } = await openRateLimiters(settings.rateLimits, { link, log })
+  const transcription = await openTranscription(settings.uploads, tenantConfig)
   const eventStreams = new EventStreams(events)
   const app = createApp({
     ...parts,
@@ -71,17 +73,18 @@ export async function openHttp(
     usage: store && new UsageReport(store.usage),
     basePath,
     eventStreams,
-    config: tenantConfig && surfaceOf(tenantConfig, config, form),
+    config: tenantConfig && surfaceOf(tenantConfig, settings, form),
     transcription: transcription.deps,
     identify,
     authentication,
     ...limiters,
     tenantRequests: tenantConfig?.limits.requests,
-    ...settingsOf(config),
+    ...rulesOf(settings),
   })
   const server = createServer(app)
-  const address = await listenOn(server, { host: config.host, port: config.port, setting: 'PORT' })
-  const openAccess = showOpenAccess(openAccessWarning(config, form), parts)
+  const { host, port } = settings.listen
+  const address = await listenOn(server, { host, port, setting: 'PORT' })
+  const openAccess = showOpenAccess(openAccessWarning(settings.access, form), parts)
   return {
     url: `${urlOf(address)}${basePath}`,
     drain: () => server.drain(),
@@ -94,31 +97,21 @@ export async function openHttp(
   }
 }
 
-const surfaceOf = (
-  tenantConfig: OpenedTenantConfig,
-  { adminScope }: Pick<Config, 'adminScope'>,
-  form: Form,
-): ConfigSurface => ({
+const surfaceOf = (tenantConfig: OpenedTenantConfig, { adminScope }: HttpSettings, form: Form): ConfigSurface => ({
   ...tenantConfig,
   adminScope,
   providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
 })
 
-const settingsOf = (config: Config) => ({
-  cors: corsOf(config),
-  allowedHosts: hostNames(config),
-  isLocal: isLoopback(config.host),
-  trustProxy: config.trustProxy,
-  hasExplorer: config.hasExplorer,
-  relay: config,
-  facts: {
-    version: VERSION,
-    model: config.model?.model ?? null,
-    permissionTimeoutMs: config.permissionTimeoutMs,
-    runResumeMs: config.runResumeMs,
-    rateLimitRpm: config.rateLimitRpm,
-  },
-  body: { tenantShare: config.tenantShare },
+const rulesOf = ({ listen, cors, hasExplorer, streams, facts, tenantShare }: HttpSettings) => ({
+  cors: corsOf(cors),
+  allowedHosts: hostNames(listen),
+  isLocal: isLoopback(listen.host),
+  trustProxy: listen.trustProxy,
+  hasExplorer,
+  relay: streams,
+  facts: { version: VERSION, ...facts },
+  body: { tenantShare },
 })
 
 /** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */
@@ -128,9 +121,9 @@ const RESUME = {
   expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed'],
 }
 
-const corsOf = (config: Config): CorsRules => ({
-  origins: config.corsOrigins,
-  allowMethods: config.corsResume ? RESUME.methods : [],
-  allowHeaders: [...(config.corsResume ? RESUME.allow : []), ...config.corsAllowHeaders],
-  exposeHeaders: [...(config.corsResume ? RESUME.expose : []), ...config.corsExposeHeaders],
+const corsOf = ({ corsOrigins, corsResume, corsAllowHeaders, corsExposeHeaders }: HttpSettings['cors']): CorsRules => ({
+  origins: corsOrigins,
+  allowMethods: corsResume ? RESUME.methods : [],
+  allowHeaders: [...(corsResume ? RESUME.allow : []), ...corsAllowHeaders],
+  exposeHeaders: [...(corsResume ? RESUME.expose : []), ...corsExposeHeaders],
 })

@@ -1,16 +1,18 @@
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Authentication } from '../../shared/platform/api/document.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import { createOpenIdentify, createTokenIdentify } from './identify.ts'
 
 export type OpenedIdentify = { identify: Identify; authentication: Authentication; close(): Promise<void> }
 
+type IdentifySettings = Settings['http']['identify']
+
 /** Selects the authentication (api.md "Authentication"): OIDC when an issuer is configured, else API_TOKEN, else none. */
-export async function openIdentify(config: Config, log: Log): Promise<OpenedIdentify> {
-  const { apiToken, oidcIssuer, oidcAudience } = config
+export async function openIdentify(settings: IdentifySettings, log: Log): Promise<OpenedIdentify> {
+  const { apiToken, oidcIssuer, oidcAudience } = settings
   if (oidcIssuer !== undefined && oidcAudience !== undefined) {
-    return openOidc(config, { issuer: oidcIssuer, audience: oidcAudience, log })
+    return openOidc(settings, { issuer: oidcIssuer, audience: oidcAudience, log })
   }
   const close = async () => {}
   if (apiToken === undefined) return { identify: createOpenIdentify(), authentication: 'none', close }
@@ -24,7 +26,7 @@ type Oidc = { issuer: string; audience: string; log: Log }
  * may be private.
  */
 async function openOidc(
-  { authMode, tenantClaim, oidcJwksUri, adminScope, scopeClaim }: Config,
+  { authMode, tenantClaim, oidcJwksUri, adminScope, scopeClaim }: IdentifySettings,
   oidc: Oidc,
 ): Promise<OpenedIdentify> {
   const [{ createOidcIdentify }, { createEgress }] = await Promise.all([

@@ -1,5 +1,5 @@
 import type { Broker } from '../../shared/cluster/port.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../shared/work/plans/calls.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
@@ -17,7 +17,7 @@ type Parts = {
 
 /** Opens the services behind the plan endpoints. `undefined` without a store, and where the queue is off (PLAN_QUEUE). */
 export function openPlanSurface(
-  { hasPlanQueue, scheduleLeastSecs: leastSecs }: Pick<Config, 'hasPlanQueue' | 'scheduleLeastSecs'>,
+  { hasPlanQueue, scheduleLeastSecs: leastSecs }: Settings['plans'],
   { store, queue, schedules, broker, events }: Parts,
 ): PlanSurface | undefined {
   if (!store || !hasPlanQueue) return undefined

@@ -1,5 +1,5 @@
 import type { Log } from '../../shared/kernel/log.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
 import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
@@ -23,21 +23,23 @@ export type OpenedLimiters = {
  * Creates the limiters that RATE_LIMIT_RPM and RATE_LIMIT_STORE describe (D1.3). `close` closes the connection that it opened
  * for them.
  */
-export async function openRateLimiters(config: Config, { link, log }: LimiterParts): Promise<OpenedLimiters> {
-  const { rateLimitRpm: perMinute, rateLimitStore } = config
+export async function openRateLimiters(
+  { rateLimitRpm: perMinute, rateLimitStore, oidcIssuer, redis }: Settings['http']['rateLimits'],
+  { link, log }: LimiterParts,
+): Promise<OpenedLimiters> {
   if (perMinute === 0) return { limiter: undefined, tenantLimiter: undefined, close: async () => {} }
-  const own = rateLimitStore === 'redis' && !link ? await openLink(config) : undefined
+  const own = rateLimitStore === 'redis' && !link ? await openLink(redis) : undefined
   const shared = rateLimitStore === 'redis' ? (link ?? own) : undefined
   const create = () => {
     const memory = createMemoryRateLimiter({ perMinute })
     return shared ? createRedisRateLimiter({ run: shared.run, perMinute, fallback: memory, log }) : memory
   }
-  const tenantLimiter = config.oidcIssuer === undefined ? undefined : create()
+  const tenantLimiter = oidcIssuer === undefined ? undefined : create()
   return { limiter: create(), tenantLimiter, close: async () => own?.close() }
 }
 
 /** The standalone form uses Redis for the shared rate limit only, so it loads the client here. */
-async function openLink(config: Config): Promise<RedisLink> {
+async function openLink(settings: Settings['redis']): Promise<RedisLink> {
   const { openRedisLink } = await import('../../shared/platform/redis/link.ts')
-  return openRedisLink(...redisOf(config))
+  return openRedisLink(...redisOf(settings))
 }

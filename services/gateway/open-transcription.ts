@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openSpool } from '../../shared/agent/transcription/spool.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { ownProcess } from '../wiring/process.ts'
 import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { TranscriptionDeps } from './routes/transcriptions.ts'
@@ -10,21 +10,24 @@ export type OpenedTranscription = { deps: TranscriptionDeps | undefined; close()
 
 /** Opens the transcription proxy with its folder for uploads, DATA_DIR/spool. It needs tenants' instances, so it is off without them. */
 export async function openTranscription(
-  { dataDir, ...config }: Pick<Config, 'dataDir' | UploadSettings>,
+  { dataDir, ...limits }: UploadSettings,
   tenantConfig: OpenedTenantConfig | undefined,
 ): Promise<OpenedTranscription> {
   if (!tenantConfig) return { deps: undefined, close: async () => {} }
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
-  const { configs, credentials, egress, limits } = tenantConfig
-  const receive = createLazyReceiver(spool.dir, config)
-  return { deps: { configs, credentials, egress, assertBudget: limits.assertBudget, receive }, close: spool.close }
+  const { configs, credentials, egress } = tenantConfig
+  const receive = createLazyReceiver(spool.dir, limits)
+  return {
+    deps: { configs, credentials, egress, assertBudget: tenantConfig.limits.assertBudget, receive },
+    close: spool.close,
+  }
 }
 
-type UploadSettings = 'tenantShare' | 'uploadsPerGateway' | 'uploadSpoolBytes'
+type UploadSettings = Settings['http']['uploads']
 
 /** Loads the reader of forms at the first upload: it takes 25 ms and 9 MiB. */
-function createLazyReceiver(dir: string, config: Pick<Config, UploadSettings>): ReceiveUpload {
-  const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = config
+function createLazyReceiver(dir: string, limits: Omit<UploadSettings, 'dataDir'>): ReceiveUpload {
+  const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = limits
   let loading: Promise<ReceiveUpload> | undefined
   return async (req, res) => {
     loading ??= import('./upload.ts').then(({ createReceiveUpload }) =>

@@ -2,8 +2,8 @@ import type { RequestListener } from 'node:http'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Closer } from '../../shared/kernel/shutdown.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import type { QueueMonitor } from '../../shared/work/queue/port.ts'
 import { createHeapGuard, type IsHeapHigh } from '../http/heap.ts'
@@ -22,11 +22,6 @@ import type { ReadTenants } from './tenants-page.ts'
 /** Few clients probe and scrape. The other limits are those of the public listener. */
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
-
-export type OpsConfig = Pick<
-  Config,
-  'host' | 'opsPort' | 'opsToken' | 'allowedHosts' | 'redisUrl' | 'redisSentinels' | 'clusterName'
->
 
 /** The sources of a process's pages; each can be given later. */
 export type OpsPages = { members?: ReadMembers; tenants?: ReadTenants }
@@ -52,13 +47,13 @@ export type Ops = {
  * Opens the ops listener on HOST and OPS_PORT (D1.3). It accepts requests when this resolves; `/readyz` is 503 until `ready` is
  * called.
  */
-export async function openOps(config: OpsConfig, { form, log }: { form: Form; log: Log }): Promise<Ops> {
-  const { host, opsPort, opsToken, allowedHosts } = config
+export async function openOps(settings: Settings['ops'], { form, log }: { form: Form; log: Log }): Promise<Ops> {
+  const { host, opsPort, opsToken, allowedHosts } = settings
   const isStandalone = form === 'standalone'
   const readiness = createReadiness()
   const metrics = new MetricsRegistry()
   const isHeapHigh = createHeapGuard()
-  const queues = createQueues({ redis: isStandalone ? undefined : redisOf(config), log })
+  const queues = createQueues({ redis: isStandalone ? undefined : redisOf(settings), log })
   const pages: OpsPages = {}
   // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
   const hosts = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })

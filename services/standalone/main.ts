@@ -5,13 +5,14 @@ import { openStandalone } from './standalone.ts'
 const RELEASE_MS = 1_000
 
 /** The standalone form: a gateway and a worker in one process. `scripts/start` adds Node's flags and the compile cache. */
-await runProcess('standalone', async (config, log) => {
-  const dataDir = holdDataDir(config.dataDir, 'standalone')
-  const { url, opsUrl, closers } = await openStandalone(config, log)
+await runProcess('standalone', async (settings, log) => {
+  const dataDir = holdDataDir(settings.process.dataDir, 'standalone')
+  const { url, opsUrl, closers } = await openStandalone(settings, log)
   dataDir.announce(url)
+  const { model } = settings.worker.models
   const release = { name: 'data folder', deadlineMs: RELEASE_MS, close: async () => dataDir.release() }
   return {
     closers: [...closers, release],
-    ready: { url, ops_url: opsUrl, model: config.model?.model, provider: config.model?.provider },
+    ready: { url, ops_url: opsUrl, model: model?.model, provider: model?.provider },
   }
 })

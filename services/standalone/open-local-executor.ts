@@ -3,7 +3,7 @@ import { createLocalQueue, type LocalQueue } from '../../shared/cluster/memory.t
 import { ALWAYS_HELD } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
@@ -43,7 +43,7 @@ type LocalExecutor = {
 
 /** Opens the executor of the standalone form, which takes its jobs from a queue within the process. */
 export async function openLocalExecutor(
-  config: Config,
+  settings: Settings['executor'],
   { store, tenantConfig, events, recorder, toolBox, schemas, queue, isHeapHigh, metrics, log }: Parts,
 ): Promise<LocalExecutor> {
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
@@ -51,7 +51,7 @@ export async function openLocalExecutor(
   const schedules = new MemorySchedules({ queue, onProblem })
   const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const shared = { store, tenantConfig, events, recorder, toolBox, queue, schedules, isHeapHigh, metrics, log }
-  const opened = await openExecutor(config, { ...shared, flows, fence: ALWAYS_HELD })
+  const opened = await openExecutor(settings, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
   const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))
   const executors: Executors = {

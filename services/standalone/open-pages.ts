@@ -1,6 +1,6 @@
 import type { RunInbox, TenantRange } from '../../shared/cluster/port.ts'
 import { mergeLoads } from '../../shared/cluster/tenant-loads.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { OpsPages } from '../ops/open-ops.ts'
 import { ownProcess } from '../wiring/process.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
@@ -13,7 +13,7 @@ type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
 
 /** The sources of the ops listener's pages in the standalone form. */
 export function openPages(
-  { runsPerWorker }: Pick<Config, 'runsPerWorker'>,
+  { runsPerWorker }: Pick<Settings['process'], 'runsPerWorker'>,
   { worker, executor, ...parts }: Parts,
 ): OpsPages {
   const { pid, about } = ownProcess.asMember(runsPerWorker)

@@ -3,7 +3,7 @@ import { createMemoryPermissionStore } from '../../shared/cluster/permissions/me
 import { ALWAYS_HELD } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Closer } from '../../shared/kernel/shutdown.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { openFlowSurface } from '../gateway/open-flows.ts'
@@ -34,36 +34,38 @@ export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
  * Opens a gateway, a worker and an executor in one process, connected by the in-process broker and queue. Both listeners accept
  * requests when it resolves.
  */
-export async function openStandalone(config: Config, log: Log): Promise<Standalone> {
-  const ops = await openOps(config, { form: 'standalone', log })
+export async function openStandalone(settings: Settings, log: Log): Promise<Standalone> {
+  const { drainMs } = settings.process
+  const ops = await openOps(settings.ops, { form: 'standalone', log })
   const { metrics, isHeapHigh } = ops
   const permissions = createMemoryPermissionStore()
-  const store = await openStandaloneStore(config)
+  const store = await openStandaloneStore(settings.store)
   const events = new MemoryEventLog()
-  const tenantConfig = await openTenantConfig(config, { store, ...createLocalParts(), events, log })
+  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
-  const planQueue = openPlanQueue(config, store, { queue, events })
+  const planQueue = openPlanQueue(settings.plans, store, { queue, events })
   const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
   const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
-  const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(config, log, parts)
+  const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(settings.worker, log, parts)
   const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
-  const executor = await openLocalExecutor(config, { ...shared, ...ops })
+  const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const plans = openPlanSurface(config, { store, queue, schedules: executor.schedules, broker, events })
-  const surfaces = { ...(await openFlowSurface(config, { ...shared, broker, executors: executor.executors })), plans }
+  const plans = openPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
+  const flowParts = { ...shared, broker, executors: executor.executors }
+  const surfaces = { ...(await openFlowSurface(settings.flows, flowParts)), plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
-  const httpParts = { form: 'standalone', broker: runs, events, toolBox, store, link: undefined, ...ops } as const
-  const http = await openHttp(config, { ...httpParts, startKeys: store.idempotency, log, tenantConfig, ...surfaces })
+  const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
+  const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, ...surfaces })
   await executor.start()
-  ops.show(openPages(config, { worker, executor, store, tenantConfig }))
+  ops.show(openPages(settings.process, { worker, executor, store, tenantConfig }))
   ops.ready({})
-  const drain = () => drainAll(config.drainMs, { http, worker, executor, settled })
+  const drain = () => drainAll(drainMs, { http, worker, executor, settled })
   return {
     url: http.url,
     opsUrl: ops.url,
     closers: [
       ops.drain,
-      { name: 'runs and streams', deadlineMs: config.drainMs + 2 * STREAMS_MS, close: drain },
+      { name: 'runs and streams', deadlineMs: drainMs + 2 * STREAMS_MS, close: drain },
       { name: 'queue', deadlineMs: CLOSE_MS, close: executor.close },
       { name: 'tools', deadlineMs: CLOSE_MS, close: closeTools },
       { name: 'tenant configuration', deadlineMs: CLOSE_MS, close: async () => tenantConfig?.close() },

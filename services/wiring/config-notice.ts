@@ -32,15 +32,16 @@ type SharedParts = { form: Form; bell: ConfigBell; places: RunPlaces; limiter: R
 /** The limiter's own limit: each tenant has its own. */
 const perMinute = Number.POSITIVE_INFINITY
 
-/** The parts of the tenants' configuration that the processes of a cluster share over Redis. */
+/** The parts of the tenants' configuration that the processes of a cluster share over Redis, with the log that tells of them. */
 export const createClusterParts = (
   link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe' | 'run'>,
   log: Log,
-): SharedParts => ({
+): SharedParts & { log: Log } => ({
   form: 'cluster',
   bell: createRedisConfigBell(link),
   places: createRedisRunPlaces(link.run),
   limiter: createRedisRateLimiter({ run: link.run, perMinute, fallback: createMemoryRateLimiter({ perMinute }), log }),
+  log,
 })
 
 /** The same for a process that is alone. */

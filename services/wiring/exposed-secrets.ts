@@ -2,11 +2,11 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { fileVariable, SECRET_SETTINGS } from '../../shared/platform/config/secret-settings.ts'
 import { KEPT_KEY_FILE } from '../../shared/tenancy/secrets/kept-key.ts'
 
-type SecretConfig = Pick<Config, 'variables' | 'dataDir' | 'mcpConfig'>
+type SecretSettings = Pick<Settings['tools'], 'variables' | 'dataDir' | 'mcpConfig'>
 
 /** The texts by which a setting's secret is found. */
 type Wanted = { name: string; entry: string; parts: readonly string[] }
@@ -24,7 +24,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
  * Tries what a program of a tool could read, which runs as the user of this process: the environment and the arguments of every process,
  * and the files that may hold secrets. Returns a phrase for each setting and place, such as `MASTER_KEY in the environment of process 7 (sh)`.
  */
-export async function findExposedSecrets(config: SecretConfig): Promise<string[]> {
+export async function findExposedSecrets(config: SecretSettings): Promise<string[]> {
   const wanted = wantedOf(config.variables)
   const inFiles = await searchFiles(config, wanted)
   if (wanted.length === 0) return inFiles
@@ -36,7 +36,7 @@ export async function findExposedSecrets(config: SecretConfig): Promise<string[]
   }
 }
 
-function wantedOf(env: Config['variables']): Wanted[] {
+function wantedOf(env: SecretSettings['variables']): Wanted[] {
   return SECRET_SETTINGS.flatMap(({ name, parts: partsOf }) => {
     const raw = env[name] ?? ''
     const parts = raw === '' ? [] : partsOf(raw)
@@ -61,7 +61,7 @@ async function searchProcesses(wanted: readonly Wanted[]): Promise<string[]> {
   return found
 }
 
-async function searchFiles({ variables, dataDir, mcpConfig }: SecretConfig, wanted: readonly Wanted[]) {
+async function searchFiles({ variables, dataDir, mcpConfig }: SecretSettings, wanted: readonly Wanted[]) {
   const own = SECRET_SETTINGS.map(({ name }) => ({ name, path: variables[fileVariable(name)] ?? '' }))
   const kept = { name: 'a master key', path: join(dataDir, KEPT_KEY_FILE) }
   const found = await Promise.all(

@@ -1,24 +1,24 @@
 import { join } from 'node:path'
 import type { Log } from '../../shared/kernel/log.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { KEPT_KEY_FILE, keepKey, readKeptKey } from '../../shared/tenancy/secrets/kept-key.ts'
 import { createKeyring, type Keyring } from '../../shared/tenancy/secrets/keyring.ts'
 
-type KeyConfig = Pick<Config, 'masterKey' | 'masterKeysPrevious' | 'dataDir' | 'isBashEnabled' | 'mcpConfig'>
+type KeySettings = Settings['tenants']['keys']
 
 /**
  * Opens the master keys of a process. Without MASTER_KEY the standalone form keeps a key of its own in DATA_DIR; the cluster, whose
  * processes share no folder, has none (`undefined`).
  */
-export async function openKeyring(config: KeyConfig, form: Form, log: Log): Promise<Keyring | undefined> {
+export async function openKeyring(config: KeySettings, form: Form, log: Log): Promise<Keyring | undefined> {
   const { masterKey, masterKeysPrevious } = config
   if (form === 'cluster') return masterKey && createKeyring(masterKey, masterKeysPrevious)
   return masterKey ? openConfigured(config, masterKey, log) : openKept(config, log)
 }
 
 async function openConfigured(
-  { masterKeysPrevious, dataDir }: KeyConfig,
+  { masterKeysPrevious, dataDir }: KeySettings,
   masterKey: Uint8Array,
   log: Log,
 ): Promise<Keyring> {
@@ -32,7 +32,7 @@ async function openConfigured(
 }
 
 /** A program that a tool starts runs as this user, and could read the key beside the secrets that it opens. */
-async function openKept(config: KeyConfig, log: Log): Promise<Keyring | undefined> {
+async function openKept(config: KeySettings, log: Log): Promise<Keyring | undefined> {
   const { dataDir, masterKeysPrevious } = config
   const file = fileIn(dataDir)
   const reader = config.isBashEnabled ? 'ENABLE_BASH' : config.mcpConfig !== undefined && 'MCP_CONFIG'

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { createPrices } from '../../shared/agent/providers/prices.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { type Admission, RunAdmission } from '../../shared/tenancy/limits/admission.ts'
 import { assertBudget, Budgets } from '../../shared/tenancy/limits/budgets.ts'
 import { openCeilingFile } from '../../shared/tenancy/limits/ceiling-file.ts'
@@ -38,14 +38,13 @@ type Parts = {
 
 /** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
 export async function openLimits(
-  { modelPrices, model, fallback, tenantLimits }: Pick<Config, 'modelPrices' | 'model' | 'fallback' | 'tenantLimits'>,
+  { modelPrices, serverModels, tenantLimits }: Settings['tenants']['limits'],
   { configs, store, places, limiter, log }: Parts,
 ): Promise<OpenedLimits> {
   const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, log })
   const priceOf = createPrices(modelPrices)
-  const serverModels = [model, fallback].flatMap((each) => (each ? [{ type: each.provider, model: each.model }] : []))
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
     known,

@@ -3,7 +3,7 @@ import { createLedger, type Ledger } from '../../shared/agent/customers/store/le
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
 import { createDecidedPermissions, type DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { SpendingStore } from '../../shared/tenancy/limits/port.ts'
@@ -36,8 +36,10 @@ import { COLLECTIONS } from './collections.ts'
 
 export const SQLITE_FILE = 'agent-engine.db'
 
-type PlanRoom = Pick<Config, 'plansPerTenant' | 'planBytesPerTenant'>
-type StoreConfig = Pick<Config, 'mongodbUrl' | 'mongodbDb'>
+type StoreSettings = Settings['store']
+type PlanRoom = Pick<StoreSettings, 'plansPerTenant' | 'planBytesPerTenant'>
+type Folder = Pick<StoreSettings, 'dataDir'>
+type Database = Pick<StoreSettings, 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = {
   ledger: Ledger
@@ -62,13 +64,13 @@ export type OpenedStore = {
 }
 
 /** Opens the store of the standalone form: a SQLite file in DATA_DIR. */
-export const openStandaloneStore = async (config: PlanRoom & Pick<Config, 'dataDir'>): Promise<OpenedStore> =>
-  createStores(config, await openFile(config))
+export const openStandaloneStore = async (settings: PlanRoom & Folder): Promise<OpenedStore> =>
+  createStores(settings, await openFile(settings))
 
 /** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
-export async function openClusterStore(config: PlanRoom & StoreConfig, log: Log): Promise<OpenedStore | undefined> {
-  const store = await openMongo(config, log)
-  return store && createStores(config, store)
+export async function openClusterStore(settings: PlanRoom & Database, log: Log): Promise<OpenedStore | undefined> {
+  const store = await openMongo(settings, log)
+  return store && createStores(settings, store)
 }
 
 const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
@@ -93,12 +95,12 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   close: () => store.close(),
 })
 
-async function openFile({ dataDir }: Pick<Config, 'dataDir'>): Promise<Store> {
+async function openFile({ dataDir }: Folder): Promise<Store> {
   const { openSqliteStore } = await import('../../shared/platform/store/sqlite/sqlite.ts')
   return openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
 }
 
-async function openMongo({ mongodbUrl, mongodbDb }: StoreConfig, log: Log): Promise<Store | undefined> {
+async function openMongo({ mongodbUrl, mongodbDb }: Database, log: Log): Promise<Store | undefined> {
   if (mongodbUrl === undefined) {
     log.warn('no store is configured, so no customer history is kept: set MONGODB_URL')
     return undefined

@@ -14,26 +14,15 @@ import { createSearchTools } from '../../shared/agent/tools/workspace/search-too
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import { SYSTEM_TENANT } from '../../shared/kernel/tenant.ts'
-import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
+import { ConfigError } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Egress } from '../../shared/platform/net/port.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { proposalProblem } from '../../shared/work/plans/plan.ts'
 import { findExposedSecrets } from './exposed-secrets.ts'
 
-type ToolConfig = Pick<
-  Config,
-  | 'toolPermissions'
-  | 'planPermissions'
-  | 'workspaceQuotaBytes'
-  | 'isBashEnabled'
-  | 'mcpConfig'
-  | 'mcpStartMs'
-  | 'variables'
-  | 'dataDir'
-  | 'skillsDir'
-  | 'allowsPrivateUrls'
->
+type ToolSettings = Settings['tools']
 
 export type OpenedTools = {
   toolBox: ToolBox
@@ -43,29 +32,29 @@ export type OpenedTools = {
 }
 
 /** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
-export async function openTools(config: ToolConfig, log: Log): Promise<OpenedTools> {
-  const egress = openEgress(config.allowsPrivateUrls)
-  const mayStartPrograms = once(() => checkSecrets(config, log))
-  const mcp = await openMcp(config, { log, mayStartPrograms })
+export async function openTools(settings: ToolSettings, log: Log): Promise<OpenedTools> {
+  const egress = openEgress(settings.allowsPrivateUrls)
+  const mayStartPrograms = once(() => checkSecrets(settings, log))
+  const mcp = await openMcp(settings, { log, mayStartPrograms })
   const tools: Tool[] = [
-    ...createFileTools(createQuota({ maxBytes: config.workspaceQuotaBytes })),
+    ...createFileTools(createQuota({ maxBytes: settings.workspaceQuotaBytes })),
     ...createSearchTools(),
     createWebFetchTool({ egress: egress.open }),
     createTodoTool(),
     ...createAgentTools(),
-    createSkillTool(await openSkills(config.skillsDir, log)),
+    createSkillTool(await openSkills(settings.skillsDir, log)),
     createDreamTool(),
     createExitPlanTool(proposalProblem),
-    ...(config.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
+    ...(settings.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
     ...mcp.tools,
   ]
   const schemas = createSchemaCheckers()
   const registry = await createToolRegistry({
     tools,
-    permissions: config.toolPermissions,
+    permissions: settings.toolPermissions,
     schemas: schemas.of(SYSTEM_TENANT),
   })
-  const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', config.planPermissions, registry)]
+  const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', settings.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
   mcp.onChange((change) => applyChange(registry, change, log))
@@ -79,8 +68,8 @@ export async function openTools(config: ToolConfig, log: Log): Promise<OpenedToo
 }
 
 /** Whether no program of a tool could read a secret. Logs what it could read. */
-async function checkSecrets(config: ToolConfig, log: Log): Promise<boolean> {
-  const exposed = await findExposedSecrets(config)
+async function checkSecrets(settings: ToolSettings, log: Log): Promise<boolean> {
+  const exposed = await findExposedSecrets(settings)
   if (exposed.length > 0)
     log.error(
       `Bash and MCP servers over stdio are not offered, because the programs that they start could read secrets: ${exposed.join('; ')}. Start with scripts/start instead of npm, give secrets in the environment instead of files, and see "Secrets and programs" in deploy/README.md.`,
@@ -121,7 +110,7 @@ const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 1
 type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
 
 /** Loads the MCP client only when MCP servers are configured. */
-async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolConfig, { log, mayStartPrograms }: McpNeeds) {
+async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolSettings, { log, mayStartPrograms }: McpNeeds) {
   if (mcpConfig === undefined) return { tools: [], onChange: () => {}, close: async () => {} }
   const [{ openMcpServers }, { createEgress }] = await Promise.all([
     import('../../shared/agent/tools/mcp/mcp.ts'),

@@ -1,6 +1,6 @@
 import type { QueuePlan } from '../../shared/agent/tools/port.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { queueNothing, queuePlanWith } from '../../shared/work/plans/submit.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
@@ -8,7 +8,7 @@ import type { OpenedStore } from './open-store.ts'
 
 /** Opens what queues the approved plans of runs (`auto_queue_plan`). */
 export function openPlanQueue(
-  { hasPlanQueue }: Pick<Config, 'hasPlanQueue'>,
+  { hasPlanQueue }: Pick<Settings['plans'], 'hasPlanQueue'>,
   store: Pick<OpenedStore, 'plans' | 'idempotency'> | undefined,
   { queue, events }: { queue: JobQueue; events: EventSink },
 ): (tenant: TenantId) => QueuePlan {

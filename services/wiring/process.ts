@@ -5,6 +5,7 @@ import { createLog, type Log, type LogFields } from '../../shared/kernel/log.ts'
 import { type Closer, createShutdown } from '../../shared/kernel/shutdown.ts'
 import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
 import { hideSettings, readSettings } from './hidden-environment.ts'
 import { openTracing } from './tracing.ts'
 
@@ -43,9 +44,10 @@ export type Opened = { closers: Closer[]; ready: LogFields }
 
 /**
  * Runs a process from its configuration to its end. Exit codes: 0 after a clean shutdown, 1 when the start fails or something did
- * not close, 78 when the configuration is wrong (D1.3a). SIGTERM and SIGINT close what `open` opened.
+ * not close, 78 when the configuration is wrong (D1.3a). SIGTERM and SIGINT close what `open` opened. It gets
+ * the settings in groups, one for each part: nothing else has the whole configuration.
  */
-export async function runProcess(form: Form, open: (config: Config, log: Log) => Promise<Opened>): Promise<void> {
+export async function runProcess(form: Form, open: (settings: Settings, log: Log) => Promise<Opened>): Promise<void> {
   const config = isNodeNewEnough() ? readConfig(form) : undefined
   if (!config) return
   if (usesPrograms(config)) hideSettings(process, process.env, config.variables)
@@ -54,7 +56,7 @@ export async function runProcess(form: Form, open: (config: Config, log: Log) =>
   for (const warning of config.warnings) log.warn(warning)
   try {
     const tracing = await openTracing(process.env, roleOf(process.argv[1]), log)
-    const { closers, ready } = await open(config, log)
+    const { closers, ready } = await open(groupSettings(config), log)
     closeOnSignals([...closers, ...tracing], config.drainMs, log)
     // Whatever the level: a supervisor waits for this line, and reads the addresses in it.
     createLog({ level: 'info', secrets: config.secrets }).info('listening', ready)

@@ -2,8 +2,9 @@ import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import { type Config, ConfigError } from '../../shared/platform/config/config.ts'
+import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import { createConnectionGuard } from '../../shared/platform/net/address-policy.ts'
 import type { Egress } from '../../shared/platform/net/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
@@ -57,14 +58,14 @@ const IDLE_MS = 3_600_000
  * `ConfigError` when the operator's limits cannot be enforced.
  */
 export async function openTenantConfig(
-  { allowsPrivateUrls: allowPrivate, ...config }: Config,
+  { allowsPrivateUrls: allowPrivate, keys, limits: limitSettings }: Settings['tenants'],
   { form, store, bell, events, places, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
-  const keyring = store && (await openKeyring(config, form, log))
-  if (!keyring) return disabled(config)
+  const keyring = store && (await openKeyring(keys, form, log))
+  if (!keyring) return disabled(limitSettings)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, events, log })
   const credentials = new CredentialReader(keyring)
-  const limits = await openLimits(config, { configs, store, places, limiter, log })
+  const limits = await openLimits(limitSettings, { configs, store, places, limiter, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
@@ -94,7 +95,7 @@ export async function openTenantConfig(
 }
 
 /** The ceilings of tenants' limits would be without effect. */
-function disabled({ tenantLimits }: Pick<Config, 'tenantLimits'>): undefined {
+function disabled({ tenantLimits }: Settings['tenants']['limits']): undefined {
   if (tenantLimits === undefined) return
   throw new ConfigError([
     'TENANT_LIMITS needs MASTER_KEY, and in the cluster MONGODB_URL too: nothing limits tenants without',

@@ -1,7 +1,7 @@
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Config } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
@@ -40,13 +40,13 @@ export type OpenedWorker = {
 
 /** Opens a worker with its models and tools. */
 export async function openWorker(
-  config: Config,
+  { tools, models: modelSettings, limits, workspaceDir }: Settings['worker'],
   log: Log,
   { tenantConfig, events, store, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
-  const { toolBox, schemas, close } = await openTools(config, log)
-  const workspaces = createWorkspaces(config.workspaceDir)
-  const models = await openModelSource(config, tenantConfig, log)
+  const { toolBox, schemas, close } = await openTools(tools, log)
+  const workspaces = createWorkspaces(workspaceDir)
+  const models = await openModelSource(modelSettings, tenantConfig, log)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
   const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, audit, log })
@@ -60,7 +60,7 @@ export async function openWorker(
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
     toolBox,
     workspaces,
-    limits: config,
+    limits,
     log,
   })
   const stopSweep = startSweep(workspaces, log)

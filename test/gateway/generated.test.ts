@@ -19,6 +19,7 @@ import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { type ApiDocument, readDocument } from '../../shared/platform/api/document.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
+import { groupSettings } from '../../shared/platform/config/groups.ts'
 import type { EgressResponse } from '../../shared/platform/net/port.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
@@ -216,7 +217,12 @@ describe('values that are generated from the API description', () => {
     const config = loadConfig(env, 'standalone')
     const log = createLog({ level: 'error', write: () => {} })
     const store = await openStandaloneStore(config)
-    const opened = await openTenantConfig(config, { store, ...createLocalParts(), events: NO_EVENTS, log })
+    const opened = await openTenantConfig(groupSettings(config).tenants, {
+      store,
+      ...createLocalParts(),
+      events: NO_EVENTS,
+      log,
+    })
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
     usage = new UsageReport(store.usage)

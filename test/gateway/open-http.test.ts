@@ -5,6 +5,7 @@ import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import { groupSettings } from '../../shared/platform/config/groups.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { APP_DEFAULTS, NO_TOOLS } from '../support/app-defaults.ts'
 import { request, Wire } from './wire.ts'
@@ -38,7 +39,7 @@ describe('the public listener, opened from the configuration', () => {
       metrics: NO_METRICS,
       log,
     }
-    const http = await openHttp(config, { form, ...parts, ...absent })
+    const http = await openHttp(groupSettings(config).http, { form, ...parts, ...absent })
     opened.push({ ...http, port: Number(new URL(http.url).port) })
     return opened.at(-1) as Opened
   }

@@ -1,11 +1,12 @@
-import { type Ops, type OpsConfig, openOps } from '../../services/ops/open-ops.ts'
+import { type Ops, openOps } from '../../services/ops/open-ops.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
 
 export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }
 
 /** Opens ops listeners on real sockets for one describe block, and closes them after each test. */
-export function useOps(): (config?: Partial<OpsConfig>, form?: Form) => Promise<TestOps> {
+export function useOps(): (config?: Partial<Settings['ops']>, form?: Form) => Promise<TestOps> {
   const opened: Ops[] = []
   afterEach(() => Promise.all(opened.splice(0).map(({ close }) => close.close())))
   return async (config = {}, form = 'cluster') => {
@@ -16,7 +17,7 @@ export function useOps(): (config?: Partial<OpsConfig>, form?: Form) => Promise<
   }
 }
 
-const DEFAULTS: OpsConfig = {
+const DEFAULTS: Settings['ops'] = {
   host: '127.0.0.1',
   opsPort: 0,
   opsToken: undefined,

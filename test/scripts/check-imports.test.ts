@@ -100,6 +100,14 @@ describe('the import table', () => {
       /^shared\/agent\/engine\/run.ts:1 agent\/engine comes before cluster\/port/,
     ],
     [
+      'a part of a process gets the whole configuration',
+      {
+        'shared/platform/config/config.ts': 'export type Config = 1',
+        'services/gateway/open-http.ts': `import type { Config } from '../../shared/platform/config/config.ts'\nconst c: Config = 1\nc\n`,
+      },
+      'services/gateway/open-http.ts:1 Config is for services/wiring/process.ts, shared/platform/config/groups.ts only',
+    ],
+    [
       'a file is in no room',
       { 'shared/kernel/a.ts': X, 'shared/other/b.ts': use('../kernel/a.ts') },
       'shared/other/b.ts:1 shared/other/b.ts has no room: add it to the table',

@@ -9,6 +9,7 @@ import { openWorkerMember } from '../../services/worker/member.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
+import { groupSettings } from '../../shared/platform/config/groups.ts'
 import { callApi, initOf, openStream, type Reply } from './api-client.ts'
 import { startCluster } from './cluster.ts'
 import type { EventStream } from './event-stream.ts'
@@ -130,7 +131,7 @@ async function openInProcess(env: Record<string, string>): Promise<Opened> {
   const config = loadConfig(env, 'standalone')
   const lines: string[] = []
   const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
-  const { url, opsUrl, closers } = await openStandalone(config, log)
+  const { url, opsUrl, closers } = await openStandalone(groupSettings(config), log)
   const close = async () => {
     for (const closer of closers) await closer.close()
   }
@@ -148,7 +149,7 @@ async function openMembers(env: Record<string, string>): Promise<Opened> {
   const members: Member[] = []
   const open = async (role: keyof typeof ROLES) => {
     const log = createLog({ level: config.logLevel, secrets: config.secrets, write: (line) => lines.push(line) })
-    const member = await ROLES[role](config, log)
+    const member = await ROLES[role](groupSettings(config), log)
     members.push(member)
     return member
   }

@@ -6,6 +6,7 @@ import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
+import { groupSettings } from '../../../shared/platform/config/groups.ts'
 
 // Runs the standalone form in this process to measure its heap (--expose-gc). Prints the heap before and after a number of
 // customers with long histories have had a run each and are idle in the cache. Arguments: customers, past runs of each.
@@ -24,7 +25,7 @@ const config = loadConfig(
 const log = createLog({ level: 'error', secrets: [], write: () => {} })
 
 await writeHistories()
-const { url, closers } = await openStandalone(config, log)
+const { url, closers } = await openStandalone(groupSettings(config), log)
 await runAll(() => undefined) // Memory that runs without a customer leave behind does not count.
 const none = await heapMiB()
 await runAll(nameOf)

@@ -1,0 +1,124 @@
+import type { Config } from './config.ts'
+
+/**
+ * The settings in groups, one for each part of a process. A part gets its group and nothing else, because the rest holds the secrets of
+ * others; one that opens further parts hands their groups on. Only the tools have all `variables`: MCP servers' files refer to them, and the
+ * tools look for secrets that their programs could read.
+ */
+export const groupSettings = (config: Config) => ({
+  process: processIn(config),
+  ops: { ...redisIn(config), ...opsIn(config) },
+  redis: redisIn(config),
+  store: storeIn(config),
+  tenants: { keys: keysIn(config), limits: limitsIn(config), ...egressIn(config) },
+  tools: toolsIn(config),
+  worker: {
+    tools: toolsIn(config),
+    models: modelsIn(config),
+    limits: workerLimitsIn(config),
+    workspaceDir: config.workspaceDir,
+  },
+  executor: { models: modelsIn(config), ...executorIn(config) },
+  plans: plansIn(config),
+  flows: flowsIn(config),
+  http: httpIn(config),
+})
+
+export type Settings = ReturnType<typeof groupSettings>
+
+/** Makes the function that takes these settings out of the configuration, and no others. */
+const pick =
+  <Name extends keyof Config>(...names: readonly Name[]) =>
+  (config: Pick<Config, Name>): Pick<Config, Name> =>
+    Object.fromEntries(names.map((name) => [name, config[name]])) as Pick<Config, Name>
+
+const processIn = pick('dataDir', 'drainMs', 'runsPerWorker')
+const redisIn = pick('redisUrl', 'redisSentinels', 'clusterName')
+const opsIn = pick('host', 'opsPort', 'opsToken', 'allowedHosts')
+const storeIn = pick('dataDir', 'mongodbUrl', 'mongodbDb', 'plansPerTenant', 'planBytesPerTenant')
+const keysIn = pick('masterKey', 'masterKeysPrevious', 'dataDir', 'isBashEnabled', 'mcpConfig')
+const egressIn = pick('allowsPrivateUrls')
+const plansIn = pick('hasPlanQueue', 'scheduleLeastSecs')
+const flowsIn = pick('flowsDir', 'hasDispatchStore')
+const modelsIn = pick('model', 'fallback', 'smallModel', 'modelPrices', 'httpsProxy', 'noProxy')
+
+const toolsIn = pick(
+  'toolPermissions',
+  'planPermissions',
+  'workspaceQuotaBytes',
+  'isBashEnabled',
+  'mcpConfig',
+  'mcpStartMs',
+  'variables',
+  'dataDir',
+  'skillsDir',
+  'allowsPrivateUrls',
+)
+
+const workerLimitsIn = pick(
+  'runsPerWorker',
+  'runsPerTenant',
+  'runResumeMs',
+  'sessionsPerWorker',
+  'sessionsPerTenant',
+  'sessionMemoryBytes',
+  'tenantShare',
+  'sessionIdleMs',
+  'permissionTimeoutMs',
+  'maxTurns',
+  'customerEngines',
+  'customerIdleMs',
+  'customerHistoryEntries',
+  'customerHistoryChars',
+)
+
+const executorIn = pick(
+  'workspaceDir',
+  'planPermissions',
+  'runsPerWorker',
+  'runsPerTenant',
+  'runResumeMs',
+  'maxTurns',
+  'modelPrices',
+  'hasPlanQueue',
+  'scheduleLeastSecs',
+)
+
+const listenIn = pick('host', 'port', 'allowedHosts', 'trustProxy')
+const corsIn = pick('corsOrigins', 'corsResume', 'corsAllowHeaders', 'corsExposeHeaders')
+const accessIn = pick('host', 'publishedAddress', 'apiToken', 'oidcIssuer')
+const rateLimitsIn = pick('rateLimitRpm', 'rateLimitStore', 'oidcIssuer')
+const uploadsIn = pick('dataDir', 'tenantShare', 'uploadsPerGateway', 'uploadSpoolBytes')
+const factsIn = pick('permissionTimeoutMs', 'runResumeMs', 'rateLimitRpm')
+const streamsIn = pick('keepaliveMs')
+const appIn = pick('hasExplorer', 'adminScope', 'tenantShare')
+
+const identifyIn = pick(
+  'apiToken',
+  'oidcIssuer',
+  'oidcAudience',
+  'oidcJwksUri',
+  'authMode',
+  'tenantClaim',
+  'adminScope',
+  'scopeClaim',
+)
+
+/** The limits that the operator sets for tenants, and the models whose prices they need: their names only. */
+const limitsIn = ({ tenantLimits, modelPrices, model, fallback }: Config) => ({
+  tenantLimits,
+  modelPrices,
+  serverModels: [model, fallback].flatMap((each) => (each ? [{ type: each.provider, model: each.model }] : [])),
+})
+
+const httpIn = (config: Config) => ({
+  listen: listenIn(config),
+  access: accessIn(config),
+  cors: corsIn(config),
+  identify: identifyIn(config),
+  rateLimits: { ...rateLimitsIn(config), redis: redisIn(config) },
+  uploads: uploadsIn(config),
+  streams: streamsIn(config),
+  facts: { ...factsIn(config), model: config.model?.model ?? null },
+  ...appIn(config),
+})
