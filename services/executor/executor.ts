@@ -1,5 +1,5 @@
-import type { RunInbox } from '../../shared/cluster/port.ts'
-import { countLoads } from '../../shared/cluster/tenant-loads.ts'
+import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
+import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'

@@ -1,3 +1,4 @@
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
@@ -6,7 +7,6 @@ import type { Log } from '../../shared/kernel/log.ts'
 import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
-import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { CompileFlow } from '../../shared/work/flows/compile.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
@@ -36,7 +36,7 @@ export type FlowJobsDeps = {
   compile: CompileFlow
   memory: Pick<FlowMemory, 'promptText' | 'remember'>
   execute: ExecuteFlow
-  executors: Pick<Executors, 'isAlive'>
+  executors: Pick<KnownExecutors, 'isAlive'>
   /** This executor's epoch, under which it claims executions. */
   epoch(): number
   /** Whether this process may still act for what it has claimed. */

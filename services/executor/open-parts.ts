@@ -1,11 +1,11 @@
 import type { Tools } from '../../shared/agent/engine/resources.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
-import type { Fence } from '../../shared/cluster/port.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import type { Fence } from '../../shared/cluster/members/fence.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
-import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -42,7 +42,7 @@ export type ExecutorParts = OpenParts & {
 export type Membership = {
   epoch(): number
   announce(runId: string): void
-  executors: Pick<Executors, 'isAlive'>
+  executors: Pick<KnownExecutors, 'isAlive'>
   /** Whether there is a worker or an executor of this epoch. */
   isMember(epoch: number): Promise<boolean>
 }

@@ -1,10 +1,10 @@
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { errorEvent, type PlanEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { EventSink, TenantEvent } from '../../shared/tenancy/events/port.ts'
-import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../shared/work/plans/execute.ts'
 import { isEnded } from '../../shared/work/plans/plan-runs.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
@@ -20,7 +20,7 @@ export type PlanJobsDeps = {
   stepsOf(tenant: TenantId, planId: string): RunStep
   /** Removes the folder of a plan that has ended. */
   removeFolder(tenant: TenantId, planId: string): Promise<void>
-  executors: Pick<Executors, 'isAlive'>
+  executors: Pick<KnownExecutors, 'isAlive'>
   /** This executor's epoch, under which it claims plans. */
   epoch(): number
   /** Whether this process may still act for what it has claimed. */

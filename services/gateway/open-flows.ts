@@ -1,11 +1,11 @@
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
-import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
 import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
@@ -27,7 +27,7 @@ type Parts = {
   tenantConfig: Pick<OpenedTenantConfig, 'configs' | 'limits'> | undefined
   queue: JobQueue
   broker: Broker
-  executors: Executors
+  executors: KnownExecutors
   log: Log
 }
 

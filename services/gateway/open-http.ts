@@ -1,5 +1,5 @@
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { openAccessWarning } from '../../shared/platform/config/auth.ts'

@@ -1,4 +1,4 @@
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../shared/work/plans/calls.ts'

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import type { PageRequest } from '../../shared/cluster/port.ts'
+import type { PageRequest } from '../../shared/kernel/cursor.ts'
 import { invalidRequest, notFound } from '../../shared/kernel/errors.ts'
 
 export type IdForm = { noun: string; pattern: RegExp }

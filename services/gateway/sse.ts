@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Request, Response } from 'express'
+import type { FrameStream, Frames } from '../../shared/cluster/journal/frame-stream.ts'
 import { renderReaderFailure } from '../../shared/cluster/journal/frames.ts'
-import type { FrameStream, Frames } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { callerOf } from '../http/request-log.ts'

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import type { TenantRange } from '../../shared/cluster/port.ts'
+import type { TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
 import { decodeCursor, encodeCursor } from '../../shared/kernel/cursor.ts'
 import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'

@@ -1,12 +1,12 @@
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
+import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createLocalQueue, type LocalQueue } from '../../shared/cluster/memory.ts'
-import { ALWAYS_HELD } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
-import type { Executors } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import type { MemoryQueue } from '../../shared/work/queue/memory.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
@@ -33,7 +33,7 @@ type Parts = {
 type LocalExecutor = {
   schedules: MemorySchedules
   localQueue: LocalQueue
-  executors: Executors
+  executors: KnownExecutors
   liveRuns(): number
   /** Begins to take jobs, first those that an earlier process has left. */
   start(): Promise<void>
@@ -54,7 +54,7 @@ export async function openLocalExecutor(
   const opened = await openExecutor(settings, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
   const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))
-  const executors: Executors = {
+  const executors: KnownExecutors = {
     hasAny: () => !executor.isDraining(),
     isAlive: async (other) => other === epoch,
   }

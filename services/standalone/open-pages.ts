@@ -1,5 +1,5 @@
-import type { RunInbox, TenantRange } from '../../shared/cluster/port.ts'
-import { mergeLoads } from '../../shared/cluster/tenant-loads.ts'
+import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
+import { mergeLoads, type TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { OpsPages } from '../ops/open-ops.ts'
 import { ownProcess } from '../wiring/process.ts'

@@ -1,6 +1,6 @@
+import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createMemoryBroker } from '../../shared/cluster/memory.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
-import { ALWAYS_HELD } from '../../shared/cluster/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Closer } from '../../shared/kernel/shutdown.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'

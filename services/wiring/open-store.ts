@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
-import { createDecidedPermissions, type DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
+import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
@@ -75,7 +75,7 @@ export async function openClusterStore(settings: PlanRoom & Database, log: Log):
 
 const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
   ledger: createLedger(store),
-  decided: createDecidedPermissions(store),
+  decided: new DecidedPermissions(store),
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),
   capabilities: createCapabilityStore(store),

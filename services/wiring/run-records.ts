@@ -1,4 +1,4 @@
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'

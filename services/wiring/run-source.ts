@@ -1,5 +1,5 @@
-import type { QueuedRunSource } from '../../shared/cluster/port.ts'
 import { joinRunSources } from '../../shared/cluster/queued-runs/join-run-sources.ts'
+import type { QueuedRunSource } from '../../shared/cluster/queued-runs/run-source.ts'
 import { createFlowRuns } from '../../shared/work/flows/calls/flow-runs.ts'
 import { createPlanRuns } from '../../shared/work/plans/plan-runs.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'

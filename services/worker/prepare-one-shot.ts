@@ -1,6 +1,6 @@
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { QueuePlan, ToolServices } from '../../shared/agent/tools/port.ts'
-import type { RunRequest } from '../../shared/cluster/port.ts'
+import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { RunExecutor } from '../../shared/work/runs/run.ts'
 import type { PrepareCustomerRun } from './prepare-customer-run.ts'

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../../shared/cluster/port.ts'
+import type { SessionSummary } from '../../shared/cluster/commands/sessions.ts'
 import type { RunEvent } from '../../shared/kernel/events.ts'
 
 type Usage = SessionSummary['usage']

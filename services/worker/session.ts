@@ -1,7 +1,7 @@
 import { Conversation, type ConversationState } from '../../shared/agent/engine/conversation.ts'
 import { type RememberedTool, RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import { sessionFolder } from '../../shared/agent/tools/workspace/workspace.ts'
-import type { MessageRequest, SessionSummary } from '../../shared/cluster/port.ts'
+import type { MessageRequest, SessionSummary } from '../../shared/cluster/commands/sessions.ts'
 import { tooMany } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { truncate } from '../../shared/kernel/text.ts'

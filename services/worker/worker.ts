@@ -1,11 +1,11 @@
 import { LineCache } from '../../shared/agent/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/agent/customers/line.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
+import type { Fence } from '../../shared/cluster/members/fence.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
-import type { Fence, Inbox } from '../../shared/cluster/port.ts'
+import type { ClusterWorker } from '../../shared/cluster/relay/worker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createActing } from '../../shared/work/runs/fence-guard.ts'
@@ -23,7 +23,7 @@ import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
-import type { Session, SessionState } from './session.ts'
+import type { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
 
 export type WorkerLimits = {
@@ -72,31 +72,7 @@ export type WorkerDeps = {
 }
 
 /** Owns sessions and runs, and hosts the engine. */
-export type Worker = {
-  inbox: Inbox
-  /** Refuses new work. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all have ended. */
-  drain(graceMs: number): Promise<void>
-  /**
-   * Prepares for another worker to take the sessions over: a session begins no further message. While one is being answered, the
-   * session takes more messages, which move on with it.
-   */
-  holdQueues(): void
-  isDraining(): boolean
-  liveRuns(): number
-  /** Resolves when no run is known any more, of those that have ended either. */
-  runsForgotten(): Promise<void>
-  knowsRun(tenant: TenantId, runId: string): boolean
-  sessions(): Iterable<Session>
-  has(session: Session): boolean
-  /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
-  adopt(state: SessionState): Session
-  /** Lets a session begin its messages: it has come to stay, or no other worker takes it. */
-  keep(session: Session): void
-  /** Forgets a session that another worker owns now, and the messages in its queue. */
-  release(session: Session): void
-  /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
-  abortAll(): void
-}
+export type Worker = ClusterWorker<Session>
 
 export function createWorker(deps: WorkerDeps): Worker {
   const { workspaces } = deps

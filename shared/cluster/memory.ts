@@ -1,11 +1,13 @@
 import { isQueuedRun, newId, newToken } from '../kernel/ids.ts'
+import type { Broker } from './commands/broker.ts'
+import type { Inbox, RunInbox } from './commands/inbox.ts'
+import { mergePages } from './commands/run-page.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
 import { reply } from './permissions/reply.ts'
 import type { PermissionStore } from './permissions/store.ts'
-import type { Broker, Inbox, QueuedRunSource, RunInbox } from './port.ts'
 import type { ExecutorCalls } from './queued-runs/executor-calls.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from './queued-runs/queued-runs.ts'
-import { mergePages } from './run-page.ts'
+import type { QueuedRunSource } from './queued-runs/run-source.ts'
 
 /** The executor of the same process, and its runs. The executor calls `runs.onStarted` for each run that it begins. */
 export type LocalQueue = { inbox: RunInbox; runs: QueuedRuns }

@@ -1,6 +1,9 @@
 import { type AppError, invalidRequest } from './errors.ts'
 import { parseJson } from './json.ts'
 
+/** Selects one page of a list (D2.7). */
+export type PageRequest = { limit: number; cursor?: string }
+
 export type CursorValue = string | number
 
 type ValueType = 'string' | 'number'

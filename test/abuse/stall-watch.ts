@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RunPage } from '../../shared/cluster/port.ts'
+import type { RunPage } from '../../shared/cluster/commands/runs.ts'
 import { until } from '../support/until.ts'
 
 const LOOK_EVERY_MS = 250

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { idsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { elapsedMs } from '../support/elapsed.ts'

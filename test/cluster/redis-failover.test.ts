@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { MemberFields, Probe } from '../../shared/cluster/members/members.ts'
+import type { ChannelProbe, MemberFields } from '../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
@@ -12,7 +12,7 @@ type Members = ReturnType<typeof createRedisMembers>
 
 const TENANT = DEFAULT_TENANT
 const WORKER: MemberFields = { role: 'worker', state: 'active', load: 0, pid: 1 }
-const PROBE: Probe = { channel: 'wk:1', message: Buffer.from('probe') }
+const PROBE: ChannelProbe = { channel: 'wk:1', message: Buffer.from('probe') }
 
 const statusOf = (act: Promise<unknown>): Promise<number> =>
   act.then(

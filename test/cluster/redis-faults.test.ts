@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
-import type { Broker } from '../../shared/cluster/port.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'

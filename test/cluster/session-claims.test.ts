@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'

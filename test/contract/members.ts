@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { Bus } from '../../shared/cluster/bus/bus.ts'
-import type { MemberFields, Members, Probe } from '../../shared/cluster/members/members.ts'
+import type { ChannelProbe, MemberFields, Members } from '../../shared/cluster/members/members.ts'
 import { until } from '../support/until.ts'
 
 export const WORKER: MemberFields = { role: 'worker', state: 'active', load: 3, pid: 1 }
-export const PROBE: Probe = { channel: 'wk:1', message: Buffer.from('probe') }
+export const PROBE: ChannelProbe = { channel: 'wk:1', message: Buffer.from('probe') }
 
 export type MembersSetup = {
   /** The members as one more process reaches them, and its bus. */

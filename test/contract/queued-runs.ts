@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Executor } from '../../services/executor/executor.ts'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'

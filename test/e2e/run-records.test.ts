@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { RunPage, RunSummary } from '../../shared/cluster/port.ts'
+import type { RunPage, RunSummary } from '../../shared/cluster/commands/runs.ts'
 import { answerOf, DEFINITION, GOOD, REQUEST, useFlows } from '../support/flows.ts'
 import { runIsForgotten } from '../support/forgotten-run.ts'
 import { inBothForms } from '../support/product.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { openHttp } from '../../services/gateway/open-http.ts'
-import type { Broker } from '../../shared/cluster/port.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'

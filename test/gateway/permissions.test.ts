@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { PageRequest, PermissionSummary } from '../../shared/cluster/port.ts'
+import type { PermissionSummary } from '../../shared/cluster/permissions/store.ts'
+import type { PageRequest } from '../../shared/kernel/cursor.ts'
 import { useContract } from './described.ts'
 import { PERMISSION_ID, RUN_ID, useGateways } from './setup.ts'
 

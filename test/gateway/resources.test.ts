@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { RunRequest, SignedReply } from '../../shared/cluster/port.ts'
+import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import type { SignedReply } from '../../shared/cluster/permissions/reply.ts'
 import { AppError, conflict, notFound, tooMany } from '../../shared/kernel/errors.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { useContract } from './described.ts'

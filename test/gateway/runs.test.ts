@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { RunFilter } from '../../shared/cluster/port.ts'
+import type { RunFilter } from '../../shared/cluster/commands/runs.ts'
 import { useContract } from './described.ts'
 import { framesOf, LIVE_RUN, RUN_ID, useGateways } from './setup.ts'
 

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../../shared/cluster/port.ts'
+import type { SessionSummary } from '../../shared/cluster/commands/sessions.ts'
 
 /** A session without messages. */
 export const sessionOf = (id = 's-1', fields: Partial<SessionSummary> = {}): SessionSummary => ({

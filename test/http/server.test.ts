@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createServer } from '../../services/http/server.ts'
-import type { RunPage } from '../../shared/cluster/port.ts'
+import type { RunPage } from '../../shared/cluster/commands/runs.ts'
 import { DONE, Feed, framesOf, type Gateway, type Refusal, RUN_ID, useGateways } from '../gateway/setup.ts'
 import { request, Wire } from '../gateway/wire.ts'
 

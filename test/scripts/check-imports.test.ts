@@ -96,8 +96,8 @@ describe('the import table', () => {
     ],
     [
       'the agent knows the cluster',
-      { 'shared/cluster/port.ts': X, 'shared/agent/engine/run.ts': use('../../cluster/port.ts') },
-      /^shared\/agent\/engine\/run.ts:1 agent\/engine comes before cluster\/port/,
+      { 'shared/cluster/list-page.ts': X, 'shared/agent/engine/run.ts': use('../../cluster/list-page.ts') },
+      /^shared\/agent\/engine\/run.ts:1 agent\/engine comes before cluster\/lists/,
     ],
     [
       'a part of a process gets the whole configuration',

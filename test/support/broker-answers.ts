@@ -1,4 +1,4 @@
-import type { FrameStream } from '../../shared/cluster/port.ts'
+import type { FrameStream } from '../../shared/cluster/journal/frame-stream.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 
 /** Reads a stream to its end. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Executor } from '../../services/executor/executor.ts'
-import type { QueuedRunSource, QueuedRunState } from '../../shared/cluster/port.ts'
+import type { QueuedRunSource, QueuedRunState } from '../../shared/cluster/queued-runs/run-source.ts'
 import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { createLog } from '../../shared/kernel/log.ts'

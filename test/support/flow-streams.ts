@@ -1,4 +1,4 @@
-import type { RunSummary } from '../../shared/cluster/port.ts'
+import type { RunSummary } from '../../shared/cluster/commands/runs.ts'
 import type { DispatchDetail } from '../../shared/work/flows/dispatch-log.ts'
 import type { EventStream, Frame } from './event-stream.ts'
 import type { FlowBench } from './flows.ts'

@@ -1,5 +1,5 @@
+import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import { Lease } from '../../../shared/cluster/members/lease.ts'
-import type { Inbox } from '../../../shared/cluster/port.ts'
 import { createRedisPorts } from '../../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../../shared/cluster/relay/gateway.ts'
 import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../shared/cluster/relay/worker.ts'

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
-import type { Broker } from '../../../shared/cluster/port.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { fitsDepth } from '../../../shared/kernel/json.ts'

@@ -1,11 +1,6 @@
 import type { Request, RequestHandler } from 'express'
-import {
-  type Broker,
-  RUN_STATUSES,
-  type RunFilter,
-  type RunSearch,
-  type RunSummary,
-} from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import { RUN_STATUSES, type RunFilter, type RunSearch, type RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
 import { tenantOf } from '../middleware/auth.ts'

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
-import type { Broker } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pageOf, pathId, SESSION } from '../params.ts'

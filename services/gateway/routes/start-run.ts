@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { Broker } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import type { AnswerStart } from '../starting/answer-start.ts'

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Broker, OpenedRun } from '../../../shared/cluster/port.ts'
+import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'

@@ -1,4 +1,4 @@
-import type { OpenedRun } from '../../../shared/cluster/port.ts'
+import type { OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
 import type { DoneEvent, ErrorEvent, PlanQueuedEvent, RunEvent } from '../../../shared/kernel/events.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Broker, OpenedRun } from '../../../shared/cluster/port.ts'
+import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'

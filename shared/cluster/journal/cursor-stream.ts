@@ -1,5 +1,5 @@
 import { eventLoop } from '../../kernel/loop-budget.ts'
-import type { FrameCursor, Frames } from '../port.ts'
+import type { FrameCursor, Frames } from './frame-stream.ts'
 import { failureFrame } from './frames.ts'
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }

@@ -1,5 +1,5 @@
-import type { FrameCursor, Frames, Position } from '../port.ts'
 import type { KeptFrames } from './frame-buffer.ts'
+import type { FrameCursor, Frames, Position } from './frame-stream.ts'
 import { LargeFrame } from './large-frame.ts'
 
 /** How far a reader may be behind before the producer waits. Below these limits its next frame is always kept. */

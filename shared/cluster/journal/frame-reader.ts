@@ -1,4 +1,4 @@
-import type { FrameStream, Frames } from '../port.ts'
+import type { FrameStream, Frames } from './frame-stream.ts'
 
 const SILENT_MS = 2_000
 

@@ -1,5 +1,5 @@
 import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
-import type { Frames } from '../port.ts'
+import type { Frames } from './frame-stream.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
 export function renderFrame(seq: number, event: RunEvent): string {

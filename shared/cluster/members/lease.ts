@@ -1,4 +1,4 @@
-import type { Fence } from '../port.ts'
+import type { Fence } from './fence.ts'
 import { elapsedMs, type Moment, now } from './moment.ts'
 
 /** Shorter than the 4 s after which other processes may evict this one: it stops acting before they do. */

@@ -43,7 +43,7 @@ export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
  * The process's own channel, to which somebody must have subscribed when a lease is renewed, and from time to time a message that the
  * process sends to itself over it: one that hears nothing must not stay a member.
  */
-export type Probe = { channel: string; message?: Buffer }
+export type ChannelProbe = { channel: string; message?: Buffer }
 
 /**
  * The version rises with each change of the members, by one unless Redis may have lost keys. A list is read in pieces: it has all changes up
@@ -62,7 +62,7 @@ export interface Members {
   /** Registers this process. Returns its epoch, which is higher than all earlier ones. */
   join(fields: MemberFields): Promise<number>
   /** `version` is that of the members after the renewal. */
-  renew(epoch: number, fields: MemberFields, probe: Probe): Promise<{ outcome: Renewal; version: number }>
+  renew(epoch: number, fields: MemberFields, probe: ChannelProbe): Promise<{ outcome: Renewal; version: number }>
   leave(epoch: number): Promise<void>
   /** Without the members that this release cannot understand, or that do not understand it. */
   list(): Promise<MemberList>

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseJson } from '../../kernel/json.ts'
 import type { MemoryBus } from '../bus/memory-bus.ts'
 import {
+  type ChannelProbe,
   LEASE_MS,
   MAX_LAPSED,
   type Member,
@@ -10,7 +11,6 @@ import {
   type MemberList,
   type MemberLook,
   type Members,
-  type Probe,
   type Renewal,
 } from './members.ts'
 
@@ -76,7 +76,7 @@ export class MemoryMembers implements Members {
   renew(
     epoch: number,
     fields: MemberFields,
-    { channel, message }: Probe,
+    { channel, message }: ChannelProbe,
   ): Promise<{ outcome: Renewal; version: number }> {
     return this.#bus.ask(() => {
       if (message) this.#publish(channel, message)

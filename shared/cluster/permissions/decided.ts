@@ -1,10 +1,9 @@
-import { startOfPage, toPage } from '../../kernel/cursor.ts'
+import { type PageRequest, startOfPage, toPage } from '../../kernel/cursor.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
-import type { CollectionSpec, Store } from '../../platform/store/port.ts'
-import type { PageRequest } from '../port.ts'
+import type { Collection, CollectionSpec, Store } from '../../platform/store/port.ts'
 
 /** One item of `GET /permissions?state=decided`: a request, and who decided it when and how (D24.3). */
 export type DecidedPermission = ApiType<'DecidedPermission'>
@@ -19,34 +18,36 @@ export const DECIDED_PERMISSIONS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** Every method throws `unavailable` when the store does not answer. */
-export interface DecidedPermissions {
-  /** Stores a decision, once however often it is added. */
-  add(tenant: TenantId, decided: DecidedPermission, keptDays: number): Promise<void>
-  /** Newest first, back to `since`, a time in ISO 8601. Throws `invalid_request` for an invalid cursor or time. */
-  page(tenant: TenantId, page: PageRequest & { since?: string | undefined }): Promise<DecidedPage>
-}
-
 const DAY_MS = 86_400_000
 
-export function createDecidedPermissions(store: Store): DecidedPermissions {
-  const decisions = store.collection(DECIDED_PERMISSIONS)
-  return {
-    async add(tenant, decided, keptDays) {
-      const expires_ms = Date.parse(decided.decided_at) + keptDays * DAY_MS
-      await decisions.insert(tenant, { ...decided, expires_ms })
-    },
-    async page(tenant, { limit, cursor, since }) {
-      const sinceMs = readTime('since', since)
-      const found = await decisions.page(tenant, {
-        after: startOfPage(cursor, ['string', 'string']),
-        until: sinceMs === undefined ? undefined : [new Date(sinceMs).toISOString()],
-        limit: limit + 1,
-      })
-      const all = found.map(({ doc }) => shown(doc))
-      const { page: permissions, next_cursor } = toPage(all, limit, ({ decided_at, id }) => [decided_at, id])
-      return { permissions, next_cursor }
-    },
+/** Every method throws `unavailable` when the store does not answer. */
+export class DecidedPermissions {
+  readonly #decisions: Collection
+
+  constructor(store: Store) {
+    this.#decisions = store.collection(DECIDED_PERMISSIONS)
+  }
+
+  /** Stores a decision, once however often it is added. */
+  async add(tenant: TenantId, decided: DecidedPermission, keptDays: number): Promise<void> {
+    const expires_ms = Date.parse(decided.decided_at) + keptDays * DAY_MS
+    await this.#decisions.insert(tenant, { ...decided, expires_ms })
+  }
+
+  /** Newest first, back to `since`, a time in ISO 8601. Throws `invalid_request` for an invalid cursor or time. */
+  async page(
+    tenant: TenantId,
+    { limit, cursor, since }: PageRequest & { since?: string | undefined },
+  ): Promise<DecidedPage> {
+    const sinceMs = readTime('since', since)
+    const found = await this.#decisions.page(tenant, {
+      after: startOfPage(cursor, ['string', 'string']),
+      until: sinceMs === undefined ? undefined : [new Date(sinceMs).toISOString()],
+      limit: limit + 1,
+    })
+    const all = found.map(({ doc }) => shown(doc))
+    const { page: permissions, next_cursor } = toPage(all, limit, ({ decided_at, id }) => [decided_at, id])
+    return { permissions, next_cursor }
   }
 }
 

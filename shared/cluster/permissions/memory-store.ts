@@ -1,8 +1,16 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
 import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
-import type { Decided, PendingPermission, PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
+import type {
+  Decided,
+  PendingPermission,
+  PermissionDecision,
+  PermissionKey,
+  PermissionPage,
+  PermissionStore,
+  PermissionSummary,
+} from './store.ts'
 
 type Entry = {
   runId: string

@@ -1,12 +1,12 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
 import { newToken } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
-import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
 import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
 import { DECIDE, FIND, FORGET, LIST, OPEN } from './redis-scripts.ts'
-import type { PermissionDecision, PermissionStore } from './store.ts'
+import type { PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from './store.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400

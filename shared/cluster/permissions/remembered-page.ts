@@ -1,5 +1,11 @@
-import type { PageRequest, RememberedPage, RememberedPermission } from '../port.ts'
-import { type Position, pageOf, writeCursor } from '../run-page.ts'
+import type { PageRequest } from '../../kernel/cursor.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+import { type ListPosition, pageOf, writeCursor } from '../list-page.ts'
+
+/** One item of `GET /permissions?state=remembered`: a tool that is allowed for the rest of a session. */
+export type RememberedPermission = ApiType<'RememberedPermission'>
+
+export type RememberedPage = { permissions: RememberedPermission[]; next_cursor: string | null }
 
 /** Returns a page of the tools that are remembered in sessions, newest first. Throws `invalid_request` for a foreign cursor. */
 export function rememberedPage(all: readonly RememberedPermission[], request: PageRequest): RememberedPage {
@@ -16,7 +22,7 @@ export function mergeRemembered(pages: readonly RememberedPage[], limit: number)
   return hasMore ? { ...merged, next_cursor: writeCursor(positionOf(last)) } : merged
 }
 
-const positionOf = ({ remembered_at, session_id, tool_name }: RememberedPermission): Position => ({
+const positionOf = ({ remembered_at, session_id, tool_name }: RememberedPermission): ListPosition => ({
   startedMs: Date.parse(remembered_at),
   id: `${session_id} ${tool_name}`,
 })

@@ -1,7 +1,10 @@
 import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
-import type { SignedReply } from '../port.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import { isReply } from './deadline.ts'
 import type { PermissionDecision, PermissionKey, PermissionStore } from './store.ts'
+
+/** A reply and the caller who sent it. */
+export type SignedReply = ApiType<'PermissionReplyRequest'> & { by?: string }
 
 /**
  * Decides a permission request as its client replied. Throws `conflict` when an earlier reply has decided it, and `not_found`

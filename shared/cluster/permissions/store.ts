@@ -1,5 +1,11 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { PageRequest, PermissionPage, PermissionSummary } from '../port.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+
+/** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
+export type PermissionSummary = ApiType<'PendingPermission'>
+
+export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
 
 /** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
 export type PendingPermission = {

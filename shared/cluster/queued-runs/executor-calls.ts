@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { FrameStream, RunSummary } from '../port.ts'
+import type { RunSummary } from '../commands/runs.ts'
+import type { FrameStream } from '../journal/frame-stream.ts'
 
 /** A run at the executor of this epoch. */
 export type RunPlace = { epoch: number; tenant: TenantId; runId: string }

@@ -1,4 +1,4 @@
-import type { QueuedRunSource } from '../port.ts'
+import type { QueuedRunSource } from './run-source.ts'
 
 /** Joins the sources of queued runs, whose ids do not tell which source knows them: each is asked in turn. */
 export function joinRunSources(...sources: readonly QueuedRunSource[]): QueuedRunSource {

@@ -1,4 +1,4 @@
-import type { FrameStream, Frames } from '../port.ts'
+import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 

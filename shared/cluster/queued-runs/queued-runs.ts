@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AppError, conflict, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { Broker } from '../commands/broker.ts'
+import type { RunSummary } from '../commands/runs.ts'
+import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import type { Broker, FrameStream, QueuedRunSource, QueuedRunState, RunSummary } from '../port.ts'
 import { type ExecutorCalls, isNotFound, type RunPlace } from './executor-calls.ts'
+import type { QueuedRunSource, QueuedRunState } from './run-source.ts'
 import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
 
 /** The operations of a client on a run, wherever the run is. */

@@ -1,7 +1,8 @@
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import type { FrameStream, QueuedRunSource } from '../port.ts'
 import { type ExecutorCalls, isNotFound } from './executor-calls.ts'
+import type { QueuedRunSource } from './run-source.ts'
 import { WaitingStream } from './waiting-stream.ts'
 
 export type WaitingRunsDeps = {

@@ -1,5 +1,5 @@
+import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
-import type { FrameStream, Frames } from '../port.ts'
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 

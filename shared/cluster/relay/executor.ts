@@ -1,12 +1,11 @@
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import type { RunInbox } from '../commands/inbox.ts'
 import { Executors, type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import type { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
-import type { RunInbox } from '../port.ts'
-import type { Readiness } from './gateway.ts'
 import { RelayInbox, runMethods } from './inbox.ts'
-import { Membership } from './membership.ts'
+import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { announceStart } from './start-notice.ts'
 import { Transport } from './transport.ts'
@@ -67,7 +66,7 @@ export class ExecutorRelay {
     announceStart(this.#ports.bus, runId, this.epoch)
   }
 
-  readiness(): Readiness {
+  readiness(): MemberReadiness {
     return {
       isBusAway: this.#ports.bus.awayMs() > 0,
       isMember: this.#deps.lease.isHeld(),

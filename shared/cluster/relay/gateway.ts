@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import type { Broker } from '../commands/broker.ts'
+import type { TenantRange } from '../commands/tenant-loads.ts'
 import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
-import type { Broker, QueuedRunSource, TenantRange } from '../port.ts'
+import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { RelayBroker } from './broker.ts'
-import { Membership } from './membership.ts'
+import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { listenForStarts } from './start-notice.ts'
 import { Transport } from './transport.ts'
@@ -25,9 +27,6 @@ export type GatewayRelayDeps = {
   /** Called when a worker or executor was lost, after its streams have begun to end. */
   onMemberLost?: ((epoch: number) => void) | undefined
 }
-
-/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
-export type Readiness = { isBusAway: boolean; isMember: boolean; isDraining: boolean }
 
 /** A gateway of the cluster: the broker that its routes call. */
 export class GatewayRelay {
@@ -90,7 +89,7 @@ export class GatewayRelay {
     }, WATCH_MS)
   }
 
-  readiness(): Readiness {
+  readiness(): MemberReadiness {
     return { isBusAway: this.#ports.bus.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
   }
 

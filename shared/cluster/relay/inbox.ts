@@ -1,5 +1,6 @@
 import { linked } from '../../kernel/trace.ts'
-import type { FrameCursor, Inbox, RunInbox } from '../port.ts'
+import type { Inbox, RunInbox } from '../commands/inbox.ts'
+import type { FrameCursor } from '../journal/frame-stream.ts'
 import {
   AnsweredCalls,
   type CallArgs,

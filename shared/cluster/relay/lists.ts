@@ -1,10 +1,12 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { mergePages } from '../commands/run-page.ts'
+import type { RunFilter, RunPage } from '../commands/runs.ts'
+import { mergeSessions } from '../commands/session-page.ts'
+import type { SessionPage } from '../commands/sessions.ts'
+import { mergeLoads, type TenantLoad, type TenantRange } from '../commands/tenant-loads.ts'
 import { isUnanswered } from '../owners/session-router.ts'
-import { mergeRemembered } from '../permissions/remembered-page.ts'
-import type { PageRequest, RememberedPage, RunFilter, RunPage, SessionPage, TenantLoad, TenantRange } from '../port.ts'
-import { mergePages } from '../run-page.ts'
-import { mergeSessions } from '../session-page.ts'
-import { mergeLoads } from '../tenant-loads.ts'
+import { mergeRemembered, type RememberedPage } from '../permissions/remembered-page.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
 type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>

@@ -27,6 +27,9 @@ export type MembershipHandlers = {
   onKeysLost(): void
 }
 
+/** Tells a load balancer whether the process can serve requests. A process that cannot renew its lease is no member. */
+export type MemberReadiness = { isBusAway: boolean; isMember: boolean; isDraining: boolean }
+
 /**
  * This process as a member of the cluster: joins, renews its lease, and watches the other members. The states and the reasons for the
  * times are in `shared/cluster/README.md` "Membership and leases".

@@ -1,5 +1,5 @@
+import type { Frames, Position } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
-import type { Frames, Position } from '../port.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
 import { type GapLimits, GapRepair, type GapRepairHooks } from './gap-repair.ts'
 

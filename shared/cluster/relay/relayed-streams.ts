@@ -1,6 +1,6 @@
 import type { CounterName, Metrics } from '../../kernel/metrics.ts'
+import type { Position } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import type { Position } from '../port.ts'
 import { BEAT_BYTES, END_OF_FRAME, LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
 import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './relayed-stream.ts'
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Bus } from '../bus/bus.ts'
-import type { Member, MemberFields, Probe } from '../members/members.ts'
-import type { Fence } from '../port.ts'
+import type { Fence } from '../members/fence.ts'
+import type { ChannelProbe, Member, MemberFields } from '../members/members.ts'
 import { acknowledgedPosition, Credit, creditOf } from './credit.ts'
 import { Outbox } from './outbox.ts'
 import { MalformedMessage, packMessage, RECORD, type ReceivedRecord, readMessage } from './records.ts'
@@ -75,7 +75,7 @@ export class Transport {
   }
 
   /** The next probe of this process's own channel. A connection over which nothing has come since several messages is replaced. */
-  nextProbe(): Probe {
+  nextProbe(): ChannelProbe {
     const { bus, role } = this.#deps
     const channel = channelOf(role, this.#epoch)
     if (this.#probes++ % RENEWALS_PER_MESSAGE > 0) return { channel }

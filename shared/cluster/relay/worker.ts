@@ -2,15 +2,15 @@ import { AppError, notFound } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { Inbox } from '../commands/inbox.ts'
+import type { SessionSummary } from '../commands/sessions.ts'
 import type { Lease } from '../members/lease.ts'
 import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
 import { AdoptedRuns } from '../owners/adopted-runs.ts'
 import { HeldClaims, type HeldSession } from '../owners/held-claims.ts'
-import type { Inbox, SessionSummary } from '../port.ts'
-import type { Readiness } from './gateway.ts'
 import { SessionHandoff, type TransferableSession } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
-import { Membership } from './membership.ts'
+import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { Transport } from './transport.ts'
 
@@ -29,8 +29,12 @@ export type ClusterWorker<S extends OwnedSession> = {
   inbox: Inbox
   liveRuns(): number
   isDraining(): boolean
+  /** Refuses new work. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all have ended. */
   drain(graceMs: number): Promise<void>
-  /** Prepares for other workers to take the sessions over, with the messages that wait. */
+  /**
+   * Prepares for another worker to take the sessions over: a session begins no further message. While one is being answered, the
+   * session takes more messages, which move on with it.
+   */
   holdQueues(): void
   /** Resolves when no run is known any more, of those that have ended either. */
   runsForgotten(): Promise<void>
@@ -38,12 +42,13 @@ export type ClusterWorker<S extends OwnedSession> = {
   sessions(): Iterable<S>
   /** Whether the session is in memory. */
   has(session: S): boolean
+  /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
   adopt(state: S['state']): S
-  /** Lets a session that was adopted, or that no other worker takes, begin its messages. */
+  /** Lets a session begin its messages: it has come to stay, or no other worker takes it. */
   keep(session: S): void
-  /** Drops a session that another worker owns now, and the messages that wait there. */
+  /** Forgets a session that another worker owns now, and the messages in its queue. */
   release(session: S): void
-  /** Ends all runs and drops all sessions: this process was evicted and owns none of them any more. */
+  /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
   abortAll(): void
 }
 
@@ -106,7 +111,7 @@ export class WorkerRelay<S extends OwnedSession> {
     this.#claims.start()
   }
 
-  readiness(): Readiness {
+  readiness(): MemberReadiness {
     return {
       isBusAway: this.#ports.bus.awayMs() > 0,
       isMember: this.#deps.lease.isHeld(),

@@ -1,4 +1,4 @@
-import type { TenantRange } from '../../cluster/port.ts'
+import type { TenantRange } from '../../cluster/commands/tenant-loads.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 

@@ -1,4 +1,4 @@
-import type { TenantLoad, TenantRange } from '../../cluster/port.ts'
+import type { TenantLoad, TenantRange } from '../../cluster/commands/tenant-loads.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { LimitsView } from '../limits/limit-settings.ts'
 import type { UsageStore, UsageSums } from './port.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
-import type { Frames } from '../../cluster/port.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { FlowEvent } from '../../kernel/events.ts'
 import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'

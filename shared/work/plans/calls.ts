@@ -1,4 +1,5 @@
-import type { Broker, FrameStream, Frames } from '../../cluster/port.ts'
+import type { Broker } from '../../cluster/commands/broker.ts'
+import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
 import { conflict, notFound } from '../../kernel/errors.ts'
 import { planRunId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'

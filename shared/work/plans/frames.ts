@@ -1,5 +1,5 @@
+import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
-import type { FrameStream, Frames } from '../../cluster/port.ts'
 import { type Read, watch } from '../queue/watch.ts'
 import { eventsOf } from './events-of.ts'
 import { isEnded } from './plan-runs.ts'

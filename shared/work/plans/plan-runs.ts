@@ -1,4 +1,4 @@
-import type { QueuedRunSource, QueuedRunState } from '../../cluster/port.ts'
+import type { QueuedRunSource, QueuedRunState } from '../../cluster/queued-runs/run-source.ts'
 import { planIdOf } from '../../kernel/ids.ts'
 import type { JobQueue } from '../queue/port.ts'
 import type { PlanRecord, Plans } from './port.ts'

@@ -1,5 +1,5 @@
 import { FrameReader } from '../../cluster/journal/frame-reader.ts'
-import type { FrameStream, Frames } from '../../cluster/port.ts'
+import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
 import { hasKind } from '../../kernel/errors.ts'
 
 /** What a reader gets of frames that have come. `end`: they end the reader's stream, or only the stream that they came from. */

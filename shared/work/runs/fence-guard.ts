@@ -1,5 +1,5 @@
 import type { Tools } from '../../agent/engine/resources.ts'
-import type { Fence } from '../../cluster/port.ts'
+import type { Fence } from '../../cluster/members/fence.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 
 /** `canAct` waits while the process's lease is in doubt: then either the lease is renewed, or its runs are aborted. */

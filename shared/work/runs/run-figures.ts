@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../cluster/port.ts'
+import type { RunStatus } from '../../cluster/commands/runs.ts'
 import type { RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
 import type { RunEndCode } from '../../kernel/metrics.ts'
 

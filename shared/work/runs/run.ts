@@ -1,5 +1,6 @@
+import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
+import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
-import type { FrameCursor, RunStatus, RunSummary } from '../../cluster/port.ts'
 import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
 import type { LoopBudget } from '../../kernel/loop-budget.ts'
 import type { TenantId } from '../../kernel/tenant.ts'

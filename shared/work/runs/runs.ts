@@ -1,6 +1,6 @@
+import type { RunFilter, RunPage, RunStatus } from '../../cluster/commands/runs.ts'
 import { Journal, type JournalLimits } from '../../cluster/journal/journal.ts'
-import type { RunFilter, RunPage, RunStatus } from '../../cluster/port.ts'
-import { pageOf } from '../../cluster/run-page.ts'
+import { pageOf } from '../../cluster/list-page.ts'
 import { notFound, tooMany } from '../../kernel/errors.ts'
 import { eventLoop } from '../../kernel/loop-budget.ts'
 import type { TenantId } from '../../kernel/tenant.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { FrameReader } from '../../../shared/cluster/journal/frame-reader.ts'
+import type { Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
-import type { Frames } from '../../../shared/cluster/port.ts'
 
 async function* streamOf(...frames: Frames[]) {
   yield* frames

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
+import type { FrameCursor } from '../../../shared/cluster/journal/frame-stream.ts'
 import { renderFrame, renderReaderFailure } from '../../../shared/cluster/journal/frames.ts'
 import {
   JOURNAL_LIMITS,
@@ -7,7 +8,6 @@ import {
   type JournalBudget,
   type JournalLimits,
 } from '../../../shared/cluster/journal/journal.ts'
-import type { FrameCursor } from '../../../shared/cluster/port.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/kernel/events.ts'
 import { idsOf } from '../../support/broker-answers.ts'
 import { newBudget } from '../../support/journal-budget.ts'

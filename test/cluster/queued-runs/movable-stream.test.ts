@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import type { FrameStream, Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
-import type { FrameStream, Frames } from '../../../shared/cluster/port.ts'
 import { MovableStream } from '../../../shared/cluster/queued-runs/movable-stream.ts'
 
 const frame = (lastSeq: number): Frames => ({ text: `${lastSeq}`, lastSeq })

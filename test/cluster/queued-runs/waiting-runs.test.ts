@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
-import type { FrameStream, QueuedRunState } from '../../../shared/cluster/port.ts'
+import type { QueuedRunState } from '../../../shared/cluster/queued-runs/run-source.ts'
 import { WaitingRuns } from '../../../shared/cluster/queued-runs/waiting-runs.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'

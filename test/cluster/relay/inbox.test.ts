@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { FrameCursor, Inbox } from '../../../shared/cluster/port.ts'
+import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
+import type { FrameCursor } from '../../../shared/cluster/journal/frame-stream.ts'
 import { RelayInbox, workerMethods } from '../../../shared/cluster/relay/inbox.ts'
 import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/records.ts'
 import { Transport } from '../../../shared/cluster/relay/transport.ts'

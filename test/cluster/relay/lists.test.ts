@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { SessionPage } from '../../../shared/cluster/port.ts'
+import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
 import { listSessions } from '../../../shared/cluster/relay/lists.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'

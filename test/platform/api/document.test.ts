@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { RUN_STATUSES } from '../../../shared/cluster/port.ts'
+import { RUN_STATUSES } from '../../../shared/cluster/commands/runs.ts'
 import { createBodies } from '../../../shared/platform/api/bodies.ts'
 import { readBodySchemas, readDocument } from '../../../shared/platform/api/document.ts'
 import { DISPATCH_STATUSES, FLOW_STATES } from '../../../shared/work/flows/port.ts'

@@ -1,5 +1,5 @@
 import { createApp } from '../../../services/gateway/app.ts'
-import type { Broker } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../../support/app-defaults.ts'
 

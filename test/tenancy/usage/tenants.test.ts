@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { TenantLoad } from '../../../shared/cluster/port.ts'
+import type { TenantLoad } from '../../../shared/cluster/commands/tenant-loads.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 import type { UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FrameStream, Frames } from '../../../shared/cluster/port.ts'
+import type { FrameStream, Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
 import { framesOf, pauseOf, ReplayStream, type TimedFrame } from '../../../shared/work/flows/replay.ts'

@@ -1,4 +1,5 @@
-import type { Broker, Frames } from '../../../shared/cluster/port.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import type { Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'

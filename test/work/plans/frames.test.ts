@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import type { Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame, renderFrame } from '../../../shared/cluster/journal/frames.ts'
-import type { Frames } from '../../../shared/cluster/port.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { errorEvent, type RunEvent } from '../../../shared/kernel/events.ts'
 import { newPlanId } from '../../../shared/kernel/ids.ts'

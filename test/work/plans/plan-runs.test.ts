@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { QueuedRunSource } from '../../../shared/cluster/port.ts'
 import { joinRunSources } from '../../../shared/cluster/queued-runs/join-run-sources.ts'
+import type { QueuedRunSource } from '../../../shared/cluster/queued-runs/run-source.ts'
 import { newPlanId, planRunId } from '../../../shared/kernel/ids.ts'
 import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
 import { OTHER, TENANT, useStore } from '../flows/setup.ts'

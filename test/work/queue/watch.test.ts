@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Frames } from '../../../shared/cluster/port.ts'
+import type { Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { watch } from '../../../shared/work/queue/watch.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'

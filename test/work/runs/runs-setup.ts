@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
-import type { FrameCursor } from '../../../shared/cluster/port.ts'
+import type { FrameCursor } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { errorEvent } from '../../../shared/kernel/events.ts'
 import { newId } from '../../../shared/kernel/ids.ts'

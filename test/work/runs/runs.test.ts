@@ -1,7 +1,7 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { RunStatus } from '../../../shared/cluster/commands/runs.ts'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
-import type { RunStatus } from '../../../shared/cluster/port.ts'
 import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,7 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { EventStreams } from '../../../../services/gateway/event-streams.ts'
 import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
-import type { Broker } from '../../../../shared/cluster/port.ts'
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { MemoryEventLog } from '../../../../shared/tenancy/events/memory.ts'

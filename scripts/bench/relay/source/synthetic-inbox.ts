@@ -1,5 +1,5 @@
+import type { Inbox } from '../../../../shared/cluster/commands/inbox.ts'
 import { JOURNAL_LIMITS, Journal } from '../../../../shared/cluster/journal/journal.ts'
-import type { Inbox } from '../../../../shared/cluster/port.ts'
 import { Player } from './player.ts'
 import { readScript } from './script.ts'
 

@@ -1,5 +1,5 @@
+import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../cluster/journal/frames.ts'
-import type { Frames } from '../../../cluster/port.ts'
 import type { FlowAnswer } from '../../../kernel/events.ts'
 import { answerOf, terminalEvent } from '../execute/outcome.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'

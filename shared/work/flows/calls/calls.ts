@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Broker, FrameStream, Frames } from '../../../cluster/port.ts'
+import type { Broker } from '../../../cluster/commands/broker.ts'
+import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { toAppError } from '../../../kernel/errors.ts'
 import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../kernel/ids.ts'

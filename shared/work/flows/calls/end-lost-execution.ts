@@ -1,18 +1,12 @@
+import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
 import { endBy, isEnded, type LossEvent } from '../transitions.ts'
 
-/** The executors as this process sees them. */
-export interface Executors {
-  /** Whether at least one takes new work. */
-  hasAny(): boolean
-  isAlive(epoch: number): Promise<boolean>
-}
-
 export type SettleDeps = {
   dispatches: Pick<Dispatches, 'get' | 'end'>
-  executors: Pick<Executors, 'isAlive'>
+  executors: Pick<KnownExecutors, 'isAlive'>
   queue: Pick<JobQueue, 'add' | 'remove'>
   /** How long this process has known the execution, by its monotonic clock: the wall clocks of processes may differ by hours. */
   knownMs: number

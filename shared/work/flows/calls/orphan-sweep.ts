@@ -1,9 +1,10 @@
+import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { DispatchStore } from '../port.ts'
-import { type Executors, settle } from './end-lost-execution.ts'
+import { settle } from './end-lost-execution.ts'
 
 export type OrphanSweepDeps = {
-  executors: Pick<Executors, 'isAlive'>
+  executors: Pick<KnownExecutors, 'isAlive'>
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'end'>
   /** Every tenant that can have run a flow, in pages in a fixed order; empty after the last. */
   tenants(after: TenantId | undefined): Promise<TenantId[]>

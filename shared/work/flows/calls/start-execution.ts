@@ -1,3 +1,4 @@
+import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
 import { runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -11,7 +12,6 @@ import { refusalOf } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
 import { type Execution, endBy, newDispatch, rejected } from '../transitions.ts'
 import { checkInput, routesOf } from './choose-routes.ts'
-import type { Executors } from './end-lost-execution.ts'
 import { RETRY_SECS, withTrace } from './failure.ts'
 
 export type StartDeps = {
@@ -20,7 +20,7 @@ export type StartDeps = {
   dispatches: Pick<Dispatches, 'create' | 'end'>
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
-  executors: Executors
+  executors: KnownExecutors
   /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
   admission: Pick<Admission, 'admit' | 'release'>
   /** `false`: records are kept only as long as the work needs them (DISPATCH_STORE). */

@@ -1,4 +1,4 @@
-import type { RunSummary } from '../../../cluster/port.ts'
+import type { RunSummary } from '../../../cluster/commands/runs.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { RunFigures } from '../run-figures.ts'

@@ -1,5 +1,6 @@
+import type { Broker } from '../../../cluster/commands/broker.ts'
+import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../cluster/journal/frames.ts'
-import type { Broker, FrameStream, Frames } from '../../../cluster/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { titleOf } from './record.ts'

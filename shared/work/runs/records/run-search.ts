@@ -1,4 +1,4 @@
-import type { RunFilter, RunSearch, RunSummary } from '../../../cluster/port.ts'
+import type { RunFilter, RunSearch, RunSummary } from '../../../cluster/commands/runs.ts'
 
 const EQUAL = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model'] as const
 

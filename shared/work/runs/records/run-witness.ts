@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FrameStream, Frames, OpenedRun } from '../../../cluster/port.ts'
+import type { OpenedRun } from '../../../cluster/commands/broker.ts'
+import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'

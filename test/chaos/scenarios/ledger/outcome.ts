@@ -1,4 +1,4 @@
-import type { RunSummary } from '../../../../shared/cluster/port.ts'
+import type { RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import { allOf, type Guarantee, none } from '../../../harness/guarantee.ts'
 import type { Entry } from '../../history.ts'
 import { describeEnd, tally } from '../../load.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RunPage, RunSummary } from '../../../../shared/cluster/port.ts'
+import type { RunPage, RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import { allOf, type Guarantee, noneOf } from '../../../harness/guarantee.ts'
 import { describeEnd } from '../../load.ts'
 import type { CustomerRun } from './customer-load.ts'

@@ -1,6 +1,6 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
-import type { Broker } from '../../../../shared/cluster/port.ts'
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../../../support/app-defaults.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { FrameStream } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
-import type { FrameStream } from '../../../../shared/cluster/port.ts'
 import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { FlowAnswer, FlowEvent } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'

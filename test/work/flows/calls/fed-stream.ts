@@ -1,4 +1,4 @@
-import type { Frames } from '../../../../shared/cluster/port.ts'
+import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 
 /** A stream that a test feeds by hand. `return` ends a wait that is under way, as the relay's streams do. */
 export class FedStream implements AsyncIterableIterator<Frames> {

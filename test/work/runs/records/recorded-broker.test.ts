@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
+import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
-import type { Broker, Frames } from '../../../../shared/cluster/port.ts'
 import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RunRecord } from '../../../../shared/work/runs/records/record.ts'
 import { createRecordedBroker } from '../../../../shared/work/runs/records/recorded-broker.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { RunFilter, RunPage, RunSearch, RunSummary } from '../../../../shared/cluster/port.ts'
-import { pageOf } from '../../../../shared/cluster/run-page.ts'
+import type { RunFilter, RunPage, RunSearch, RunSummary } from '../../../../shared/cluster/commands/runs.ts'
+import { pageOf } from '../../../../shared/cluster/list-page.ts'
 import { encodeCursor } from '../../../../shared/kernel/cursor.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { RunRecord } from '../../../../shared/work/runs/records/record.ts'

@@ -1,8 +1,8 @@
-import type { SessionPage, SessionSummary } from './port.ts'
-import { type Position, pageOf, writeCursor } from './run-page.ts'
+import { type ListPosition, pageOf, writeCursor } from '../list-page.ts'
+import type { SessionPage, SessionSummary } from './sessions.ts'
 
 /** Where a session stands in the list: those created last come first, which no message changes. */
-export const sessionPosition = ({ session_id, created_at }: SessionPlace): Position => ({
+export const sessionPosition = ({ session_id, created_at }: SessionPlace): ListPosition => ({
   startedMs: Date.parse(created_at),
   id: session_id,
 })

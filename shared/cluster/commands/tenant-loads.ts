@@ -1,5 +1,9 @@
-import type { TenantId } from '../kernel/tenant.ts'
-import type { TenantLoad, TenantRange } from './port.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/** The load of a tenant on a process at the moment. `waiting_runs`: those of its live runs that wait for their turn or for a permission. */
+export type TenantLoad = { tenant: TenantId; live_runs: number; waiting_runs: number; sessions: number }
+/** The first `limit` tenants whose names come after this one. */
+export type TenantRange = { after: string; limit: number }
 
 /** Counts what a process holds of each tenant. `runs` are those that have not ended. */
 export function countLoads(

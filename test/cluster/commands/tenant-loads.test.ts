@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { countLoads, mergeLoads } from '../../shared/cluster/tenant-loads.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { countLoads, mergeLoads } from '../../../shared/cluster/commands/tenant-loads.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
 const of = (name: string) => ({ tenant: name as TenantId })
 const run = (name: string, status = 'running') => ({ ...of(name), status })

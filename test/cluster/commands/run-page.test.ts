@@ -1,8 +1,9 @@
 import { expect } from 'chai'
-import type { RunPage, RunSummary } from '../../shared/cluster/port.ts'
-import { mergePages, pageOf } from '../../shared/cluster/run-page.ts'
-import { encodeCursor } from '../../shared/kernel/cursor.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import { mergePages } from '../../../shared/cluster/commands/run-page.ts'
+import type { RunPage, RunSummary } from '../../../shared/cluster/commands/runs.ts'
+import { pageOf } from '../../../shared/cluster/list-page.ts'
+import { encodeCursor } from '../../../shared/kernel/cursor.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
 
 const AT = Date.parse('2026-01-01T00:00:00.000Z')
 const run = (n: number, startedMs = AT + n): RunSummary => ({

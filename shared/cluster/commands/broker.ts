@@ -1,0 +1,59 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { FrameStream } from '../journal/frame-stream.ts'
+import type { RememberedPage } from '../permissions/remembered-page.ts'
+import type { SignedReply } from '../permissions/reply.ts'
+import type { PermissionPage, PermissionSummary } from '../permissions/store.ts'
+import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
+import type { MessagePage, MessageRequest, SeedMessage, SessionPage, SessionSummary } from './sessions.ts'
+
+export type OpenedRun = { runId: string; frames: FrameStream }
+
+/**
+ * Gives the gateway access to sessions and runs, whichever worker holds them.
+ *
+ * Every method throws `not_found` for an id that is unknown or belongs to another tenant, and `unavailable` when the worker
+ * cannot be reached. A run is refused before its first frame or not at all: once a method has returned frames, the worker has
+ * accepted the run.
+ */
+export interface Broker {
+  /** Throws `conflict` when the id is in use, `rate_limit` when every worker has its maximum of sessions. */
+  createSession(tenant: TenantId, sessionId?: string, messages?: readonly SeedMessage[]): Promise<SessionSummary>
+  getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
+  /** Lists the tenant's sessions, those created last first. */
+  listSessions(tenant: TenantId, page: PageRequest): Promise<SessionPage>
+  /** Lists the history of a session, oldest message first. */
+  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): Promise<MessagePage>
+  renameSession(tenant: TenantId, sessionId: string, title: string): Promise<SessionSummary>
+  /** Aborts the session's runs with `session_deleted` (D4.7). */
+  deleteSession(tenant: TenantId, sessionId: string): Promise<void>
+
+  /** Throws `rate_limit` when every worker has its maximum of runs. */
+  startRun(tenant: TenantId, request: RunRequest): Promise<OpenedRun>
+  /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
+  sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest): Promise<OpenedRun>
+
+  /** Without records, only the runs that a process knows are listed. */
+  listRuns(tenant: TenantId, filter: RunFilter & RunSearch): Promise<RunPage>
+  getRun(tenant: TenantId, runId: string): Promise<RunSummary>
+  /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
+  followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
+  cancelRun(tenant: TenantId, runId: string): Promise<void>
+
+  /**
+   * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.
+   * Throws `conflict` when an earlier reply decided the request, `not_found` when the request timed out or never existed.
+   */
+  replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: SignedReply): Promise<void>
+  /** Finds a pending permission request of the session or one-shot run `scopeId`. */
+  findPermission(tenant: TenantId, scopeId: string, requestId: string): Promise<PermissionSummary | undefined>
+  /** Lists the tenant's pending permission requests, oldest first. */
+  listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
+  /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */
+  listRemembered(tenant: TenantId, page: PageRequest): Promise<RememberedPage>
+  /**
+   * Calls of this tool, or without a name of all tools, need permission again in the session. Returns the number of tools. Throws
+   * `not_found` for a tool that is not remembered.
+   */
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): Promise<number>
+}

@@ -1,0 +1,32 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+
+/** Body of `POST /agent/run`, checked, without the fields that no run reads. */
+export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'>
+
+export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
+export type RunStatus = ApiType<'RunStatus'>
+
+/** `GET /runs/{run_id}` (D4.5g). */
+export type RunSummary = ApiType<'Run'>
+
+/** `incomplete`: the runs of a worker that did not answer are missing. */
+export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
+/** `among` the runs that have not ended (`live`), or those that have and whose record is not stored (`unrecorded`); all by default. */
+export type RunFilter = PageRequest & { status?: RunStatus; among?: 'live' | 'unrecorded' }
+
+/** The further filters of `GET /runs` where runs are recorded (D20). Times are in ISO 8601. */
+export type RunSearch = {
+  kind?: NonNullable<RunSummary['kind']>
+  code?: NonNullable<RunSummary['code']>
+  session_id?: string
+  customer_id?: string
+  subject?: string
+  model?: string
+  /** The earliest start. */
+  since?: string
+  /** All starts are before it. */
+  until?: string
+  /** The least US dollars. */
+  min_cost?: number
+}

@@ -1,0 +1,18 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/**
+ * The state of a queued run. `executor` is the epoch of the executor that runs it or has run it. A run that ended before an executor
+ * began it has none, and `code` tells its readers why (`worker_lost` if left out).
+ */
+export type QueuedRunState =
+  | { state: 'queued'; started_at: string }
+  | { state: 'running' | 'ended'; executor: number }
+  | { state: 'ended'; executor: null; code?: 'cancelled' | 'worker_lost' }
+
+/** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
+export interface QueuedRunSource {
+  /** `undefined` for an unknown run and for another tenant's. */
+  find(tenant: TenantId, runId: string): Promise<QueuedRunState | undefined>
+  /** Takes a run out of the queue and ends it. Returns `false` when it is not queued any more. Without it, a queued run cannot be cancelled. */
+  cancelQueued?(tenant: TenantId, runId: string): Promise<boolean>
+}
