@@ -3,6 +3,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { type Audit, EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
+import { EndQueue } from '../../shared/work/runs/records/end-queue.ts'
 import { type LostRunsDeps, recordLostRuns } from '../../shared/work/runs/records/lost-runs.ts'
 import { createRecordedBroker } from '../../shared/work/runs/records/recorded-broker.ts'
 import { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
@@ -59,8 +60,12 @@ export function openRecordedBroker(
 type WitnessParts = Recorded & { metrics: Metrics; log: Log }
 
 /** Opens what records the ends that this gateway has delivered and whose worker has died. */
-export const openRunWitness = ({ store, tenantConfig, ...parts }: WitnessParts): RunWitness =>
-  new RunWitness({ store: store.runRecords, auditOf: auditOf(tenantConfig), ...parts })
+export function openRunWitness({ store, tenantConfig, ...parts }: WitnessParts): RunWitness {
+  const { batchMs } = TIMES.cluster
+  return new RunWitness({
+    ends: new EndQueue({ store: store.runRecords, auditOf: auditOf(tenantConfig), batchMs, ...parts }),
+  })
+}
 
 /** Records the runs that processes have left behind which are gone. */
 export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDeps['isGone']): Promise<number> =>

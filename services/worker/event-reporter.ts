@@ -66,11 +66,11 @@ export function createEventReporter({ events, outbox, audit, log }: ReporterDeps
   }
 }
 
-function runEnded({ id, sessionId, summary }: Run, last: RunEvent): WebhookEvent {
-  const { status, started_at, ended_at } = summary
+function runEnded({ id, sessionId, status, startedAt, endedAt = new Date() }: Run, last: RunEvent): WebhookEvent {
+  const [started_at, ended_at] = [startedAt.toISOString(), endedAt.toISOString()]
   const code = last.type === 'error' ? { code: last.code } : {}
   const data = { run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at }
-  return { type: 'run.ended', subject: id, at: ended_at ?? new Date().toISOString(), data }
+  return { type: 'run.ended', subject: id, at: ended_at, data }
 }
 
 function permissionResolved(

@@ -192,6 +192,7 @@ function withHook(store: Store, afterPage: () => void): Store {
       insertMissing: (...args) => entries.insertMissing(...args),
       replaceIfVersion: (...args) => entries.replaceIfVersion(...args),
       delete: (...args) => entries.delete(...args),
+      deleteMany: (...args) => entries.deleteMany(...args),
       async page(...args) {
         const page = await entries.page(...args)
         afterPage()

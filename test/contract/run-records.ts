@@ -79,10 +79,11 @@ export function runRecordContract(open: OpenStore): void {
   it('D20.3: frames of any length are returned as they were', async () => {
     const tenant = newTenant()
     const frame = 'id: 1\nevent: text\ndata: {"text":"é 😀 \\u0000"}\n\n'
-    const all = ['', frame, 'x'.repeat(4_095), 'x'.repeat(4_096), frame.repeat(20_000)]
+    const all = ['', frame, ...[2_048, 2_049, 4_095, 4_096].map((length) => 'x'.repeat(length)), frame.repeat(20_000)]
     await records.add(all.map((frames, n) => endedOf(tenant, recordOf(n), { frames })))
     for (const [n, frames] of all.entries())
       expect((await records.frames(tenant, runId(n))) === frames, `${frames.length} characters`).to.equal(true)
+    expect(await records.get(tenant, runId(1)), 'the record itself').to.deep.equal(recordOf(1))
     expect(await records.frames(tenant, runId(99))).to.equal(undefined)
   })
 
@@ -135,7 +136,10 @@ export function runRecordContract(open: OpenStore): void {
     expect(await records.nextOwner('9')).to.equal(undefined)
     expect((await records.openOf('10'))[0]).to.deep.equal(both)
     expect((await records.openOf('9'))[0]?.runs).to.deep.equal([factsOf(4, tenant)])
-    for (const id of ['o1', 'o2', 'o3', 'o3']) await records.deleteOpen(id)
+    await records.deleteOpen(['o1', 'o3'])
+    expect((await records.openOf('10')).map(({ id }) => id)).to.deep.equal(['o2'])
+    await records.deleteOpen(['o1', 'o2', 'o3'])
+    await records.deleteOpen([])
     expect(await records.nextOwner(undefined)).to.equal(undefined)
     expect(await records.openOf('10')).to.deep.equal([])
   })

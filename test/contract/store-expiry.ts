@@ -37,6 +37,7 @@ export function expiryContract(store: () => Store, clock: TestClock): void {
     expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.equal(undefined)
     expect(await keys.replaceIfVersion(TENANT, { doc, version: 2 })).to.equal(false)
     expect(await keys.delete(TENANT, { route: doc.route, key: doc.key })).to.equal(false)
+    await keys.deleteMany(TENANT, [{ route: doc.route, key: doc.key }])
     expect(await keys.insert(TENANT, doc)).to.equal(true)
     expect(await keys.get(TENANT, { route: doc.route, key: doc.key })).to.deep.equal({ doc, version: 1 })
   })

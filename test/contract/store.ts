@@ -157,6 +157,19 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.insert(TENANT, doc)).to.equal(true)
   })
 
+  it('several documents are deleted at once, those that do not exist are skipped, and no other tenant loses any', async () => {
+    const [one, two, kept] = [flow(), flow(), flow()]
+    const docs = [one, two, kept].map((doc) => ({ tenant: TENANT, doc }))
+    await flows.insertMissing([...docs, { tenant: OTHER, doc: one }])
+    const keys = [one, two].map(({ name }) => ({ name }))
+    await flows.deleteMany(TENANT, [...keys, { name: 'none' }])
+    await flows.deleteMany(TENANT, keys)
+    await flows.deleteMany(TENANT, [])
+    for (const { name } of [one, two]) expect(await flows.get(TENANT, { name })).to.equal(undefined)
+    expect(await flows.get(TENANT, { name: kept.name })).to.deep.equal({ doc: kept, version: 1 })
+    expect(await flows.get(OTHER, { name: one.name })).to.deep.equal({ doc: one, version: 1 })
+  })
+
   it('a tenant reaches no document of another tenant, and both may use the same key', async () => {
     const doc = flow()
     await flows.insert(TENANT, doc)

@@ -1,6 +1,6 @@
-import type { Store } from '../../shared/platform/store/port.ts'
+import type { Collection, Store } from '../../shared/platform/store/port.ts'
 
-type Method = 'get' | 'insert' | 'insertMissing' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
+type Method = keyof Collection
 
 /** The store, with a list of the operations on it, and one that can be made to fail before it happens. */
 export function watchStore(store: Store) {
@@ -23,6 +23,7 @@ export function watchStore(store: Store) {
       insertMissing: watch('insertMissing', 'insertMissing'),
       replaceIfVersion: watch('replaceIfVersion', 'replace'),
       delete: watch('delete', 'delete'),
+      deleteMany: watch('deleteMany', 'deleteMany'),
       page: watch('page', 'page'),
       nextValue: watch('nextValue', 'nextValue'),
       total: watch('total', 'total'),

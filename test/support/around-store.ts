@@ -1,8 +1,8 @@
 import type { Collection, Store } from '../../shared/platform/store/port.ts'
 
-type Method = 'get' | 'insert' | 'insertMissing' | 'replaceIfVersion' | 'delete' | 'page' | 'nextValue' | 'total'
+type Method = keyof Collection
 
-const WRITES: ReadonlySet<Method> = new Set(['insert', 'insertMissing', 'replaceIfVersion', 'delete'])
+const WRITES: ReadonlySet<Method> = new Set(['insert', 'insertMissing', 'replaceIfVersion', 'delete', 'deleteMany'])
 
 export const isRead = (method: Method): boolean => !WRITES.has(method)
 
@@ -17,6 +17,7 @@ export function aroundStore(store: Store, around: Around): Store {
     insertMissing: (...args) => around('insertMissing', () => collection.insertMissing(...args), args),
     replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
     delete: (...args) => around('delete', () => collection.delete(...args), args),
+    deleteMany: (...args) => around('deleteMany', () => collection.deleteMany(...args), args),
     page: (...args) => around('page', () => collection.page(...args), args),
     nextValue: (...args) => around('nextValue', () => collection.nextValue(...args), args),
     total: (...args) => around('total', () => collection.total(...args), args),

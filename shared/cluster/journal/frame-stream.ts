@@ -18,7 +18,10 @@ export type Frames = {
  * the same event-loop turn arrive as one value. Ends after the terminal frame. A reader that leaves early returns the iterator,
  * which detaches it from the run (D4.5b).
  */
-export type FrameStream = AsyncIterable<Frames>
+export type FrameStream = AsyncIterable<Frames> & {
+  /** Sets the listener, of which a stream has one: it is called when the last frames are read. Missing where no worker can die alone. */
+  onLast?(listener: (last: Frames) => void): void
+}
 
 /**
  * One reader's position in a run's frames, read step by step. The relay uses it to pack the frames of many runs into one message.

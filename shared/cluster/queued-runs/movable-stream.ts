@@ -8,12 +8,20 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
  */
 export class MovableStream implements AsyncIterableIterator<Frames> {
   readonly #followElsewhere: () => Promise<FrameStream | undefined>
+  #frames: FrameStream
   #source: AsyncIterator<Frames>
   #isClosed = false
+  #onLast: ((last: Frames) => void) | undefined
 
   constructor(frames: FrameStream, followElsewhere: () => Promise<FrameStream | undefined>) {
+    this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()
     this.#followElsewhere = followElsewhere
+  }
+
+  onLast(listener: (last: Frames) => void): void {
+    this.#onLast = listener
+    this.#listen()
   }
 
   async next(): Promise<IteratorResult<Frames, undefined>> {
@@ -22,7 +30,10 @@ export class MovableStream implements AsyncIterableIterator<Frames> {
       if (result.done) break
       if (!isBrokenOff(result.value)) return result
       const elsewhere = await this.#followElsewhere()
-      if (!elsewhere) return result
+      if (!elsewhere) {
+        this.#onLast?.(result.value)
+        return result
+      }
       await this.#continueWith(elsewhere)
     }
     return END
@@ -40,8 +51,15 @@ export class MovableStream implements AsyncIterableIterator<Frames> {
 
   async #continueWith(frames: FrameStream): Promise<void> {
     await this.#source.return?.()
+    this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()
+    this.#listen()
     if (this.#isClosed) await this.#source.return?.() // The reader left meanwhile.
+  }
+
+  #listen(): void {
+    const onLast = this.#onLast
+    if (onLast) this.#frames.onLast?.((last) => isBrokenOff(last) || onLast(last))
   }
 }
 

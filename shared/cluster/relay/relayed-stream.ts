@@ -51,6 +51,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #hasSentFailure = false
   #isWakeScheduled = false
   #wake: (() => void) | undefined
+  #onLast: ((last: Frames) => void) | undefined
 
   constructor(seq: number, hooks: RelayedStreamHooks, limits: StreamLimits = STREAM_LIMITS) {
     this.#hooks = hooks
@@ -133,6 +134,10 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     this.#scheduleWake()
   }
 
+  onLast(listener: (last: Frames) => void): void {
+    this.#onLast = listener
+  }
+
   async next(): Promise<IteratorResult<Frames, undefined>> {
     while (this.#backlog.isEmpty && !this.#isOver) {
       if (this.#backlog.isDropping) this.#requestDropped()
@@ -144,7 +149,9 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     if (!this.#backlog.isEmpty) return { done: false, value: this.#take() }
     if (this.#failure === undefined || this.#hasSentFailure || this.#isClosed) return this.return()
     this.#hasSentFailure = true
-    return { done: false, value: failureFrame(this.seq, this.#failure) }
+    const last = failureFrame(this.seq, this.#failure)
+    this.#onLast?.(last)
+    return { done: false, value: last }
   }
 
   return(): Promise<IteratorResult<Frames, undefined>> {
@@ -190,6 +197,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     this.#unreportedBytes += frames.text.length
     const events = seq - this.#reportedSeq
     if (isLargeEnd || events >= REPORT_EVENTS || this.#unreportedBytes >= REPORT_BYTES) this.reportRead()
+    if (this.#backlog.hasLast && this.#backlog.isEmpty) this.#onLast?.(frames)
     return frames
   }
 

@@ -95,6 +95,8 @@ export interface Collection {
   replaceIfVersion(tenant: TenantId, replacement: Stored, options?: Pick<WriteOptions, 'durability'>): Promise<boolean>
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
+  /** Deletes the documents with these keys, as far as they exist, with one command. When it throws, some may have been deleted: it can be repeated. */
+  deleteMany(tenant: TenantId, keys: readonly Fields[], options?: Pick<WriteOptions, 'durability'>): Promise<void>
   page(tenant: TenantId, query: PageQuery): Promise<Stored[]>
   /** The smallest value above `after` that a document has in `filter`, the first of the filters, in a collection whose order has no `within`. */
   nextValue(tenant: TenantId, filter: string, after?: string): Promise<string | undefined>

@@ -4,14 +4,13 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import {
   BUCKETS,
   DIMENSIONS,
+  type Dimension,
   NO_KEY,
   type RunUsage,
   type UsageAddition,
-  type UsagePlace,
-  type UsageRows,
   type UsageStore,
 } from './port.ts'
-import { addInto, type OwnRows, startOf, sumsOf } from './sums.ts'
+import { addInto, addRow, dayOf, type OwnRows, sumsOf } from './sums.ts'
 
 export type UsageRecorderDeps = {
   store: Pick<UsageStore, 'add'>
@@ -24,13 +23,15 @@ export type UsageRecorderDeps = {
 /** Takes what each run has used. */
 export type UsageSink = Pick<UsageRecorder, 'add'>
 
-type Waiting = UsagePlace & { tenant: TenantId; rows: OwnRows }
+/** The sums of an hour or a day of a tenant. */
+type Waiting = { tenant: TenantId; start: string; rows: Record<Dimension, OwnRows> }
 type Addition = UsageAddition & { tenant: TenantId }
 
 const EVERY_MS = 2_000
-/** Hours and days of tenants that wait for the store; what comes on top of them is lost. */
-const MAX_PLACES = 50_000
-/** Values of a dimension that wait for the store in one place, above those that it keeps. */
+const HOUR_MS = 3_600_000
+/** Hours of tenants that wait for the store; what comes on top of them is lost. */
+const MAX_HOURS = 5_000
+/** Values of a dimension that wait for the store in one hour or day, above those that it keeps. */
 const MAX_KEYS = 1_000
 /** Each is for what another process was faster with, or for what gathered during the one before. */
 const MAX_CLOSING_TRIES = 3
@@ -43,8 +44,9 @@ export class UsageRecorder {
   readonly #deps: UsageRecorderDeps
   readonly #now: () => Date
   readonly #process = randomBytes(6).toString('base64url')
+  /** Hours of tenants. Their days are added up when they are written. */
   readonly #waiting = new Map<string, Waiting>()
-  /** The additions that are being written. Sums of the same places gather in `#waiting` meanwhile. */
+  /** The additions that are being written. Sums of the same hours gather in `#waiting` meanwhile. */
   #additions: Addition[] = []
   #number = 0
   readonly #timer: NodeJS.Timeout
@@ -58,12 +60,11 @@ export class UsageRecorder {
 
   /** Counts a run that has ended now. */
   add(tenant: TenantId, usage: RunUsage): void {
+    const rows = this.#rowsOfHour(tenant)
+    if (!rows)
+      return this.#deps.log.error('the usage of a run is lost: the store has been away for too long', { tenant })
     const sums = sumsOf(usage)
-    const time = this.#now().toISOString()
-    for (const bucket of BUCKETS)
-      for (const by of DIMENSIONS) {
-        this.#wait({ tenant, by, bucket, start: startOf(time, bucket) }, new Map([[usage[by] ?? NO_KEY, sums]]))
-      }
+    for (const by of DIMENSIONS) addRow(rows[by], [usage[by] ?? NO_KEY, sums], MAX_KEYS)
   }
 
   /** Stores what is waiting. What the store does not take now is lost. */
@@ -76,20 +77,18 @@ export class UsageRecorder {
   }
 
   get #pending(): number {
-    return this.#additions.length + this.#waiting.size
+    return this.#additions.length + this.#waiting.size * BUCKETS.length * DIMENSIONS.length
   }
 
-  #wait(place: Omit<Waiting, 'rows'>, added: UsageRows): void {
-    const { tenant, by, bucket, start } = place
-    const key = `${by} ${bucket} ${start} ${tenant}`
-    let waiting = this.#waiting.get(key)
-    if (!waiting && this.#waiting.size < MAX_PLACES) {
-      waiting = { ...place, rows: new Map() }
-      this.#waiting.set(key, waiting)
-    }
-    if (waiting) addInto(waiting.rows, added, MAX_KEYS)
-    else if (by === 'kind' && bucket === 'day')
-      this.#deps.log.error('the usage of a run is lost: the store has been away for too long', { tenant })
+  /** `undefined` when too many hours of tenants wait. */
+  #rowsOfHour(tenant: TenantId): Waiting['rows'] | undefined {
+    const hour = Math.floor(this.#now().getTime() / HOUR_MS)
+    const key = `${hour} ${tenant}`
+    const known = this.#waiting.get(key)
+    if (known || this.#waiting.size >= MAX_HOURS) return known?.rows
+    const rows = noRows()
+    this.#waiting.set(key, { tenant, start: new Date(hour * HOUR_MS).toISOString(), rows })
+    return rows
   }
 
   async #flush(): Promise<void> {
@@ -118,8 +117,36 @@ export class UsageRecorder {
   }
 
   #takeWaiting(): Addition[] {
-    const taken = [...this.#waiting.values()]
+    const hours = [...this.#waiting.values()]
     this.#waiting.clear()
-    return taken.map((each) => ({ ...each, process: this.#process, number: ++this.#number }))
+    const places = { hour: hours, day: daysOf(hours) }
+    return BUCKETS.flatMap((bucket) =>
+      places[bucket].flatMap(({ tenant, start, rows }) =>
+        DIMENSIONS.map((by) => {
+          const number = ++this.#number
+          return { tenant, by, bucket, start, rows: rows[by], process: this.#process, number }
+        }),
+      ),
+    )
   }
+}
+
+const noRows = (): Waiting['rows'] => ({
+  model: new Map(),
+  kind: new Map(),
+  flow: new Map(),
+  customer: new Map(),
+  subject: new Map(),
+})
+
+function daysOf(hours: readonly Waiting[]): Waiting[] {
+  const days = new Map<string, Waiting>()
+  for (const { tenant, start: hour, rows } of hours) {
+    const start = dayOf(hour)
+    const key = `${start} ${tenant}`
+    const day = days.get(key) ?? { tenant, start, rows: noRows() }
+    days.set(key, day)
+    for (const by of DIMENSIONS) addInto(day.rows[by], rows[by], MAX_KEYS)
+  }
+  return [...days.values()]
 }

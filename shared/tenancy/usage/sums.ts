@@ -1,16 +1,14 @@
 import { truncate } from '../../kernel/text.ts'
 import { durationClass } from './durations.ts'
-import type { Bucket, RunUsage, UsageRows, UsageSums } from './port.ts'
+import type { RunUsage, UsageRows, UsageSums } from './port.ts'
 
 /** The key of the values that were not among the first ones of their hour or day. */
 const OTHER = 'other'
 /** Longer values are cut, which some names of models may be. */
 const MAX_KEY_CHARS = 256
 
-/** When the hour or day of a time begins; both are in ISO 8601, in UTC. */
-export function startOf(time: string, bucket: Bucket): string {
-  return bucket === 'day' ? `${time.slice(0, 10)}T00:00:00.000Z` : `${time.slice(0, 13)}:00:00.000Z`
-}
+/** When the day of a time begins; both are in ISO 8601, in UTC. */
+export const dayOf = (time: string): string => `${time.slice(0, 10)}T00:00:00.000Z`
 
 /** The sums of a single run. */
 export const sumsOf = ({ hasFailed, input_tokens, output_tokens, cost_usd, ms }: RunUsage): UsageSums => ({
@@ -35,13 +33,16 @@ export function addRows(rows: UsageRows, added: UsageRows, maxKeys: number): Usa
 
 /** The same in place, for rows that nobody else holds: it takes no longer when there are many. */
 export function addInto(all: OwnRows, added: UsageRows, maxKeys: number): void {
-  for (const [value, sums] of added) {
-    const name = truncate(value, MAX_KEY_CHARS)
-    const key = all.has(name) || all.size < maxKeys ? name : OTHER
-    const known = all.get(key)
-    if (known) addSums(known, sums)
-    else all.set(key, copyOf(sums))
-  }
+  for (const row of added) addRow(all, row, maxKeys)
+}
+
+/** The same with a single row. */
+export function addRow(all: OwnRows, [value, sums]: readonly [string, UsageSums], maxKeys: number): void {
+  const name = truncate(value, MAX_KEY_CHARS)
+  const key = all.has(name) || all.size < maxKeys ? name : OTHER
+  const known = all.get(key)
+  if (known) addSums(known, sums)
+  else all.set(key, copyOf(sums))
 }
 
 const copyOf = (sums: UsageSums): OwnSums => ({ ...sums, durations: new Map(sums.durations) })

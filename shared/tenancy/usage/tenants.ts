@@ -2,7 +2,7 @@ import type { TenantLoad, TenantRange } from '../../cluster/commands/tenant-load
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { LimitsView } from '../limits/limit-settings.ts'
 import type { UsageStore, UsageSums } from './port.ts'
-import { startOf } from './sums.ts'
+import { dayOf } from './sums.ts'
 
 /** A tenant as operators see it: what it holds now, what it has used today (UTC), and its budget of a day. */
 export type TenantView = TenantLoad & {
@@ -31,7 +31,7 @@ const AT_ONCE = 10
 
 /** Lists the tenants that have live runs or sessions, or whose runs have ended today, by name. */
 export async function listTenants(deps: TenantsDeps, { after, limit }: TenantRange): Promise<TenantsPage> {
-  const day = startOf((deps.now?.() ?? new Date()).toISOString(), 'day')
+  const day = dayOf((deps.now?.() ?? new Date()).toISOString())
   const range = { after, limit: limit + 1 }
   const [{ tenants: loads, isIncomplete }, used] = await Promise.all([
     deps.loads(range),

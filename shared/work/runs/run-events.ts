@@ -8,8 +8,10 @@ export function announceRuns(events: EventSink): Required<Pick<RunHooks, 'onStar
   return {
     onStarted: (run) => events.append(run.tenant, { type: 'run.started', at: now(), data: dataOf(run) }),
     onWaiting: (run) => events.append(run.tenant, { type: 'run.waiting', at: now(), data: dataOf(run) }),
-    onEnded: (run, last) =>
-      events.append(run.tenant, { type: 'run.ended', at: run.summary.ended_at ?? now(), data: endOf(run, last) }),
+    onEnded(run, last) {
+      const at = run.endedAt?.toISOString() ?? now()
+      events.append(run.tenant, { type: 'run.ended', at, data: endOf(run, { last, at }) })
+    },
   }
 }
 
@@ -21,8 +23,8 @@ const dataOf = ({ id, sessionId, kind, status, startedAt }: Run): JsonObject => 
   started_at: startedAt.toISOString(),
 })
 
-const endOf = (run: Run, last: RunEvent): JsonObject => ({
+const endOf = (run: Run, { last, at }: { last: RunEvent; at: string }): JsonObject => ({
   ...dataOf(run),
   ...(last.type === 'error' && { code: last.code }),
-  ended_at: run.summary.ended_at,
+  ended_at: at,
 })

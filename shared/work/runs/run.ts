@@ -108,7 +108,7 @@ export class Run {
   #held: PromiseWithResolvers<void> | undefined
   #state: RunState = 'queued'
   #openAsks = 0
-  #end: { ms: number; errorCode: string | undefined } | undefined
+  #end: { at: Date; errorCode: string | undefined } | undefined
   #resolveEnded: (() => void) | undefined
 
   /** `loop` is shared by the runs of a process. */
@@ -144,6 +144,10 @@ export class Run {
     return isOutcome(this.#state)
   }
 
+  get endedAt(): Date | undefined {
+    return this.#end?.at
+  }
+
   /** Whether its record is stored, so that it is found there. */
   get isRecorded(): boolean {
     return this.#report?.isRecorded ?? false
@@ -158,7 +162,7 @@ export class Run {
       run_id: this.id,
       status: this.status,
       started_at: this.startedAt.toISOString(),
-      ended_at: this.#end ? new Date(this.#end.ms).toISOString() : null,
+      ended_at: this.#end?.at.toISOString() ?? null,
       event_count: this.journal.lastSeq,
       ...this.#report?.details,
     }
@@ -249,7 +253,7 @@ export class Run {
     this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
     this.#move(['queued', 'running', 'stopping'], outcomeOf(event))
-    this.#end = { ms: Date.now(), errorCode: event.type === 'error' ? event.code : undefined }
+    this.#end = { at: new Date(), errorCode: event.type === 'error' ? event.code : undefined }
     this.#abort = NOTHING_TO_ABORT
     this.#resolveEnded?.()
     this.#resolveEnded = undefined

@@ -8,10 +8,13 @@ const frame = (lastSeq: number): Frames => ({ text: `${lastSeq}`, lastSeq })
 /** A stream of these values, which notes when it is returned. */
 function streamOf(values: readonly Frames[]): FrameStream & { isReturned: boolean } {
   const left = [...values]
+  let onLast = (_last: Frames) => {}
   const stream = {
     isReturned: false,
+    onLast: (listener: (last: Frames) => void) => void (onLast = listener),
     async next(): Promise<IteratorResult<Frames, undefined>> {
       const value = left.shift()
+      if (value && left.length === 0) onLast(value)
       return value ? { done: false, value } : { done: true, value: undefined }
     },
     async return(): Promise<IteratorResult<Frames, undefined>> {
@@ -48,6 +51,21 @@ describe('the stream of a run that may move', () => {
     for (const [values, code] of ends) {
       expect((await seqsOf(new MovableStream(streamOf(values), async () => undefined))).at(-1)).to.equal(code)
     }
+  })
+
+  it('its listener gets the last frames of where the run has ended, and none of a stream that broke off before', async () => {
+    const heardOf = async (places: FrameStream[]) => {
+      const heard: (number | string)[] = []
+      const [first = expect.fail(), ...others] = places
+      const stream = new MovableStream(first, async () => others.shift())
+      stream.onLast(({ lastSeq, failure }) => heard.push(failure ?? lastSeq))
+      await seqsOf(stream)
+      return heard
+    }
+    const broken = () => streamOf([failureFrame(0, 'worker_lost')])
+    expect(await heardOf([broken(), streamOf([frame(1), frame(2)])])).to.deep.equal([2])
+    expect(await heardOf([streamOf([frame(1), failureFrame(1, 'worker_lost')])])).to.deep.equal(['worker_lost'])
+    expect(await heardOf([broken(), broken()])).to.deep.equal(['worker_lost'])
   })
 
   it('a reader that leaves while the run is looked for leaves its new stream, too', async () => {

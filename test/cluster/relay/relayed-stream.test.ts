@@ -256,6 +256,29 @@ describe('relayed stream', () => {
     expect(await take()).to.equal('END')
   })
 
+  it('the listener gets the last frames when they are read, or the failure in their place, and nothing of a reader that has left', async () => {
+    const lastOf = async (act: (parts: ReturnType<typeof setUp>) => unknown) => {
+      const parts = setUp()
+      const heard: string[] = []
+      parts.stream.onLast(({ text, failure }) => heard.push(failure ?? String(text)))
+      parts.send(1)
+      await parts.take()
+      await act(parts)
+      return heard
+    }
+    const readRest = async ({ take }: ReturnType<typeof setUp>) => {
+      while ((await take()) !== 'END');
+    }
+    const end = (parts: ReturnType<typeof setUp>) => {
+      parts.send(2)
+      parts.send(3, 1, { isLast: true })
+      return readRest(parts)
+    }
+    expect(await lastOf(end)).to.deep.equal(['2+1 3+1 '])
+    expect(await lastOf((parts) => (parts.stream.fail('worker_lost'), readRest(parts)))).to.deep.equal(['worker_lost'])
+    expect(await lastOf((parts) => (parts.send(2, 1, { isLast: true }), parts.stream.return()))).to.deep.equal([])
+  })
+
   it('closing is reported once, and a waiting reader is released', async () => {
     const { stream, take, closes } = setUp()
     const waiting = take()

@@ -128,6 +128,12 @@ export class MongoCollection implements Collection {
     return deletedCount === 1
   }
 
+  async deleteMany(tenant: TenantId, keys: readonly Fields[]): Promise<void> {
+    if (keys.length === 0) return
+    const each = keys.map((key) => this.#unexpired(tenant, this.#spec.key, pickValues(this.#spec, this.#spec.key, key)))
+    await this.#guard((signal) => this.#rows.deleteMany({ $or: each }, { signal } as object))
+  }
+
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
     const { index, where, bounds, by, isDescending, limit } = checkQuery(this.#spec, query)
     const matching = this.#unexpired(

@@ -26,6 +26,7 @@ import type {
 } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
+import { transact } from './transact.ts'
 
 type Parts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void>; now: () => number }
 
@@ -73,21 +74,14 @@ export class SqliteCollection implements Collection {
 
   async insertMissing(docs: readonly OwnedDocument[], { durability = 'full' }: WriteOptions = {}): Promise<void> {
     if (docs.length === 0) return
-    const { db, guard, now } = this.#parts
+    const now = this.#parts.now()
     const rows = docs.map(({ tenant, doc }) => {
-      return [tenant, expiryOf(this.#spec, doc, now()) ?? null, serializeDocument(this.#spec, doc)]
+      return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc)]
     })
-    if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
     const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    guard(() => {
-      db.exec('BEGIN IMMEDIATE')
-      try {
-        for (const row of rows) this.#prepare(sql).run(...row)
-        db.exec('COMMIT')
-      } catch (cause) {
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw cause
-      }
+    this.#inTransaction(() => {
+      if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
+      for (const row of rows) this.#run(sql, row)
     })
     if (durability === 'full') await this.#flushIf(true)
   }
@@ -111,6 +105,20 @@ export class SqliteCollection implements Collection {
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
     const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
     return this.#flushIf(this.#changesOne(sql, parameters))
+  }
+
+  async deleteMany(
+    tenant: TenantId,
+    keys: readonly Fields[],
+    { durability = 'full' }: Pick<WriteOptions, 'durability'> = {},
+  ): Promise<void> {
+    if (keys.length === 0) return
+    const all = keys.map((key) => pickValues(this.#spec, this.#spec.key, key))
+    const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}`
+    const count = this.#inTransaction(() =>
+      all.reduce((sum, key) => sum + this.#run(sql, [tenant, ...this.#expiryParameters(), ...key]), 0),
+    )
+    if (durability === 'full') await this.#flushIf(count > 0)
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
@@ -164,10 +172,18 @@ export class SqliteCollection implements Collection {
     return this.#changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#parts.now()])
   }
 
+  /** Most inserts find nothing to delete, which a query finds out for less than a deletion does. */
   #deleteSomeExpired(inserts = 1): void {
     const { name } = this.#spec
     const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ?`
-    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [this.#parts.now(), inserts * DELETED_PER_INSERT])
+    const now = this.#parts.now()
+    if (this.#all(expired, [now, 1]).length === 0) return
+    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [now, inserts * DELETED_PER_INSERT])
+  }
+
+  #inTransaction<T>(act: () => T): T {
+    const { db, guard } = this.#parts
+    return guard(() => transact(db, act))
   }
 
   /** Whether the statement has changed a document. One that would violate a unique index changes none. */

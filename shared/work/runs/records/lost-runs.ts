@@ -57,7 +57,7 @@ async function recordLostRunsOf(owner: string, { store, retentionDays, now }: Lo
         }),
       )
       await store.add(ended)
-      await store.deleteOpen(id)
+      await store.deleteOpen([id])
       count += runs.length
     }
   }

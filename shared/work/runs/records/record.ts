@@ -89,5 +89,8 @@ const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math
 /** As JSON has it: without the fields that are `undefined`. */
 type Defined<T> = { [Field in keyof T]: Exclude<T[Field], undefined> }
 
-const withoutUndefined = <T extends object>(fields: T): Defined<T> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
+function withoutUndefined<T extends object>(fields: T): Defined<T> {
+  const defined: Partial<T> = {}
+  for (const field in fields) if (fields[field] !== undefined) defined[field] = fields[field]
+  return defined as Defined<T>
+}

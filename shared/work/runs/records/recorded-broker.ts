@@ -33,15 +33,14 @@ export const createRecordedBroker = (broker: Broker, history: RunHistory, witnes
 const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'startRun' | 'sendMessage'> => ({
   async startRun(tenant, request) {
     const { customer_id, prompt } = request
-    return witness.watch(await broker.startRun(tenant, request), {
-      ...{ tenant, kind: 'run', customer_id, title: titleOf(prompt) },
-    })
+    const run = await broker.startRun(tenant, request)
+    witness.watch(run, { tenant, kind: 'run', customer_id, title: titleOf(prompt) })
+    return run
   },
   async sendMessage(tenant, session_id, message) {
-    const title = titleOf(message.prompt)
-    return witness.watch(await broker.sendMessage(tenant, session_id, message), {
-      ...{ tenant, kind: 'message', session_id, title },
-    })
+    const run = await broker.sendMessage(tenant, session_id, message)
+    witness.watch(run, { tenant, kind: 'message', session_id, title: titleOf(message.prompt) })
+    return run
   },
 })
 

@@ -1,22 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedRun } from '../../../cluster/commands/broker.ts'
-import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
+import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { Metrics } from '../../../kernel/metrics.ts'
-import type { TenantId } from '../../../kernel/tenant.ts'
 import { traceFields } from '../../../kernel/trace.ts'
 import { outcomeOf, RunFigures } from '../run-figures.ts'
+import type { EndQueue } from './end-queue.ts'
 import { lostRecord, type RunFacts, type RunRecord, recordOf } from './record.ts'
-import { isAway } from './run-history.ts'
-import type { RunRecordStore } from './store.ts'
 
 export type RunWitnessDeps = {
-  store: Pick<RunRecordStore, 'add'>
-  auditOf(tenant: TenantId): Promise<{ store_payloads: boolean; retention_days: number }>
-  metrics: Metrics
-  log: Log
+  ends: Pick<EndQueue, 'add'>
   now?: () => number
 }
 
@@ -26,8 +18,6 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 /** Longer than it takes until a dead worker is noticed. */
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
-const MAX_WAITING = 10_000
-const RETRY_MS = 1_000
 
 type Seen = { facts: RunFacts; terminal: string; endedAt: string; at: number }
 
@@ -39,32 +29,29 @@ export class RunWitness {
   readonly #deps: RunWitnessDeps
   /** The ends that were delivered lately, oldest first. */
   readonly #seen = new Map<string, Seen>()
-  readonly #waiting: { tenant: TenantId; record: RunRecord }[] = []
-  #isWriting = false
 
   constructor(deps: RunWitnessDeps) {
     this.#deps = deps
   }
 
-  /** The same run, whose frames are watched. */
-  watch({ runId, frames }: OpenedRun, run: WitnessedRun): OpenedRun {
+  /** Watches the frames of a run that has begun. */
+  watch({ runId, frames }: OpenedRun, run: WitnessedRun): void {
     const { request_id, subject } = traceFields()
     const facts = { ...run, run_id: runId, started_at: new Date(this.#now()).toISOString(), request_id, subject }
-    const onEnded = (last: Frames) => {
-      if (last.failure === 'worker_lost') this.#add(facts.tenant, lostRecord(facts, this.#time()))
+    frames.onLast?.((last) => {
+      if (last.failure === 'worker_lost') this.#record(facts, lostRecord(facts, this.#time()))
       else if (last.failure === undefined) this.#remember(facts, last)
-    }
-    return { runId, frames: watched(frames, onEnded) }
+    })
   }
 
   /** The worker of this epoch is gone, and with it what it has not recorded. */
   onWorkerLost(epoch: number): void {
     for (const seen of this.#seen.values()) {
-      const { run_id: runId, tenant } = seen.facts
+      const { run_id: runId } = seen.facts
       if (epochOfRun(runId) !== epoch) continue
       this.#seen.delete(runId)
       const record = recordSeen(seen)
-      if (record) this.#add(tenant, record)
+      if (record) this.#record(seen.facts, record)
     }
   }
 
@@ -85,56 +72,9 @@ export class RunWitness {
     this.#seen.set(facts.run_id, { facts, terminal: lastFrameOf(text), endedAt: this.#time(), at })
   }
 
-  #add(tenant: TenantId, record: RunRecord): void {
-    if (this.#waiting.length >= MAX_WAITING) return this.#deps.metrics.count('run_records_lost')
-    this.#waiting.push({ tenant, record })
-    if (!this.#isWriting) void this.#write()
+  #record({ tenant }: RunFacts, record: RunRecord): void {
+    this.#deps.ends.add({ tenant, record })
   }
-
-  async #write(): Promise<void> {
-    this.#isWriting = true
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, MAX_BATCH)
-      try {
-        await this.#deps.store.add(await Promise.all(batch.map((each) => this.#asKept(each))))
-        this.#waiting.splice(0, batch.length)
-      } catch (cause) {
-        if (isAway(cause)) await sleep(RETRY_MS, undefined, { ref: false })
-        else this.#giveUp(this.#waiting.splice(0, batch.length).length, cause)
-      }
-    }
-    this.#isWriting = false
-  }
-
-  #giveUp(count: number, cause: unknown): void {
-    this.#deps.metrics.count('run_records_lost', count)
-    this.#deps.log.error('the ends of runs of a dead worker could not be recorded', { count, cause })
-  }
-
-  async #asKept({ tenant, record: { title, ...record } }: { tenant: TenantId; record: RunRecord }) {
-    const { store_payloads, retention_days } = await this.#deps.auditOf(tenant)
-    const kept = { ...record, ...(store_payloads && title !== undefined && { title }) }
-    return { tenant, record: kept, frames: undefined, keptDays: retention_days }
-  }
-}
-
-const MAX_BATCH = 500
-
-/** The same frames; `onEnded` is called with the last ones when all were read. */
-function watched(frames: FrameStream, onEnded: (last: Frames) => void): FrameStream {
-  const reading = frames[Symbol.asyncIterator]()
-  let last: Frames | undefined
-  const note = (read: IteratorResult<Frames>) => {
-    if (!read.done) last = read.value
-    else if (last) onEnded(last)
-    return read
-  }
-  const iterator: AsyncIterableIterator<Frames> = {
-    next: () => reading.next().then(note),
-    return: async () => (await reading.return?.()) ?? { done: true, value: undefined },
-    [Symbol.asyncIterator]: () => iterator,
-  }
-  return iterator
 }
 
 /** The longest last frame that is looked at: its event is short, unless it is an error with a long message. */

@@ -13,7 +13,7 @@ export const RUN_RECORDS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** The events of a run that has ended, as SSE frames. */
+/** The events of a run that has ended, as SSE frames, where they are too long to be part of its record. */
 export const RUN_EVENTS: CollectionSpec = { name: 'run_events', key: ['run_id'], expiresBy: 'expires_ms' }
 
 /**
@@ -55,7 +55,7 @@ export interface RunRecordStore {
   delete(tenant: TenantId, runId: string): Promise<void>
 
   addOpen(open: OpenRuns): Promise<void>
-  deleteOpen(id: string): Promise<void>
+  deleteOpen(ids: readonly string[]): Promise<void>
   /** The next process, in the order of their names, that has left open runs. */
   nextOwner(after: string | undefined): Promise<string | undefined>
   openOf(owner: string): Promise<OpenRuns[]>
@@ -73,8 +73,8 @@ export function createRunRecordStore(store: Store): RunRecordStore {
   const open = store.collection(OPEN_RUNS)
   return {
     async add(ended) {
-      const kept = ended.flatMap((each) => (each.frames === undefined ? [] : [{ ...each, frames: each.frames }]))
-      await events.insertMissing(await Promise.all(kept.map(framesDocument)), BEHIND)
+      const long = ended.filter(({ frames }) => frames !== undefined && !isShort(frames))
+      await events.insertMissing(await Promise.all(long.map(framesDocument)), BEHIND)
       await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
     },
     get: async (tenant, runId) => shown((await records.get(tenant, { run_id: runId }))?.doc),
@@ -84,6 +84,8 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       return found.flatMap(({ doc }) => shown(doc) ?? [])
     },
     async frames(tenant, runId) {
+      const short = (await records.get(tenant, { run_id: runId }))?.doc['frames']
+      if (typeof short === 'string') return short
       const found = await events.get(tenant, { run_id: runId })
       return found && unpack(found.doc as Packed)
     },
@@ -94,8 +96,9 @@ export function createRunRecordStore(store: Store): RunRecordStore {
     async addOpen({ id, owner, runs }) {
       await open.insert(SYSTEM_TENANT, { id, owner, runs }, BEHIND)
     },
-    async deleteOpen(id) {
-      await open.delete(SYSTEM_TENANT, { id })
+    async deleteOpen(ids) {
+      const keys = ids.map((id) => ({ id }))
+      await open.deleteMany(SYSTEM_TENANT, keys, BEHIND)
     },
     nextOwner: (after) => open.nextValue(SYSTEM_TENANT, 'owner', after),
     async openOf(owner) {
@@ -108,14 +111,20 @@ export function createRunRecordStore(store: Store): RunRecordStore {
 const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
   Date.parse(record.ended_at) + keptDays * DAY_MS
 
-const recordDocument = (ended: EndedRun) => ({
-  tenant: ended.tenant,
-  doc: { ...ended.record, expires_ms: expiryOf(ended) } as JsonObject,
-})
+/** A record that holds its frames is one document less; lists read the frames along, so that they must be few. */
+const SHORT_CHARS = 2 * 1024
+const isShort = (frames: string): boolean => frames.length <= SHORT_CHARS
+
+function recordDocument(ended: EndedRun) {
+  const { tenant, record, frames } = ended
+  const doc: JsonObject = { ...record, expires_ms: expiryOf(ended) }
+  if (frames !== undefined && isShort(frames)) doc['frames'] = frames
+  return { tenant, doc }
+}
 
 function shown(doc: JsonObject | undefined): RunRecord | undefined {
   if (!doc) return undefined
-  const { expires_ms: _expires, ...record } = doc
+  const { expires_ms: _expires, frames: _frames, ...record } = doc
   return record as RunRecord
 }
 
@@ -126,8 +135,8 @@ const decompress = promisify(gunzip)
 
 type Packed = { text: string } | { gzip: string }
 
-async function framesDocument(ended: EndedRun & { frames: string }) {
-  const { tenant, record, frames } = ended
+async function framesDocument(ended: EndedRun) {
+  const { tenant, record, frames = '' } = ended
   const packed: Packed =
     frames.length < PACKED_CHARS ? { text: frames } : { gzip: (await compress(frames)).toString('base64') }
   return { tenant, doc: { run_id: record.run_id, ...packed, expires_ms: expiryOf(ended) } }

@@ -17,6 +17,7 @@ function ledgerWith(insert: Insert, retryForMs = 5_000) {
     insertMissing: () => expect.fail('entries were inserted at once'),
     replaceIfVersion: () => expect.fail('an entry was replaced'),
     delete: () => expect.fail('an entry was deleted'),
+    deleteMany: () => expect.fail('entries were deleted'),
     page: async () => [],
     nextValue: () => expect.fail('values were listed'),
     total: () => expect.fail('entries were added up'),

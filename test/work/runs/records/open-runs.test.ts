@@ -31,6 +31,22 @@ describe('the runs that a recorder stores as open', () => {
     expect(store.tries).to.equal(1)
   })
 
+  it('that begin one after the other are stored every 250 ms, and their documents are deleted together', async () => {
+    const { store, begin } = setUpRecorder()
+    const runs = []
+    for (let n = 0; n < 15; n++) {
+      runs.push(begin(n))
+      await pass(50)
+    }
+    expect([...store.open.values()].map((open) => open.runs.length)).to.deep.equal([1, 5, 5])
+    for (const { end } of runs.slice(0, 11)) end()
+    await pass(BATCH_MS)
+    const { tries } = store
+    await pass(OPEN_MS)
+    expect(store.openRuns).to.deep.equal([11, 12, 13, 14].map(runId))
+    expect(store.tries - tries, 'one document is stored, and three are deleted').to.equal(2)
+  })
+
   it('are no longer open when all runs of their document are recorded', async () => {
     const { store, begin } = setUpRecorder()
     const runs = [begin(1), begin(2)]
@@ -40,6 +56,7 @@ describe('the runs that a recorder stores as open', () => {
     expect(store.openRuns, 'one of them goes on').to.deep.equal([runId(1), runId(2)])
     runs[1]?.end()
     await pass(BATCH_MS)
+    await pass(OPEN_MS)
     expect(store.openRuns).to.deep.equal([])
     expect(store.records.size).to.equal(2)
   })
@@ -54,6 +71,7 @@ describe('the runs that a recorder stores as open', () => {
     expect(store.openRuns).to.deep.equal([runId(1)])
     store.failure = () => undefined
     await pass(1_000)
+    await pass(OPEN_MS)
     expect(store.openRuns).to.deep.equal([])
     expect(store.records.size).to.equal(1)
   })
@@ -65,6 +83,8 @@ describe('the runs that a recorder stores as open', () => {
     store.failure = (method) => (method === 'deleteOpen' ? AWAY : undefined)
     run.end()
     await pass(BATCH_MS)
+    await pass(OPEN_MS)
+    expect(store.tries, 'stored as open, recorded, not deleted').to.equal(3)
     expect(store.openRuns).to.deep.equal([runId(1)])
     store.failure = () => undefined
     await pass(1_000)
@@ -83,6 +103,7 @@ describe('the runs that a recorder stores as open', () => {
     expect(store.open.has(first ?? '')).to.equal(false)
     other.end()
     await pass(BATCH_MS)
+    await pass(OPEN_MS)
     expect(store.openRuns).to.deep.equal([])
     expect([...store.records.keys()]).to.deep.equal([runId(2)])
   })

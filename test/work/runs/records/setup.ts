@@ -70,9 +70,9 @@ export class FakeStore {
     this.open.set(open.id, open)
   }
 
-  async deleteOpen(id: string): Promise<void> {
+  async deleteOpen(ids: readonly string[]): Promise<void> {
     this.#take('deleteOpen')
-    this.open.delete(id)
+    for (const id of ids) this.open.delete(id)
   }
 
   async nextOwner(after = ''): Promise<string | undefined> {

@@ -1,0 +1,122 @@
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { RunRecord } from './record.ts'
+import { isAway } from './run-history.ts'
+import type { EndedRun, RunRecordStore } from './store.ts'
+import { WriteLoop } from './write-loop.ts'
+
+export type EndQueueDeps = {
+  store: Pick<RunRecordStore, 'add'>
+  auditOf(tenant: TenantId): Promise<Kept>
+  /** The least time between two writes, in milliseconds: under load, ends wait for others. */
+  batchMs: number
+  metrics: Metrics
+  log: Log
+}
+
+/** What a tenant keeps of its runs. */
+type Kept = { store_payloads: boolean; retention_days: number }
+
+/** The end of a run that is to be recorded. */
+export type WaitingEnd = {
+  tenant: TenantId
+  record: RunRecord
+  /** The frames of its events, as far as they are known. They are made when they are stored. */
+  frames?(): string | undefined
+  /** Called once, when the record is stored or given up. */
+  onSettled?(isRecorded: boolean): void
+}
+
+/** Ends that wait for the store. Beyond it the oldest are dropped, and counted. */
+const MAX_WAITING = 10_000
+const MAX_BATCH = 500
+
+/** Stores the records of ended runs behind their ends, several with one command, as their tenants want them kept (D20). */
+export class EndQueue {
+  readonly #deps: EndQueueDeps
+  readonly #loop: WriteLoop
+  readonly #waiting: WaitingEnd[] = []
+  /** How many were dropped since the last line about them. */
+  #dropped = 0
+
+  constructor(deps: EndQueueDeps) {
+    this.#deps = deps
+    this.#loop = new WriteLoop({
+      write: () => this.#write(),
+      dueInMs: () => (this.#waiting.length > 0 ? 0 : undefined),
+      leastMs: deps.batchMs,
+    })
+  }
+
+  add(end: WaitingEnd): void {
+    this.#waiting.push(end)
+    this.#dropSurplus()
+    this.#loop.schedule()
+  }
+
+  /** Resolves when all ends are recorded, or soon after when the store is away. */
+  settled(): Promise<void> {
+    return this.#loop.settled()
+  }
+
+  async #write(): Promise<boolean> {
+    const batch = this.#waiting.splice(0, MAX_BATCH)
+    const isWritten = await this.#record(batch)
+    this.#reportDropped()
+    return isWritten
+  }
+
+  async #record(batch: readonly WaitingEnd[]): Promise<boolean> {
+    try {
+      await this.#deps.store.add(await this.#asKept(batch))
+    } catch (cause) {
+      if (isAway(cause)) this.#waiting.unshift(...batch)
+      else this.#giveUp(batch, cause)
+      this.#dropSurplus()
+      return false
+    }
+    for (const end of batch) end.onSettled?.(true)
+    return true
+  }
+
+  async #asKept(batch: readonly WaitingEnd[]): Promise<EndedRun[]> {
+    const settings = new Map<TenantId, Kept>()
+    for (const { tenant } of batch) if (!settings.has(tenant)) settings.set(tenant, await this.#deps.auditOf(tenant))
+    return batch.flatMap((end) => {
+      const kept = settings.get(end.tenant)
+      return kept ? [asKept(end, kept)] : []
+    })
+  }
+
+  #giveUp(lost: readonly WaitingEnd[], cause: unknown): void {
+    this.#drop(lost)
+    this.#deps.log.error('runs could not be recorded', { count: lost.length, cause })
+  }
+
+  #dropSurplus(): void {
+    const surplus = this.#waiting.length - MAX_WAITING
+    if (surplus <= 0) return
+    this.#drop(this.#waiting.splice(0, surplus))
+    this.#dropped += surplus
+  }
+
+  /** One line for all that were dropped since the last try. */
+  #reportDropped(): void {
+    if (this.#dropped > 0)
+      this.#deps.log.error('runs were not recorded: too many wait for the store', { count: this.#dropped })
+    this.#dropped = 0
+  }
+
+  #drop(lost: readonly WaitingEnd[]): void {
+    for (const end of lost) end.onSettled?.(false)
+    this.#deps.metrics.count('run_records_lost', lost.length)
+  }
+}
+
+/** Title and frames show what a prompt and its answer say. */
+function asKept({ tenant, record, frames }: WaitingEnd, { store_payloads, retention_days: keptDays }: Kept): EndedRun {
+  if (store_payloads) return { tenant, record, frames: frames?.(), keptDays }
+  const { title: _title, ...withoutTitle } = record
+  return { tenant, record: withoutTitle, frames: undefined, keptDays }
+}

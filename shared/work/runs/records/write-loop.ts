@@ -1,0 +1,60 @@
+export type WriteLoopDeps = {
+  /** Writes what waits, or a part of it. Resolves with `false` when the store did not take it; never rejects. */
+  write(): Promise<boolean>
+  /** In how many milliseconds the next write is due; `undefined` when nothing waits. */
+  dueInMs(): number | undefined
+  /** The least time between two writes, in milliseconds: under load, what waits is written together. */
+  leastMs: number
+}
+
+const RETRY_MS = 1_000
+/** How long `settled` waits for a store that is away. */
+const SETTLE_TRIES = 3
+
+/** Writes behind what happens, one write at a time: at once when it was idle, and a second after a write that the store did not take. */
+export class WriteLoop {
+  readonly #deps: WriteLoopDeps
+  #timer: NodeJS.Timeout | undefined
+  #dueAt = Infinity
+  #earliestAt = -Infinity
+  #writing: Promise<boolean> | undefined
+
+  constructor(deps: WriteLoopDeps) {
+    this.#deps = deps
+  }
+
+  /** Writes in `ms` milliseconds, later when that is too soon after the last write, or sooner when a write is due before. */
+  schedule(ms = 0): void {
+    const now = performance.now()
+    const dueAt = Math.max(now + ms, this.#earliestAt)
+    if (dueAt >= this.#dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => void this.#flush(), dueAt - now).unref()
+  }
+
+  /** Resolves when all that is due is written, or soon after when the store is away. */
+  async settled(): Promise<void> {
+    for (let tries = 0; tries < SETTLE_TRIES && (this.#writing || this.#deps.dueInMs() === 0); ) {
+      if (!(await this.#flush())) tries++
+    }
+    clearTimeout(this.#timer)
+    this.#dueAt = Infinity
+  }
+
+  #flush(): Promise<boolean> {
+    this.#dueAt = Infinity
+    this.#writing ??= this.#write()
+    return this.#writing
+  }
+
+  async #write(): Promise<boolean> {
+    const begunAt = performance.now()
+    const isWritten = await this.#deps.write()
+    this.#writing = undefined
+    this.#earliestAt = isWritten ? begunAt + this.#deps.leastMs : performance.now() + RETRY_MS
+    const dueInMs = this.#deps.dueInMs()
+    if (dueInMs !== undefined) this.schedule(dueInMs)
+    return isWritten
+  }
+}
