@@ -2,18 +2,15 @@ import { Conversation, type ConversationState } from '../../shared/agent/engine/
 import { type RememberedTool, RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import { sessionFolder } from '../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../shared/cluster/commands/sessions.ts'
-import { tooMany } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { truncate } from '../../shared/kernel/text.ts'
-import type { CancelCode, Run, RunExecutor } from '../../shared/work/runs/run.ts'
+import type { CancelCode, Run } from '../../shared/work/runs/run.ts'
+import { MessageQueue, type QueuedRun } from './message-queue.ts'
 import type { RunStart } from './prepare-run.ts'
 import { SessionMemory } from './session-memory.ts'
 import type { SessionPlace } from './session-room.ts'
 import { SessionUsage, type SessionUsageState } from './session-usage.ts'
 
-/** Messages that wait behind the one that is being answered (D4.6). */
-const MAX_WAITING = 8
-const BUSY_RETRY_SECS = 5
 const TITLE_CHARS = 80
 
 /** `token` tells this session from earlier and later ones of the same id. */
@@ -42,33 +39,7 @@ export type SessionState = SessionIdentity &
     waiting?: readonly WaitingMessage[]
   }
 
-/** A run in a session's queue. `execute` is called when all earlier runs have ended. */
-export type QueuedRun = { run: Run; message: MessageRequest; execute: RunExecutor }
-
-type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
-
-/**
- * A conversation, and the queue of messages that continue it one at a time, in order of arrival (D4.6). Between `hold` and `resume` the
- * run that was begun goes on and no other begins, so that another worker can take the session over with the messages that wait.
- *
- * | State     | Event                                                   | Next state                                    |
- * |-----------|---------------------------------------------------------|-----------------------------------------------|
- * | idle      | a message comes                                         | answering                                     |
- * | idle      | `hold`                                                  | held                                          |
- * | idle      | `retire`                                                | gone                                          |
- * | answering | its run ends                                            | answering the next message; idle without one  |
- * | answering | `hold`                                                  | finishing                                     |
- * | answering | `retire`                                                | leaving                                       |
- * | finishing | its run ends                                            | held                                          |
- * | finishing | `resume`: it stays here                                 | answering                                     |
- * | finishing | `retire`                                                | leaving, without the messages that wait       |
- * | held      | `resume`: it was adopted, or no other worker takes it   | answering the next message; idle without one  |
- * | held      | `retire`: another worker has it, or it was deleted      | gone, without the messages that wait          |
- * | leaving   | its run ends                                            | leaving with the next message; gone without one |
- *
- * A message that comes in another state than idle waits, and a session that is leaving or gone takes none. A method that a state does
- * not list changes nothing in it. The session's time runs while no message waits or is answered, unless it is leaving or gone.
- */
+/** A conversation, and the queue of messages that continue it. Its idle time runs while no message waits or is answered. */
 export class Session {
   readonly id: string
   readonly tenant: TenantId
@@ -83,11 +54,7 @@ export class Session {
   readonly #memory: SessionMemory
   readonly #usage: SessionUsage
   readonly #options: SessionOptions
-  readonly #runs = new Set<Run>()
-  #queue: QueuedRun[] = []
-  #state: State = 'idle'
-  /** The run that was begun, from its begin to its end. */
-  #current: { run: Run; done: Promise<void> } | undefined
+  readonly #queue = new MessageQueue(() => this.#restartIdle())
   #idleTimer: NodeJS.Timeout | undefined
 
   constructor(
@@ -103,7 +70,7 @@ export class Session {
     this.#usage = new SessionUsage(used)
     this.conversation = new Conversation(history, {
       onResize: (bytes) => options.place.resize(bytes),
-      runId: () => this.#current?.run.id ?? null,
+      runId: () => this.#queue.active?.id ?? null,
     })
     this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
@@ -113,7 +80,7 @@ export class Session {
 
   get summary(): SessionSummary {
     const { messages, messageCount } = this.conversation
-    const active = this.#current?.run
+    const { active, waiting } = this.#queue
     return {
       session_id: this.id,
       created_at: this.createdAt,
@@ -121,7 +88,7 @@ export class Session {
       title: this.title ?? null,
       last_message_at: messages.at(-1)?.stamp?.at ?? null,
       active_run_id: active?.isEnded === false ? active.id : null,
-      queued: this.waiting.length,
+      queued: waiting.length,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
     }
@@ -149,55 +116,38 @@ export class Session {
 
   /** The runs that have not begun. */
   get waiting(): readonly QueuedRun[] {
-    return this.#queue.filter(({ run }) => !run.isEnded)
+    return this.#queue.waiting
   }
 
   /** Whether a run has begun and has not ended. */
   get isBusy(): boolean {
-    return this.#current !== undefined
+    return this.#queue.active !== undefined
   }
 
   /** Whether this run waits for another worker to take the session over. */
   holds(run: Run): boolean {
-    const isHeld = this.#state === 'held' || this.#state === 'finishing'
-    return isHeld && this.#queue.some((queued) => queued.run === run)
+    return this.#queue.holds(run)
   }
 
   /** Begins no further run. Resolves when the one that was begun has ended. */
-  async hold(): Promise<void> {
-    if (this.#state === 'idle') this.#move('idle', 'held')
-    if (this.#state === 'answering') this.#move('answering', 'finishing')
-    await this.#current?.done
+  hold(): Promise<void> {
+    return this.#queue.hold()
   }
 
   /** Begins runs again. */
   resume(): void {
-    if (this.#state === 'finishing') this.#move('finishing', 'answering')
-    if (this.#state === 'held') this.#answerNext('held')
+    this.#queue.resume()
   }
 
   /** Throws `rate_limit` when the queue is full. */
   checkRoom(): void {
-    if (this.#runs.size > MAX_WAITING) {
-      throw tooMany(
-        `session ${this.id} has ${MAX_WAITING} messages waiting; send this one after the next answer`,
-        BUSY_RETRY_SECS,
-      )
-    }
+    this.#queue.checkRoom(this.id)
   }
 
-  post(queued: QueuedRun): void {
-    if (this.#isLeaving) throw new Error(`a session that is ${this.#state} takes no message`)
-    const { run, message } = queued
+  post({ run, message, execute }: QueuedRun): void {
+    this.#queue.post({ run, message, execute: (_run, signal) => this.#usage.count(execute(run, signal)) })
     this.title ??= titleOf(message.prompt)
-    this.#runs.add(run)
     clearTimeout(this.#idleTimer)
-    this.#queue.push(queued)
-    void run.ended.then(() => {
-      this.#runs.delete(run)
-      this.#restartIdle()
-    })
-    if (this.#state === 'idle') this.#answerNext('idle')
   }
 
   /** Cancels all running and waiting runs, and resolves when they have ended. */
@@ -206,61 +156,25 @@ export class Session {
     await this.cancelAll(code)
   }
 
-  async cancelAll(code: CancelCode): Promise<void> {
-    const runs = [...this.#runs]
-    for (const run of runs) run.cancel(code)
-    await Promise.all(runs.map(({ ended }) => ended))
+  cancelAll(code: CancelCode): Promise<void> {
+    return this.#queue.cancelAll(code)
   }
 
   /**
-   * Another worker owns the session now, or it is being removed. Returns the messages that a held queue had: they are not answered here.
-   * Those of an open queue are.
+   * Another worker owns the session now, or it is being removed: gives its place back. Returns the messages of a held queue, which are not
+   * answered here.
    */
   retire(): readonly QueuedRun[] {
     this.#options.place.leave()
     clearTimeout(this.#idleTimer)
-    if (this.#state === 'idle') this.#move('idle', 'gone')
-    if (this.#state === 'answering') this.#move('answering', 'leaving')
-    if (this.#state !== 'held' && this.#state !== 'finishing') return []
-    const { waiting } = this
-    this.#queue = []
-    this.#move(this.#state, this.#state === 'held' ? 'gone' : 'leaving')
-    return waiting
-  }
-
-  /** Begins the run of the next message that waits. */
-  #answerNext(from: 'idle' | 'held' | 'answering' | 'leaving'): void {
-    const [busy, free] = from === 'leaving' ? (['leaving', 'gone'] as const) : (['answering', 'idle'] as const)
-    const next = this.#queue.shift()
-    this.#move(from, next ? busy : free)
-    if (!next) return
-    const { run, execute } = next
-    // Not in this turn, so that a run that was just posted counts as waiting.
-    const done = Promise.resolve().then(() => run.execute((_run, signal) => this.#usage.count(execute(run, signal))))
-    this.#current = { run, done }
-    void done.then(() => this.#onAnswered())
-  }
-
-  #onAnswered(): void {
-    this.#current = undefined
-    if (this.#state === 'finishing') this.#move('finishing', 'held')
-    else this.#answerNext(this.#state === 'leaving' ? 'leaving' : 'answering')
-  }
-
-  get #isLeaving(): boolean {
-    return this.#state === 'leaving' || this.#state === 'gone'
+    return this.#queue.retire()
   }
 
   #restartIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (this.#runs.size > 0 || this.#isLeaving) return
+    if (!this.#queue.isEmpty || this.#queue.isLeaving) return
     const { onIdle, idleMs } = this.#options
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
-  }
-
-  #move(from: State, to: State): void {
-    if (this.#state !== from) throw new Error(`a session that is ${this.#state}, not ${from}, cannot become ${to}`)
-    this.#state = to
   }
 }
 

@@ -6,7 +6,8 @@ import type { RememberedPermission } from '../../shared/cluster/permissions/reme
 import type { PageRequest } from '../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { type QueuedRun, Session, type SessionIdentity, type SessionState } from './session.ts'
+import type { QueuedRun } from './message-queue.ts'
+import { Session, type SessionIdentity, type SessionState } from './session.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }

@@ -1,6 +1,6 @@
-import type { RunStatus } from '../../cluster/commands/runs.ts'
 import type { RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
 import type { RunEndCode } from '../../kernel/metrics.ts'
+import type { Outcome } from './run-state.ts'
 
 type Cached = { cache_read_tokens: number }
 type Spent = { input_tokens: number; output_tokens: number; cost_usd: number }
@@ -86,7 +86,7 @@ const ENDS: ReadonlySet<RunEvent['type']> = new Set(['done', 'plan_queued', 'err
 const isProviderCode = (code: unknown): boolean => typeof code === 'string' && code.startsWith('provider_')
 
 /** The status of a run that ends with this event. */
-export function outcomeOf(event: RunEvent): Extract<RunStatus, 'done' | 'failed' | 'cancelled'> {
+export function outcomeOf(event: RunEvent): Outcome {
   if (event.type === 'plan_ended')
     return event.status === 'failed' || event.status === 'cancelled' ? event.status : 'done'
   if (event.type !== 'error') return 'done'

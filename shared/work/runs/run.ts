@@ -6,6 +6,7 @@ import type { LoopBudget } from '../../kernel/loop-budget.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
 import { outcomeOf } from './run-figures.ts'
+import { RunState } from './run-state.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
 export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
@@ -72,24 +73,9 @@ export type RunHooks = {
 /** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
 
-type Outcome = Extract<RunStatus, 'done' | 'failed' | 'cancelled'>
-type RunState = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
-
 /**
- * One run: its journal, its state, and the loop that moves the engine's events into the journal.
- *
- * | State     | Shown as                                    | Event                                | Next state                |
- * |-----------|---------------------------------------------|--------------------------------------|---------------------------|
- * | queued    | waiting                                     | its turn has come                    | running                   |
- * | queued    |                                             | it is cancelled                      | cancelled, or failed      |
- * | queued    |                                             | another process goes on with it      | abandoned                 |
- * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
- * | running   |                                             | the engine's last event, or its bug  | done, failed or cancelled |
- * | stopping  | as running                                  | the engine's last event, or its bug  | done, failed or cancelled |
- * | abandoned | waiting; nobody finds it here any more      |                                      |                           |
- *
- * The code of a cancel decides whether the run counts as failed. A run that has ended or was abandoned can be neither executed nor
- * cancelled. Whether it may act (`accept`) is apart from its state: an engine at work waits for that before its first tool.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may act (`accept`) is apart
+ * from its state: an engine at work waits for that before its first tool.
  */
 export class Run {
   readonly id: string
@@ -106,9 +92,9 @@ export class Run {
   readonly #loop: LoopBudget
   readonly #report: RunReport | undefined
   #held: PromiseWithResolvers<void> | undefined
-  #state: RunState = 'queued'
-  #openAsks = 0
-  #end: { at: Date; errorCode: string | undefined } | undefined
+  readonly #state = new RunState()
+  #endedMs: number | undefined
+  #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
 
   /** `loop` is shared by the runs of a process. */
@@ -136,16 +122,15 @@ export class Run {
   }
 
   get status(): RunStatus {
-    if (isOutcome(this.#state)) return this.#state
-    return this.#isExecuting && this.#openAsks === 0 ? 'running' : 'waiting'
+    return this.#state.status
   }
 
   get isEnded(): boolean {
-    return isOutcome(this.#state)
+    return this.#state.isEnded
   }
 
   get endedAt(): Date | undefined {
-    return this.#end?.at
+    return this.#endedMs === undefined ? undefined : new Date(this.#endedMs)
   }
 
   /** Whether its record is stored, so that it is found there. */
@@ -162,7 +147,7 @@ export class Run {
       run_id: this.id,
       status: this.status,
       started_at: this.startedAt.toISOString(),
-      ended_at: this.#end?.at.toISOString() ?? null,
+      ended_at: this.endedAt?.toISOString() ?? null,
       event_count: this.journal.lastSeq,
       ...this.#report?.details,
     }
@@ -181,7 +166,7 @@ export class Run {
 
   /** Another process goes on with the run, which has not begun here. */
   abandon(): void {
-    this.#move(['queued'], 'abandoned')
+    this.#state.abandon()
     this.journal.abandon()
     this.#report?.abandon()
   }
@@ -193,19 +178,19 @@ export class Run {
 
   /** Counts the run as waiting until `decision` settles, and returns it. */
   async waitFor<T>(decision: Promise<T>): Promise<T> {
-    if (++this.#openAsks === 1) this.#hooks.onWaiting?.(this)
-    return decision.finally(() => this.#openAsks--)
+    if (this.#state.beginAsk()) this.#hooks.onWaiting?.(this)
+    return decision.finally(() => this.#state.endAsk())
   }
 
   /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.isEnded) return
-    this.#move(['queued'], 'running')
+    this.#state.begin()
     this.#hooks.onStarted?.(this)
     try {
       await inSpan(SPANS[this.kind], { attributes: this.#attributes }, async (fail) => {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
-        if (this.#end?.errorCode !== undefined) fail(this.#end.errorCode)
+        if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
       if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
@@ -216,16 +201,11 @@ export class Run {
 
   /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
   cancel(code: CancelCode): void {
-    const isQueued = this.#state === 'queued'
-    if (!isQueued && this.#state !== 'running') return
-    if (!isQueued) this.#move(['running'], 'stopping')
+    const by = this.#state.cancel()
+    if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
-    if (isQueued) this.#append(errorEvent(code, 'the run was ended before its turn came'))
-  }
-
-  get #isExecuting(): boolean {
-    return this.#state === 'running' || this.#state === 'stopping'
+    if (by === 'caller') this.#append(errorEvent(code, 'the run was ended before its turn came'))
   }
 
   get #attributes(): Attributes {
@@ -252,21 +232,15 @@ export class Run {
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
-    this.#move(['queued', 'running', 'stopping'], outcomeOf(event))
-    this.#end = { at: new Date(), errorCode: event.type === 'error' ? event.code : undefined }
+    this.#state.end(outcomeOf(event))
+    this.#endedMs = Date.now()
+    if (event.type === 'error') this.#errorCode = event.code
     this.#abort = NOTHING_TO_ABORT
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
     this.#hooks.onEnded?.(this, event)
   }
-
-  #move(from: readonly RunState[], to: RunState): void {
-    if (!from.includes(this.#state)) throw new Error(`a run that is ${this.#state} cannot become ${to}`)
-    this.#state = to
-  }
 }
-
-const isOutcome = (state: RunState): state is Outcome => state === 'done' || state === 'failed' || state === 'cancelled'
 
 const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
 
