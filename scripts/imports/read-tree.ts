@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join, posix, relative, sep } from 'node:path'
 import { API } from 'typescript/unstable/sync'
 import { type FileFacts, readFile } from './read-file.ts'
@@ -5,17 +6,22 @@ import { type FileFacts, readFile } from './read-file.ts'
 /** The facts of each file, by its path from the project's folder. */
 export type Tree = ReadonlyMap<string, FileFacts>
 
-/** Parses every file that `tsconfig.json` in `root` includes, but the generated types. */
+/** The console is a project of its own, because it runs in browsers. */
+const PROJECTS = ['tsconfig.json', 'services/console/tsconfig.json']
+
+/** Parses every file that the projects in `root` include, but the generated types. */
 export function readTree(root: string): Tree {
   const api = new API({ cwd: root })
   try {
-    const [project] = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] }).getProjects()
-    if (project === undefined) throw new Error(`no tsconfig.json in ${root}`)
+    const openProjects = PROJECTS.map((path) => join(root, path)).filter((path) => existsSync(path))
+    const projects = api.updateSnapshot({ openProjects }).getProjects()
+    if (projects.length === 0) throw new Error(`no tsconfig.json in ${root}`)
     const tree = new Map<string, FileFacts>()
-    for (const name of project.rootFiles.filter((file) => !file.endsWith('.d.ts'))) {
-      const file = project.program.getSourceFile(name)
-      if (file) tree.set(relative(root, name).split(sep).join('/'), readFile(file))
-    }
+    for (const { rootFiles, program } of projects)
+      for (const name of rootFiles.filter((file) => !file.endsWith('.d.ts'))) {
+        const file = program.getSourceFile(name)
+        if (file) tree.set(relative(root, name).split(sep).join('/'), readFile(file))
+      }
     return tree
   } finally {
     api.close()
@@ -32,4 +38,4 @@ export function targetOf(from: string, specifier: string): string {
     .join('/')
 }
 
-export const isFile = (target: string) => /\.m?ts$/.test(target)
+export const isFile = (target: string) => /\.(m?ts|tsx)$/.test(target)

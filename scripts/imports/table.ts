@@ -45,6 +45,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['work/runs', 'shared/work/runs/**'],
   ['work/plans', 'shared/work/plans/**'],
   ['work/flows', 'shared/work/flows/**'],
+  ['services/console', 'services/console/**'],
   ['services/http', 'services/http/**'],
   ['services/ops', 'services/ops/**'],
   ['services/gateway', 'services/gateway/**'],
@@ -60,6 +61,9 @@ export const BLIND: readonly (readonly [string, string])[] = [
   ['services/gateway', 'services/worker'],
   ['services/gateway', 'services/executor'],
   ['services/worker', 'services/executor'],
+  // A program of browsers: it knows the API through the client alone.
+  ...['kernel', 'platform', 'agent', 'cluster', 'tenancy', 'work'].map((room) => ['services/console', room] as const),
+  ...['http', 'ops', 'gateway', 'worker', 'executor'].map((name) => ['services/console', `services/${name}`] as const),
 ]
 
 /** The rooms of packages that run elsewhere, too: the only files that theirs import, and the only files that import theirs. */
@@ -95,6 +99,10 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'form-data': ['shared/agent/transcription/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
+  preact: ['services/console/**'],
+  '@preact/signals': ['services/console/**'],
+  marked: ['services/console/parts/markdown/**'],
+  uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
   undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
@@ -140,7 +148,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
     'shared/agent/tools/process/process-group.ts',
   ],
   // `fetch` follows redirects to any address; net/egress checks each address.
-  fetch: ['shared/platform/net/egress{,-*}.ts', 'shared/client/**'],
+  fetch: ['shared/platform/net/egress{,-*}.ts', 'shared/client/**', 'services/console/{api,sign-in}/**'],
 }
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
@@ -171,11 +179,13 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/platform/api/**', 'yaml'],
   ['shared/work/flows/**', 'yaml'],
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
+  ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */
 export const ENTRIES: readonly string[] = [
   'services/*/main.ts',
+  'services/console/main.tsx',
   'shared/client/client.ts',
   'scripts/*',
   'scripts/mutate/mocha-runner.ts',

@@ -31,6 +31,7 @@ import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
+import { type ConsoleSettings, consoleRoutes } from './routes/console.ts'
 import { customerLedger } from './routes/customers.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/dispatches.ts'
 import { explorerRoutes } from './routes/docs.ts'
@@ -101,6 +102,8 @@ export type AppDeps = {
   /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
+  /** `undefined`: no console is served. */
+  console: ConsoleSettings | undefined
   facts: ServerFacts
   isHeapHigh: IsHeapHigh
   log: Log
@@ -123,6 +126,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(checkHost(deps.allowedHosts))
   if (deps.isLocal) app.use(refuseForeignPages(deps.cors.origins))
   app.use(cors(deps.cors)) // Answers every OPTIONS request.
+  if (deps.console) app.use(createRoutes(consoleRoutes({ basePath, ...deps.console }), EVERYWHERE))
 
   const publicRoutes = {
     '/health': { get: health },

@@ -20,6 +20,7 @@ import { type AppDeps, createApp } from './app.ts'
 import { EventStreams } from './event-streams.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { showOpenAccess } from './open-access.ts'
+import { openConsole } from './open-console.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
 import { openTranscription } from './open-transcription.ts'
@@ -79,11 +80,11 @@ export async function openHttp(
     authentication,
     ...limiters,
     tenantRequests: tenantConfig?.limits.requests,
+    console: await openConsole(settings.console, { form, authentication, log }),
     ...rulesOf(settings),
   })
   const server = createServer(app)
-  const { host, port } = settings.listen
-  const address = await listenOn(server, { host, port, setting: 'PORT' })
+  const address = await listenOn(server, { ...settings.listen, setting: 'PORT' })
   const openAccess = showOpenAccess(openAccessWarning(settings.access, form), parts)
   return {
     url: `${urlOf(address)}${basePath}`,

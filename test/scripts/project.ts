@@ -11,6 +11,7 @@ const COPIED = [
   'scripts/start',
   'scripts/test',
   'scripts/ensure-node.sh',
+  'scripts/ensure-console.sh',
   'scripts/cluster',
   'scripts/ensure-chromium.sh',
   'scripts/test-reporter.ts',

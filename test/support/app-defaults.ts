@@ -29,6 +29,7 @@ export const APP_DEFAULTS = {
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,
   hasExplorer: true,
+  console: undefined,
   startKeys: NO_KEYS,
   facts: { version: '0.0.0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
   relay: { keepaliveMs: 15_000 },

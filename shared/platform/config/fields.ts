@@ -32,6 +32,11 @@ const headerNames = listOf(matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name'))
 const audience = matching(/^[^\s\p{Cc}]{1,512}$/u, 'the audience of tokens for this service, without blanks')
 const claimName = matching(/^[\x21-\x7e]{1,128}$/, 'the name of a claim')
 const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/, 'a scope without blanks, such as admin')
+const scopes = matching(
+  /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/,
+  'scopes with one blank between two, such as openid offline_access',
+)
+const clientId = matching(/^[\x20-\x7e]{1,256}$/, 'the id of a client of the issuer')
 const proxyUrl = matching(/^https?:\/\/[^\s/]+\/?$/, 'an address such as http://proxy:3128')
 const hostList = matching(/^[\x20-\x7e]{1,4096}$/, 'host names, comma-separated')
 const redisUrl = matching(/^rediss?:\/\/\S+$/, 'an address such as redis://127.0.0.1:6379')
@@ -81,6 +86,22 @@ export const FIELDS = {
     'Where requests are counted: `memory` per process, `redis` across all gateways.',
   ),
   hasExplorer: field('API_EXPLORER', or(flag, localOnly), 'Serve the API explorer at /docs and /openapi.json.'),
+  hasConsole: field('CONSOLE', or(flag, localOnly), 'Serve the console, the pages for people, at /console.'),
+  consoleClientId: field(
+    'CONSOLE_OIDC_CLIENT_ID',
+    optional(clientId),
+    'Client id of the console at OIDC_ISSUER: sign-in by code with PKCE; without it people paste a token.',
+  ),
+  consoleScope: field(
+    'CONSOLE_OIDC_SCOPE',
+    or(scopes, 'openid'),
+    'Scopes that the console asks OIDC_ISSUER for, with blanks between them.',
+  ),
+  consoleOrigins: field(
+    'CONSOLE_OIDC_ORIGINS',
+    or(listOf(origin), ''),
+    "Origins of the issuer's endpoints that are not at OIDC_ISSUER itself; the console may connect to them.",
+  ),
   keepaliveMs: field('KEEPALIVE_SECS', or(seconds(1), '15'), 'Seconds between keepalive comments on a stream.'),
   drainMs: field('DRAIN_SECS', or(seconds(0), '30'), 'Seconds that running work has to end after SIGTERM.'),
   logLevel: field('LOG_LEVEL', or(logLevel, 'info'), 'Least severe level that is logged: error, warn, info, debug.'),

@@ -91,6 +91,7 @@ const rateLimitsIn = pick('rateLimitRpm', 'rateLimitStore', 'oidcIssuer')
 const uploadsIn = pick('dataDir', 'tenantShare', 'uploadsPerGateway', 'uploadSpoolBytes')
 const factsIn = pick('permissionTimeoutMs', 'runResumeMs', 'rateLimitRpm')
 const streamsIn = pick('keepaliveMs')
+const consoleIn = pick('hasConsole', 'consoleClientId', 'consoleScope', 'consoleOrigins', 'oidcIssuer', 'oidcAudience')
 const appIn = pick('hasExplorer', 'adminScope', 'tenantShare')
 
 const identifyIn = pick(
@@ -119,6 +120,7 @@ const httpIn = (config: Config) => ({
   rateLimits: { ...rateLimitsIn(config), redis: redisIn(config) },
   uploads: uploadsIn(config),
   streams: streamsIn(config),
+  console: consoleIn(config),
   facts: { ...factsIn(config), model: config.model?.model ?? null },
   ...appIn(config),
 })

@@ -1,0 +1,20 @@
+import { computed, signal } from '@preact/signals'
+import type { Schema } from '../../../shared/client/api.ts'
+import { get } from './engine.ts'
+
+export type Caller = Schema<'MeResponse'>
+
+/** Who is signed in, what the token may be used for and what the server offers. */
+export const caller = signal<Caller | undefined>(undefined)
+
+export async function learnCaller(): Promise<void> {
+  caller.value = await get<Caller>('/me')
+}
+
+/** Whether the token may be used for something. The server decides; the console hides what it would refuse. */
+export const may = (scope: Schema<'Scope'>): boolean => caller.value?.scopes.includes(scope) ?? false
+
+export const has = (feature: string): boolean => caller.value?.features[feature] ?? false
+
+/** The reason why nothing can be started, or undefined. */
+export const canRun = computed(() => may('run'))

@@ -1,0 +1,60 @@
+import { signal } from '@preact/signals'
+import type { TenantEvent } from '../../../shared/client/api.ts'
+import { follow } from '../../../shared/client/http/follow.ts'
+import { transport } from './engine.ts'
+
+/** `resuming`: the connection broke and is being made again. */
+export type LiveState = 'connecting' | 'live' | 'resuming'
+
+export const liveState = signal<LiveState>('connecting')
+
+type Listener = (event: TenantEvent) => void
+
+const listeners = new Set<Listener>()
+
+/** Calls the listener for each of the tenant's events, until the returned function is called. `reset` says that some are gone. */
+export function onEvent(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+/** How long the tab waits for a server before it looks again from the start. It never gives up. */
+const RESUME_MS = 24 * 3_600_000
+
+let abort: AbortController | undefined
+
+/** Follows `GET /events` with the tab's one connection for it. A browser allows few connections to a host at a time. */
+export async function goLive(): Promise<void> {
+  abort?.abort()
+  const own = new AbortController()
+  abort = own
+  let after: string | undefined
+  while (!own.signal.aborted) {
+    try {
+      for await (const event of readEvents(after, own.signal)) {
+        after = event.id
+        for (const listener of listeners) listener(event)
+      }
+    } catch {
+      liveState.value = 'resuming' // Given up after a long silence, or refused: it begins again with what it has.
+      await new Promise((resolve) => setTimeout(resolve, 5_000))
+    }
+  }
+}
+
+/** After a connection that broke before its first event, nobody knows what happened meanwhile. */
+const MISSED: TenantEvent = { id: '', event: 'reset', data: {} }
+
+async function* readEvents(after: string | undefined, signal_: AbortSignal): AsyncGenerator<TenantEvent> {
+  const open = async (lastEventId: string | undefined) => {
+    const isAgain = liveState.peek() !== 'connecting'
+    if (isAgain) liveState.value = 'resuming'
+    const stream = await transport().openStream({ method: 'GET', path: '/events', lastEventId, signal: signal_ })
+    liveState.value = 'live'
+    if (isAgain && !lastEventId) for (const listener of listeners) listener(MISSED)
+    return stream
+  }
+  const meaningOf = ({ event }: { event: string }) => (event === 'error' ? 'broken' : 'next')
+  for await (const { id, event, data } of follow({ open, meaningOf, after, signal: signal_, resumeMs: RESUME_MS }))
+    yield { id, event: event as TenantEvent['event'], data: JSON.parse(data) as Record<string, unknown> }
+}

@@ -1,0 +1,91 @@
+import { type Signal, signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { TenantEvent } from '../../../shared/client/api.ts'
+import { onEvent } from './live.ts'
+
+/** Something that is read from the API. While it is read again it keeps what it had. */
+export type Loaded<T> = { data: T | undefined; error: Error | undefined; isLoading: boolean }
+
+export type Resource<T> = { state: Signal<Loaded<T>>; reload(): void }
+
+/** Between two readings for events: a busy tenant must not use up the caller's requests. */
+const PAUSE_MS = 2_500
+
+/** Reads something now, and again when `concerns` says so of an event. */
+export class LiveResource<T> implements Resource<T> {
+  readonly state = signal<Loaded<T>>({ data: undefined, error: undefined, isLoading: true })
+  readonly #load: () => Promise<T>
+  readonly #concerns: (event: TenantEvent) => boolean
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isWanted = false
+  #lastAt = 0
+  #turn = 0
+
+  constructor(load: () => Promise<T>, concerns: (event: TenantEvent) => boolean = () => false) {
+    this.#load = load
+    this.#concerns = concerns
+  }
+
+  /** Reads for the first time and listens, until the returned function is called. */
+  readonly watch = (): (() => void) => {
+    this.reload()
+    const stop = onEvent((event) => {
+      if (event.event === 'reset' || this.#concerns(event)) this.#want()
+    })
+    const onVisible = () => this.#isWanted && this.#want()
+    document.addEventListener('visibilitychange', onVisible)
+    return () => {
+      stop()
+      document.removeEventListener('visibilitychange', onVisible)
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+      this.#turn++
+    }
+  }
+
+  readonly reload = (): void => {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#isWanted = false
+    this.#lastAt = performance.now()
+    void this.#read(++this.#turn)
+  }
+
+  /** Shows a value that is known already, such as the answer to a change. */
+  readonly set = (data: T): void => {
+    this.#turn++
+    this.state.value = { data, error: undefined, isLoading: false }
+  }
+
+  /** A tab that nobody sees reads when it is seen again. */
+  #want(): void {
+    this.#isWanted = true
+    if (this.#timer !== undefined || document.hidden) return
+    const pauseMs = Math.max(150, PAUSE_MS - (performance.now() - this.#lastAt))
+    this.#timer = setTimeout(this.reload, pauseMs)
+  }
+
+  async #read(turn: number): Promise<void> {
+    this.state.value = { ...this.state.peek(), isLoading: true }
+    const found = await this.#load().then(
+      (data) => ({ data, error: undefined }),
+      (cause: unknown) => ({
+        data: this.state.peek().data,
+        error: cause instanceof Error ? cause : new Error(String(cause)),
+      }),
+    )
+    if (turn === this.#turn) this.state.value = { ...found, isLoading: false }
+  }
+}
+
+/** A resource of a component: read when `key` changes, and again for the events that concern it. */
+export function useResource<T>(
+  key: string,
+  load: () => Promise<T>,
+  concerns?: (event: TenantEvent) => boolean,
+): LiveResource<T> {
+  // The key stands for everything that `load` reads.
+  const resource = useMemo(() => new LiveResource(load, concerns), [key])
+  useEffect(resource.watch, [resource])
+  return resource
+}

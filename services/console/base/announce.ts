@@ -1,0 +1,30 @@
+import { signal } from '@preact/signals'
+
+/** The sentence that screen readers say next. Deltas of a text are never announced. */
+export const announcement = signal('')
+
+export function announce(sentence: string): void {
+  announcement.value = sentence
+}
+
+export type Toast = { id: number; text: string; tone: 'info' | 'bad' }
+
+/** Short messages about what was just done. */
+export const toasts = signal<readonly Toast[]>([])
+
+const SHOWN_MS = 6_000
+const MOST_TOASTS = 4
+
+let lastId = 0
+
+export function tell(text: string, tone: Toast['tone'] = 'info'): void {
+  const toast = { id: ++lastId, text, tone }
+  toasts.value = [...toasts.value, toast].slice(-MOST_TOASTS)
+  announce(text)
+  setTimeout(() => {
+    toasts.value = toasts.value.filter(({ id }) => id !== toast.id)
+  }, SHOWN_MS)
+}
+
+/** Tells why something could not be done. */
+export const tellFailure = (cause: unknown): void => tell(cause instanceof Error ? cause.message : String(cause), 'bad')

@@ -1,0 +1,13 @@
+import { render } from 'preact'
+import { watchAddress } from './base/router.ts'
+import { Console } from './shell/console.tsx'
+import { startSignIn } from './sign-in/session.ts'
+import './style/tokens.css'
+import './style/base.css'
+import './style/parts.css'
+
+const root = document.querySelector('#console')
+if (root === null) throw new Error('the page has no place for the console')
+watchAddress()
+render(<Console />, root)
+void startSignIn()

@@ -1,0 +1,30 @@
+import type { PageProps } from '../../base/page-props.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { DecidedList } from './decided-list.tsx'
+import { Inbox } from './inbox.tsx'
+import { NotifyMe } from './notify-me.tsx'
+import { RememberedList } from './remembered-list.tsx'
+import './approvals.css'
+
+const TABS = [
+  { id: '', label: 'Waiting' },
+  { id: 'decided', label: 'Decided' },
+  { id: 'remembered', label: 'Remembered' },
+] as const
+
+/** What waits for an answer, what was answered by whom, and what needs no answer any more. */
+export function Approvals({ params, query }: PageProps) {
+  const tab = query.get('tab') ?? ''
+  return (
+    <div class="page approvals">
+      <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
+        <NotifyMe />
+        <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
+      </Tabs>
+      {tab === 'decided' && <DecidedList />}
+      {tab === 'remembered' && <RememberedList />}
+      {tab === '' && <Inbox id={params['id']} />}
+    </div>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { get } from '../../api/engine.ts'
+import type { Ask } from '../../api/pending.ts'
+import { useResource } from '../../api/resource.ts'
+import { shortId } from '../../base/format.ts'
+import { hrefOf } from '../../base/router.ts'
+import { Ago } from '../../parts/time.tsx'
+
+/** Who started the run that asks, what it was told to do, and where that is said. */
+export function AskContext({ ask }: { ask: Ask }) {
+  const run = useResource(ask.run_id, () => get<Schema<'Run'>>(`/runs/${ask.run_id}`)).state.value.data
+  const isOfSession = ask.session_id !== ask.run_id
+  return (
+    <dl class="facts">
+      {run?.title !== undefined && (
+        <>
+          <dt>Asked for</dt>
+          <dd>{run.title}</dd>
+        </>
+      )}
+      {run?.subject !== undefined && (
+        <>
+          <dt>Started by</dt>
+          <dd>{run.subject}</dd>
+        </>
+      )}
+      <dt>{isOfSession ? 'Session' : 'Run'}</dt>
+      <dd>
+        {isOfSession ? (
+          <a href={hrefOf(`/chat/${encodeURIComponent(ask.session_id)}`)}>{shortId(ask.session_id)}</a>
+        ) : (
+          shortId(ask.run_id)
+        )}
+        , <Ago at={ask.created_at} />
+      </dd>
+    </dl>
+  )
+}

@@ -1,0 +1,69 @@
+import { useSignal } from '@preact/signals'
+import { may } from '../../api/caller.ts'
+import { type Ask, asks, pending } from '../../api/pending.ts'
+import { hrefOf } from '../../base/router.ts'
+import { AskCard } from '../../parts/ask/ask-card.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Failure } from '../../parts/loading.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { AskContext } from './ask-context.tsx'
+import { AskList } from './ask-list.tsx'
+import { DenySelected } from './deny-selected.tsx'
+import { Outcome } from './outcome.tsx'
+
+/** The list of what waits, and the chosen request beside it. */
+export function Inbox({ id }: { id: string | undefined }) {
+  const selected = useSignal<ReadonlySet<string>>(new Set())
+  const { data, error } = pending.state.value
+  if (data === undefined && error) return <Failure error={error} onRetry={pending.reload} />
+  const waiting = asks.value
+  const chosen = waiting.find((ask) => ask.id === id) ?? (id === undefined ? waiting[0] : undefined)
+  return (
+    <>
+      {may('approve') && <DenySelected selected={selected} />}
+      {waiting.length === 0 && id === undefined ? (
+        data !== undefined && <NothingWaits />
+      ) : (
+        <div class={id === undefined ? 'inbox' : 'inbox has-chosen'}>
+          <AskList waiting={waiting} chosen={chosen?.id} selected={selected} />
+          <div class="detail">
+            {id !== undefined && (
+              <a class="button plain back" href={hrefOf('/approvals')}>
+                <Icon name="back" /> All requests
+              </a>
+            )}
+            <Chosen ask={chosen} id={id} isKnown={data !== undefined} />
+          </div>
+        </div>
+      )}
+    </>
+  )
+}
+
+type ChosenProps = { ask: Ask | undefined; id: string | undefined; isKnown: boolean }
+
+function Chosen({ ask, id, isKnown }: ChosenProps) {
+  if (ask)
+    return (
+      <AskCard key={ask.id} ask={ask} hasKeys>
+        <AskContext ask={ask} />
+      </AskCard>
+    )
+  return id !== undefined && isKnown ? <Outcome key={id} id={id} /> : null
+}
+
+const NothingWaits = () => (
+  <Empty
+    title="Nothing waits for you"
+    action={
+      may('run') && (
+        <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
+          Try one in a chat
+        </a>
+      )
+    }
+  >
+    When an agent wants to use a tool that needs permission, its request appears here, in the chat, and in the webhooks
+    of your tenant.
+  </Empty>
+)

@@ -1,0 +1,20 @@
+import type { PageProps } from '../../base/page-props.ts'
+import { ConversationView } from './view/conversation-view.tsx'
+import { NewChat } from './view/new-chat.tsx'
+import { SessionList } from './view/session-list.tsx'
+import './chat.css'
+
+/** Conversations: the sessions on the left, one of them beside it. */
+export function Chat({ params, query }: PageProps) {
+  const session = params['session']
+  return (
+    <div class={session === undefined && !query.has('new') && !query.has('try') ? 'chat is-list' : 'chat'}>
+      <SessionList current={session} />
+      {session === undefined ? (
+        <NewChat key="new" suggestion={query.get('try')} />
+      ) : (
+        <ConversationView key={session} id={session} />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,47 @@
+import type { Schema } from '../../../../../shared/client/api.ts'
+import type { Block } from '../../../../../shared/client/view/run-view.ts'
+import type { LiveRun } from '../../../parts/run/live-run.ts'
+
+/** A prompt and what answers it. `blocks` alone are those of the history; `live` is a run that this tab follows. */
+export type Exchange = {
+  key: string
+  prompt: string | undefined
+  runId: string | undefined
+  at: string | undefined
+  blocks: readonly Block[]
+  live?: LiveRun
+}
+
+type Message = Schema<'SessionMessage'>
+
+/** The history of a session as exchanges: each begins with a message of the user. */
+export function exchangesOf(messages: readonly Message[]): Exchange[] {
+  const exchanges: Exchange[] = []
+  const results = resultsIn(messages)
+  for (const [i, { role, blocks, run_id, at }] of messages.entries()) {
+    if (role === 'user' || exchanges.length === 0)
+      exchanges.push({ key: `${run_id ?? 'seed'}-${i}`, prompt: undefined, runId: run_id ?? undefined, at, blocks: [] })
+    const last = exchanges.at(-1)
+    if (last === undefined) continue
+    if (role === 'user') last.prompt = blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')
+    else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
+  }
+  return exchanges
+}
+
+type Result = Extract<Message['blocks'][number], { type: 'tool_result' }>
+
+const resultsIn = (messages: readonly Message[]): ReadonlyMap<string, Result> =>
+  new Map(
+    messages.flatMap(({ blocks }) =>
+      blocks.flatMap((block) => (block.type === 'tool_result' ? [[block.id, block] as const] : [])),
+    ),
+  )
+
+function blockOf(block: Message['blocks'][number], results: ReadonlyMap<string, Result>): Block[] {
+  if (block.type === 'tool_result') return []
+  if (block.type !== 'tool_use') return [{ kind: block.type, text: block.text, isOpen: false }]
+  const { type: _type, ...call } = block
+  const result = results.get(block.id)
+  return [{ kind: 'tool', call, ...(result && { result }) }]
+}

@@ -1,0 +1,73 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { send } from '../../../api/engine.ts'
+import { tell, tellFailure } from '../../../base/announce.ts'
+import { hrefOf, navigate } from '../../../base/router.ts'
+import { CopyAs } from '../../../parts/copy-as.tsx'
+import { Dialog } from '../../../parts/dialog.tsx'
+import { Icon } from '../../../parts/icon.tsx'
+import type { Conversation } from '../model/conversation.ts'
+
+type HeadProps = { conversation: Conversation; hasDrawer: Signal<boolean> }
+
+export function ConversationHead({ conversation, hasDrawer }: HeadProps) {
+  const isDeleting = useSignal(false)
+  const path = `/sessions/${encodeURIComponent(conversation.id)}`
+  return (
+    <header class="conversation-head">
+      <a class="button plain icon only-phone" href={hrefOf('/chat')} aria-label="All conversations">
+        <Icon name="back" />
+      </a>
+      <h2 class="grow cut">{conversation.info.value?.title ?? 'Chat'}</h2>
+      <CopyAs method="POST" path={`${path}/messages`} body={{ prompt: 'Hello' }} />
+      <button
+        type="button"
+        class="button plain"
+        aria-pressed={hasDrawer.value}
+        onClick={() => (hasDrawer.value = !hasDrawer.value)}
+      >
+        Events
+      </button>
+      <button
+        type="button"
+        class="button plain icon"
+        aria-label="Delete this conversation"
+        onClick={() => (isDeleting.value = true)}
+      >
+        <Icon name="trash" />
+      </button>
+      {isDeleting.value && (
+        <DeleteDialog conversation={conversation} path={path} onClose={() => (isDeleting.value = false)} />
+      )}
+    </header>
+  )
+}
+
+type DeleteProps = { conversation: Conversation; path: string; onClose(): void }
+
+function DeleteDialog({ conversation, path, onClose }: DeleteProps) {
+  const title = conversation.info.value?.title ?? 'this conversation'
+  const remove = async () => {
+    await send('DELETE', path).then(() => tell('The conversation is deleted'), tellFailure)
+    onClose()
+    navigate(hrefOf('/chat'))
+  }
+  return (
+    <Dialog label="Delete the conversation" onClose={onClose}>
+      <div class="stack">
+        <h2>Delete the conversation?</h2>
+        <p>
+          “{title}” and its history are removed, a run that goes on is cancelled, and what was allowed for it is
+          forgotten.
+        </p>
+        <div class="row">
+          <button type="button" class="button danger" onClick={() => void remove()}>
+            Delete the conversation
+          </button>
+          <button type="button" class="button plain" onClick={onClose}>
+            Keep it
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

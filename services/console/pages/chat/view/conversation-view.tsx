@@ -1,0 +1,77 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { asks } from '../../../api/pending.ts'
+import { hrefOf } from '../../../base/router.ts'
+import { Failure } from '../../../parts/loading.tsx'
+import { Empty } from '../../../parts/notice.tsx'
+import { Conversation } from '../model/conversation.ts'
+import { takeOver } from '../model/first-message.ts'
+import { Composer } from './composer.tsx'
+import { ConversationHead } from './conversation-head.tsx'
+import { EventDrawer } from './event-drawer.tsx'
+import { ExchangeView } from './exchange-view.tsx'
+import { PinnedAsks } from './pinned-asks.tsx'
+import { StatusLine } from './status-line.tsx'
+import { useStickToEnd } from './stick-to-end.ts'
+
+export function ConversationView({ id }: { id: string }) {
+  const conversation = useMemo(() => new Conversation(id), [id])
+  const draft = useSignal('')
+  const hasDrawer = useSignal(false)
+  useEffect(() => {
+    const first = takeOver(id)
+    const stop = conversation.watch()
+    if (first) void conversation.send(first)
+    return stop
+  }, [conversation])
+  const { state, exchanges } = conversation
+  if (state.value === 'gone') return <Gone />
+  if (state.value instanceof Error) return <Failure error={state.value} onRetry={() => void conversation.load()} />
+  const isBusy = conversation.open.value.length > 0
+  return (
+    <section class={hasDrawer.value ? 'conversation has-drawer' : 'conversation'} aria-label="Conversation">
+      <ConversationHead conversation={conversation} hasDrawer={hasDrawer} />
+      <Exchanges conversation={conversation} />
+      {hasDrawer.value && <EventDrawer exchanges={exchanges.value} />}
+      <div class="foot">
+        <PinnedAsks asks={asks.value.filter((ask) => ask.session_id === id)} />
+        <Composer
+          draft={draft}
+          isBusy={isBusy}
+          onSend={(message) => void conversation.send(message)}
+          onStop={() => void conversation.stop()}
+          waiting={conversation.open.value.length - 1}
+        />
+        <StatusLine conversation={conversation} />
+      </div>
+    </section>
+  )
+}
+
+function Exchanges({ conversation }: { conversation: Conversation }) {
+  const scroll = useRef<HTMLDivElement>(null)
+  useStickToEnd(scroll)
+  return (
+    <div ref={scroll} class="scroll" role="log" aria-label="Messages" aria-live="off" tabIndex={0}>
+      <div class="exchanges">
+        {conversation.exchanges.value.map((exchange) => (
+          <ExchangeView key={exchange.key} exchange={exchange} sessionId={conversation.id} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+const Gone = () => (
+  <Empty
+    title="This conversation is over"
+    action={
+      <a class="button main" href={hrefOf('/chat', { new: '1' })}>
+        New chat
+      </a>
+    }
+  >
+    Sessions live in the server's memory. One that is idle for too long, is deleted, or whose process has ended is gone;
+    its runs stay in Activity.
+  </Empty>
+)

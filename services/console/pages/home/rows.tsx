@@ -1,0 +1,41 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import type { Ask } from '../../api/pending.ts'
+import { money, short } from '../../base/format.ts'
+import { hrefOf } from '../../base/router.ts'
+import { Deadline } from '../../parts/ask/deadline.tsx'
+import { summaryOf } from '../../parts/ask/preview.tsx'
+import { nameOf, placeOf } from '../../parts/run-facts.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Ago, Took } from '../../parts/time.tsx'
+
+export const AskRow = ({ ask }: { ask: Ask }) => (
+  <li>
+    <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
+      <span class="row tight">
+        <strong class="grow cut">{ask.tool_name}</strong>
+        <Deadline ask={ask} />
+      </span>
+      <span class="cut soft">{summaryOf(ask)}</span>
+    </a>
+  </li>
+)
+
+export function RunRow({ run }: { run: Schema<'Run'> }) {
+  const tokens = (run.input_tokens ?? 0) + (run.output_tokens ?? 0)
+  return (
+    <li>
+      <a class="home-row" href={placeOf(run)}>
+        <span class="row tight">
+          <span class="grow cut name">{nameOf(run)}</span>
+          <StateBadge state={run.status} />
+        </span>
+        <span class="row tight small soft">
+          <Ago at={run.ended_at ?? run.started_at} />
+          <Took from={run.started_at} to={run.ended_at} />
+          {tokens > 0 && <span class="number">{short(tokens)} tokens</span>}
+          {run.cost_usd !== undefined && run.cost_usd > 0 && <span class="number">{money(run.cost_usd)}</span>}
+        </span>
+      </a>
+    </li>
+  )
+}

@@ -1,0 +1,82 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { may } from '../../api/caller.ts'
+import type { Ask } from '../../api/pending.ts'
+import { isChord, isTyping } from '../../base/keys.ts'
+import { Icon } from '../icon.tsx'
+import { AskActions, type Doing } from './ask-actions.tsx'
+import { Deadline } from './deadline.tsx'
+import { DenyForm } from './deny-form.tsx'
+import { EditForm } from './edit-form.tsx'
+import { Preview } from './preview.tsx'
+import './ask.css'
+
+type AskCardProps = {
+  ask: Ask
+  /** Whether single keys act on it: on its own page, where no text is typed. */
+  hasKeys?: boolean
+  children?: ComponentChildren
+}
+
+/** A tool call that waits for a person. It never takes the focus, so that nothing that is typed can allow it. */
+export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
+  const doing = useSignal<Doing>('deciding')
+  const card = useRef<HTMLElement>(null)
+  useKeys(hasKeys, (key) => onKey(key, card.current, (next) => (doing.value = next)))
+  const back = () => (doing.value = 'deciding')
+  return (
+    <section ref={card} class="ask card" aria-label={`Permission for ${ask.tool_name}`} data-ask={ask.id}>
+      <header>
+        <Icon name="approvals" />
+        <strong>{ask.tool_name}</strong>
+        <span class="grow cut soft">{ask.message}</span>
+        <Deadline ask={ask} />
+      </header>
+      <div class="body">
+        {children}
+        {doing.value === 'editing' ? <EditForm ask={ask} onDone={back} /> : <Preview ask={ask} />}
+        {!may('approve') && <p class="soft small">Your token may not answer: it needs the scope approve.</p>}
+        {may('approve') && doing.value === 'denying' && <DenyForm ask={ask} onDone={back} />}
+        {may('approve') && doing.value === 'deciding' && <AskActions ask={ask} doing={doing} />}
+      </div>
+    </section>
+  )
+}
+
+/** A key that comes sooner after another one belongs to a word that somebody types, and thinks to type elsewhere. */
+const WORD_MS = 700
+
+function useKeys(isOn: boolean, handle: (key: string) => boolean): void {
+  const lastAt = useRef(Number.NEGATIVE_INFINITY)
+  const ledTo = useRef<Element | null>(null)
+  useEffect(() => {
+    if (!isOn) return
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (isTyping(event.target) || isChord(event) || event.key.length > 1) return
+      const isOfWord = event.repeat || performance.now() - lastAt.current < WORD_MS
+      lastAt.current = performance.now()
+      if (document.activeElement === ledTo.current) leave(ledTo.current)
+      const isTaken = isOfWord ? event.key === ' ' : handle(event.key)
+      if (isTaken) event.preventDefault()
+      if (isTaken && !isOfWord) ledTo.current = document.activeElement
+    }
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
+  })
+}
+
+/** Enter presses the button that a key has led to, unless anything else is typed first. */
+function leave(button: Element | null): void {
+  if (button instanceof HTMLButtonElement) button.blur()
+}
+
+/** `a` and `s` move the focus to a button that allows; Enter then presses it. One key alone never allows. */
+function onKey(key: string, card: HTMLElement | null, go: (doing: Doing) => void): boolean {
+  const button = card?.querySelector<HTMLButtonElement>(`button[data-key="${CSS.escape(key)}"]`)
+  if (!button || button.disabled) return false
+  if (key === 'd') go('denying')
+  else if (key === 'e') go('editing')
+  else button.focus()
+  return true
+}

@@ -1,0 +1,67 @@
+import { useSignal } from '@preact/signals'
+import { apiUrl, needsToken } from '../api/engine.ts'
+import { tell } from '../base/announce.ts'
+import { type ApiRequest, asAe, asCurl, asTypeScript } from '../base/request-text.ts'
+import { Dialog } from './dialog.tsx'
+import { Icon } from './icon.tsx'
+
+const LABEL = 'Copy as curl, ae or TypeScript'
+
+/** What a page does, a program can do: the request behind it, for a shell and for TypeScript. */
+export function CopyAs(request: ApiRequest) {
+  const isOpen = useSignal(false)
+  return (
+    <>
+      <button
+        type="button"
+        class="button plain icon"
+        title={LABEL}
+        aria-label={LABEL}
+        onClick={() => (isOpen.value = true)}
+      >
+        <Icon name="events" />
+      </button>
+      {isOpen.value && <Texts request={request} onClose={() => (isOpen.value = false)} />}
+    </>
+  )
+}
+
+function Texts({ request, onClose }: { request: ApiRequest; onClose(): void }) {
+  const target = { url: apiUrl(), hasToken: needsToken() }
+  return (
+    <Dialog label="Copy as" isWide onClose={onClose}>
+      <div class="stack">
+        <Text name="curl" text={asCurl(request, target)} />
+        <Text name="ae" text={asAe(request)} />
+        <Text name="TypeScript" text={asTypeScript(request, target)} />
+        <form method="dialog" class="row">
+          <button type="submit" class="button" onClick={onClose}>
+            Close
+          </button>
+        </form>
+      </div>
+    </Dialog>
+  )
+}
+
+function Text({ name, text }: { name: string; text: string }) {
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => tell(`Copied for ${name}`),
+      () => tell('The browser does not allow copying here: select the text.', 'bad'),
+    )
+  return (
+    <section class="stack close" aria-label={name}>
+      <div class="row">
+        <h3 class="grow">{name}</h3>
+        {isSecureContext && (
+          <button type="button" class="button plain" onClick={() => void copy()}>
+            <Icon name="copy" />
+            Copy
+          </button>
+        )}
+      </div>
+      <pre class="code">{text}</pre>
+    </section>
+  )
+}

@@ -1,0 +1,27 @@
+import type { ComponentChildren } from 'preact'
+import { Icon } from './icon.tsx'
+
+type NoticeProps = { tone?: 'bad' | 'warn' | 'info'; children: ComponentChildren }
+
+/** A message that stays where it is about something. */
+export function Notice({ tone = 'info', children }: NoticeProps) {
+  return (
+    <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <Icon name={tone === 'info' ? 'info' : 'warn'} />
+      <div class="grow">{children}</div>
+    </div>
+  )
+}
+
+type EmptyProps = { title: string; children?: ComponentChildren; action?: ComponentChildren }
+
+/** What a page says while it has nothing to show: what belongs here, and the one next action. */
+export function Empty({ title, children, action }: EmptyProps) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children && <p>{children}</p>}
+      {action}
+    </div>
+  )
+}

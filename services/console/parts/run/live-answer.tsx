@@ -1,0 +1,48 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { hrefOf } from '../../base/router.ts'
+import { Notice } from '../notice.tsx'
+import { StateBadge } from '../state-badge.tsx'
+import { BlockList } from './block-list.tsx'
+import type { LiveRun } from './live-run.ts'
+
+type LiveAnswerProps = { live: LiveRun; sessionId: string }
+
+/** A run that is followed: what it has said and done so far, and how it ended. */
+export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
+  const { blocks, permissions, end, warnings } = live.view.value
+  return (
+    <>
+      <BlockList blocks={blocks} permissions={permissions} sessionId={sessionId} />
+      {warnings.map((warning, i) => (
+        <p key={i} class="soft small">
+          {warning.message}
+        </p>
+      ))}
+      {blocks.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
+      {live.problem.value !== undefined && <Notice tone="bad">{live.problem.value}</Notice>}
+      {end?.event === 'error' && <Failed {...end.data} />}
+      {end?.event === 'plan_queued' && <Queued {...end.data} />}
+    </>
+  )
+}
+
+const Queued = (queued: { plan_id: string } | { note: string }) => (
+  <Notice>
+    {'plan_id' in queued ? (
+      <a href={hrefOf(`/plans/${queued.plan_id}`)}>The plan is queued: see its steps.</a>
+    ) : (
+      queued.note
+    )}
+  </Notice>
+)
+
+const Failed = ({ error, code, suggestion }: Schema<'ErrorData'>) =>
+  code === 'cancelled' ? (
+    <StateBadge state="cancelled" word="Stopped" />
+  ) : (
+    <Notice tone="bad">
+      <strong>{error}</strong>
+      <p>{suggestion}</p>
+      <code>{code}</code>
+    </Notice>
+  )

@@ -1,0 +1,92 @@
+import { signal } from '@preact/signals'
+import type { RunEvent } from '../../../../shared/client/api.ts'
+import { RunFailed } from '../../../../shared/client/errors.ts'
+import type { RunStream } from '../../../../shared/client/run/run-stream.ts'
+import { reduceRun } from '../../../../shared/client/view/reduce-run.ts'
+import { EMPTY_RUN, type RunView } from '../../../../shared/client/view/run-view.ts'
+import { announce } from '../../base/announce.ts'
+
+/** Events that are shown at a time: more would keep the page from answering its reader. */
+const EVENTS_PER_FRAME = 250
+/** The raw events that the drawer keeps. */
+const MOST_FRAMES = 5_000
+/** A tab that nobody sees draws no frames; it follows the run all the same. */
+const HIDDEN_MS = 300
+
+/** A run that is followed. Its events are gathered, and shown once for each frame of the screen. */
+export class LiveRun {
+  readonly view = signal<RunView>(EMPTY_RUN)
+  /** Why it is not followed any more, where that is not in its own events. */
+  readonly problem = signal<string | undefined>(undefined)
+  /** Tokens of the newest turn: what the model has before it. */
+  readonly context = signal(0)
+  readonly firstTokenMs = signal<number | undefined>(undefined)
+  readonly frames: RunEvent[] = []
+  readonly startedAt = performance.now()
+  readonly #stream: RunStream
+  readonly #onEvent: (event: RunEvent) => unknown
+  #waiting: RunEvent[] = []
+  #isScheduled = false
+
+  constructor(stream: RunStream, onEvent: (event: RunEvent) => unknown) {
+    this.#stream = stream
+    this.#onEvent = onEvent
+  }
+
+  get id(): string | undefined {
+    return this.#stream.id
+  }
+
+  get isOver(): boolean {
+    return this.view.value.end !== undefined || this.problem.value !== undefined
+  }
+
+  /** Reads to the end. Never rejects. */
+  async follow(): Promise<void> {
+    try {
+      for await (const event of this.#stream) this.#take(event)
+    } catch (cause) {
+      if (!(cause instanceof RunFailed)) this.problem.value = cause instanceof Error ? cause.message : String(cause)
+    }
+    await this.#shown()
+    announce(this.view.peek().end?.event === 'error' ? 'The run has failed' : 'The run has ended')
+  }
+
+  /** Resolves when all events are shown. */
+  async #shown(): Promise<void> {
+    while (this.#waiting.length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
+  #take(event: RunEvent): void {
+    this.#onEvent(event)
+    this.frames.push(event)
+    if (this.frames.length > MOST_FRAMES) this.frames.shift()
+    this.#waiting.push(event)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    const show = () => {
+      this.#isScheduled = false
+      this.#flush(EVENTS_PER_FRAME)
+      if (this.#waiting.length > 0) this.#schedule()
+    }
+    if (document.hidden) setTimeout(show, HIDDEN_MS)
+    else requestAnimationFrame(show)
+  }
+
+  #flush(most: number): void {
+    const now = Date.now()
+    const events = this.#waiting.splice(0, most)
+    let view = this.view.peek()
+    for (const event of events) {
+      view = reduceRun(view, event, now)
+      if (event.event === 'turn_end') this.context.value = event.data.input_tokens + event.data.output_tokens
+      if (event.event === 'text_delta' || event.event === 'thinking_delta' || event.event === 'tool_use')
+        this.firstTokenMs.value ??= performance.now() - this.startedAt
+    }
+    this.view.value = view
+  }
+}

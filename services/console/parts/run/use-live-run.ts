@@ -1,0 +1,21 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { Runs } from '../../../../shared/client/resources/runs.ts'
+import { transport } from '../../api/engine.ts'
+import { learnAsks } from './learn-asks.ts'
+import { LiveRun } from './live-run.ts'
+
+type Followed = { runId: string; sessionId: string; isOver: boolean }
+
+/** Follows a run that goes on, or reads what is kept of one that has ended, while the component is shown. */
+export function useLiveRun({ runId, sessionId, isOver }: Followed): LiveRun {
+  const [live, abort] = useMemo(() => {
+    const controller = new AbortController()
+    const stream = new Runs(transport()).resume(runId, { signal: controller.signal })
+    return [new LiveRun(stream, (event) => isOver || learnAsks(event, runId, sessionId)), controller]
+  }, [runId])
+  useEffect(() => {
+    void live.follow()
+    return () => abort.abort()
+  }, [live])
+  return live
+}

@@ -1,0 +1,31 @@
+import { useEffect } from 'preact/hooks'
+import { clock, runClock } from '../base/clock.ts'
+import { absolute, countdown, duration, relative } from '../base/format.ts'
+
+/** A time relative to now, and the whole of it where the pointer or the focus rests. */
+export function Ago({ at }: { at: string }) {
+  useEffect(runClock, [])
+  return (
+    <time class="number" dateTime={at} title={absolute(at)}>
+      {relative(at, clock.value)}
+    </time>
+  )
+}
+
+/** How long something has taken, counting on while it goes on. */
+export function Took({ from, to }: { from: string; to: string | null | undefined }) {
+  useEffect(to ? () => undefined : runClock, [to])
+  const end = to ? Date.parse(to) : clock.value
+  return <span class="number">{duration(Math.max(0, end - Date.parse(from)))}</span>
+}
+
+/** The time that is left until a deadline. */
+export function Countdown({ until }: { until: string }) {
+  useEffect(runClock, [])
+  const leftMs = Date.parse(until) - clock.value
+  return (
+    <span class="number" title={absolute(until)}>
+      {leftMs > 0 ? countdown(leftMs) : 'expired'}
+    </span>
+  )
+}

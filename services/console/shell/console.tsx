@@ -1,0 +1,112 @@
+import { signal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { goLive } from '../api/live.ts'
+import { watchPending } from '../api/pending.ts'
+import { announcement, toasts } from '../base/announce.ts'
+import type { PageProps } from '../base/page-props.ts'
+import { here, match } from '../base/router.ts'
+import { Icon } from '../parts/icon.tsx'
+import { Empty } from '../parts/notice.tsx'
+import { signIn } from '../sign-in/session.ts'
+import { SignInPage } from '../sign-in/sign-in-page.tsx'
+import { watchKeys } from './keys.ts'
+import { offered, type Page } from './pages.tsx'
+import { Palette } from './palette.tsx'
+import { Rail } from './rail.tsx'
+import { TopBar } from './top-bar.tsx'
+import './shell.css'
+
+/** The whole console: the frame, and in it the page that the address names. */
+export function Console() {
+  if (signIn.value.state !== 'in') return <SignInPage signIn={signIn.value} />
+  return <SignedIn />
+}
+
+function SignedIn() {
+  useEffect(() => {
+    void goLive()
+    const stops = [watchPending(), watchKeys()]
+    return () => stops.forEach((stop) => stop())
+  }, [])
+  const found = findPage()
+  return (
+    <div class="shell">
+      <a class="skip" href="#page">
+        Skip to the page
+      </a>
+      <Rail current={found?.page} />
+      <TopBar page={found?.page} />
+      <main id="page" tabIndex={-1}>
+        {found ? <PageFrame key={found.page.path} {...found} /> : <NoPage />}
+      </main>
+      <Palette />
+      <div class="toasts">
+        {toasts.value.map(({ id, text, tone }) => (
+          <div key={id} class={`notice ${tone}`}>
+            <Icon name={tone === 'bad' ? 'warn' : 'check'} />
+            <span class="grow">{text}</span>
+          </div>
+        ))}
+      </div>
+      <div class="visually-hidden" role="status" aria-live="polite">
+        {announcement.value}
+      </div>
+    </div>
+  )
+}
+
+type Found = { page: Page; params: Record<string, string> }
+
+function findPage(): Found | undefined {
+  const { path } = here.value
+  for (const page of offered())
+    for (const pattern of page.patterns) {
+      const params = match(pattern, path)
+      if (params) return { page, params }
+    }
+  return undefined
+}
+
+/** The code of the pages that were opened. */
+const loaded = signal<ReadonlyMap<string, FunctionComponent<PageProps> | Error>>(new Map())
+
+function PageFrame({ page, params }: Found) {
+  const View = loaded.value.get(page.path)
+  useEffect(() => {
+    document.title = `${page.name} · agent-engine`
+    if (!loaded.peek().has(page.path)) void load(page)
+  }, [page])
+  if (View instanceof Error)
+    return (
+      <Empty
+        title="This page could not be loaded"
+        action={
+          <button type="button" class="button" onClick={() => location.reload()}>
+            Load again
+          </button>
+        }
+      >
+        The server may have been updated since you opened the console.
+      </Empty>
+    )
+  return View ? <View params={params} query={here.value.query} /> : null
+}
+
+async function load(page: Page): Promise<void> {
+  const view = await page.load().catch((cause: unknown) => new Error('not loaded', { cause }))
+  loaded.value = new Map(loaded.value).set(page.path, view)
+}
+
+const NoPage = () => (
+  <Empty
+    title="There is no such page"
+    action={
+      <a class="button main" href="/console/">
+        Go home
+      </a>
+    }
+  >
+    The address may be mistyped, or your token may not be used for this page.
+  </Empty>
+)

@@ -1,0 +1,59 @@
+import type { FunctionComponent } from 'preact'
+import { may } from '../api/caller.ts'
+import type { PageProps } from '../base/page-props.ts'
+import type { IconName } from '../parts/icon.tsx'
+
+export type Page = {
+  name: string
+  icon: IconName
+  /** The path of its rail entry. */
+  path: string
+  /** All its paths, `:name?` for a part that may be missing. */
+  patterns: readonly string[]
+  /** The second key of `g x`. */
+  key: string
+  isOffered(): boolean
+  load(): Promise<FunctionComponent<PageProps>>
+}
+
+/** The pages of the rail, in its order. The code of each is loaded when it is opened. */
+const PAGES: readonly Page[] = [
+  {
+    name: 'Home',
+    icon: 'home',
+    path: '/',
+    patterns: ['/'],
+    key: 'h',
+    isOffered: () => may('read'),
+    load: () => import('../pages/home/home.tsx').then(({ Home }) => Home),
+  },
+  {
+    name: 'Chat',
+    icon: 'chat',
+    path: '/chat',
+    patterns: ['/chat/:session?'],
+    key: 'c',
+    isOffered: () => may('read') && may('run'),
+    load: () => import('../pages/chat/chat.tsx').then(({ Chat }) => Chat),
+  },
+  {
+    name: 'Approvals',
+    icon: 'approvals',
+    path: '/approvals',
+    patterns: ['/approvals/:id?'],
+    key: 'a',
+    isOffered: () => may('read'),
+    load: () => import('../pages/approvals/approvals.tsx').then(({ Approvals }) => Approvals),
+  },
+  {
+    name: 'Activity',
+    icon: 'activity',
+    path: '/activity',
+    patterns: ['/activity/:run?'],
+    key: 'v',
+    isOffered: () => may('read'),
+    load: () => import('../pages/activity/activity.tsx').then(({ Activity }) => Activity),
+  },
+]
+
+export const offered = (): readonly Page[] => PAGES.filter((page) => page.isOffered())

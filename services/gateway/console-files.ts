@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+
+/** A built file of the console, and its compressed forms. */
+export type ConsoleFile = {
+  type: string
+  etag: string
+  /** By the name of the encoding. */
+  bodies: Readonly<Record<'identity' | 'gzip' | 'br', Buffer>>
+}
+
+/** The page that starts the console, and the files that it loads, by their paths behind `/console/`. */
+export type ConsoleFiles = { index: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }
+
+/** Where scripts/build-console.ts puts the files. */
+const BUILT = join(import.meta.dirname, '../console/built')
+
+const INDEX = 'index.html'
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Reads the built console. `undefined` when it has not been built. */
+export async function readConsole(folder = BUILT): Promise<ConsoleFiles | undefined> {
+  const names = await readdir(folder, { recursive: true }).catch(() => [])
+  const files = new Map(await Promise.all(names.filter((name) => extname(name) in TYPES).map(fileIn(folder))))
+  const index = files.get(INDEX)
+  files.delete(INDEX)
+  return index && { index, assets: files }
+}
+
+const fileIn =
+  (folder: string) =>
+  async (name: string): Promise<[string, ConsoleFile]> => {
+    const path = join(folder, name)
+    const [identity, gzip, br] = await Promise.all([path, `${path}.gz`, `${path}.br`].map((each) => readFile(each)))
+    if (!identity || !gzip || !br) throw new Error(`${path} has no compressed forms`)
+    const etag = `"${createHash('sha256').update(identity).digest('base64url')}"`
+    return [name, { type: TYPES[extname(name)] ?? '', etag, bodies: { identity, gzip, br } }]
+  }

@@ -1,0 +1,150 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import type { EventStream } from '../support/event-stream.ts'
+import { until } from '../support/until.ts'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+
+const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
+
+describe('approvals in the console', function () {
+  this.timeout(60_000)
+  let pages: ConsoleUnderTest
+
+  before(async () => {
+    pages = await startConsole()
+  })
+  after(() => pages?.close())
+  afterEach(() => pages.expectNoFaults())
+
+  /** Starts a message whose tool call waits. */
+  async function ask(session: string): Promise<{ id: string; stream: EventStream }> {
+    const { product } = pages
+    await product.call('POST', '/sessions', { session_id: session }) // 409 when it exists.
+    const stream = await product.stream(`/sessions/${session}/messages`, { prompt: WRITE })
+    const request = await stream.until('permission_request')
+    return { id: String(request.data['id']), stream }
+  }
+
+  const resolved = async (stream: EventStream) =>
+    (await stream.all()).find(({ event }) => event === 'permission_resolved')?.data
+
+  it('by the keyboard alone: `a` leads to the button that allows, and Enter presses it', async () => {
+    const page = await pages.open('/approvals')
+    const { stream } = await ask('keys')
+    const allow = page.getByRole('button', { name: 'Allow once' })
+    await allow.and(page.locator(':enabled')).waitFor()
+    await page.keyboard.press('a')
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Allow once')
+    await page.keyboard.press('Enter')
+    expect(await resolved(stream)).to.include({ allow: true, how: 'reply' })
+    await page.getByText('Nothing waits for you').waitFor()
+
+    const other = await ask('keys')
+    await allow.and(page.locator(':enabled')).waitFor()
+    await page.keyboard.press('d')
+    await page.getByLabel('Reason').and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('as I said')
+    await page.keyboard.press('Enter')
+    expect(await resolved(other.stream)).to.include({ allow: false, reason: 'as I said' })
+  })
+
+  it('nothing that is typed before allows: a request takes no focus, and what allows is disabled for 400 ms', async () => {
+    const page = await pages.open('/approvals')
+    await page.getByText('Nothing waits for you').waitFor()
+    await page.evaluate(WATCH_BUTTON)
+    const { id, stream } = await ask('slip')
+    const allow = page.getByRole('button', { name: 'Allow once' })
+    await allow.waitFor()
+    for (const key of ['Enter', ' ', 'a', 'Enter', ' ']) await page.keyboard.press(key)
+    await allow.and(page.locator(':enabled')).waitFor()
+    for (const word of ['pizza', 'class as']) {
+      await page.keyboard.type(word) // By somebody who thinks to write elsewhere.
+      await page.keyboard.press('Enter')
+      await page.keyboard.press(' ')
+    }
+    expect(await page.evaluate('globalThis.disabledMs')).to.be.at.least(395)
+    const { body } = await pages.product.call('GET', '/permissions')
+    expect(JSON.stringify(body)).to.include(id)
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.keyboard.type('not there')
+    await page.keyboard.press('Enter')
+    expect(await resolved(stream)).to.include({ allow: false, reason: 'not there' })
+  })
+
+  it('a changed input is what runs, and one that the tool does not take is refused in place', async () => {
+    const { id, stream } = await ask('edit')
+    const page = await pages.open(`/approvals/${id}`)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const field = page.getByLabel('Input of Write')
+    await field.fill('{"path": 5}')
+    await page.getByRole('button', { name: 'Allow with these changes' }).click()
+    await page.locator('.problem').waitFor()
+    await field.fill('{"path": "notes/b.txt", "content": "other"}')
+    await page.getByRole('button', { name: 'Allow with these changes' }).click()
+    expect(await resolved(stream)).to.deep.include({ allow: true, input: { path: 'notes/b.txt', content: 'other' } })
+  })
+
+  it('of two people who answer one is told that the other was first, and by whom', async () => {
+    const { id, stream } = await ask('race')
+    const [first, second] = [await pages.open(`/approvals/${id}`), await pages.open()]
+    await second.route('**/events', (route) => route.abort()) // It hears nothing of the decision before it answers.
+    await second.goto(pages.at(`/approvals/${id}`))
+    for (const page of [first, second]) await enabled(page, 'Allow once')
+    await Promise.all([
+      first.getByRole('button', { name: 'Allow once' }).click(),
+      second.getByRole('button', { name: 'Allow once' }).click(),
+    ])
+    const told = (page: Page) => page.locator('.toasts').innerText()
+    await until(async () => `${await told(first)} ${await told(second)}`.includes('Too late'), {
+      what: 'the loser is told',
+    })
+    const texts = [await told(first), await told(second)]
+    expect(texts.filter((text) => text.includes('Allowed: Write'))).to.have.length(1)
+    expect(texts.find((text) => text.includes('Too late'))).to.include('allowed by anonymous')
+    expect(await resolved(stream)).to.include({ allow: true })
+  })
+
+  it('a link to a request that was decided shows who decided it', async () => {
+    const { id, stream } = await ask('link')
+    await pages.product.call('POST', `/sessions/link/permissions/${id}`, { allow: false, reason: 'no' })
+    await stream.all()
+    const page = await pages.open(`/approvals/${id}`)
+    await page.getByText('Denied by anonymous').waitFor()
+    await page.getByText('Reason: no').waitFor()
+  })
+
+  it('what is allowed for a session is listed, and can be taken back', async () => {
+    const { id, stream } = await ask('remember')
+    const page = await pages.open(`/approvals/${id}`)
+    await page.getByRole('button', { name: 'Allow Write for this session' }).click()
+    await stream.all()
+    await page.goto(pages.at('/approvals?tab=remembered'))
+    await page.getByRole('button', { name: 'Let Write ask again' }).click()
+    await page.getByText('Every tool asks').waitFor()
+  })
+
+  it('several are denied together, with their number named', async () => {
+    const [one, other] = [await ask('one'), await ask('other')]
+    const page = await pages.open('/approvals')
+    await page.getByRole('checkbox').nth(1).waitFor()
+    for (const box of await page.getByRole('checkbox').all()) await box.check()
+    await page.getByRole('button', { name: 'Deny 2 requests …' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Deny 2 requests' }).click()
+    for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
+  })
+
+  const enabled = (page: Page, name: string) =>
+    page.getByRole('button', { name }).and(page.locator(':enabled')).waitFor()
+})
+
+/** Measures in the page how long the button that allows is disabled from when it appears. */
+const WATCH_BUTTON = `{
+  let shownAt
+  const look = () => {
+    const button = document.querySelector('button[data-key="a"]')
+    if (button) shownAt ??= performance.now()
+    if (button && !button.disabled) globalThis.disabledMs = performance.now() - shownAt
+    else requestAnimationFrame(look)
+  }
+  look()
+}`

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+
+describe('the console, for somebody who has never seen it', function () {
+  this.timeout(60_000)
+  let pages: ConsoleUnderTest
+  let page: Page
+
+  before(async () => {
+    pages = await startConsole()
+  })
+  after(() => pages?.close())
+  afterEach(() => pages.expectNoFaults())
+
+  it('D29a: `/` leads a browser there, and the first visit ends in a finished chat with a tool call and a permission within a minute', async () => {
+    page = await pages.open()
+    await page.goto(pages.origin)
+    expect(page.url()).to.equal(pages.at('/'))
+    const startedAt = performance.now()
+    await page.getByRole('link', { name: 'Start the first chat' }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('button', { name: 'Allow once' }).click()
+    await page.getByText('The note is in').last().waitFor()
+    await page.locator('.tool [data-state="done"]').waitFor()
+    expect(performance.now() - startedAt).to.be.below(60_000)
+  })
+
+  it('a reload shows the same conversation', async () => {
+    const shown = () => page.locator('.exchange').allInnerTexts()
+    const withoutTimes = (texts: string[]) => texts.map((text) => text.replaceAll(/\d+(\.\d+)? s\n/g, ''))
+    const before = withoutTimes(await shown())
+    await page.reload()
+    await page.locator('.tool [data-state="done"]').waitFor()
+    expect(withoutTimes(await shown())).to.deep.equal(before)
+  })
+
+  it('Home, Approvals and Activity then have the story, each at its address', async () => {
+    await page.getByRole('link', { name: 'Home' }).click()
+    await page.locator('[aria-label="Done lately"] [data-state="done"]').waitFor()
+    await page.goto(pages.at('/approvals?tab=decided'))
+    await page.locator('td [data-state="allowed"]').waitFor()
+    await page.goto(pages.at('/activity?kind=message&status=done'))
+    await page.locator('td.whole a').click()
+    await page.getByText('The note is in').last().waitFor()
+    await page.goto(pages.at('/activity?kind=flow'))
+    await page.getByText('No run matches').waitFor()
+  })
+
+  it('names the request of a page for curl, ae and TypeScript', async () => {
+    await page.goto(pages.at('/activity?status=done'))
+    await page.getByRole('button', { name: 'Copy as' }).click()
+    const texts = await page.getByRole('dialog').locator('pre').allInnerTexts()
+    expect(texts).to.deep.equal([
+      `curl '${pages.product.url}/runs?status=done'`,
+      `ae api GET '/runs?status=done'`,
+      `const engine = new AgentEngine({ url: '${pages.product.url}' })\nconst answer = await engine.raw.get('/runs', { query: {"status":"done"} })`,
+    ])
+  })
+})
