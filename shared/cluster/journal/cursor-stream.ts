@@ -1,15 +1,13 @@
 import { eventLoop } from '../../kernel/loop-budget.ts'
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import type { FrameCursor, Frames } from './frame-stream.ts'
 import { failureFrame } from './frames.ts'
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 /**
  * Iterates over the frames of a cursor. Ends with the run, or with a terminal error frame when the journal no longer holds the
- * next frame: `stream_gap` on the first read, `slow_consumer` later. It is a class because thousands of idle generators cost
- * more memory.
+ * next frame: `stream_gap` on the first read, `slow_consumer` later.
  */
-export class CursorStream implements AsyncIterableIterator<Frames> {
+export class CursorStream extends PullIterator<Frames> {
   readonly #cursor: FrameCursor
   #hasRead = false
   /** The next piece of a large frame is to be read. */
@@ -17,33 +15,38 @@ export class CursorStream implements AsyncIterableIterator<Frames> {
   #wake: (() => void) | undefined
 
   constructor(cursor: FrameCursor) {
+    super()
     this.#cursor = cursor
     cursor.subscribe(() => this.#wake?.())
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
+  protected override pull(): Frames | undefined | Promise<Frames | undefined> {
+    const { state } = this.#cursor
+    if (state === 'ended') return undefined
+    return state === 'ready' && !this.#isInsideFrame ? this.#take() : this.#wait()
+  }
+
+  protected override stop(): void {
+    this.#cursor.close()
+  }
+
+  async #wait(): Promise<Frames | undefined> {
     while (this.#cursor.state === 'waiting') {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
     this.#wake = undefined
-    if (this.#cursor.state === 'ended') return this.return()
     if (this.#isInsideFrame) await eventLoop.enter()
+    return this.#cursor.state === 'ended' ? undefined : this.#take()
+  }
+
+  #take(): Frames {
     const frames = this.#cursor.take()
     const isFirst = !this.#hasRead
     this.#hasRead = true
     this.#isInsideFrame = frames?.pieces !== undefined
-    return { done: false, value: frames ?? this.#closeWithGap(isFirst) }
-  }
-
-  return(): Promise<IteratorResult<Frames, undefined>> {
-    this.#cursor.close()
-    return Promise.resolve(END)
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
+    return frames ?? this.#closeWithGap(isFirst)
   }
 
   #closeWithGap(isFirst: boolean): Frames {

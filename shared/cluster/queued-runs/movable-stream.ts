@@ -1,19 +1,18 @@
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
-
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /**
  * The stream of a run that may move to another worker while it waits, together with its session. When the stream breaks off before
  * its first frame, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
  */
-export class MovableStream implements AsyncIterableIterator<Frames> {
+export class MovableStream extends PullIterator<Frames> {
   readonly #followElsewhere: () => Promise<FrameStream | undefined>
   #frames: FrameStream
   #source: AsyncIterator<Frames>
-  #isClosed = false
   #onLast: ((last: Frames) => void) | undefined
 
   constructor(frames: FrameStream, followElsewhere: () => Promise<FrameStream | undefined>) {
+    super()
     this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()
     this.#followElsewhere = followElsewhere
@@ -24,29 +23,23 @@ export class MovableStream implements AsyncIterableIterator<Frames> {
     this.#listen()
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
-    while (!this.#isClosed) {
-      const result = await this.#source.next()
-      if (result.done) break
-      if (!isBrokenOff(result.value)) return result
+  protected override async pull(): Promise<Frames | undefined> {
+    while (!this.isStopped) {
+      const { done, value } = await this.#source.next()
+      if (done) break
+      if (!isBrokenOff(value)) return value
       const elsewhere = await this.#followElsewhere()
       if (!elsewhere) {
-        this.#onLast?.(result.value)
-        return result
+        this.#onLast?.(value)
+        return value
       }
       await this.#continueWith(elsewhere)
     }
-    return END
+    return undefined
   }
 
-  async return(): Promise<IteratorResult<Frames, undefined>> {
-    this.#isClosed = true
+  protected override async stop(): Promise<void> {
     await this.#source.return?.()
-    return END
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   async #continueWith(frames: FrameStream): Promise<void> {
@@ -54,7 +47,7 @@ export class MovableStream implements AsyncIterableIterator<Frames> {
     this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()
     this.#listen()
-    if (this.#isClosed) await this.#source.return?.() // The reader left meanwhile.
+    if (this.isStopped) await this.#source.return?.() // The reader left meanwhile.
   }
 
   #listen(): void {

@@ -1,10 +1,9 @@
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 /**
- * The stream of a run that is still queued. It is a class because `return` must end a wait that is under way.
+ * The stream of a run that is still queued.
  *
  * | State   | Event                            | Next state                                        |
  * |---------|----------------------------------|---------------------------------------------------|
@@ -12,22 +11,22 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
  * | waiting | `fail`                           | failed: yields one terminal frame                 |
  * | any     | the reader has left, or the end  | closed                                            |
  */
-export class WaitingStream implements AsyncIterableIterator<Frames> {
+export class WaitingStream extends PullIterator<Frames> {
   readonly #onLeft: () => void
-  #source: AsyncIterator<Frames> | undefined
+  #source: AsyncIterator<Frames, undefined> | undefined
   #failure: ReaderFailure | undefined
-  #isClosed = false
   #wake: (() => void) | undefined
 
   /** `onLeft` is called when the reader leaves, or has reached the end. */
   constructor(onLeft: () => void) {
+    super()
     this.#onLeft = onLeft
   }
 
   /** Continues with these frames. They are returned at once when the stream does not wait any more. */
   begin(frames: FrameStream): void {
     const source = frames[Symbol.asyncIterator]()
-    if (this.#isClosed || this.#failure) {
+    if (this.isStopped || this.#failure) {
       source.return?.().catch(() => {}) // Nobody can receive the error.
       return
     }
@@ -41,29 +40,22 @@ export class WaitingStream implements AsyncIterableIterator<Frames> {
     this.#wake?.()
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
-    while (!this.#source && !this.#failure && !this.#isClosed) {
+  protected override async pull(): Promise<Frames | undefined> {
+    while (!this.#source && !this.#failure && !this.isStopped) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
-    if (this.#isClosed) return END
-    if (this.#source) return this.#source.next()
+    if (this.isStopped) return undefined
+    if (this.#source) return (await this.#source.next()).value
     const failure = this.#failure
     await this.return()
-    return failure ? { done: false, value: failureFrame(0, failure) } : END
+    return failure && failureFrame(0, failure)
   }
 
-  async return(): Promise<IteratorResult<Frames, undefined>> {
-    if (this.#isClosed) return END
-    this.#isClosed = true
+  protected override async stop(): Promise<void> {
     this.#wake?.()
     this.#onLeft()
     await this.#source?.return?.()
-    return END
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 }

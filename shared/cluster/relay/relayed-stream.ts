@@ -1,3 +1,4 @@
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import type { Frames, Position } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
@@ -29,14 +30,12 @@ export const STREAM_LIMITS: StreamLimits = {
 const REPORT_EVENTS = 512
 const REPORT_BYTES = 24 * 1024
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 /**
  * The gateway's end of one run's stream. It yields every frame once and in order: it accepts only the frame that follows the last
  * one, has missing frames sent again (`GapRepair`), and holds what the client has not read within bounds (`Backlog`). Frames
  * that arrive in one event-loop turn are yielded together. See `shared/cluster/README.md` "Gap repair".
  */
-export class RelayedStream implements AsyncIterableIterator<Frames> {
+export class RelayedStream extends PullIterator<Frames> {
   readonly #hooks: RelayedStreamHooks
   readonly #backlog: Backlog
   readonly #repair: GapRepair
@@ -46,7 +45,6 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   /** The reader has taken everything and waits for more. */
   #isAwaited = false
   #hasAccepted = false
-  #isClosed = false
   #failure: ReaderFailure | undefined
   #hasSentFailure = false
   #isWakeScheduled = false
@@ -54,6 +52,7 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
   #onLast: ((last: Frames) => void) | undefined
 
   constructor(seq: number, hooks: RelayedStreamHooks, limits: StreamLimits = STREAM_LIMITS) {
+    super()
     this.#hooks = hooks
     this.#read = { seq, pieces: 0 }
     this.#reportedSeq = seq
@@ -138,35 +137,16 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     this.#onLast = listener
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
-    while (this.#backlog.isEmpty && !this.#isOver) {
-      if (this.#backlog.isDropping) this.#requestDropped()
-      this.#isAwaited = true
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    if (!this.#backlog.isEmpty) return { done: false, value: this.#take() }
-    if (this.#failure === undefined || this.#hasSentFailure || this.#isClosed) return this.return()
-    this.#hasSentFailure = true
-    const last = failureFrame(this.seq, this.#failure)
-    this.#onLast?.(last)
-    return { done: false, value: last }
+  protected override pull(): Frames | undefined | Promise<Frames | undefined> {
+    if (!this.#backlog.isEmpty) return this.#take()
+    return this.#isOver ? this.#takeFailure() : this.#wait()
   }
 
-  return(): Promise<IteratorResult<Frames, undefined>> {
-    if (!this.#isClosed) {
-      this.#isClosed = true
-      this.#repair.stop()
-      this.#backlog.clear()
-      this.#scheduleWake()
-      this.#hooks.onClosed()
-    }
-    return Promise.resolve(END)
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
+  protected override stop(): void {
+    this.#repair.stop()
+    this.#backlog.clear()
+    this.#scheduleWake()
+    this.#hooks.onClosed()
   }
 
   get #position(): Position {
@@ -175,12 +155,23 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
 
   /** Nothing more is accepted; what the backlog holds is still yielded. */
   get #isOver(): boolean {
-    return this.#backlog.hasLast || this.#isClosed || this.#failure !== undefined
+    return this.#backlog.hasLast || this.isStopped || this.#failure !== undefined
   }
 
   /** While the backlog drops frames, gaps are expected: they are requested when the reader has taken the rest. */
   #repairLoss(): void {
     if (!this.#backlog.isDropping) this.#repair.start('lost')
+  }
+
+  async #wait(): Promise<Frames | undefined> {
+    while (this.#backlog.isEmpty && !this.#isOver) {
+      if (this.#backlog.isDropping) this.#requestDropped()
+      this.#isAwaited = true
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    return this.#backlog.isEmpty ? this.#takeFailure() : this.#take()
   }
 
   #requestDropped(): void {
@@ -199,6 +190,15 @@ export class RelayedStream implements AsyncIterableIterator<Frames> {
     if (isLargeEnd || events >= REPORT_EVENTS || this.#unreportedBytes >= REPORT_BYTES) this.reportRead()
     if (this.#backlog.hasLast && this.#backlog.isEmpty) this.#onLast?.(frames)
     return frames
+  }
+
+  /** The terminal frame of a stream that has failed, once. */
+  #takeFailure(): Frames | undefined {
+    if (this.#failure === undefined || this.#hasSentFailure || this.isStopped) return undefined
+    this.#hasSentFailure = true
+    const last = failureFrame(this.seq, this.#failure)
+    this.#onLast?.(last)
+    return last
   }
 
   /** Wakes the waiting reader after this event-loop turn, so that it takes all frames of the turn together. */

@@ -1,3 +1,4 @@
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import { resetFrame } from './event-text.ts'
 import type { EventPosition, EventWatch, LoggedEvent, TenantEventType } from './port.ts'
 
@@ -17,15 +18,15 @@ const NONE_YET: readonly LoggedEvent[] = []
 const NO_NUMBER = 0
 
 /** One reader's stream of a tenant's events as SSE frames (D16a). It has no end of its own: it ends when its reader or its process does. */
-export class EventStream implements AsyncIterableIterator<Text> {
+export class EventStream extends PullIterator<Text> {
   readonly #watch: EventWatch
   readonly #types: ReadonlySet<TenantEventType> | undefined
   readonly #onClosed: () => void
   #at: EventPosition
   #wake: (() => void) | undefined
-  #isClosed = false
 
   constructor(watch: EventWatch, { after = watch.end, types }: EventQuery, onClosed: () => void = () => {}) {
+    super()
     this.#watch = watch
     this.#onClosed = onClosed
     this.#types = types
@@ -33,8 +34,8 @@ export class EventStream implements AsyncIterableIterator<Text> {
     watch.subscribe(() => this.#wake?.())
   }
 
-  async next(): Promise<IteratorResult<Text, undefined>> {
-    while (!this.#isClosed) {
+  protected override async pull(): Promise<Text | undefined> {
+    while (!this.isStopped) {
       const woken = new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -42,34 +43,26 @@ export class EventStream implements AsyncIterableIterator<Text> {
       if (!events) return this.#reset()
       this.#at = events.at(-1)?.position ?? this.#at
       const wanted = events.filter(({ type }) => this.#types?.has(type) ?? true)
-      if (wanted.length > 0) return valueOf(wanted)
+      if (wanted.length > 0) return textOf(wanted)
       if (events.length === 0) await woken
     }
-    return { done: true, value: undefined }
+    return undefined
   }
 
-  return(): Promise<IteratorResult<Text, undefined>> {
-    if (!this.#isClosed) {
-      this.#isClosed = true
-      this.#watch.close()
-      this.#onClosed()
-      this.#wake?.()
-    }
-    return Promise.resolve({ done: true, value: undefined })
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
+  protected override stop(): void {
+    this.#watch.close()
+    this.#onClosed()
+    this.#wake?.()
   }
 
   /** Goes on at the end of the log: the next events of this reader are gone (D16c). */
-  #reset(): IteratorResult<Text, undefined> {
+  #reset(): Text {
     this.#at = this.#watch.newest
-    return { done: false, value: { text: resetFrame(this.#at), lastSeq: NO_NUMBER } }
+    return { text: resetFrame(this.#at), lastSeq: NO_NUMBER }
   }
 }
 
-function valueOf(events: readonly LoggedEvent[]): IteratorResult<Text, undefined> {
+function textOf(events: readonly LoggedEvent[]): Text {
   const text = events.length === 1 ? events[0]?.frame : events.map(({ frame }) => frame).join('')
-  return { done: false, value: { text: text ?? '', lastSeq: NO_NUMBER } }
+  return { text: text ?? '', lastSeq: NO_NUMBER }
 }

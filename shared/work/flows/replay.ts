@@ -3,6 +3,7 @@ import type { Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { FlowEvent } from '../../kernel/events.ts'
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'
 import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
 
@@ -73,12 +74,10 @@ function terminalOf(dispatch: Dispatch, output: DispatchOutput | undefined): Flo
 /** The pause before a frame that followed the one before it after `gapMs`. */
 export const pauseOf = (gapMs: number, speed: number): number => Math.max(0, Math.min(MAX_PAUSE_MS, gapMs / speed))
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 type Played = ReplayOptions & { hasEnded?: boolean }
 
-/** Plays frames to one reader. A class, because `return` must end a pause. */
-export class ReplayStream implements AsyncIterableIterator<Frames> {
+/** Plays frames to one reader. */
+export class ReplayStream extends PullIterator<Frames> {
   readonly #frames: TimedFrame[]
   readonly #speed: number | undefined
   readonly #left = new AbortController()
@@ -87,29 +86,25 @@ export class ReplayStream implements AsyncIterableIterator<Frames> {
   readonly isOver: boolean
 
   constructor(frames: readonly TimedFrame[], { speed, after = 0, hasEnded = false }: Played) {
+    super()
     this.#frames = frames.filter(({ seq }) => seq > after)
     this.isOver = hasEnded && this.#frames.length === 0
     this.#speed = speed
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
+  protected override async pull(): Promise<Frames | undefined> {
     const [frame] = this.#frames
     if (frame && this.#speed !== undefined) await this.#pauseBefore(frame, this.#speed)
     const played = this.#frames.splice(0, this.#speed === undefined ? Infinity : 1)
     const last = played.at(-1)
-    if (!last) return END
+    if (!last) return undefined
     this.#playedMs = last.atMs
-    return { done: false, value: { text: played.map(({ text }) => text).join(''), lastSeq: last.seq } }
+    return { text: played.map(({ text }) => text).join(''), lastSeq: last.seq }
   }
 
-  return(): Promise<IteratorResult<Frames, undefined>> {
+  protected override stop(): void {
     this.#frames.length = 0
     this.#left.abort()
-    return Promise.resolve(END)
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   async #pauseBefore({ atMs }: TimedFrame, speed: number): Promise<void> {

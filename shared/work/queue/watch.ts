@@ -1,6 +1,7 @@
 import { FrameReader } from '../../cluster/journal/frame-reader.ts'
 import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
 import { hasKind } from '../../kernel/errors.ts'
+import { PullIterator } from '../../kernel/pull-iterator.ts'
 
 /** What a reader gets of frames that have come. `end`: they end the reader's stream, or only the stream that they came from. */
 export type Read = { frames: Frames | undefined; end?: 'all' | 'source' | undefined }
@@ -28,8 +29,6 @@ const RETRY_MS = 500
 /** Failures after which the execution has ended there or is lost; after the others only this reader is. */
 const BREAKS: ReadonlySet<string> = new Set(['worker_lost', 'cancelled'])
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 /**
  * The frames of a queued execution, with an end in every case: when its executor is lost or no executor takes it, the end is made from the
  * stored record. It begins with `stream`, or by following.
@@ -38,8 +37,6 @@ export const watch = (stream: FrameStream | undefined, options: WatchOptions): A
   new Watch(stream, options)
 
 /**
- * A class, because `return` must end a wait that is under way.
- *
  * | State     | Event                                            | Next state                      |
  * |-----------|--------------------------------------------------|---------------------------------|
  * | searching | an executor has the execution, or the queue      | following                       |
@@ -48,7 +45,7 @@ export const watch = (stream: FrameStream | undefined, options: WatchOptions): A
  * | both      | the record says that the execution has ended     | closed, after its last frames   |
  * | any       | the reader has left                              | closed                          |
  */
-class Watch implements AsyncIterableIterator<Frames> {
+class Watch extends PullIterator<Frames> {
   readonly #options: WatchOptions
   #source: FrameReader | undefined
   #seq: number
@@ -56,27 +53,23 @@ class Watch implements AsyncIterableIterator<Frames> {
   #wake: () => void = () => {}
 
   constructor(stream: FrameStream | undefined, options: WatchOptions) {
+    super()
     this.#options = options
     this.#source = stream && new FrameReader(stream, options.silentMs)
     this.#seq = options.after
   }
 
-  async next(): Promise<IteratorResult<Frames, undefined>> {
+  protected override async pull(): Promise<Frames | undefined> {
     while (!this.#isClosed) {
       const frames = this.#source ? await this.#read(this.#source) : await this.#search()
-      if (frames) return { done: false, value: frames }
+      if (frames) return frames
     }
-    return END
+    return undefined
   }
 
-  async return(): Promise<IteratorResult<Frames, undefined>> {
+  protected override async stop(): Promise<void> {
     this.#wake()
     await this.#close()
-    return END
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   async #search(): Promise<Frames | undefined> {

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { LRUCache } from 'lru-cache'
+import { PullIterator } from '../../../kernel/pull-iterator.ts'
 import { nodeHttp } from '../../../platform/net/node-http.ts'
 import type { ConnectionGuard } from '../../../platform/net/port.ts'
 import type { HttpsProxy } from '../port.ts'
@@ -105,40 +106,34 @@ const toResponse = (res: IncomingMessage): SendResponse => ({
   body: new ResponseBytes(res),
 })
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
 /**
  * Reads a response's body in chunks of what has arrived, at most 16 KiB each. Unread bytes stay in Node's buffer and then in the
  * kernel's. The iterator of Node's streams does the same at several times the CPU cost.
  */
-class ResponseBytes implements AsyncIterableIterator<Uint8Array> {
+class ResponseBytes extends PullIterator<Uint8Array> {
   readonly #res: IncomingMessage
   #wake: (() => void) | undefined
 
   constructor(res: IncomingMessage) {
+    super()
     this.#res = res
     const wake = () => this.#wake?.()
     res.on('readable', wake).on('end', wake).on('error', wake).on('close', wake)
   }
 
-  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+  protected override async pull(): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk: Buffer | null = this.#res.read(Math.min(this.#res.readableLength, CHUNK_BYTES))
-      if (chunk !== null) return { done: false, value: chunk }
-      if (this.#res.readableEnded) return END
+      if (chunk !== null) return chunk
+      if (this.#res.readableEnded) return undefined
       if (this.#res.destroyed) throw this.#res.errored ?? new ConnectionClosed()
       await this.#waitForEvent()
     }
   }
 
   /** Closes the connection, unless the body was read to its end. */
-  return(): Promise<IteratorResult<Uint8Array, undefined>> {
+  protected override stop(): void {
     if (!this.#res.readableEnded) this.#res.destroy()
-    return Promise.resolve(END)
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   #waitForEvent(): Promise<void> {

@@ -1,3 +1,4 @@
+import { PullIterator } from '../../../kernel/pull-iterator.ts'
 import type { FailedCall } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
@@ -18,16 +19,11 @@ export type TurnInput = {
   configFailure: Failure | undefined
 }
 
-type Result = IteratorResult<ModelPart, undefined>
-
-const END: Result = { done: true, value: undefined }
-
 /**
  * One model call as an iteration over its parts. The next bytes are read when all parts of the last ones have been taken, so at
- * most one chunk is buffered here. Leaving the iteration at any point closes the connection. A class and not a generator,
- * because a generator costs more CPU for every delta.
+ * most one chunk is buffered here. Leaving the iteration at any point closes the connection.
  */
-export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
+export class ChatTurn extends PullIterator<ModelPart> {
   readonly #input: TurnInput
   readonly #answer: ChatAnswer
   #exchange: ChatExchange | undefined
@@ -36,39 +32,35 @@ export class ChatTurn implements AsyncIterableIterator<ModelPart, undefined> {
   #takenCount = 0
 
   constructor(input: TurnInput) {
+    super()
     this.#input = input
     const { call, quirks, framing, request } = input
     this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences: request.stopSequences })
   }
 
-  next(): Promise<Result> {
+  protected override pull(): ModelPart | Promise<ModelPart | undefined> {
     const part = this.#parts[this.#takenCount]
     if (part === undefined || this.#input.signal.aborted) return this.#readOn()
     this.#takenCount++
-    return Promise.resolve({ done: false, value: part })
+    return part
   }
 
-  return(): Promise<Result> {
+  protected override stop(): void {
     this.#parts = []
     this.#answer.isOver = true
     this.#exchange?.close()
-    return Promise.resolve(END)
   }
 
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  /** Reads until there is a part, or ends the iteration. */
-  async #readOn(): Promise<Result> {
+  /** Reads until there is a part, or to the end. */
+  async #readOn(): Promise<ModelPart | undefined> {
     const { signal } = this.#input
     while (!this.#answer.isOver && !signal.aborted) {
       this.#parts = await this.#readParts()
       this.#takenCount = 1
       const [part] = this.#parts
-      if (part && !signal.aborted) return { done: false, value: part }
+      if (part && !signal.aborted) return part
     }
-    return this.return()
+    return undefined
   }
 
   /** Returns the parts of the next bytes, of which there may be none. */
