@@ -40,7 +40,7 @@ const MAX_INPUT_CHARS = 64 * 1024
 
 function recordOf(
   { id, scopeId, runId, details }: PendingPermission,
-  { isAllowed, how, reason, isRemembered, by, input: edited }: Decision,
+  { allow, how, reason, remember, by, input: edited }: Decision,
   { decidedAt, audit }: { decidedAt: string; audit: Audit },
 ): DecidedPermission {
   const { tool_name, tool_use_id, created_at, message, input } = details
@@ -52,11 +52,11 @@ function recordOf(
     run_id: runId,
     tool_name,
     tool_use_id,
-    allow: isAllowed,
+    allow,
     how,
     ...(by !== undefined && { by }),
     edited: edited !== undefined,
-    remembered: isRemembered === true,
+    remembered: remember !== undefined,
     created_at,
     decided_at: decidedAt,
     ...(audit.store_payloads && { message, reason, ...(isShort && { input: ran }) }),

@@ -75,14 +75,14 @@ function runEnded({ id, sessionId, status, startedAt, endedAt = new Date() }: Ru
 
 function permissionResolved(
   { id, scopeId, runId, details }: PendingPermission,
-  { isAllowed, how }: Pick<Decision, 'isAllowed' | 'how'>,
+  { allow, how }: Pick<Decision, 'allow' | 'how'>,
 ): TenantEvent {
   const data = {
     request_id: id,
     session_id: scopeId,
     run_id: runId,
     tool_name: details.tool_name,
-    allow: isAllowed,
+    allow,
     how,
   }
   return { type: 'permission.resolved', at: new Date().toISOString(), data }

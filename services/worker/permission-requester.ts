@@ -34,7 +34,7 @@ export function createPermissionRequester(
     reporter.permissionRequested(request)
     const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal })).then((made) => {
       reporter.permissionResolved(request, made)
-      log.info('permission decided', { ...describe(request), allow: made.isAllowed, how: made.how })
+      log.info('permission decided', { ...describe(request), allow: made.allow, how: made.how })
       return made
     })
     return { id: request.id, expiresAt: request.details.expires_at, decision: run.waitFor(decision) }
@@ -113,14 +113,14 @@ const decideUntilStored = (store: PermissionStore, request: PendingPermission, s
 
 function decisionOf({ state, reason = '', remember, by, input }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') {
-    return { isAllowed: false, how: 'timeout', reason: `nobody answered within ${timeoutMs / 1000} seconds` }
+    return { allow: false, how: 'timeout', reason: `nobody answered within ${timeoutMs / 1000} seconds` }
   }
   const how = state === 'withdrawn' ? 'cancelled' : 'reply'
   return {
-    isAllowed: state === 'allowed',
+    allow: state === 'allowed',
     how,
     reason,
-    ...(remember && { isRemembered: true }),
+    ...(remember && { remember }),
     ...(by !== undefined && { by }),
     ...(input !== undefined && { input: JSON.parse(input) as JsonObject }),
   }

@@ -54,8 +54,6 @@ export function runRecordContract(open: OpenStore): void {
     expect(await records.get(other, runId(1))).to.equal(undefined)
     expect(await records.frames(other, runId(1))).to.equal(undefined)
     expect(await records.page(other, { limit: 10 })).to.deep.equal([])
-    await records.delete(other, runId(1))
-    expect(await records.frames(tenant, runId(1))).to.equal('id: 1\n\n')
   })
 
   it('D20.2: the first record of a run is its last, whichever it is', async () => {
@@ -85,15 +83,6 @@ export function runRecordContract(open: OpenStore): void {
       expect((await records.frames(tenant, runId(n))) === frames, `${frames.length} characters`).to.equal(true)
     expect(await records.get(tenant, runId(1)), 'the record itself').to.deep.equal(recordOf(1))
     expect(await records.frames(tenant, runId(99))).to.equal(undefined)
-  })
-
-  it('a deleted run has neither record nor frames', async () => {
-    const tenant = newTenant()
-    await records.add([endedOf(tenant, recordOf(1), { frames: 'x' }), endedOf(tenant, recordOf(2))])
-    await records.delete(tenant, runId(1))
-    expect(await records.get(tenant, runId(1))).to.equal(undefined)
-    expect(await records.frames(tenant, runId(1))).to.equal(undefined)
-    expect(numbersOf(await records.page(tenant, { limit: 10 }))).to.deep.equal([2])
   })
 
   it('D20.1: a record and its frames are kept for as long as their tenant wants', async () => {

@@ -14,7 +14,7 @@ const REQUEST: PendingPermission = {
     ...{ created_at: AT, expires_at: AT },
   },
 }
-const ALLOWED = { isAllowed: true, how: 'reply', reason: 'fine', by: 'ada' } as const
+const ALLOWED = { allow: true, how: 'reply', reason: 'fine', by: 'ada' } as const
 
 describe('the audit of permission decisions (D24.3)', () => {
   /** `refusals`: how often the store does not answer before it does. */

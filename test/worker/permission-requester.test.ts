@@ -33,20 +33,20 @@ describe('a permission request', () => {
     const [listed] = (await store.list(run.tenant, { limit: 1 })).permissions
     expect(listed).to.include({ tool_use_id: 'call_1', expires_at: ask.expiresAt })
     await reply(store, { tenant: run.tenant, scopeId: run.id, id: ask.id }, { allow: false, reason: 'no' })
-    expect(await ask.decision).to.deep.equal({ isAllowed: false, how: 'reply', reason: 'no' })
+    expect(await ask.decision).to.deep.equal({ allow: false, how: 'reply', reason: 'no' })
   })
 
   it('api.md Limits: is denied after the timeout when there is no reply', async () => {
     const ask = await setUp(20).open(WRITE)
     const reason = 'nobody answered within 0.02 seconds'
-    expect(await ask.decision).to.deep.equal({ isAllowed: false, how: 'timeout', reason })
+    expect(await ask.decision).to.deep.equal({ allow: false, how: 'timeout', reason })
   })
 
   it('D4.7: is denied at the end of its run', async () => {
     const { run, store, open } = setUp(60_000)
     const ask = await open(WRITE)
     run.cancel('cancelled')
-    expect(await ask.decision).to.include({ isAllowed: false, how: 'cancelled' })
+    expect(await ask.decision).to.include({ allow: false, how: 'cancelled' })
     const { isWon, state } = await store.decide(
       { tenant: run.tenant, scopeId: run.id, id: ask.id },
       { state: 'allowed' },
@@ -57,7 +57,7 @@ describe('a permission request', () => {
   it('is denied at once when its run has ended already', async () => {
     const { run, open } = setUp(60_000)
     run.cancel('cancelled')
-    expect(await (await open(WRITE)).decision).to.include({ isAllowed: false })
+    expect(await (await open(WRITE)).decision).to.include({ allow: false })
   })
 
   it('stays undecided while the store is unreachable, and expires when it answers again', async () => {
@@ -67,7 +67,7 @@ describe('a permission request', () => {
     failing.isAway = true
     await failing.refused
     failing.isAway = false
-    expect(await ask.decision).to.include({ isAllowed: false, reason: 'nobody answered within 0.02 seconds' })
+    expect(await ask.decision).to.include({ allow: false, reason: 'nobody answered within 0.02 seconds' })
   })
 
   it('that could not be opened cannot be answered, even when it was stored all the same', async () => {

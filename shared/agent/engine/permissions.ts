@@ -1,14 +1,14 @@
 import type { JsonObject, PermissionPreview, PermissionResolution } from '../../kernel/events.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
-/** The answer to a permission request. */
+/** The answer to a permission request, in the words of its reply and of its event. */
 export type Decision = {
-  isAllowed: boolean
+  allow: boolean
   how: PermissionResolution
   /** May be empty. */
   reason: string
   /** The tool is allowed for the rest of the session. */
-  isRemembered?: boolean
+  remember?: 'session'
   /** The caller who replied. */
   by?: string
   /** The input that the call runs with instead of the model's. */

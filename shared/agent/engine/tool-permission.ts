@@ -50,11 +50,11 @@ async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const subject = { id, tool_use_id: toolUseId, tool_name: toolName }
   const asked = { input, message, ...(preview && { preview }), expires_at: expiresAt }
   events.push({ type: 'permission_request', ...subject, ...asked })
-  const { isAllowed, isRemembered, input: edited, ...outcome } = await ask.decision
-  const resolved = { allow: isAllowed, ...outcome, ...(edited && { input: edited }) }
-  events.push({ type: 'permission_resolved', ...subject, ...resolved })
-  if (isRemembered && !tool.alwaysAsks) permissions.remembered?.add(toolName)
-  if (!isAllowed) return refuse(`Permission to use ${toolName} was denied${outcome.reason && `: ${outcome.reason}`}`)
+  const { remember, ...outcome } = await ask.decision
+  events.push({ type: 'permission_resolved', ...subject, ...outcome })
+  if (remember && !tool.alwaysAsks) permissions.remembered?.add(toolName)
+  const { allow, reason, input: edited } = outcome
+  if (!allow) return refuse(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
   return edited ? checkEdited(toolName, edited, step) : { input }
 }
 

@@ -5,7 +5,7 @@ import type { Tool } from '../../../shared/agent/tools/port.ts'
 import { call, collect, resourcesOf, SOON, tool, typesOf } from './tool-step-setup.ts'
 
 /** Answers each request with `decision`, and counts them. */
-function answering(decision: { isAllowed: boolean; isRemembered?: boolean }) {
+function answering(decision: { allow: boolean; remember?: 'session' }) {
   const asked: string[] = []
   const openAsk: OpenAsk = async ({ toolName }) => {
     asked.push(toolName)
@@ -15,7 +15,7 @@ function answering(decision: { isAllowed: boolean; isRemembered?: boolean }) {
   return { asked, openAsk }
 }
 
-const REMEMBER = { isAllowed: true, isRemembered: true }
+const REMEMBER = { allow: true, remember: 'session' } as const
 
 describe('a tool that is allowed for the rest of a session', () => {
   it('is not asked for again, while other tools are', async () => {
@@ -30,7 +30,7 @@ describe('a tool that is allowed for the rest of a session', () => {
   })
 
   it('is asked for again when the reply did not say so', async () => {
-    const { asked, openAsk } = answering({ isAllowed: true })
+    const { asked, openAsk } = answering({ allow: true })
     const resources = resourcesOf({ tools: [tool('Write')], policy: 'ask', openAsk, remembered: new RememberedTools() })
     await collect([call('c1', 'Write')], resources)
     await collect([call('c2', 'Write')], resources)
@@ -63,7 +63,7 @@ describe('plan mode', () => {
   const TOOLS = [READ, tool('Write'), EXIT]
 
   it('D5.4: refuses tools that change something, without a permission request, and runs the others', async () => {
-    const { asked, openAsk } = answering({ isAllowed: true })
+    const { asked, openAsk } = answering({ allow: true })
     const resources = resourcesOf({ tools: TOOLS, openAsk, planMode: { isOn: true } })
     const { results } = await collect([call('c1', 'Read'), call('c2', 'Write')], resources)
     expect(results.map(({ isError }) => isError)).to.deep.equal([false, true])
@@ -72,13 +72,13 @@ describe('plan mode', () => {
   })
 
   it('D5.4: ends when ExitPlanMode is allowed, and not when it is denied', async () => {
-    for (const isAllowed of [false, true]) {
+    for (const allow of [false, true]) {
       const planMode = { isOn: true }
-      const { openAsk } = answering({ isAllowed })
+      const { openAsk } = answering({ allow })
       const resources = { tools: TOOLS, openAsk, planMode }
       await collect([call('c1', 'ExitPlanMode')], resourcesOf({ ...resources, policy: 'ask' }))
       const { results } = await collect([call('c2', 'Write')], resourcesOf(resources))
-      expect([planMode.isOn, results[0]?.isError]).to.deep.equal([!isAllowed, !isAllowed])
+      expect([planMode.isOn, results[0]?.isError]).to.deep.equal([!allow, !allow])
     }
   })
 })

@@ -41,7 +41,7 @@ export const answered =
   (decision: Decision): OpenAsk =>
   async () => ({ id: 'perm_1', expiresAt: SOON, decision: Promise.resolve(decision) })
 
-export const ALLOWED = answered({ isAllowed: true, how: 'reply', reason: '' })
+export const ALLOWED = answered({ allow: true, how: 'reply', reason: '' })
 
 export function resourcesOf({
   tools = [],

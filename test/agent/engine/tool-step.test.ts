@@ -63,7 +63,7 @@ describe('tool step', () => {
       tool_use_id: 'c1',
       expires_at: SOON,
     })
-    decision.resolve({ isAllowed: true, how: 'reply', reason: '' })
+    decision.resolve({ allow: true, how: 'reply', reason: '' })
     expect((await step.next()).value).to.deep.equal({
       type: 'permission_resolved',
       id: 'perm_7',
@@ -82,7 +82,7 @@ describe('tool step', () => {
       ran = true
       return succeed('')
     })
-    const openAsk = answered({ isAllowed: false, how: 'reply', reason: 'not today' })
+    const openAsk = answered({ allow: false, how: 'reply', reason: 'not today' })
     const resources = resourcesOf({ tools: [write], policy: 'ask', openAsk })
     const { events, results } = await collect([call('c1', 'Write')], resources)
     expect(typesOf(events)).to.deep.equal(['tool_use', 'permission_request', 'permission_resolved', 'tool_result'])

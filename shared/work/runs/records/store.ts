@@ -51,8 +51,6 @@ export interface RunRecordStore {
   page(tenant: TenantId, query: RecordQuery): Promise<RunRecord[]>
   /** The frames of a run, without its deltas. */
   frames(tenant: TenantId, runId: string): Promise<string | undefined>
-  /** Deletes the record and the frames of a run. */
-  delete(tenant: TenantId, runId: string): Promise<void>
 
   addOpen(open: OpenRuns): Promise<void>
   deleteOpen(ids: readonly string[]): Promise<void>
@@ -88,10 +86,6 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       if (typeof short === 'string') return short
       const found = await events.get(tenant, { run_id: runId })
       return found && unpack(found.doc as Packed)
-    },
-    async delete(tenant, runId) {
-      await events.delete(tenant, { run_id: runId })
-      await records.delete(tenant, { run_id: runId })
     },
     async addOpen({ id, owner, runs }) {
       await open.insert(SYSTEM_TENANT, { id, owner, runs }, BEHIND)
