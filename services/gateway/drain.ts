@@ -1,6 +1,6 @@
 import type { HttpServer } from '../http/server.ts'
 
-export type Draining = {
+type DrainParts = {
   relay: { drain(times: { graceMs: number; streamsMs: number }): Promise<void> }
   http: Pick<HttpServer, 'drain' | 'close'>
 }
@@ -15,7 +15,7 @@ const MAX_CLOSE_MS = 1_000
  * notices the failing readiness probe (D1.3 DRAIN_SECS). Then running streams may end by themselves. Those that do not end with an error that
  * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time.
  */
-export async function drainGateway(drainMs: number, { relay, http }: Draining): Promise<void> {
+export async function drainGateway(drainMs: number, { relay, http }: DrainParts): Promise<void> {
   const graceMs = Math.min(drainMs / 6, MAX_GRACE_MS)
   const closeMs = Math.min(drainMs / 6, MAX_CLOSE_MS)
   const startedAt = performance.now()

@@ -116,7 +116,7 @@ const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole n
 const CURSOR: ValueForm = { pattern: /^[A-Za-z0-9_-]{1,512}$/, wanted: 'the next_cursor of the previous page' }
 
 /** Reads `limit` and `cursor` (D2.7). */
-export function pageOf(req: Request): PageRequest {
+export function pageRequestOf(req: Request): PageRequest {
   const cursor = queryValue(req, 'cursor', CURSOR)
   const limit = Number(queryValue(req, 'limit', LIMIT) ?? DEFAULT_LIMIT)
   return { limit, ...(cursor !== undefined && { cursor }) }

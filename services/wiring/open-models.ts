@@ -4,13 +4,16 @@ import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { ModelTarget } from '../../shared/platform/config/model.ts'
 import { openProvider, type ProviderSettings } from './open-provider.ts'
 
-export type Models = { primary: ModelRoute | undefined; fallback: ModelRoute | undefined }
+type OwnRoutes = { primary: ModelRoute | undefined; fallback: ModelRoute | undefined }
 
 type ModelSettings = Pick<Settings['worker']['models'], 'model' | 'fallback'> &
   Partial<Pick<Settings['worker']['models'], 'httpsProxy' | 'noProxy'>>
 
 /** Opens the providers of the server's model and of its fallback (D1.3 MODEL). The cluster form may have no model (D1.4). */
-export async function openModels({ model, fallback, httpsProxy, noProxy }: ModelSettings, log?: Log): Promise<Models> {
+export async function openModels(
+  { model, fallback, httpsProxy, noProxy }: ModelSettings,
+  log?: Log,
+): Promise<OwnRoutes> {
   const onLeftOut = (message: string) => log?.warn(message)
   const proxy = httpsProxy === undefined ? undefined : { url: httpsProxy, except: noProxy }
   const open = (target: ModelTarget) => openRoute(target, { onLeftOut, proxy })

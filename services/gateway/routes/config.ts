@@ -3,7 +3,7 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { leaving } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { CONFIG_NAME, pageOf, pathId } from '../params.ts'
+import { CONFIG_NAME, pageRequestOf, pathId } from '../params.ts'
 import { type ConfigSurface, type Enabled, enabledWith, listOf } from './config/enabled.ts'
 import { limitRoutes } from './config/limits.ts'
 import { webhookRoutes } from './config/webhooks.ts'
@@ -32,7 +32,7 @@ export function configRoutes({ config, readBody }: Deps): RouteTable {
       get: enabled(
         ({ audit }) =>
           (req, res) =>
-            audit.list(tenantOf(res), pageOf(req)),
+            audit.list(tenantOf(res), pageRequestOf(req)),
       ),
     },
     ...secretRoutes(enabled, readBody),

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express'
 import type { Ledger } from '../../../shared/agent/customers/store/ledger.ts'
 import { createKeyedQueue } from '../../../shared/kernel/keyed-queue.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { CUSTOMER, pageOf, pathId } from '../params.ts'
+import { CUSTOMER, pageRequestOf, pathId } from '../params.ts'
 import { required } from './requires.ts'
 
 /**
@@ -15,7 +15,7 @@ export function customerLedger(ledger: Ledger | undefined): RequestHandler {
   return async (req, res) => {
     const customerId = pathId(req, 'id', CUSTOMER)
     const entries = required('ledgers', ledger)
-    const [tenant, query] = [tenantOf(res), pageOf(req)]
+    const [tenant, query] = [tenantOf(res), pageRequestOf(req)]
     await queue.run(tenant, async () => {
       const from = performance.now()
       res.json(await entries.page(tenant, customerId, query))

@@ -16,7 +16,7 @@ import {
   IDEMPOTENCY_KEY,
   lastEventId,
   oneOf,
-  pageOf,
+  pageRequestOf,
   pathId,
   queryNumber,
   queryText,
@@ -82,7 +82,7 @@ const SEARCHED: ValueForm = { pattern: /^[^]{1,200}$/u, wanted: 'a text of 1 to 
 const MS = [0, 86_400_000] as const
 
 const filterOf = (req: Request): DispatchFilter => ({
-  ...pageOf(req),
+  ...pageRequestOf(req),
   flow: queryValue(req, 'flow', FLOW_NAME),
   status: queryValue(req, 'status', STATUS) as DispatchStatus | undefined,
   kind: queryValue(req, 'kind', KIND) as DispatchKind | undefined,
@@ -97,7 +97,7 @@ const filterOf = (req: Request): DispatchFilter => ({
 })
 
 const statsFilterOf = (req: Request): StatsFilter => ({
-  ...pageOf(req),
+  ...pageRequestOf(req),
   bucket: (queryValue(req, 'bucket', BUCKET) ?? 'day') as StatsBucket,
   flow: queryValue(req, 'flow', FLOW_NAME),
   from: queryText(req, 'from'),

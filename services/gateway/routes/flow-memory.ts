@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { FLOW, pageOf, pathId, queryText, queryValue, type ValueForm } from '../params.ts'
+import { FLOW, pageRequestOf, pathId, queryText, queryValue, type ValueForm } from '../params.ts'
 import type { FlowSurface } from './flow-surface.ts'
 import { requires } from './requires.ts'
 
@@ -14,7 +14,7 @@ export function flowMemoryRoutes({ flows, readBody }: Deps): RouteTable {
   return {
     '/flows/:name/memory': {
       get: stored(({ memory }) => async (req, res) => {
-        const page = { ...scopeOf(req), ...pageOf(req) }
+        const page = { ...scopeOf(req), ...pageRequestOf(req) }
         res.json(await memory.list(tenantOf(res), pathId(req, 'name', FLOW), page))
       }),
       post: stored(({ memory }) => async (req, res) => {

@@ -7,7 +7,7 @@ import { type Flow, servedVersion } from '../../../shared/work/flows/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { FLOW, FLOW_VERSION, pageOf, pathId, queryFlag, queryNumber } from '../params.ts'
+import { FLOW, FLOW_VERSION, pageRequestOf, pathId, queryFlag, queryNumber } from '../params.ts'
 import type { FlowSurface } from './flow-surface.ts'
 import { requires } from './requires.ts'
 
@@ -37,7 +37,7 @@ type Create = (flows: FlowSurface) => RequestHandler
 const list: Create =
   ({ library }) =>
   async (req, res) => {
-    const { flows, next_cursor } = await library.list(tenantOf(res), pageOf(req))
+    const { flows, next_cursor } = await library.list(tenantOf(res), pageRequestOf(req))
     res.json({ flows: flows.map(answerOf), next_cursor })
   }
 
@@ -113,7 +113,7 @@ const check =
 const listEvaluations: Create =
   ({ evaluations }) =>
   async (req, res) => {
-    res.json(await evaluations.list(tenantOf(res), flowName(req), pageOf(req)))
+    res.json(await evaluations.list(tenantOf(res), flowName(req), pageRequestOf(req)))
   }
 
 const flowName = (req: Request): string => pathId(req, 'name', FLOW)

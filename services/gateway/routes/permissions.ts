@@ -8,7 +8,7 @@ import { fitsDepth } from '../../../shared/kernel/json.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
-import { PERMISSION, pageOf, pathId, queryText, queryValue, SESSION } from '../params.ts'
+import { PERMISSION, pageRequestOf, pathId, queryText, queryValue, SESSION } from '../params.ts'
 import { required } from './requires.ts'
 
 type Deps = {
@@ -37,9 +37,11 @@ export function permissionRoutes(deps: Deps): RouteTable {
         if (since !== undefined && state !== 'decided')
           throw invalidRequest('since needs state=decided', { param: '/since' })
         if (state === 'decided')
-          return void res.json(await required('decisions', decided).page(tenantOf(res), { ...pageOf(req), since }))
+          return void res.json(
+            await required('decisions', decided).page(tenantOf(res), { ...pageRequestOf(req), since }),
+          )
         const list = state === 'remembered' ? broker.listRemembered : broker.listPermissions
-        res.json(await list(tenantOf(res), pageOf(req)))
+        res.json(await list(tenantOf(res), pageRequestOf(req)))
       },
     },
     '/permissions/remembered': {

@@ -2,7 +2,7 @@ import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pageOf, pathId, SCHEDULE } from '../params.ts'
+import { pageRequestOf, pathId, SCHEDULE } from '../params.ts'
 import { requires } from './requires.ts'
 
 export type ScheduleSurface = Pick<PlanSchedules, 'put' | 'get' | 'list' | 'remove'>
@@ -15,7 +15,7 @@ export function planScheduleRoutes({ schedules, readBody }: Deps): RouteTable {
   return {
     '/plans/schedules': {
       get: queued((timed) => async (req, res) => {
-        res.json(await timed.list(tenantOf(res), pageOf(req)))
+        res.json(await timed.list(tenantOf(res), pageRequestOf(req)))
       }),
     },
     '/plans/schedules/:name': {

@@ -7,7 +7,7 @@ import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
-import { idempotencyKeyOf, lastEventId, PLAN, pageOf, pathId, queryValue, type ValueForm } from '../params.ts'
+import { idempotencyKeyOf, lastEventId, PLAN, pageRequestOf, pathId, queryValue, type ValueForm } from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
 import { planScheduleRoutes, type ScheduleSurface } from './plan-schedules.ts'
 import { requires } from './requires.ts'
@@ -91,5 +91,5 @@ const STATUS: ValueForm = {
 
 function queryOf(req: Request): PlanQuery {
   const status = queryValue(req, 'status', STATUS) as PlanStatus | undefined
-  return { ...pageOf(req), ...(status !== undefined && { status }) }
+  return { ...pageRequestOf(req), ...(status !== undefined && { status }) }
 }

@@ -7,7 +7,7 @@ import { tenantOf } from '../middleware/auth.ts'
 import {
   lastEventId,
   oneOf,
-  pageOf,
+  pageRequestOf,
   pathId,
   queryNumber,
   queryText,
@@ -73,7 +73,7 @@ function filterOf(req: Request): RunFilter & RunSearch {
     min_cost: queryNumber(req, 'min_cost', [0, 1e9]),
   }
   const given = Object.entries(search).filter(([, value]) => value !== undefined)
-  return { ...pageOf(req), ...Object.fromEntries(given) }
+  return { ...pageRequestOf(req), ...Object.fromEntries(given) }
 }
 
 /** As the starts of runs are written, to compare with them. */

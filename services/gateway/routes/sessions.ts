@@ -3,7 +3,7 @@ import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pageOf, pathId, SESSION } from '../params.ts'
+import { pageRequestOf, pathId, SESSION } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
 type SessionRoutes = Record<'create' | 'list' | 'read' | 'messages' | 'rename' | 'remove', RequestHandler>
@@ -19,13 +19,13 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
       res.status(201).json({ session_id, created_at })
     },
     async list(req, res) {
-      res.json(await broker.listSessions(tenantOf(res), pageOf(req)))
+      res.json(await broker.listSessions(tenantOf(res), pageRequestOf(req)))
     },
     async read(req, res) {
       res.json(await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION)))
     },
     async messages(req, res) {
-      res.json(await broker.listMessages(tenantOf(res), pathId(req, 'id', SESSION), pageOf(req)))
+      res.json(await broker.listMessages(tenantOf(res), pathId(req, 'id', SESSION), pageRequestOf(req)))
     },
     async rename(req, res) {
       const id = pathId(req, 'id', SESSION)

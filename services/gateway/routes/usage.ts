@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { BUCKETS, type Bucket, DIMENSIONS, type Dimension } from '../../../shared/tenancy/usage/port.ts'
 import type { UsageReport } from '../../../shared/tenancy/usage/report.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { oneOf, pageOf, queryText, queryValue } from '../params.ts'
+import { oneOf, pageRequestOf, queryText, queryValue } from '../params.ts'
 import { requires } from './requires.ts'
 
 const BY = oneOf(DIMENSIONS)
@@ -17,5 +17,5 @@ export const showUsage = (usage: Pick<UsageReport, 'page'> | undefined): Request
     const by = (queryValue(req, 'by', BY) ?? 'model') as Dimension
     const bucket = (queryValue(req, 'bucket', BUCKET) ?? 'day') as Bucket
     const times = { from: queryText(req, 'from'), to: queryText(req, 'to') }
-    res.json(await report.page(tenantOf(res), { by, bucket, ...times, ...pageOf(req) }))
+    res.json(await report.page(tenantOf(res), { by, bucket, ...times, ...pageRequestOf(req) }))
   })

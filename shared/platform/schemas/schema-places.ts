@@ -1,5 +1,5 @@
 import type { TenantId } from '../../kernel/tenant.ts'
-import { type Answer, SchemaThread } from './schema-thread.ts'
+import { SchemaThread, type ThreadAnswer } from './schema-thread.ts'
 
 /**
  * A thread, with the tenant that has it: while it checks something of the tenant, or starts after a check of the tenant has ended another.
@@ -14,7 +14,7 @@ export type Place = {
 
 type PlaceEvents = {
   onReady(): void
-  onAnswer(place: Place, answer: Answer): void
+  onAnswer(place: Place, answer: ThreadAnswer): void
   onFailure(place: Place, failure: { cause: unknown; isMemory: boolean }): void
 }
 

@@ -5,7 +5,7 @@ import { type ShareLimits, TenantShares } from '../fairness/tenant-shares.ts'
 import { CpuLimit } from './cpu-limit.ts'
 import type { SchemaProblem } from './port.ts'
 import { type Place, SchemaPlaces } from './schema-places.ts'
-import type { Answer, Task } from './schema-thread.ts'
+import type { ThreadAnswer, ThreadTask } from './schema-thread.ts'
 
 /**
  * `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. Both are CPU time: on a machine that gives the thread
@@ -30,7 +30,10 @@ export type TaskResult = Outcome & { tookMs: number }
  * A task, and the JSON text of its schema, which is made only when the thread does not hold the schema. `compileMs.left`: what earlier
  * schemas have left of a limit that applies to several together.
  */
-export type QueuedTask = Omit<Task, 'schema'> & { compileMs: { limit: number; left: number }; schemaText(): string }
+export type QueuedTask = Omit<ThreadTask, 'schema'> & {
+  compileMs: { limit: number; left: number }
+  schemaText(): string
+}
 
 type Job = {
   id: string
@@ -134,7 +137,7 @@ export class SchemaQueue {
     thread.send({ id, ...(value && { value }), ...(schema !== undefined && { schema }) })
   }
 
-  #take(place: Place, answer: Answer): void {
+  #take(place: Place, answer: ThreadAnswer): void {
     const job = this.#running.get(place)
     if (!job) return
     if (answer.type === 'unusable') return this.#settle(place, { unusable: answer.problem })

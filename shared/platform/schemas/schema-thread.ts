@@ -2,10 +2,10 @@ import { Worker } from 'node:worker_threads'
 import type { SchemaProblem } from './port.ts'
 
 /** Work for a thread, which compiles the schema `id`, and checks `value` if there is one. `schema` is JSON text. */
-export type Task = { id: string; schema?: string; value?: { json: string | undefined } }
+export type ThreadTask = { id: string; schema?: string; value?: { json: string | undefined } }
 
 /** `unknown`: the thread does not hold the schema, and needs the task again, with the schema. */
-export type Answer =
+export type ThreadAnswer =
   | { type: 'unknown' }
   | { type: 'compiled' }
   | { type: 'unusable'; problem: SchemaProblem }
@@ -17,7 +17,7 @@ export type Ready = { type: 'ready' }
 export type ThreadEvents = {
   /** The thread has loaded its code. */
   onReady(): void
-  onAnswer(answer: Answer): void
+  onAnswer(answer: ThreadAnswer): void
   /** The thread has ended by itself: `isMemory` when it had used up its memory, else for a bug. */
   onFailure(cause: unknown, isMemory: boolean): void
 }
@@ -39,7 +39,7 @@ export class SchemaThread {
     const worker = new Worker(new URL('schema-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
     })
-    worker.on('message', (message: Answer | Ready) => {
+    worker.on('message', (message: ThreadAnswer | Ready) => {
       if (this.#isEnded) return
       if (message.type !== 'ready') return onAnswer(message)
       this.#isReady = true
@@ -64,7 +64,7 @@ export class SchemaThread {
     return (user + system) / 1_000
   }
 
-  send(task: Task): void {
+  send(task: ThreadTask): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#worker.postMessage(task)
   }

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import { compileSchema, UnusableSchema, type Validate } from './compile.ts'
-import type { Answer, Ready, Task } from './schema-thread.ts'
+import type { Ready, ThreadAnswer, ThreadTask } from './schema-thread.ts'
 
 /** Runs in the threads that `schema-thread.ts` starts. Answers each task in order. */
 
@@ -11,9 +11,9 @@ const MAX_TEXT = 384 * 1_024
 const validators = new LRUCache<string, Validate>({ maxSize: MAX_TEXT })
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
-const answer = (message: Answer | Ready) => parentPort?.postMessage(message)
+const answer = (message: ThreadAnswer | Ready) => parentPort?.postMessage(message)
 
-parentPort?.on('message', ({ id, schema, value }: Task) => {
+parentPort?.on('message', ({ id, schema, value }: ThreadTask) => {
   const validate = validators.get(id) ?? (schema === undefined ? undefined : compile(id, schema))
   if (!validate) return schema === undefined && answer({ type: 'unknown' })
   answer({ type: 'compiled' })

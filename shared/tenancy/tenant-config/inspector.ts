@@ -7,7 +7,7 @@ import type { StoredInstance } from './config.ts'
 import type { CredentialReader, Credentials } from './credentials.ts'
 import type { LiveConfigs } from './live-configs.ts'
 import { findInstance } from './settings.ts'
-import type { Capabilities, CapabilityStore, Discovery, Probe } from './store/instance-capabilities.ts'
+import type { Capabilities, CapabilityStore, Discovery, ProbeResult } from './store/instance-capabilities.ts'
 
 export type InspectorDeps = {
   configs: Pick<LiveConfigs, 'stored'>
@@ -57,7 +57,7 @@ export class InstanceInspector {
     tenant: TenantId,
     name: string,
     { model, signal }: { model: string; signal: AbortSignal },
-  ): Promise<Probe> {
+  ): Promise<ProbeResult> {
     const { openProviders, capabilities, assertBudget, probeTimeoutMs = PROBE_MS } = this.#deps
     const { instance, credentials } = await this.#open(tenant, name)
     await assertBudget(tenant)
@@ -69,7 +69,7 @@ export class InstanceInspector {
       await assertBudget(tenant)
       throw cause
     })
-    const probe: Probe = {
+    const probe: ProbeResult = {
       model,
       capabilities: result.capabilities,
       latency_ms: result.latencyMs,

@@ -8,7 +8,7 @@ import type { InstanceInspector } from '../../../../shared/tenancy/tenant-config
 import type { TenantSettings } from '../../../../shared/tenancy/tenant-config/settings.ts'
 import type { WebhookOutbox } from '../../../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookSettings } from '../../../../shared/tenancy/webhooks/settings.ts'
-import { pageOf } from '../../params.ts'
+import { pageRequestOf } from '../../params.ts'
 import { requires } from '../requires.ts'
 
 /** The services behind the configuration endpoints. They exist in a process with a store and a master key. */
@@ -46,7 +46,7 @@ export const enabledWith =
 
 /** One page of items that are ordered by name (D2.7). */
 export function listOf(plural: string, items: readonly { name: string }[], req: Request): object {
-  const { limit, cursor } = pageOf(req)
+  const { limit, cursor } = pageRequestOf(req)
   const [after] = startOfPage(cursor, ['string']) ?? []
   const rest = after === undefined ? items : items.filter(({ name }) => name > after)
   const { page, next_cursor } = toPage(rest, limit, ({ name }) => [name])

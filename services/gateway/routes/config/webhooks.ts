@@ -3,7 +3,7 @@ import type { DeliveryStatus } from '../../../../shared/tenancy/webhooks/port.ts
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { CONFIG_NAME, DELIVERY, pageOf, pathId, queryValue } from '../../params.ts'
+import { CONFIG_NAME, DELIVERY, pageRequestOf, pathId, queryValue } from '../../params.ts'
 import { type Enabled, listOf } from './enabled.ts'
 
 const STATUS = { pattern: /^(pending|delivered|dead)$/, wanted: 'pending, delivered or dead' }
@@ -51,7 +51,7 @@ function deliveryRoutes(enabled: Enabled): RouteTable {
     '/config/webhooks/:name/deliveries': {
       get: enabled(({ outbox }) => async (req, res) => {
         const status = queryValue(req, 'status', STATUS) as DeliveryStatus | undefined
-        return outbox.list(tenantOf(res), webhookName(req), { ...pageOf(req), status })
+        return outbox.list(tenantOf(res), webhookName(req), { ...pageRequestOf(req), status })
       }),
     },
     '/config/webhooks/:name/deliveries/:id/retry': {

@@ -6,14 +6,14 @@ import { expandVariables } from './variables.ts'
 
 /** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
 type Named = { name: string; isTrusted: boolean; secrets: string[] }
-export type StdioServer = Named & {
+export type StdioServerConfig = Named & {
   command: string
   args: string[]
   cwd: string | undefined
   env: Record<string, string>
 }
-export type HttpServer = Named & { url: URL; headers: Record<string, string> }
-export type McpServerConfig = StdioServer | HttpServer
+export type HttpServerConfig = Named & { url: URL; headers: Record<string, string> }
+export type McpServerConfig = StdioServerConfig | HttpServerConfig
 
 const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']

@@ -2,12 +2,15 @@ import { type FetchLike, type JSONRPCMessage, StreamableHTTPClientTransport } fr
 import { isJsonObject } from '../../../kernel/json.ts'
 import { EventParser } from '../../../platform/net/event-parser.ts'
 import { Answers } from './answers.ts'
-import type { HttpServer } from './config.ts'
+import type { HttpServerConfig } from './config.ts'
 
 type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1]
 
 /** Opens the package's transport over HTTP, in which a request ends at once when its response ends without an answer to it. */
-export function createHttpTransport({ url, headers }: HttpServer, fetch: FetchLike): StreamableHTTPClientTransport {
+export function createHttpTransport(
+  { url, headers }: HttpServerConfig,
+  fetch: FetchLike,
+): StreamableHTTPClientTransport {
   const answers = new Answers((message) => transport.onmessage?.(message))
   /** The requests that are answered by an event stream, which may go on after `send`. */
   const streamed = new Set<number>()

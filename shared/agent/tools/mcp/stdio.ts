@@ -14,7 +14,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import { LineParser } from '../../../platform/net/event-parser.ts'
 import { endProcessGroup } from '../process/process-group.ts'
 import { Answers } from './answers.ts'
-import type { StdioServer } from './config.ts'
+import type { StdioServerConfig } from './config.ts'
 
 const STDERR_CHARS = 4_000
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
@@ -33,7 +33,7 @@ export class StdioGroupTransport implements Transport {
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: Transport['onmessage']
-  readonly #server: StdioServer
+  readonly #server: StdioServerConfig
   readonly #answers = new Answers((message) => this.onmessage?.(message))
   readonly #lines = new LineParser((line) => this.#readLine(line))
   /** Bytes since the last whole line was read. */
@@ -43,7 +43,7 @@ export class StdioGroupTransport implements Transport {
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #exited: Promise<unknown> = Promise.resolve()
 
-  constructor(server: StdioServer) {
+  constructor(server: StdioServerConfig) {
     this.#server = server
   }
 

@@ -10,14 +10,14 @@ export const INSTANCE_CAPABILITIES: CollectionSpec = { name: 'instance_capabilit
 export type Discovery = { models: ({ id: string } & JsonObject)[]; discovered_at: string }
 
 /** `POST …/probe` (D8.4). */
-export type Probe = {
+export type ProbeResult = {
   model: string
   capabilities: Record<'streaming' | 'tools' | 'structured_output' | 'thinking' | 'vision', boolean>
   latency_ms: number
   probed_at: string
 }
 
-export type Capabilities = { discovery: Discovery | null; probes: Probe[] }
+export type Capabilities = { discovery: Discovery | null; probes: ProbeResult[] }
 
 /** Stores the results of discovery and probes, for the revision of the instance that they called. */
 export interface CapabilityStore {
@@ -26,7 +26,7 @@ export interface CapabilityStore {
   /** Results of another revision are replaced. */
   saveDiscovery(tenant: TenantId, instance: InstanceRevision, discovery: Discovery): Promise<void>
   /** One result a model, the newest 50. */
-  saveProbe(tenant: TenantId, instance: InstanceRevision, probe: Probe): Promise<void>
+  saveProbe(tenant: TenantId, instance: InstanceRevision, probe: ProbeResult): Promise<void>
 }
 
 export type InstanceRevision = { name: string; revision: string }
