@@ -35,7 +35,7 @@ export function rssMiB(pid: number): number {
   return Number(kib) / KIB_PER_MIB
 }
 
-export type Settling = {
+export type JobRetry = {
   /** The memory has settled when it has stayed within `slackMiB` for this long. */
   calmMs: number
   slackMiB: number
@@ -46,7 +46,7 @@ export type Settling = {
 const LOOK_EVERY_MS = 100
 
 /** Waits until the resident memory has settled, at most `maxMs`, and resolves with it. */
-export async function settledRssMiB(pid: number, { calmMs, slackMiB, maxMs, signal }: Settling): Promise<number> {
+export async function settledRssMiB(pid: number, { calmMs, slackMiB, maxMs, signal }: JobRetry): Promise<number> {
   const end = performance.now() + maxMs
   let mark = rssMiB(pid)
   let calmSince = performance.now()

@@ -1,4 +1,4 @@
-import { openModels } from '../../services/wiring/open-models.ts'
+import { createModels } from '../../services/wiring/create-models.ts'
 import { apiBase } from '../../shared/agent/providers/base-url.ts'
 import type { Failure, ModelRequest, ModelRoute } from '../../shared/agent/providers/port.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
@@ -14,7 +14,7 @@ const REQUEST: Omit<ModelRequest, 'model'> = {
 
 /** Whether the models of MODEL and FALLBACK_MODEL answer one small request each. */
 export const checkModels: Check = async ({ config }) => {
-  const { primary, fallback } = await openModels(config)
+  const { primary, fallback } = await createModels(config)
   const findings = await Promise.all([
     primary && checkModel('MODEL', primary, config.model),
     fallback && checkModel('FALLBACK_MODEL', fallback, config.fallback),

@@ -51,7 +51,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['services/gateway', 'services/gateway/**'],
   ['services/worker', 'services/worker/**'],
   ['services/executor', 'services/executor/**'],
-  [ROOTS, 'services/{*/{main,member,open-*,standalone},wiring/*}.ts'],
+  [ROOTS, 'services/{*/{main,member,open-*,create-*,standalone},wiring/*}.ts'],
 ]
 
 /** Rooms that do not know each other, by the beginnings of their names. */
@@ -172,7 +172,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
-  ['services/wiring/tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
+  ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/open-transcription.ts', 'services/gateway/upload.ts'], // It loads multer.
   ['shared/agent/transcription/**', 'form-data'],

@@ -18,7 +18,7 @@ import { endBy, failed, isEnded, type LossEvent, NOT_RECORDED } from '../../shar
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { failedJob, jobEndOf } from './flow-job-end.ts'
-import { type Settled, Settling } from './job-retry.ts'
+import { JobRetry, type Settled } from './job-retry.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
 export type ExecuteFlow = (
@@ -59,18 +59,18 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 /** The jobs that execute flows: each claims its dispatch, executes it as a run, and records how it ended. */
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
-  readonly #settling: Settling
+  readonly #retry: JobRetry
 
   constructor(deps: FlowJobsDeps) {
     this.#deps = deps
-    this.#settling = new Settling((id, cause) => {
+    this.#retry = new JobRetry((id, cause) => {
       deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
     })
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
   handle(job: Job): Promise<JobEnd | undefined> {
-    return this.#settling.untilEnded(job, (tenant, id) => this.#advance(tenant, id))
+    return this.#retry.untilEnded(job, (tenant, id) => this.#advance(tenant, id))
   }
 
   /** Ends a dispatch whose executors have died each time. */

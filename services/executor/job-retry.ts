@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 1_000
  * Keeps the jobs of one kind until their work has ended, here or elsewhere: should this process die before, the queue hands a job to
  * another executor.
  */
-export class Settling {
+export class JobRetry {
   readonly #onFailure: (id: string, cause: unknown) => void
   /** The jobs that a handler of this process is at work on. */
   readonly #active = new Set<string>()

@@ -16,13 +16,13 @@ import { commonClosers } from '../wiring/closers.ts'
 import { clusterChecks } from '../wiring/cluster-checks.ts'
 import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
-import { openFlows } from '../wiring/open-flows.ts'
+import { createFlows } from '../wiring/create-flows.ts'
 import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
+import { openTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRunRecorder } from '../wiring/run-records.ts'
-import { openTenantConfig } from '../wiring/tenant-config.ts'
 import type { Executor } from './executor.ts'
 import { openExecutor } from './open-executor.ts'
 
@@ -40,7 +40,7 @@ export async function openExecutorMember(settings: Settings, log: Log): Promise<
   const events = new RedisEventLog(link, log)
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
   const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
-  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
+  const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
   const recorder = openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
   const parts = { flows, store, events, recorder, tenantConfig, toolBox, queue, schedules, isHeapHigh, metrics, log }

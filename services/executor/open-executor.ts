@@ -7,15 +7,15 @@ import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { PlanTicks } from '../../shared/work/plans/ticks.ts'
 import type { Consume, Job } from '../../shared/work/queue/port.ts'
 import { mostSlots, type SlotLimits } from '../../shared/work/queue/slots.ts'
-import { createActing } from '../../shared/work/runs/fence-guard.ts'
+import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
-import { openModelSource } from '../wiring/model-source.ts'
+import { createModelSource } from '../wiring/create-model-source.ts'
+import { createFlowJobs } from './create-flow-jobs.ts'
+import { createPlanJobs } from './create-plan-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
-import { openFlowJobs } from './open-flow-jobs.ts'
 import type { Membership, OpenParts } from './open-parts.ts'
-import { openPlanJobs } from './open-plan-jobs.ts'
 import { startSweeps } from './open-sweeps.ts'
-import { announcingEnds } from './publish-ends.ts'
+import { publishingEnds } from './publish-ends.ts'
 
 type ExecutorSettings = Settings['executor']
 
@@ -44,21 +44,21 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
   const tools = {
     toolBox: unattended(toolBox, settings.planPermissions),
     maxOutputChars: MAX_TOOL_OUTPUT_CHARS,
-    ...createActing(fence, metrics),
+    ...createFenceGuard(fence, metrics),
   }
-  const models = await openModelSource(settings.models, tenantConfig, log)
+  const models = await createModelSource(settings.models, tenantConfig, log)
   const all = { ...parts, tools, workspaces, executor, models, usage }
-  const announce = announcerOf(parts, executor)
+  const publishing = publisherOf(parts, executor)
   const dispatcher = dispatcherOf(parts)
   let stopSweeps = () => {}
   return {
     executor,
     async start(consume, membership) {
-      const flows = openFlowJobs(settings, all, membership)
-      const works: JobWork[] = [announce(workOf('flow', flows, slots.flows))]
+      const flows = createFlowJobs(settings, all, membership)
+      const works: JobWork[] = [publishing(workOf('flow', flows, slots.flows))]
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
-        works.push(announce(workOf('plan', openPlanJobs(settings, all, membership), slots.plans)))
+        works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))
         works.push(workOf('schedule', openTicks(parts), TICKS))
       }
       await executor.start(consume, works)
@@ -95,13 +95,13 @@ function slotsOf({
 }
 
 /** Tells the readers of the tenants' events, and their webhooks, of the end of each flow and plan. */
-function announcerOf({ tenantConfig, events, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
+function publisherOf({ tenantConfig, events, store, log }: OpenParts, executor: Executor): (work: JobWork) => JobWork {
   const { dispatches, plans } = store
   const deps = { events, outbox: tenantConfig?.outbox, dispatches, plans, draining: executor.draining, log }
   return (work) => ({
     ...work,
-    handle: announcingEnds(work.handle, deps),
-    givenUp: announcingEnds(work.givenUp, deps),
+    handle: publishingEnds(work.handle, deps),
+    givenUp: publishingEnds(work.givenUp, deps),
   })
 }
 

@@ -10,13 +10,13 @@ import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
-import type { OpenedFlows } from '../wiring/open-flows.ts'
+import type { FlowParts } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 
 /** The parts of the process that an executor uses. */
 export type OpenParts = {
-  flows: OpenedFlows
+  flows: FlowParts
   store: OpenedStore
   /** `undefined`: runtime configuration is disabled, so no flow can call a provider. */
   tenantConfig: OpenedTenantConfig | undefined

@@ -12,7 +12,7 @@ import type { RunStep } from '../../shared/work/plans/step-runs.ts'
 import { claim, giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { type Settled, Settling } from './job-retry.ts'
+import { JobRetry, type Settled } from './job-retry.ts'
 
 export type PlanJobsDeps = {
   runs: Pick<Runs, 'open'>
@@ -37,11 +37,11 @@ export type PlanJobsDeps = {
 /** The jobs that execute plans: each claims its plan, or takes it over from a dead executor, and executes its steps. */
 export class PlanJobs {
   readonly #deps: PlanJobsDeps
-  readonly #settling: Settling
+  readonly #retry: JobRetry
 
   constructor(deps: PlanJobsDeps) {
     this.#deps = deps
-    this.#settling = new Settling((id, cause) => {
+    this.#retry = new JobRetry((id, cause) => {
       deps.log.debug('a plan cannot be executed at the moment', { plan_id: id, cause })
     })
   }
@@ -50,7 +50,7 @@ export class PlanJobs {
   handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
     const { draining } = this.#deps
     const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
-    return this.#settling.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
+    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
   }
 
   /** Fails a plan whose executors have died each time. */

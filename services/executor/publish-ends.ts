@@ -9,7 +9,7 @@ import { isEnded as hasPlanEnded } from '../../shared/work/plans/plan-runs.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import type { Job, JobEnd, JobHandler } from '../../shared/work/queue/port.ts'
 
-export type AnnounceDeps = {
+export type PublishDeps = {
   events: EventSink
   /** `undefined` without runtime configuration, where there are no webhooks. */
   outbox: Pick<WebhookOutbox, 'publish'> | undefined
@@ -27,17 +27,17 @@ const RETRY_MS = 1_000
  * of the tenant's events are told. Should
  * this process die in between, or the store stay away until it shuts down, the executor that gets the job next stores them.
  */
-export const announcingEnds =
-  (handle: JobHandler, deps: AnnounceDeps): JobHandler =>
+export const publishingEnds =
+  (handle: JobHandler, deps: PublishDeps): JobHandler =>
   async (job, giveWay) => {
     const end = await handle(job, giveWay)
-    return (await announce(job, deps)) ? end : AGAIN
+    return (await publishEnd(job, deps)) ? end : AGAIN
   }
 
 const AGAIN: JobEnd = { again: true }
 
 /** Returns whether the job can end. */
-async function announce(job: Job, deps: AnnounceDeps): Promise<boolean> {
+async function publishEnd(job: Job, deps: PublishDeps): Promise<boolean> {
   const { events, outbox, draining, log } = deps
   const publish = async () => {
     const event = await eventOf(job, deps)
@@ -55,7 +55,7 @@ async function announce(job: Job, deps: AnnounceDeps): Promise<boolean> {
   )
 }
 
-async function eventOf({ kind, tenant, id }: Job, deps: AnnounceDeps): Promise<WebhookEvent | undefined> {
+async function eventOf({ kind, tenant, id }: Job, deps: PublishDeps): Promise<WebhookEvent | undefined> {
   if (kind === 'plan') {
     const plan = await deps.plans.get(tenant, id)
     return plan && hasPlanEnded(plan) ? planEnded(plan) : undefined

@@ -15,16 +15,16 @@ import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
 import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
+import { openTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRecordedBroker, openRunWitness } from '../wiring/run-records.ts'
-import { openRunSource } from '../wiring/run-source.ts'
-import { openTenantConfig } from '../wiring/tenant-config.ts'
+import { createRunSource } from '../wiring/run-source.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
+import { createFlowSurface } from './create-flow-surface.ts'
+import { createPlanSurface } from './create-plan-surface.ts'
 import { drainGateway } from './drain.ts'
-import { openFlowSurface } from './open-flows.ts'
 import { openHttp } from './open-http.ts'
-import { openPlanSurface } from './open-plans.ts'
 
 /** For each closer, beyond its share of DRAIN_SECS. */
 const CLOSE_MS = 5_000
@@ -38,7 +38,7 @@ export async function openGatewayMember(settings: Settings, log: Log): Promise<O
   ops.show(clusterPages(link))
   const store = await openClusterStore(settings.store, log)
   const [queue, schedules] = [ops.watchQueue(createBullQueue(...redis)), createBullSchedules(...redis)]
-  const jobs = store && openRunSource(store, queue)
+  const jobs = store && createRunSource(store, queue)
   const events = new RedisEventLog(link, log)
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
   const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
@@ -50,8 +50,8 @@ export async function openGatewayMember(settings: Settings, log: Log): Promise<O
   ops.show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
   const { broker, executors } = relay
   const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
-  const plans = openPlanSurface(settings.plans, { store, queue, schedules, broker, events })
-  const surfaces = { ...(await openFlowSurface(settings.flows, flowParts)), plans }
+  const plans = createPlanSurface(settings.plans, { store, queue, schedules, broker, events })
+  const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
   const startKeys = createRedisIdempotency(link)
   const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
   const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { openSpool } from '../../shared/agent/transcription/spool.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { ownProcess } from '../wiring/process.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import type { TranscriptionDeps } from './routes/transcriptions.ts'
 import type { ReceiveUpload } from './upload.ts'
 

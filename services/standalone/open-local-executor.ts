@@ -12,10 +12,10 @@ import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { openExecutor } from '../executor/open-executor.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
-import { openFlows } from '../wiring/open-flows.ts'
+import { createFlows } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
-import { openRunSource } from '../wiring/run-source.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
+import { createRunSource } from '../wiring/run-source.ts'
 
 type Parts = {
   store: OpenedStore
@@ -49,11 +49,11 @@ export async function openLocalExecutor(
   const epoch = Date.now() // Each start is another executor: what an earlier one was executing is lost.
   const onProblem = (message: string, cause: unknown) => log.warn(message, { cause })
   const schedules = new MemorySchedules({ queue, onProblem })
-  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
+  const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const shared = { store, tenantConfig, events, recorder, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(settings, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
-  const localQueue = createLocalQueue(executor.inbox, epoch, openRunSource(store, queue))
+  const localQueue = createLocalQueue(executor.inbox, epoch, createRunSource(store, queue))
   const executors: KnownExecutors = {
     hasAny: () => !executor.isDraining(),
     isAlive: async (other) => other === epoch,

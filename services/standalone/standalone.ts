@@ -6,20 +6,20 @@ import type { Closer } from '../../shared/kernel/shutdown.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { MemoryQueue } from '../../shared/work/queue/memory.ts'
-import { openFlowSurface } from '../gateway/open-flows.ts'
+import { createFlowSurface } from '../gateway/create-flow-surface.ts'
+import { createPlanSurface } from '../gateway/create-plan-surface.ts'
 import { openHttp } from '../gateway/open-http.ts'
-import { openPlanSurface } from '../gateway/open-plans.ts'
 import type { HttpServer } from '../http/server.ts'
 import { openOps } from '../ops/open-ops.ts'
 import { createLocalParts } from '../wiring/config-notice.ts'
 import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
-import { openPlanQueue } from '../wiring/plan-queue.ts'
+import { openTenantConfig } from '../wiring/open-tenant-config.ts'
+import { createPlanQueue } from '../wiring/plan-queue.ts'
 import { openLocalRunRecorder, openRecordedBroker } from '../wiring/run-records.ts'
-import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from '../worker/open-worker.ts'
 import type { Worker } from '../worker/worker.ts'
+import { createPages } from './create-pages.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
-import { openPages } from './open-pages.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
@@ -43,21 +43,21 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const events = new MemoryEventLog()
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
-  const planQueue = openPlanQueue(settings.plans, store, { queue, events })
+  const planQueue = createPlanQueue(settings.plans, store, { queue, events })
   const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
   const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(settings.worker, log, parts)
   const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const plans = openPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
+  const plans = createPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
   const flowParts = { ...shared, broker, executors: executor.executors }
-  const surfaces = { ...(await openFlowSurface(settings.flows, flowParts)), plans }
+  const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
   const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
   const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, ...surfaces })
   await executor.start()
-  ops.show(openPages(settings.process, { worker, executor, store, tenantConfig }))
+  ops.show(createPages(settings.process, { worker, executor, store, tenantConfig }))
   ops.ready({})
   const drain = () => drainAll(drainMs, { http, worker, executor, settled })
   return {

@@ -8,26 +8,28 @@ import { createRedisRunPlaces } from '../../shared/tenancy/limits/redis-places.t
 import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import { createRedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
-import type { ConfigBell } from '../../shared/tenancy/tenant-config/live-configs.ts'
+import type { ConfigNotice } from '../../shared/tenancy/tenant-config/live-configs.ts'
 
 const CHANNEL = 'config'
 
-/** The bell of the cluster: one Redis channel that every process listens on. A lost message is found by the poll. */
-export const createRedisConfigBell = (link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe'>): ConfigBell => ({
-  ring(tenant) {
+/** The notice of the cluster: one Redis channel that every process listens on. A lost message is found by the poll. */
+export const createRedisConfigNotice = (
+  link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe'>,
+): ConfigNotice => ({
+  send(tenant) {
     link.publish(CHANNEL, Buffer.from(tenant)).catch(() => {})
   },
-  async listen(onRing) {
-    await link.subscribe(CHANNEL, (message) => onRing(message.toString() as TenantId))
+  async listen(onNotice) {
+    await link.subscribe(CHANNEL, (message) => onNotice(message.toString() as TenantId))
     return () => link.unsubscribe(CHANNEL)
   },
 })
 
 /** The standalone form has no other process to notify. */
-const SILENT_BELL: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
+const NO_NOTICE: ConfigNotice = { send: () => {}, listen: async () => async () => {} }
 
 /** `limiter` counts the requests of tenants that have a limit of their own. */
-type SharedParts = { form: Form; bell: ConfigBell; places: RunPlaces; limiter: RateLimiter }
+type SharedParts = { form: Form; notice: ConfigNotice; places: RunPlaces; limiter: RateLimiter }
 
 /** The limiter's own limit: each tenant has its own. */
 const perMinute = Number.POSITIVE_INFINITY
@@ -38,7 +40,7 @@ export const createClusterParts = (
   log: Log,
 ): SharedParts & { log: Log } => ({
   form: 'cluster',
-  bell: createRedisConfigBell(link),
+  notice: createRedisConfigNotice(link),
   places: createRedisRunPlaces(link.run),
   limiter: createRedisRateLimiter({ run: link.run, perMinute, fallback: createMemoryRateLimiter({ perMinute }), log }),
   log,
@@ -47,7 +49,7 @@ export const createClusterParts = (
 /** The same for a process that is alone. */
 export const createLocalParts = (): SharedParts => ({
   form: 'standalone',
-  bell: SILENT_BELL,
+  notice: NO_NOTICE,
   places: createMemoryRunPlaces(),
   limiter: createMemoryRateLimiter({ perMinute }),
 })

@@ -22,12 +22,12 @@ import type { DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
 import { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
-import { createDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
 import { FlowStore } from '../../shared/work/flows/store/flows.ts'
 import type { Plans } from '../../shared/work/plans/port.ts'
 import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
-import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { createTickRecords, type TickRecords } from '../../shared/work/plans/store/tick-records.ts'
 import type { JobStore } from '../../shared/work/queue/port.ts'
 import { createJobStore } from '../../shared/work/queue/store/jobs.ts'
@@ -82,10 +82,10 @@ const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: S
   flows: new FlowStore(store),
   flowMemory: new FlowMemoryStore(store),
   flowEvaluations: new FlowEvaluationStore(store),
-  dispatches: createDispatches(store),
+  dispatches: new StoredDispatches(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),
-  plans: createPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
+  plans: new StoredPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),
   planSchedules: createPlanScheduleStore(store),
   tickRecords: createTickRecords(store),
   runRecords: createRunRecordStore(store),

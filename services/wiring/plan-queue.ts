@@ -7,7 +7,7 @@ import type { JobQueue } from '../../shared/work/queue/port.ts'
 import type { OpenedStore } from './open-store.ts'
 
 /** Opens what queues the approved plans of runs (`auto_queue_plan`). */
-export function openPlanQueue(
+export function createPlanQueue(
   { hasPlanQueue }: Pick<Settings['plans'], 'hasPlanQueue'>,
   store: Pick<OpenedStore, 'plans' | 'idempotency'> | undefined,
   { queue, events }: { queue: JobQueue; events: EventSink },

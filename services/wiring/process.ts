@@ -7,7 +7,7 @@ import { type Config, ConfigError, loadConfig } from '../../shared/platform/conf
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
 import { hideSettings, readSettings } from './hidden-environment.ts'
-import { openTracing } from './tracing.ts'
+import { openTracing } from './open-tracing.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24

@@ -11,7 +11,7 @@ import { RunHistory } from '../../shared/work/runs/records/run-history.ts'
 import { RunWitness } from '../../shared/work/runs/records/run-witness.ts'
 import type { RunRecordStore } from '../../shared/work/runs/records/store.ts'
 import type { OpenedStore } from './open-store.ts'
-import type { OpenedTenantConfig } from './tenant-config.ts'
+import type { OpenedTenantConfig } from './open-tenant-config.ts'
 
 type Recorded = {
   store: Pick<OpenedStore, 'runRecords'>

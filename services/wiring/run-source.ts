@@ -6,7 +6,7 @@ import type { JobQueue } from '../../shared/work/queue/port.ts'
 import type { OpenedStore } from './open-store.ts'
 
 /** Finds the queued runs of flows and plans in the store. */
-export const openRunSource = (
+export const createRunSource = (
   { dispatches, plans }: Pick<OpenedStore, 'dispatches' | 'plans'>,
   queue: JobQueue,
 ): QueuedRunSource =>

@@ -1,7 +1,7 @@
 import { listTenants, type TenantsDeps } from '../../shared/tenancy/usage/tenants.ts'
 import type { OpsPages } from '../ops/open-ops.ts'
 import type { OpenedStore } from './open-store.ts'
-import type { OpenedTenantConfig } from './tenant-config.ts'
+import type { OpenedTenantConfig } from './open-tenant-config.ts'
 
 type Parts = Pick<TenantsDeps, 'loads'> & {
   store: Pick<OpenedStore, 'usage'> | undefined

@@ -15,10 +15,10 @@ import { clusterPages } from '../wiring/cluster-pages.ts'
 import { createClusterParts } from '../wiring/config-notice.ts'
 import { openLink } from '../wiring/open-link.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
-import { openPlanQueue } from '../wiring/plan-queue.ts'
+import { openTenantConfig } from '../wiring/open-tenant-config.ts'
+import { createPlanQueue } from '../wiring/plan-queue.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRunRecorder } from '../wiring/run-records.ts'
-import { openTenantConfig } from '../wiring/tenant-config.ts'
 import { openWorker } from './open-worker.ts'
 import type { Session } from './session.ts'
 
@@ -40,7 +40,7 @@ export async function openWorkerMember(settings: Settings, log: Log): Promise<Op
   const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
   const queue = ops.watchQueue(createBullQueue(...redis))
-  const planQueue = openPlanQueue(settings.plans, store, { queue, events })
+  const planQueue = createPlanQueue(settings.plans, store, { queue, events })
   const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
   const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
   const { worker, settled, close: closeTools } = await openWorker(settings.worker, log, { ...parts, onSessionRemoved })

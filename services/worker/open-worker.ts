@@ -8,10 +8,10 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
-import { openModelSource } from '../wiring/model-source.ts'
+import { createModelSource } from '../wiring/create-model-source.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
 import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
@@ -46,7 +46,7 @@ export async function openWorker(
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(tools, log)
   const workspaces = createWorkspaces(workspaceDir)
-  const models = await openModelSource(modelSettings, tenantConfig, log)
+  const models = await createModelSource(modelSettings, tenantConfig, log)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
   const reporter = createEventReporter({ events, outbox: tenantConfig?.outbox, audit, log })

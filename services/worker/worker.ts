@@ -8,7 +8,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
-import { createActing } from '../../shared/work/runs/fence-guard.ts'
+import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
@@ -190,7 +190,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
   const { workspaces, models, toolBox, permissions, limits, fence, log, metrics, reporter } = deps
   return createPrepareRun({
     models,
-    tools: { toolBox, ...createActing(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
+    tools: { toolBox, ...createFenceGuard(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter, log }),
     workspaceOf: ({ tenant, workspace }) => workspaces.open(tenant, workspace),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),

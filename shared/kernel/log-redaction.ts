@@ -5,7 +5,7 @@ export type PlainEntry = { msg: string; rest: Record<string, unknown>; isCut: bo
  * Creates the function that copies a message and its fields into plain JSON data: at most about `budget` characters, names and
  * punctuation included, without cycles, and with every occurrence of a secret replaced by `[redacted]`.
  */
-export function createPlain(secrets: readonly string[]): Plain {
+export function createRedactedCopy(secrets: readonly string[]): Plain {
   const redaction = createRedaction(secrets)
   return (message, fields, budget) => {
     const copy: Copy = { left: budget, parents: [], redaction, isCut: false }

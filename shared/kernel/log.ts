@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type winston from 'winston'
-import { createPlain, type Plain } from './log-redaction.ts'
+import { createRedactedCopy, type Plain } from './log-redaction.ts'
 import { traceFields } from './trace.ts'
 
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
@@ -27,7 +27,7 @@ export type LogOptions = {
  * rendered.
  */
 export function createLog({ level, secrets = [], write }: LogOptions): Log {
-  const plain = createPlain(secrets.filter((secret) => secret.length >= 4))
+  const plain = createRedactedCopy(secrets.filter((secret) => secret.length >= 4))
   const writeLine = write ?? createConsole()
   const at = (name: LogLevel) => {
     if (LEVELS[name] > LEVELS[level]) return () => {}

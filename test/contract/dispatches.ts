@@ -9,7 +9,7 @@ import {
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,
 } from '../../shared/work/flows/store/dispatch-documents.ts'
-import { createDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { dispatchListContract } from './dispatch-list.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT, START } from './dispatch-setup.ts'
 import type { OpenStore } from './store.ts'
@@ -26,7 +26,7 @@ export function dispatchContract(open: OpenStore): void {
   const now = () => new Date(clock)
   before(async () => {
     store = await open(COLLECTIONS, () => clock)
-    dispatches = createDispatches(store, { now })
+    dispatches = new StoredDispatches(store, { now })
   })
   after(() => store.close())
 
@@ -76,7 +76,7 @@ export function dispatchContract(open: OpenStore): void {
   })
 
   it('of two executors that begin an execution one gets it', async () => {
-    const rival = createDispatches(store, { now })
+    const rival = new StoredDispatches(store, { now })
     for (let round = 0; round < 20; round++) {
       const { trace_id } = await queue()
       const begun = await Promise.all([dispatches.begin(TENANT, trace_id, 1), rival.begin(TENANT, trace_id, 2)])
@@ -87,7 +87,7 @@ export function dispatchContract(open: OpenStore): void {
   })
 
   it('of several that end an execution one succeeds, and its output is the one that counts', async () => {
-    const rival = createDispatches(store, { now })
+    const rival = new StoredDispatches(store, { now })
     for (let round = 0; round < 20; round++) {
       const { trace_id } = await run()
       const outputBy = (by: number) => ({ ...OUTPUT, output: { by } })
@@ -119,7 +119,7 @@ export function dispatchContract(open: OpenStore): void {
 
   it('a process that may no longer write ends nothing, and leaves an output that does not count', async () => {
     const { watched, writes } = watchStore(store)
-    const paused = createDispatches(watched, { now })
+    const paused = new StoredDispatches(watched, { now })
     const running = await run()
     const { trace_id } = running
     const end = (mayWrite: () => boolean) =>
@@ -136,7 +136,7 @@ export function dispatchContract(open: OpenStore): void {
 
   it('an executor that ends an execution too late leaves no output behind', async () => {
     const { watched, operations } = watchStore(store)
-    const late = createDispatches(watched, { now })
+    const late = new StoredDispatches(watched, { now })
     const { trace_id } = await queue()
     await late.begin(TENANT, trace_id, 7)
     await dispatches.end(TENANT, trace_id, { executor: 7, result: FAILED })
@@ -148,7 +148,7 @@ export function dispatchContract(open: OpenStore): void {
 
   it('begin is one read and one write, the end two writes one after the other and no read', async () => {
     const { watched, operations } = watchStore(store)
-    const counted = createDispatches(watched, { now })
+    const counted = new StoredDispatches(watched, { now })
     const dispatch = newDispatch(clock)
     await counted.create(TENANT, dispatch, INPUT)
     expect(operations.splice(0)).to.deep.equal(['insert dispatch_inputs', 'insert dispatches'])
@@ -160,7 +160,7 @@ export function dispatchContract(open: OpenStore): void {
 
   it('begin reads no dispatch again that `get` has returned, and notices that another process has begun or ended it', async () => {
     const { watched, operations } = watchStore(store)
-    const counted = createDispatches(watched, { now })
+    const counted = new StoredDispatches(watched, { now })
     const { trace_id } = await queue()
     await counted.get(TENANT, trace_id)
     operations.length = 0
@@ -247,7 +247,7 @@ export function dispatchContract(open: OpenStore): void {
       const { watched, failAt } = watchStore(store)
       failAt(failing)
       const dispatch = newDispatch(clock)
-      const create = () => createDispatches(watched).create(TENANT, dispatch, INPUT)
+      const create = () => new StoredDispatches(watched).create(TENANT, dispatch, INPUT)
       expect(await create().catch((cause: Error) => cause.message)).to.equal('stopped')
       expect(await dispatches.get(TENANT, dispatch.trace_id)).to.equal(undefined)
       await dispatches.create(TENANT, dispatch, INPUT)

@@ -3,7 +3,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord, PlanTransition } from '../../shared/work/plans/port.ts'
-import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { beginNextSteps, claim, endStep, finish } from '../../shared/work/plans/transitions.ts'
 import { aroundStore, isRead } from '../support/around-store.ts'
 import { after, by, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
@@ -17,10 +17,8 @@ export function planCrashContract(opened: () => Store): void {
     it(`a creation that stops ${crash.isDone ? 'after' : 'before'} its write ${crash.write} leaves a plan that a sweep finds, or none`, async () => {
       const plan = record(DIAMOND)
       const { plan_id } = plan
-      await createPlans(failingStore(opened(), crash))
-        .create(TENANT, plan)
-        .catch(() => {})
-      const plans = createPlans(opened())
+      await new StoredPlans(failingStore(opened(), crash)).create(TENANT, plan).catch(() => {})
+      const plans = new StoredPlans(opened())
       const found = await plans.get(TENANT, plan_id)
       if (found) expect(found).to.deep.equal(plan)
       const active = (await plans.active(undefined)).map(({ planId }) => planId)
@@ -45,13 +43,13 @@ export function planCrashContract(opened: () => Store): void {
     for (const isDone of [false, true])
       it(`${what} whose write ${isDone ? 'has only lost its answer' : 'has failed'} is there whole or not at all`, async () => {
         const plan = { ...from, plan_id: record([]).plan_id }
-        await createPlans(opened()).create(TENANT, plan)
-        const failing = createPlans(failingStore(opened(), { write: 1, isDone }))
+        await new StoredPlans(opened()).create(TENANT, plan)
+        const failing = new StoredPlans(failingStore(opened(), { write: 1, isDone }))
         const failure = await failing.change(TENANT, plan.plan_id, transition).catch((cause: unknown) => cause)
         expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable' })
         const next = transition(plan)
-        expect(await createPlans(opened()).get(TENANT, plan.plan_id)).to.deep.equal(isDone ? next : plan)
-        const again = await createPlans(opened()).change(TENANT, plan.plan_id, (found) =>
+        expect(await new StoredPlans(opened()).get(TENANT, plan.plan_id)).to.deep.equal(isDone ? next : plan)
+        const again = await new StoredPlans(opened()).change(TENANT, plan.plan_id, (found) =>
           found.status === next?.status && isDone ? found : transition(found),
         )
         expect(again).to.deep.equal(next)

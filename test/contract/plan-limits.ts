@@ -3,7 +3,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord } from '../../shared/work/plans/port.ts'
-import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
 import { until } from '../support/until.ts'
 import { at, by, record, START, step } from '../work/plans/plan-setup.ts'
@@ -16,7 +16,8 @@ const LIMITS = { maxPlans: 5, maxBytes: Infinity }
 export function planLimitsContract(opened: () => Store): void {
   let tenants = 0
   const newTenant = () => `t_limits_${++tenants}` as TenantId
-  const open = (limits = LIMITS, store = opened(), now = () => new Date(START)) => createPlans(store, { limits, now })
+  const open = (limits = LIMITS, store = opened(), now = () => new Date(START)) =>
+    new StoredPlans(store, { limits, now })
   const newPlan = () => record([step('a')])
 
   const refusalOf = async (creation: Promise<boolean>): Promise<AppError> => {

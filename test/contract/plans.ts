@@ -5,7 +5,7 @@ import { SYSTEM_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanHead, Plans } from '../../shared/work/plans/port.ts'
 import { ACTIVE_PLANS } from '../../shared/work/plans/store/documents.ts'
-import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import {
   begin,
   beginStep,
@@ -35,7 +35,7 @@ export function planContract(open: OpenStore): void {
   const now = () => new Date(clock)
   before(async () => {
     store = await open(COLLECTIONS)
-    plans = createPlans(store, { now })
+    plans = new StoredPlans(store, { now })
   })
   after(() => store.close())
 
@@ -54,7 +54,7 @@ export function planContract(open: OpenStore): void {
     const plan = await create(steps, { title: 'T', parallel: true, timeout_secs: 5, idempotencyKey: 'k' })
     const { plan_id } = plan
     expect(await plans.get(TENANT, plan_id)).to.deep.equal(plan)
-    expect(await createPlans(store).get(TENANT, plan_id)).to.deep.equal(plan)
+    expect(await new StoredPlans(store).get(TENANT, plan_id)).to.deep.equal(plan)
     expect(await plans.get(OTHER, plan_id)).to.equal(undefined)
     expect(await plans.change(OTHER, plan_id, begin(by(7)))).to.equal(undefined)
     await plans.saveOutput(TENANT, plan_id, 'z', 'secret')
@@ -65,20 +65,20 @@ export function planContract(open: OpenStore): void {
   })
 
   it('an id is stored once, also when several processes store it, with the steps of the one that succeeded', async () => {
-    const rival = createPlans(store)
+    const rival = new StoredPlans(store)
     for (let round = 0; round < 10; round++) {
       const [one, two] = [record([step('one')]), record([step('two')])]
       const { plan_id } = one
       const created = await Promise.all([plans.create(TENANT, one), rival.create(TENANT, { ...two, plan_id })])
       expect(created.filter(Boolean)).to.have.length(1)
-      const found = await createPlans(store).get(TENANT, plan_id)
+      const found = await new StoredPlans(store).get(TENANT, plan_id)
       expect(found?.steps).to.deep.equal(created[0] ? one.steps : two.steps)
       expect(found?.states[0]?.id).to.equal(created[0] ? 'one' : 'two')
     }
   })
 
   it('of two executors that begin a plan, or a step of it, one succeeds', async () => {
-    const rival = createPlans(store)
+    const rival = new StoredPlans(store)
     for (let round = 0; round < 20; round++) {
       const { plan_id } = await create([step('a'), step('b')], { parallel: true })
       const race = (one: Parameters<Plans['change']>[2], two: Parameters<Plans['change']>[2]) =>
@@ -101,7 +101,7 @@ export function planContract(open: OpenStore): void {
   it('a change is made to the record as it is now, whatever this process has read before', async () => {
     const { plan_id } = await create([step('a')])
     await plans.get(TENANT, plan_id)
-    const other = createPlans(store)
+    const other = new StoredPlans(store)
     await other.change(TENANT, plan_id, claim(by(7)))
     expect(await plans.change(TENANT, plan_id, begin(by(8)))).to.equal(undefined)
     const asked = await plans.change(TENANT, plan_id, requestCancel(at(3)))
@@ -111,7 +111,7 @@ export function planContract(open: OpenStore): void {
 
   it('a process that may not write writes nothing', async () => {
     const { watched, writes } = watchStore(store)
-    const paused = createPlans(watched)
+    const paused = new StoredPlans(watched)
     const plan = await create()
     expect(await paused.change(TENANT, plan.plan_id, claim(by(7)), () => false)).to.equal(undefined)
     expect(
@@ -128,7 +128,7 @@ export function planContract(open: OpenStore): void {
 
   it('a plan is stored in three writes and read in two; each change is one write, and a look one read', async () => {
     const { watched, operations } = watchStore(store)
-    const counted = createPlans(watched)
+    const counted = new StoredPlans(watched)
     const plan = record([step('a')])
     const { plan_id } = plan
     await counted.create(TENANT, plan)
@@ -182,7 +182,7 @@ export function planContract(open: OpenStore): void {
       { tenant: TENANT, planId: waiting[0].plan_id },
       { tenant: OTHER, planId: waiting[1].plan_id },
     ])
-    expect(await createPlans(store).active(waiting[0].plan_id)).to.deep.equal(page.slice(1))
+    expect(await new StoredPlans(store).active(waiting[0].plan_id)).to.deep.equal(page.slice(1))
     const last = page.at(-1)?.planId ?? ''
     expect(await plans.active(last)).to.deep.equal([])
     await store.collection(ACTIVE_PLANS).delete(SYSTEM_TENANT, { plan_id: last })
@@ -196,11 +196,7 @@ export function planContract(open: OpenStore): void {
     const half = record([step('a')])
     const { watched, failAt } = watchStore(store)
     failAt('insert plans')
-    expect(
-      await createPlans(watched)
-        .create(TENANT, half)
-        .catch(() => 'stopped'),
-    ).to.equal('stopped')
+    expect(await new StoredPlans(watched).create(TENANT, half).catch(() => 'stopped')).to.equal('stopped')
     await plans.retire(TENANT, half.plan_id)
     expect(await isActive(half)).to.equal(true)
     clock += 600_001
@@ -210,7 +206,7 @@ export function planContract(open: OpenStore): void {
     await plans.retire(TENANT, running.plan_id)
     expect([await isActive(half), await isActive(running)]).to.deep.equal([false, true])
     failAt('delete active_plans')
-    const ended = await createPlans(watched).change(TENANT, running.plan_id, requestCancel(at(9)))
+    const ended = await new StoredPlans(watched).change(TENANT, running.plan_id, requestCancel(at(9)))
     expect(ended?.status).to.equal('cancelled')
     await plans.retire(TENANT, running.plan_id)
     expect(await isActive(running)).to.equal(false)
@@ -219,9 +215,9 @@ export function planContract(open: OpenStore): void {
   it('steps that belong to no plan are deleted', async () => {
     const plan = await create()
     const { watched, operations } = watchStore(store)
-    expect(await createPlans(watched).create(TENANT, plan)).to.equal(false)
+    expect(await new StoredPlans(watched).create(TENANT, plan)).to.equal(false)
     expect(operations.at(-1)).to.equal('delete plan_steps')
-    expect(await createPlans(store).get(TENANT, plan.plan_id)).to.deep.equal(plan)
+    expect(await new StoredPlans(store).get(TENANT, plan.plan_id)).to.deep.equal(plan)
   })
 
   planListContract(() => plans)

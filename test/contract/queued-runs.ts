@@ -31,7 +31,7 @@ export async function refusalOf(act: Promise<unknown>): Promise<AppError> {
   throw cause ?? new Error('the call was not refused')
 }
 
-/** Puts a queued run to work on the executor, with or without the bell. */
+/** Puts a queued run to work on the executor, with or without the notice. */
 export function begin({ table, executor }: QueuedRunsSetup, runId: string, { rings = true } = {}) {
   table.set(TENANT, runId, { state: 'running', executor: executor.epoch })
   const run = beginRun(executor.executor, TENANT, runId)
@@ -56,7 +56,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
   })
   after(() => setup.close())
 
-  it('a run that is followed while it is queued is waiting, and its stream begins when the executor rings the bell', async () => {
+  it('a run that is followed while it is queued is waiting, and its stream begins when the executor sends its notice', async () => {
     const runId = setup.table.queue(TENANT)
     const streams = [await first.followRun(TENANT, runId, 0), await other.followRun(TENANT, runId, 0)]
     const reading = Promise.all(streams.map(textOf))
@@ -71,7 +71,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     expect(await first.getRun(TENANT, runId)).to.include({ run_id: runId, status: 'done', event_count: 2 })
   })
 
-  it('a bell that rings while the run is being looked up is heard', async () => {
+  it('a notice that comes while the run is being looked up is heard', async () => {
     const [runId, next] = [setup.table.queue(TENANT), setup.table.queue(TENANT)]
     const readingNext = textOf(await first.followRun(TENANT, next, 0))
     const { find } = setup.table.source
@@ -80,7 +80,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
       setup.table.source.find = find
       begin(setup, runId).finish()
       begin(setup, next).finish()
-      await readingNext // Its bell came after that of the other run.
+      await readingNext // Its notice came after that of the other run.
       return found
     }
     const reading = textOf(await first.followRun(TENANT, runId, 0))
@@ -89,7 +89,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     expect(elapsedMs() - since).to.be.lessThan(BELL_MS)
   })
 
-  it('a stream begins without the bell, too, because the run is looked up', async () => {
+  it('a stream begins without the notice, too, because the run is looked up', async () => {
     const runId = setup.table.queue(TENANT)
     const reading = textOf(await first.followRun(TENANT, runId, 0))
     begin(setup, runId, { rings: false }).finish()

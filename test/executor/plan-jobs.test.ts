@@ -7,7 +7,7 @@ import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { StepResult } from '../../shared/work/plans/step-runs.ts'
-import { createPlans } from '../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
@@ -21,7 +21,7 @@ describe('the jobs that execute plans', () => {
   const store = useStore()
   let plans: Plans
   before(() => {
-    plans = createPlans(store.get())
+    plans = new StoredPlans(store.get())
   })
 
   /** An executor whose steps end as `result` says; `ran` holds the ids of those that it has started. */

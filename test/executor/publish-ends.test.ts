@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type AnnounceDeps, announcingEnds } from '../../services/executor/publish-ends.ts'
+import { type PublishDeps, publishingEnds } from '../../services/executor/publish-ends.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
@@ -37,8 +37,8 @@ describe('the end of a job', () => {
       dispatches: { get: async () => dispatch },
       draining: draining.signal,
       log: createLog({ level: 'error', write: () => {} }),
-    } as unknown as AnnounceDeps
-    return { published, told, draining, handle: announcingEnds(async () => ({ failed: 'step 1' }), deps) }
+    } as unknown as PublishDeps
+    return { published, told, draining, handle: publishingEnds(async () => ({ failed: 'step 1' }), deps) }
   }
 
   it('comes when the event of its plan is stored for the webhooks', async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FlowRunSurface, FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
-import { type OpenedFlows, openFlows as openServices } from '../../services/wiring/open-flows.ts'
+import { type FlowParts, createFlows as openServices } from '../../services/wiring/create-flows.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
@@ -14,7 +14,7 @@ import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 
-export type Flows = Pick<OpenedFlows, 'library' | 'dispatches' | 'history'> & {
+export type Flows = Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
   surface(execution?: FlowRunSurface): FlowSurface
   close(): Promise<void>
 }

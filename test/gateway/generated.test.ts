@@ -11,7 +11,7 @@ import type { TranscriptionDeps } from '../../services/gateway/routes/transcript
 import { createReceiveUpload } from '../../services/gateway/upload.ts'
 import { createLocalParts } from '../../services/wiring/config-notice.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
-import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/tenant-config.ts'
+import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/open-tenant-config.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'

@@ -3,7 +3,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import type { Dispatch, DispatchQuery } from '../../../shared/work/flows/port.ts'
 import { DISPATCHES, toDoc } from '../../../shared/work/flows/store/dispatch-documents.ts'
-import { createDispatches } from '../../../shared/work/flows/store/dispatches.ts'
+import { StoredDispatches } from '../../../shared/work/flows/store/dispatches.ts'
 import type { Bench } from '../bench.ts'
 import type { Figure, Measured } from '../figure.ts'
 import { median } from '../statistics.ts'
@@ -41,7 +41,7 @@ const pagesOf = (count: number): Record<string, Partial<DispatchQuery>> => ({
 async function compare({ name, store, long }: BenchStore, bench: Bench): Promise<Measured> {
   const histories = [SHORT, long].map((count) => ({ tenant: `t_${count}` as TenantId, pages: pagesOf(count), count }))
   for (const { tenant, count } of histories) await fill(store, tenant, { count, bench })
-  const dispatches = createDispatches(store)
+  const dispatches = new StoredDispatches(store)
   const ratios: [string, number, number][] = []
   for (const page of Object.keys(pagesOf(SHORT))) {
     const times: number[][] = [[], []]

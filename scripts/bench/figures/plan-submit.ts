@@ -1,7 +1,7 @@
 import { newPlanId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { newPlan } from '../../../shared/work/plans/transitions.ts'
 import type { Bench } from '../bench.ts'
 import type { Figure, Measured } from '../figure.ts'
@@ -26,7 +26,7 @@ export const planSubmit: Figure = {
 
 /** Stores plans in an empty store and in a long one alternately, so that other work on the machine affects both. */
 async function compare({ name, store, other }: BenchStore, bench: Bench): Promise<Measured> {
-  const [empty, long] = [createPlans(other), createPlans(store)]
+  const [empty, long] = [new StoredPlans(other), new StoredPlans(store)]
   for (let i = 0; i < QUEUED; i += AT_ONCE) {
     await Promise.all(Array.from({ length: AT_ONCE }, () => create(long, i)))
     bench.signal.throwIfAborted()

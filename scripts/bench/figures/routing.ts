@@ -45,7 +45,7 @@ async function measure(bench: Bench): Promise<Measured> {
   const log = createLog({ level: 'error' })
   const configs = await openLiveConfigs({
     store: createTenantConfigStore(store),
-    bell: createLocalParts().bell,
+    notice: createLocalParts().notice,
     events: NO_EVENTS,
     log,
   })
@@ -55,7 +55,7 @@ async function measure(bench: Bench): Promise<Measured> {
     configs,
     credentials: new CredentialReader(keyring),
     server: SERVER,
-    openProvider: async () => createDemoProvider(),
+    createProvider: async () => createDemoProvider(),
     log,
   })
   try {

@@ -11,10 +11,10 @@ import { type ChangedPart, changedParts } from './config-changes.ts'
 import type { TenantConfigStore } from './store/tenant-configs.ts'
 
 /** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
-export type ConfigBell = {
-  ring(tenant: TenantId): void
+export type ConfigNotice = {
+  send(tenant: TenantId): void
   /** Returns the function that ends the subscription. */
-  listen(onRing: (tenant: TenantId) => void): Promise<() => Promise<void>>
+  listen(onNotice: (tenant: TenantId) => void): Promise<() => Promise<void>>
 }
 
 /**
@@ -40,7 +40,7 @@ export interface LiveConfigs {
 
 export type LiveConfigOptions = {
   store: TenantConfigStore
-  bell: ConfigBell
+  notice: ConfigNotice
   events: EventSink
   log: Log
   pollMs?: number
@@ -65,7 +65,7 @@ export async function openLiveConfigs(options: LiveConfigOptions): Promise<LiveC
 }
 
 /**
- * A configuration is read at its first use. It is dropped when the bell names its tenant, when the list of changes does, or when
+ * A configuration is read at its first use. It is dropped when the notice names its tenant, when the list of changes does, or when
  * that list cannot be followed; its next use reads it again. A configuration that is used is checked once a minute. It is used until the
  * answer of the store has come, so that runs go on while the store is away.
  */
@@ -85,7 +85,7 @@ class PolledConfigs implements LiveConfigs {
   }
 
   async start(): Promise<void> {
-    this.#stopListening = await this.#options.bell.listen((tenant) => this.#drop(tenant))
+    this.#stopListening = await this.#options.notice.listen((tenant) => this.#drop(tenant))
     await this.#poll()
     this.#timer = setInterval(() => void this.#poll(), this.#options.pollMs ?? POLL_MS).unref()
   }
@@ -105,7 +105,7 @@ class PolledConfigs implements LiveConfigs {
   }
 
   async update(tenant: TenantId, change: Change): Promise<TenantConfig> {
-    const { store, bell, events, log } = this.#options
+    const { store, notice, events, log } = this.#options
     const [id, at] = [newId('chg'), new Date().toISOString()]
     const subject = currentLink()?.subject ?? NOBODY
     let changes: ChangedPart[] = []
@@ -115,7 +115,7 @@ class PolledConfigs implements LiveConfigs {
       return { ...next, ...(changes.length > 0 && { last_change: { id, at, subject, changes } }) }
     })
     this.#drop(tenant)
-    bell.ring(tenant)
+    notice.send(tenant)
     const changed = changes.map(({ part, name }) => ({ part, name }))
     events.append(tenant, { type: 'config.changed', at, data: { subject, changed } })
     log.info('configuration changed', { tenant, changed })

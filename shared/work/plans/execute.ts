@@ -83,13 +83,13 @@ class PlanExecution {
     this.#plan = plan
     this.#deps = deps
     this.#send = send
-    this.#runs = new StepRuns(tenant, plan, { deps, onEnd: this.#ring })
+    this.#runs = new StepRuns(tenant, plan, { deps, onEnd: this.#onNews })
     this.#deadline = performance.now() + timeLeft(plan, deps.now().getTime())
   }
 
   async run(): Promise<PlanOutcome> {
     const signals = [this.#deps.cancelled, this.#deps.draining, this.#deps.stopped]
-    for (const signal of signals) signal.addEventListener('abort', this.#ring)
+    for (const signal of signals) signal.addEventListener('abort', this.#onNews)
     for (const event of eventsOf(this.#plan)) this.#send(event)
     try {
       this.#startSteps()
@@ -101,7 +101,7 @@ class PlanExecution {
         await this.#pause()
       }
     } finally {
-      for (const signal of signals) signal.removeEventListener('abort', this.#ring)
+      for (const signal of signals) signal.removeEventListener('abort', this.#onNews)
       await this.#runs.close(LEAVE_MS)
     }
   }
@@ -109,10 +109,10 @@ class PlanExecution {
   /** Records nothing from now on. */
   leave(): void {
     this.#isLeft = true
-    this.#ring()
+    this.#onNews()
   }
 
-  readonly #ring = (): void => {
+  readonly #onNews = (): void => {
     this.#hasNews = true
     this.#wake()
   }

@@ -57,7 +57,7 @@ export class JobWorker extends Worker<BullData, void> {
 
   override close(force?: boolean): Promise<void> {
     this.#isLeaving = true
-    this.#ring()
+    this.#onNews()
     return super.close(force)
   }
 
@@ -69,7 +69,7 @@ export class JobWorker extends Worker<BullData, void> {
       this.emit('error', cause as Error)
     } finally {
       this.#slotOf.get(job)?.leave()
-      this.#ring()
+      this.#onNews()
     }
   }
 
@@ -125,7 +125,7 @@ export class JobWorker extends Worker<BullData, void> {
     return this.#slotOf.get(job)?.giveWay ?? new AbortController().signal
   }
 
-  readonly #ring = (): void => {
+  readonly #onNews = (): void => {
     this.#hasNews = true
     this.#wake()
   }

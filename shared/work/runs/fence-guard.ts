@@ -3,7 +3,7 @@ import type { Fence } from '../../cluster/members/fence.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 
 /** `canAct` waits while the process's lease is in doubt: then either the lease is renewed, or its runs are aborted. */
-export function createActing(fence: Fence, metrics: Metrics): Pick<Tools, 'canAct' | 'mayAct'> {
+export function createFenceGuard(fence: Fence, metrics: Metrics): Pick<Tools, 'canAct' | 'mayAct'> {
   const mayAct = () => {
     const isHeld = fence.isHeld()
     if (!isHeld) metrics.count('fence_refusals')

@@ -14,7 +14,7 @@ export type TenantModelsOptions = {
   configs: LiveConfigs
   credentials: CredentialReader
   server: ServerModels
-  openProvider(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
+  createProvider(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
   log: Log
   maxTenants?: number
 }
@@ -156,10 +156,10 @@ export class TenantModels implements ModelSource {
     name: string,
     config: TenantConfig,
   ): Promise<[provider: ModelProvider, failure?: AppError]> {
-    const { credentials, openProvider } = this.#options
+    const { credentials, createProvider } = this.#options
     const instance = findInstance(config, name)
     try {
-      return [await openProvider(instance, credentials.read(tenant, instance, config))]
+      return [await createProvider(instance, credentials.read(tenant, instance, config))]
     } catch (cause) {
       if (!(cause instanceof AppError)) throw cause
       return [failingProvider(instance.type, cause.message), cause]

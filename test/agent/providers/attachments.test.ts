@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../services/wiring/create-provider.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { Attachment } from '../../../shared/kernel/attachment.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
@@ -27,7 +27,7 @@ describe('the files of a tool result', () => {
   afterEach(() => server.close())
 
   const connect = (dialect: Dialect) =>
-    openProvider({ apiKey: KEY, ...settingsFor(dialect, server), onLeftOut: (line) => lines.push(line) })
+    createProvider({ apiKey: KEY, ...settingsFor(dialect, server), onLeftOut: (line) => lines.push(line) })
 
   for (const dialect of DIALECTS) {
     it(`reach a model over ${dialect} with their types`, async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../services/wiring/create-provider.ts'
 import { discoverModels } from '../../../shared/agent/providers/discover.ts'
 import type { ProviderType } from '../../../shared/kernel/provider-types.ts'
 import { createEgress } from '../../../shared/platform/net/egress.ts'
@@ -78,7 +78,7 @@ describe('base URLs as vendors print them', () => {
     it(`${vendor} (${type}, ${base || 'a host alone'}): runs and discovery ask below the same address`, async () => {
       const url = `${origin}${base}`
       server.answer('well')
-      expect(textOf(await ask(await openProvider({ type, baseUrl: url, apiKey: 'k' })))).to.equal('well')
+      expect(textOf(await ask(await createProvider({ type, baseUrl: url, apiKey: 'k' })))).to.equal('well')
       const models = await discoverModels(
         { type, url, key: 'k', headers: {} },
         { request: egress.request, signal: new AbortController().signal },
@@ -96,9 +96,9 @@ describe('base URLs as vendors print them', () => {
       const baseUrl = `${origin}?key=sk-hidden`
       const { host } = new URL(origin)
       server.answer({ status: 404 }, { status: 404 })
-      const ofInstance = await failureOf(await openProvider({ type, baseUrl, apiKey: 'k', instance: 'main' }))
+      const ofInstance = await failureOf(await createProvider({ type, baseUrl, apiKey: 'k', instance: 'main' }))
       expect(ofInstance.message).to.include(`at ${host}${path} (HTTP 404)`).and.not.include('sk-hidden')
-      const ofServer = await failureOf(await openProvider({ type, baseUrl, apiKey: 'k' }))
+      const ofServer = await failureOf(await createProvider({ type, baseUrl, apiKey: 'k' }))
       expect(ofServer.message).to.include(`at ${path} (HTTP 404)`).and.not.include(host).and.not.include('sk-hidden')
     })
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../services/wiring/create-provider.ts'
 import { probeModel } from '../../../shared/agent/providers/probe.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
@@ -36,8 +36,8 @@ describe('the probe of a model', () => {
   const probe = async (answers: Partial<typeof ABLE> = {}, signal = new AbortController().signal) => {
     server.otherwise((request) => ({ ...ABLE, ...answers })[kindOf(request)])
     const settings = { type: 'openai-compatible', baseUrl: server.url, apiKey: KEY } as const
-    const plain = await openProvider(settings)
-    const reasoning = await openProvider({ ...settings, options: { reasoning_effort: 'low' } })
+    const plain = await createProvider(settings)
+    const reasoning = await createProvider({ ...settings, options: { reasoning_effort: 'low' } })
     return probeModel({ plain, reasoning }, 'test-model', signal)
   }
 

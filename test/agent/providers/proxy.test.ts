@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { openModels } from '../../../services/wiring/open-models.ts'
+import { createModels } from '../../../services/wiring/create-models.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, request } from './ai-sdk/setup.ts'
@@ -34,7 +34,7 @@ describe("the operator's own providers", () => {
 
   const callWith = async (env: Record<string, string>) => {
     const config = loadConfig({ MODEL: 'm', MODEL_API_KEY: 'k', HTTPS_PROXY: proxy.url, ...env }, 'standalone')
-    const { primary } = await openModels(config)
+    const { primary } = await createModels(config)
     const parts = await ask(primary?.provider ?? expect.fail('no model'), request({ model: 'm' }))
     return { config, last: parts.at(-1) }
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../services/wiring/create-provider.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, DIALECTS, type Dialect, KEY, request, settingsFor, textOf } from './ai-sdk/setup.ts'
@@ -81,7 +81,7 @@ describe('an option that a server does not take', () => {
   afterEach(() => server.close())
 
   const connect = (dialect: Dialect, options: ModelOptions) =>
-    openProvider({ apiKey: KEY, ...settingsFor(dialect, server), options, onLeftOut: (line) => lines.push(line) })
+    createProvider({ apiKey: KEY, ...settingsFor(dialect, server), options, onLeftOut: (line) => lines.push(line) })
 
   const refuse = (name: string, message: string) =>
     server.otherwise(({ body }) => (JSON.stringify(body).includes(`"${name}"`) ? { status: 400, message } : 'ok'))

@@ -5,7 +5,7 @@ import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
 import type { DispatchQuery } from '../../../shared/work/flows/port.ts'
 import { DISPATCHES, toDoc } from '../../../shared/work/flows/store/dispatch-documents.ts'
-import { createDispatches } from '../../../shared/work/flows/store/dispatches.ts'
+import { StoredDispatches } from '../../../shared/work/flows/store/dispatches.ts'
 import { newDispatch, START } from '../../contract/dispatch-setup.ts'
 import { useMongo } from '../../support/mongo.ts'
 
@@ -31,7 +31,7 @@ describe('a page in MongoDB', () => {
       for (let i = 0; i < COUNT; i += 100) await Promise.all(Array.from({ length: 100 }, (_, j) => put(i + j)))
       const db = client.db(database)
       await db.command({ profile: 2 })
-      const dispatches = createDispatches(store)
+      const dispatches = new StoredDispatches(store)
       const middle = START + COUNT / 2
       const queries: Partial<DispatchQuery>[] = [
         {},

@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { putEngine } from '../../../shared/tenancy/tenant-config/changes.ts'
 import {
-  type ConfigBell,
+  type ConfigNotice,
   type LiveConfigs,
   openLiveConfigs,
 } from '../../../shared/tenancy/tenant-config/live-configs.ts'
@@ -24,7 +24,7 @@ import { until } from '../../support/until.ts'
 const ACME = 'acme' as TenantId
 const OTHER = 'other' as TenantId
 const days = (retention_days: number) => putEngine({ audit: { retention_days } })
-const DEAF: ConfigBell = { ring: () => {}, listen: async () => async () => {} }
+const DEAF: ConfigNotice = { send: () => {}, listen: async () => async () => {} }
 
 describe("tenants' configurations as a process sees them", () => {
   let dir: string
@@ -69,9 +69,9 @@ describe("tenants' configurations as a process sees them", () => {
     await rm(dir, { recursive: true })
   })
 
-  const open = async (bell: ConfigBell = DEAF, pollMs = 20, checkMs = 60_000) => {
+  const open = async (notice: ConfigNotice = DEAF, pollMs = 20, checkMs = 60_000) => {
     const log = createLog({ level: 'error' })
-    const configs = await openLiveConfigs({ store: counted, bell, events: NO_EVENTS, log, pollMs, checkMs })
+    const configs = await openLiveConfigs({ store: counted, notice, events: NO_EVENTS, log, pollMs, checkMs })
     opened.push(configs)
     return configs
   }
@@ -101,16 +101,16 @@ describe("tenants' configurations as a process sees them", () => {
     expect(await reader.get(ACME)).to.equal(before)
   })
 
-  it('D8.5: with a bell it is seen at once, without any poll', async () => {
+  it('D8.5: with a notice it is seen at once, without any poll', async () => {
     const listeners = new Set<(tenant: TenantId) => void>()
-    const bell: ConfigBell = {
-      ring: (tenant) => listeners.forEach((listener) => listener(tenant)),
+    const notice: ConfigNotice = {
+      send: (tenant) => listeners.forEach((listener) => listener(tenant)),
       listen: async (listener) => {
         listeners.add(listener)
         return async () => void listeners.delete(listener)
       },
     }
-    const [writer, reader] = [await open(bell, 3_600_000), await open(bell, 3_600_000)]
+    const [writer, reader] = [await open(notice, 3_600_000), await open(notice, 3_600_000)]
     await reader.get(ACME)
     await writer.update(ACME, days(7))
     expect((await reader.get(ACME)).audit.retention_days).to.equal(7)
@@ -197,7 +197,7 @@ describe("tenants' configurations as a process sees them", () => {
 
   it('a refused change stores nothing and rings nobody', async () => {
     let rings = 0
-    const configs = await open({ ...DEAF, ring: () => rings++ })
+    const configs = await open({ ...DEAF, send: () => rings++ })
     const bad = putEngine({ routing: { main: { instance: 'nobody', model: 'm' } } })
     await configs.update(ACME, bad).then(
       () => expect.fail('was accepted'),

@@ -180,10 +180,10 @@ export function useWebhooks(onOpen: (webhooks: TestWebhooks) => void): void {
   })
   beforeEach(async () => {
     const store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
-    const bell = { ring: () => {}, listen: async () => async () => {} }
+    const notice = { send: () => {}, listen: async () => async () => {} }
     webhooks = new TestWebhooks(
       store,
-      await openLiveConfigs({ store: createTenantConfigStore(store), bell, events: NO_EVENTS, log }),
+      await openLiveConfigs({ store: createTenantConfigStore(store), notice, events: NO_EVENTS, log }),
     )
     onOpen(webhooks)
   })

@@ -5,7 +5,7 @@ import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import type { Dispatch, DispatchEnd, DispatchStore } from '../../../shared/work/flows/port.ts'
-import { createDispatches } from '../../../shared/work/flows/store/dispatches.ts'
+import { StoredDispatches } from '../../../shared/work/flows/store/dispatches.ts'
 import { INPUT, newDispatch, OK, OUTPUT, START } from '../../contract/dispatch-setup.ts'
 
 /** A history in SQLite for the tests of one `describe`, with a clock that a test can set. */
@@ -25,7 +25,7 @@ export function useHistory() {
       () => store.close(),
       () => rm(dir, { recursive: true }),
     )
-    dispatches = createDispatches(store, { now })
+    dispatches = new StoredDispatches(store, { now })
   })
   after(async () => {
     for (const cleanUp of cleanUps) await cleanUp()

@@ -8,7 +8,7 @@ import type { Store } from '../../../shared/platform/store/port.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../../shared/work/plans/calls.ts'
 import type { PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { begin, beginStep, endStep, finish } from '../../../shared/work/plans/transitions.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
@@ -38,7 +38,7 @@ export type Process = {
 
 /** The plan calls of one process on a store that other processes use, too. */
 export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans) => plans): Process {
-  const plans = createPlans(store)
+  const plans = new StoredPlans(store)
   const parts = {
     plans,
     jobs: [] as Job[],

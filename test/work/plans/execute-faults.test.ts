@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { executePlan } from '../../../shared/work/plans/execute.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, takeOver } from '../../../shared/work/plans/transitions.ts'
 import { type Around, aroundStore } from '../../support/around-store.ts'
 import { until } from '../../support/until.ts'
@@ -75,7 +75,7 @@ describe('the execution of a plan under faults', () => {
     const execution = await Execution.claimed(store.get(), [step('a')])
     execution.isHeld = false
     execution.execute(SOON.deps)
-    await createPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
+    await new StoredPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
     execution.isHeld = true
     expect(await execution.ended).to.equal('lost')
     expect(execution.startedIds).to.deep.equal([])
@@ -153,7 +153,7 @@ class Torture {
   }
 
   async endure(plan: ReturnType<typeof record>): Promise<void> {
-    const plans = createPlans(this.#store)
+    const plans = new StoredPlans(this.#store)
     await plans.create(TENANT, plan)
     for (let executor = 1; executor < 10; executor++) {
       const found = (await plans.get(TENANT, plan.plan_id)) ?? expect.fail()
@@ -171,7 +171,7 @@ class Torture {
 
   async #execute(planId: string, executor: number): Promise<void> {
     const leave = new AbortController()
-    const plans = createPlans(aroundStore(this.#store, (method, act) => this.#operate(method, act, leave)))
+    const plans = new StoredPlans(aroundStore(this.#store, (method, act) => this.#operate(method, act, leave)))
     const start = claim(by(executor))
     const from = executor - 1
     const claimed = await plans

@@ -10,7 +10,7 @@ import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../../shared/work/plans/execute.ts'
 import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
 import type { StepResult, StepRun } from '../../../shared/work/plans/step-runs.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, type NewPlan } from '../../../shared/work/plans/transitions.ts'
 import { until } from '../../support/until.ts'
 import { record } from './plan-setup.ts'
@@ -70,7 +70,7 @@ export class Execution {
   }
 
   static async claimed(store: Store, steps: PlanStep[], { plan = {}, deps = {} }: Options = {}): Promise<Execution> {
-    const plans = createPlans(store)
+    const plans = new StoredPlans(store)
     const created = record(steps, { at: new Date().toISOString(), ...plan })
     await plans.create(TENANT, created)
     const at = deps.now?.() ?? new Date()

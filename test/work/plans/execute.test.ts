@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { countChars } from '../../../shared/kernel/text.ts'
 import { stepPrompt } from '../../../shared/work/plans/step-output.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel, takeOver } from '../../../shared/work/plans/transitions.ts'
 import { planView } from '../../../shared/work/plans/view.ts'
 import { watchStore } from '../../contract/watched-store.ts'
@@ -55,11 +55,11 @@ describe('the execution of a plan', () => {
   it('records a step as running before it starts', async () => {
     const seen: string[] = []
     const plan = record([step('a'), step('b')])
-    const plans = createPlans(store.get())
+    const plans = new StoredPlans(store.get())
     await plans.create(TENANT, plan)
     const claimed = await plans.change(TENANT, plan.plan_id, claim(by(7)))
     const runStep = async ({ id }: { id: string }) => {
-      const stored = await createPlans(store.get()).get(TENANT, plan.plan_id)
+      const stored = await new StoredPlans(store.get()).get(TENANT, plan.plan_id)
       seen.push(`${id} ${stored && statusesOf(stored)[id]}`)
       return { output: 'x' }
     }
@@ -117,7 +117,7 @@ describe('the execution of a plan', () => {
       const execution = await Execution.of(store.get(), DIAMOND, way === 'signal' ? FOREVER : SOON)
       await execution.endsWhenAborted('a')
       if (way === 'signal') execution.cancel.abort()
-      else await createPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
+      else await new StoredPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
       expect(await execution.ended).to.equal('ended')
       const plan = await execution.stored()
       expect(plan).to.include({ status: 'cancelled', error: null, is_cancel_requested: true })
@@ -130,7 +130,7 @@ describe('the execution of a plan', () => {
   it('a cancel that comes with the end of a step begins no further one', async () => {
     const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
     await execution.step('a')
-    await createPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
+    await new StoredPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
     await execution.done('a')
     expect(await execution.ended).to.equal('ended')
     expect(statusesOf(await execution.stored())).to.deep.equal({ a: 'done', b: 'skipped', c: 'skipped', d: 'skipped' })
@@ -234,7 +234,7 @@ describe('the execution of a plan', () => {
   it('another executor that took the plan over is left alone', async () => {
     const execution = await Execution.of(store.get(), DIAMOND, SOON)
     const signal = await execution.endsWhenAborted('a', { output: 'too late' })
-    const taken = await createPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
+    const taken = await new StoredPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
     expect(await execution.ended).to.equal('lost')
     expect(signal.aborted).to.equal(true)
     expect(await execution.stored()).to.deep.equal(taken)

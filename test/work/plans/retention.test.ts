@@ -6,7 +6,7 @@ import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, endStep, finish } from '../../../shared/work/plans/transitions.ts'
 import { TENANT } from './execute-setup.ts'
 import { by, record, START, step } from './plan-setup.ts'
@@ -22,7 +22,7 @@ describe('how long plans are kept', () => {
   before(async () => {
     dir = await mkdtemp(join(tmpdir(), 'agent-engine-plan-retention-'))
     store = await openSqliteStore({ file: join(dir, 'plans.db'), collections: COLLECTIONS, now: () => clock.ms })
-    plans = createPlans(store, { now: () => new Date(clock.ms) })
+    plans = new StoredPlans(store, { now: () => new Date(clock.ms) })
   })
   after(async () => {
     await store.close()
@@ -35,7 +35,7 @@ describe('how long plans are kept', () => {
     return plan.plan_id
   }
   const read = async (id: string) => {
-    const plan = await createPlans(store).get(TENANT, id) // Another process, which remembers nothing.
+    const plan = await new StoredPlans(store).get(TENANT, id) // Another process, which remembers nothing.
     return (
       plan && { status: plan.status, steps: plan.steps.length, outputs: (await plans.outputs(TENANT, id, ['a'])).size }
     )

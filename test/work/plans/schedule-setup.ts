@@ -7,7 +7,7 @@ import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { PlanLimits, PlanRecord } from '../../../shared/work/plans/port.ts'
 import { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { createTickRecords } from '../../../shared/work/plans/store/tick-records.ts'
 import { PlanTicks } from '../../../shared/work/plans/ticks.ts'
 import type { Job, Timing } from '../../../shared/work/queue/port.ts'
@@ -22,7 +22,7 @@ type Options = { limits?: PlanLimits; tenant?: TenantId; admits?: () => boolean 
 /** The schedules and ticks of one process, a queue that notes what it is told, and a tenant of this test. */
 export function openSchedules(store: Store, { limits, admits = () => true, ...options }: Options = {}) {
   const tenant = options.tenant ?? (newId('sess') as string as TenantId)
-  const plans = createPlans(store, limits && { limits })
+  const plans = new StoredPlans(store, limits && { limits })
   const told: [string, Timing | undefined][] = []
   const jobs: Job[] = []
   /** Outcomes of ticks, and requests that were counted for the tenant. */

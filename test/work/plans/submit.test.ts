@@ -5,7 +5,7 @@ import { createIdempotency } from '../../../shared/platform/store/idempotency.ts
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
 import { NOTHING_SPENT } from '../../../shared/work/plans/states.ts'
-import { createPlans } from '../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
 import { until } from '../../support/until.ts'
 import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
@@ -108,7 +108,7 @@ describe('the submission of plans', () => {
       const full = (plans: Plans): Plans => ({
         ...methodsOf(plans),
         create: (...given) =>
-          createPlans(opened.store, { limits: { maxPlans: 1, maxBytes: Infinity } }).create(...given),
+          new StoredPlans(opened.store, { limits: { maxPlans: 1, maxBytes: Infinity } }).create(...given),
       })
       const { calls } = open(full)
       const call = newKey()
@@ -186,7 +186,7 @@ describe('the submission of plans', () => {
       const deps = { queue: { add: async () => {} }, idempotency: createIdempotency(opened.store) }
       const queuePlan = queuePlanWith({
         ...deps,
-        plans: createPlans(opened.store, { limits }),
+        plans: new StoredPlans(opened.store, { limits }),
         events: NO_EVENTS,
         now: () => new Date(AT),
       })

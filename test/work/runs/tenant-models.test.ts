@@ -70,7 +70,7 @@ describe("a tenant's models", () => {
     configs = await openLiveConfigs({
       store,
       events: NO_EVENTS,
-      bell: { ring: () => {}, listen: async () => async () => {} },
+      notice: { send: () => {}, listen: async () => async () => {} },
       log,
       pollMs: 3_600_000,
     })
@@ -80,7 +80,7 @@ describe("a tenant's models", () => {
       configs,
       credentials: new CredentialReader(keyring),
       server: { ...SERVER, smallModel: 'small-model' },
-      async openProvider({ name }, { key }) {
+      async createProvider({ name }, { key }) {
         opened.push(`${name} ${key}`)
         return { ...createDemoProvider(), type: name }
       },
@@ -192,7 +192,7 @@ describe("a tenant's models", () => {
       configs,
       credentials: new CredentialReader(keyring),
       server: { ...SERVER, primary: undefined },
-      openProvider: async () => createDemoProvider(),
+      createProvider: async () => createDemoProvider(),
       log: createLog({ level: 'error' }),
     })
     await bare.load(TENANT)

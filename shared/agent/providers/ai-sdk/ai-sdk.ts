@@ -9,7 +9,7 @@ import type { Failure, HttpsProxy, ModelPart, ModelProvider } from '../port.ts'
 import type { LeftOut } from '../unsupported-options.ts'
 import { createTransport, createWatchedFetch, type Fetch, withQueryOf } from './transport.ts'
 import { streamTurn } from './turn.ts'
-import { openVendor, type Vendor, type VendorDialect } from './vendors.ts'
+import { createVendor, type Vendor, type VendorDialect } from './vendors.ts'
 
 export type AiSdkSettings = {
   type: ProviderType
@@ -30,14 +30,14 @@ export type AiSdkSettings = {
 const MAX_MODELS = 64
 
 /** Opens a provider over the AI SDK's package for its dialect. Only the package's `doStream` is used. */
-export async function openAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
+export async function createAiSdkProvider(settings: AiSdkSettings): Promise<ModelProvider> {
   const { type, dialect, baseUrl, apiKey = '', limits, options, leftOut, instance } = settings
   const watches = new WeakMap<AbortSignal, CallWatch>()
   const base = apiBase(type, baseUrl)
   const transport = settings.fetch ?? (await createTransport({ connectMs: limits.connectMs, proxy: settings.proxy }))
   // Always given: without a base URL, the package would read one from the environment.
   const fetch = createWatchedFetch(withQueryOf(base, transport), watches)
-  const vendor = await openVendor(dialect, { baseURL: base.origin + base.pathname, apiKey, fetch })
+  const vendor = await createVendor(dialect, { baseURL: base.origin + base.pathname, apiKey, fetch })
   const models = new Map<string, LanguageModelV4>()
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {

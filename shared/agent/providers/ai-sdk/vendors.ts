@@ -32,7 +32,7 @@ export type Vendor = {
 
 export type VendorSettings = { baseURL: string; apiKey: string; fetch: typeof globalThis.fetch }
 
-export const openVendor = (dialect: VendorDialect, settings: VendorSettings): Promise<Vendor> =>
+export const createVendor = (dialect: VendorDialect, settings: VendorSettings): Promise<Vendor> =>
   OPENERS[dialect](settings)
 
 /** A package takes some 22 MiB and 60 ms to load, so a process loads only the ones it uses. */

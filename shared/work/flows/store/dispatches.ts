@@ -34,13 +34,7 @@ const ANSWER_MS = 86_400_000
 const MAX_REMEMBERED = 1_000
 const REMOVED_AT_ONCE = 20
 
-export const createDispatches = (store: Store, { now = () => new Date() } = {}): DispatchStore =>
-  new StoredDispatches(store, now)
-
-type End = Parameters<Dispatches['end']>[2]
-type Found = { dispatch: Dispatch; version: number }
-
-class StoredDispatches implements DispatchStore {
+export class StoredDispatches implements DispatchStore {
   readonly #dispatches: Collection
   readonly #inputs: Collection
   readonly #outputs: Collection
@@ -49,7 +43,7 @@ class StoredDispatches implements DispatchStore {
   /** The queued ones as they were read last, and the running ones that this process has begun. A write finds out if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({ max: MAX_REMEMBERED })
 
-  constructor(store: Store, now: () => Date) {
+  constructor(store: Store, { now = () => new Date() } = {}) {
     this.#dispatches = store.collection(DISPATCHES)
     this.#inputs = store.collection(DISPATCH_INPUTS)
     this.#outputs = store.collection(DISPATCH_OUTPUTS)
@@ -219,6 +213,9 @@ class StoredDispatches implements DispatchStore {
     return keeps_payloads ? expiresMs : Math.min(expiresMs, this.#now().getTime() + ANSWER_MS)
   }
 }
+
+type End = Parameters<Dispatches['end']>[2]
+type Found = { dispatch: Dispatch; version: number }
 
 /** The position after which a page begins: that of the cursor, or `untilMs` when it is earlier. */
 function startOf({ cursor, untilMs = Infinity }: DispatchQuery): (string | number)[] | undefined {

@@ -16,9 +16,6 @@ export type PlansOptions = { now?: () => Date; limits?: PlanLimits }
 
 const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
 
-export const createPlans = (store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}): Plans =>
-  new StoredPlans(store, limits, now)
-
 type Found = { plan: PlanRecord; version: number; stepsId: string }
 
 /** Losing the race this often means that something else than a race is wrong. */
@@ -32,7 +29,7 @@ const STEP_CHARS = 500
 const LINK_CHARS = 100
 const READ_AT_ONCE = 20
 
-class StoredPlans implements Plans {
+export class StoredPlans implements Plans {
   readonly #plans: Collection
   readonly #steps: Collection
   readonly #outputs: Collection
@@ -47,7 +44,7 @@ class StoredPlans implements Plans {
   /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
   readonly #used = new LRUCache<string, WeakRef<readonly PlanStep[]>>({ max: MAX_USED })
 
-  constructor(store: Store, limits: PlanLimits, now: () => Date) {
+  constructor(store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}) {
     this.#plans = store.collection(PLANS)
     this.#steps = store.collection(PLAN_STEPS)
     this.#outputs = store.collection(PLAN_OUTPUTS)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { Failure, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
@@ -223,14 +223,14 @@ describe('a failure', () => {
 
   it('D1.3 MODEL_API_KEY: the message of a missing key names the variable to set, and no request is made', async () => {
     for (const type of ['openai', 'anthropic', 'google'] as const) {
-      const failure = await failureOf(await openProvider({ type }))
+      const failure = await failureOf(await createProvider({ type }))
       expect(failure).to.include({ code: 'provider_auth', reason: 'missing_api_key', ...FINAL })
       expect(failure.message).to.match(/MODEL_API_KEY or [A-Z_]+_API_KEY$/)
     }
   })
 
   it('a key that is no header value is refused, and no message contains it', async () => {
-    const provider = await openProvider({ type: 'openai-compatible', baseUrl: server.url, apiKey: 'sk-1\nsk-2' })
+    const provider = await createProvider({ type: 'openai-compatible', baseUrl: server.url, apiKey: 'sk-1\nsk-2' })
     const failure = await failureOf(provider)
     expect(failure).to.include({ code: 'provider_auth', reason: 'malformed_api_key' })
     expect(JSON.stringify(failure)).not.to.include('sk-')
@@ -239,23 +239,23 @@ describe('a failure', () => {
   it('a refused connection and an unknown host are provider_unavailable', async () => {
     const baseUrl = server.url
     await server.close()
-    const refused = await failureOf(await openProvider({ type: 'ollama', baseUrl }))
+    const refused = await failureOf(await createProvider({ type: 'ollama', baseUrl }))
     expect(refused).to.include({ code: 'provider_unavailable', reason: 'connection_refused', ...PASSING })
-    const unknown = await failureOf(await openProvider({ type: 'ollama', baseUrl: 'http://model.invalid/v1' }))
+    const unknown = await failureOf(await createProvider({ type: 'ollama', baseUrl: 'http://model.invalid/v1' }))
     expect(unknown).to.include({ code: 'provider_unavailable', reason: 'dns_error', ...PASSING })
     expect(unknown.message).not.to.include('model.invalid')
   })
 
   it('a refusal of the egress guard keeps its message', async () => {
     const refusal = invalidRequest('This address may not be reached.')
-    const provider = await openProvider({ type: 'ollama', send: () => Promise.reject(refusal) })
+    const provider = await createProvider({ type: 'ollama', send: () => Promise.reject(refusal) })
     const failure = await failureOf(provider, request())
     expect(failure).to.include({ code: 'provider_rejected', message: 'This address may not be reached.', ...FINAL })
   })
 
   it('a rejected certificate is not retryable', async () => {
     const cause = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
-    const provider = await openProvider({
+    const provider = await createProvider({
       type: 'ollama',
       send: () => Promise.reject(new TypeError('fetch failed', { cause })),
     })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'
@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
 /** The parts of an answer whose body arrives in these chunks. */
 async function askOf(chunks: Buffer[]) {
   const send = () => Promise.resolve({ status: 200, headers: {}, body: ReadableStream.from(chunks) })
-  return ask(await openProvider({ type: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1', send }))
+  return ask(await createProvider({ type: 'ollama', baseUrl: 'http://127.0.0.1:11434/v1', send }))
 }
 
 describe('the limits of a call', () => {
@@ -150,7 +150,7 @@ describe('the limits of a call', () => {
   it('a response that ends shortly after its last event keeps its connection', async () => {
     const ended = Promise.withResolvers<boolean>()
     const answer = `event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":1,"output_tokens":1}}}\n\nevent: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n`
-    const provider = await openProvider({
+    const provider = await createProvider({
       type: 'anthropic',
       apiKey: 'k',
       fetch: (_url, init) => {
@@ -179,7 +179,7 @@ describe('the limits of a call', () => {
       baseUrl: `https://127.0.0.1:${port}`,
       limits: { connectMs: 50 },
     } as const
-    expect(await failureOf(await openProvider(settings))).to.include({ code: 'timeout', reason: 'connect_timeout' })
+    expect(await failureOf(await createProvider(settings))).to.include({ code: 'timeout', reason: 'connect_timeout' })
     mute.close()
   })
 
@@ -187,7 +187,7 @@ describe('the limits of a call', () => {
     const shell = createServer((socket) => socket.resume().end('SSH-2.0-OpenSSH_9.2\r\n')).listen(0, '127.0.0.1')
     await once(shell, 'listening')
     const { port } = shell.address() as { port: number }
-    const failure = await failureOf(await openProvider({ type: 'ollama', baseUrl: `http://127.0.0.1:${port}/v1` }))
+    const failure = await failureOf(await createProvider({ type: 'ollama', baseUrl: `http://127.0.0.1:${port}/v1` }))
     expect(failure).to.include({ code: 'provider_unavailable', isRetryable: true })
     shell.close()
   })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../../../shared/agent/providers/port.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './setup.ts'
@@ -131,7 +131,7 @@ describe('the request to a provider', () => {
   })
 
   it("is in Ollama's own format when its base URL names a host only, and carries no key", async () => {
-    const provider = await openProvider({ type: 'ollama', baseUrl: new URL(server.url).origin })
+    const provider = await createProvider({ type: 'ollama', baseUrl: new URL(server.url).origin })
     expect(textOf(await ask(provider))).to.equal('ok')
     expect(server.requests[0]).to.include({ path: '/api/chat' })
     expect(server.requests[0]?.headers).not.to.have.property('authorization')

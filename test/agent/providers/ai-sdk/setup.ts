@@ -1,4 +1,4 @@
-import { openProvider, type ProviderSettings } from '../../../../services/wiring/open-provider.ts'
+import { createProvider, type ProviderSettings } from '../../../../services/wiring/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../../shared/agent/providers/port.ts'
 import type { ModelOptions } from '../../../../shared/kernel/model-options.ts'
@@ -37,7 +37,7 @@ export const connect = (
   server: ModelServer,
   limits: Partial<ModelLimits> = {},
   options: ModelOptions = {},
-) => openProvider({ apiKey: KEY, ...settingsFor(dialect, server), limits, options })
+) => createProvider({ apiKey: KEY, ...settingsFor(dialect, server), limits, options })
 
 export const request = (fields: Partial<ModelRequest> = {}): ModelRequest => ({
   model: 'test-model',

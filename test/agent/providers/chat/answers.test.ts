@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'
 import type { Message, ModelPart } from '../../../../shared/agent/providers/port.ts'
 import { ask, never, partsOf, request, textOf } from '../ai-sdk/setup.ts'
@@ -23,7 +23,7 @@ const answering = (bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Sen
   return () => Promise.resolve({ status: 200, headers: {}, body })
 }
 
-const provider = (send: Send) => openProvider({ type: 'openai-compatible', baseUrl: 'http://model.test/v1', send })
+const provider = (send: Send) => createProvider({ type: 'openai-compatible', baseUrl: 'http://model.test/v1', send })
 
 /** The parts of an answer whose stream arrives in pieces of `size` bytes. */
 async function read(text: string, size = 64 * 1024): Promise<ModelPart[]> {
@@ -222,7 +222,7 @@ describe('the connection of a chat completion', () => {
       asked = url
       return Promise.reject(new Error('enough'))
     }
-    await ask(await openProvider({ type: 'openai', baseUrl: 'https://gw.test/deploy/?api-version=1', send }))
+    await ask(await createProvider({ type: 'openai', baseUrl: 'https://gw.test/deploy/?api-version=1', send }))
     expect(asked).to.equal('https://gw.test/deploy/chat/completions?api-version=1')
   })
 })

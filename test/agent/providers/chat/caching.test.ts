@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'
 import type { Message } from '../../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
@@ -20,7 +20,7 @@ async function sentTo(model: string, messages: Message[], baseUrl = 'https://ope
     sent = JSON.parse(String(Buffer.from(body)))
     return Promise.reject(new Error('enough'))
   }
-  const provider = await openProvider({ type: 'openai-compatible', baseUrl, apiKey: 'k', send })
+  const provider = await createProvider({ type: 'openai-compatible', baseUrl, apiKey: 'k', send })
   await ask(provider, request({ model, system: 'be brief', messages }))
   return sent['messages'] as { role: string; content: unknown }[]
 }

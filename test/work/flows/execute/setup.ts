@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openProvider } from '../../../../services/wiring/open-provider.ts'
+import { createProvider } from '../../../../services/wiring/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { succeed, type Tool, type ToolBox } from '../../../../shared/agent/tools/port.ts'
@@ -97,7 +97,7 @@ export class Bench {
   async open(instance: string): Promise<ModelProvider> {
     this.opened.push(instance)
     const { limits } = this
-    return openProvider({ type: 'openai-compatible', baseUrl: this.server(instance).url, instance, limits })
+    return createProvider({ type: 'openai-compatible', baseUrl: this.server(instance).url, instance, limits })
   }
 
   execute(call: Partial<FlowExecution> = {}, resources: Partial<FlowResources> = {}) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { PlanRecord } from '../../../../shared/work/plans/port.ts'
-import { createPlans } from '../../../../shared/work/plans/store/plans.ts'
+import { StoredPlans } from '../../../../shared/work/plans/store/plans.ts'
 import { watchStore } from '../../../contract/watched-store.ts'
 import { TENANT, useStore } from '../../flows/setup.ts'
 import { record, step } from '../plan-setup.ts'
@@ -15,11 +15,11 @@ describe('plans with long steps', () => {
     const ids: string[] = []
     for (let i = 0; i < PLANS; i++) {
       const plan = record([{ ...step('a'), prompt: 'x'.repeat(CHARS) }])
-      await createPlans(opened.store).create(TENANT, plan)
+      await new StoredPlans(opened.store).create(TENANT, plan)
       ids.push(plan.plan_id)
     }
     const { watched, operations } = watchStore(opened.store)
-    const plans = createPlans(watched)
+    const plans = new StoredPlans(watched)
     const inUse: (PlanRecord | undefined)[] = []
     for (const id of ids) inUse.push(await plans.get(TENANT, id))
     expect(operations.filter((each) => each === 'get plan_steps')).to.have.length(PLANS)

@@ -15,14 +15,18 @@ import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.t
 import { ConfigHistory } from '../../shared/tenancy/tenant-config/config-history.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenancy/tenant-config/credentials.ts'
 import { type InspectorDeps, InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
-import { type ConfigBell, type LiveConfigs, openLiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
+import {
+  type ConfigNotice,
+  type LiveConfigs,
+  openLiveConfigs,
+} from '../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'
-import { openKeyring } from './keyring.ts'
-import { type OpenedLimits, openLimits } from './limits.ts'
-import { openProvider } from './open-provider.ts'
+import { createProvider } from './create-provider.ts'
+import { loadKeyring } from './load-keyring.ts'
+import { type OpenedLimits, openLimits } from './open-limits.ts'
 import type { OpenedStore } from './open-store.ts'
 
 /** The runtime configuration of tenants, and guarded connections to the providers that it names. */
@@ -43,7 +47,7 @@ export type OpenedTenantConfig = {
 type Parts = {
   form: Form
   store: OpenedStore | undefined
-  bell: ConfigBell
+  notice: ConfigNotice
   events: EventSink
   places: RunPlaces
   limiter: RateLimiter
@@ -59,11 +63,11 @@ const IDLE_MS = 3_600_000
  */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, keys, limits: limitSettings }: Settings['tenants'],
-  { form, store, bell, events, places, limiter, log }: Parts,
+  { form, store, notice, events, places, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
-  const keyring = store && (await openKeyring(keys, form, log))
+  const keyring = store && (await loadKeyring(keys, form, log))
   if (!keyring) return disabled(limitSettings)
-  const configs = await openLiveConfigs({ store: store.tenantConfigs, bell, events, log })
+  const configs = await openLiveConfigs({ store: store.tenantConfigs, notice, events, log })
   const credentials = new CredentialReader(keyring)
   const limits = await openLimits(limitSettings, { configs, store, places, limiter, log })
   const guard = createConnectionGuard({ allowPrivate })
@@ -119,7 +123,7 @@ function probesOf(
   }
 }
 
-type Common = Pick<Parameters<typeof openProvider>[0], 'send' | 'fetch' | 'onLeftOut'>
+type Common = Pick<Parameters<typeof createProvider>[0], 'send' | 'fetch' | 'onLeftOut'>
 
 const createInstanceOpener =
   (common: Common) =>
@@ -127,7 +131,7 @@ const createInstanceOpener =
     { name, type, url, options, prices }: StoredInstance,
     { key, headers }: Credentials,
   ): Promise<ModelProvider> => {
-    const provider = await openProvider({
+    const provider = await createProvider({
       type,
       baseUrl: url,
       apiKey: key,

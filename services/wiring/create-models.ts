@@ -2,15 +2,15 @@ import type { ModelRoute } from '../../shared/agent/providers/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { ModelTarget } from '../../shared/platform/config/model.ts'
-import { openProvider, type ProviderSettings } from './open-provider.ts'
+import { createProvider, type ProviderSettings } from './create-provider.ts'
 
 type OwnRoutes = { primary: ModelRoute | undefined; fallback: ModelRoute | undefined }
 
 type ModelSettings = Pick<Settings['worker']['models'], 'model' | 'fallback'> &
   Partial<Pick<Settings['worker']['models'], 'httpsProxy' | 'noProxy'>>
 
-/** Opens the providers of the server's model and of its fallback (D1.3 MODEL). The cluster form may have no model (D1.4). */
-export async function openModels(
+/** Creates the providers of the server's model and of its fallback (D1.3 MODEL). The cluster form may have no model (D1.4). */
+export async function createModels(
   { model, fallback, httpsProxy, noProxy }: ModelSettings,
   log?: Log,
 ): Promise<OwnRoutes> {
@@ -24,5 +24,5 @@ async function openRoute(
   { provider: type, model, ...address }: ModelTarget,
   common: Pick<ProviderSettings, 'onLeftOut' | 'proxy'>,
 ): Promise<ModelRoute> {
-  return { provider: await openProvider({ type, ...address, ...common }), model }
+  return { provider: await createProvider({ type, ...address, ...common }), model }
 }

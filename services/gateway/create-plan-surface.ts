@@ -16,7 +16,7 @@ type Parts = {
 }
 
 /** Opens the services behind the plan endpoints. `undefined` without a store, and where the queue is off (PLAN_QUEUE). */
-export function openPlanSurface(
+export function createPlanSurface(
   { hasPlanQueue, scheduleLeastSecs: leastSecs }: Settings['plans'],
   { store, queue, schedules, broker, events }: Parts,
 ): PlanSurface | undefined {

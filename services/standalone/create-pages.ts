@@ -12,7 +12,7 @@ type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
 }
 
 /** The sources of the ops listener's pages in the standalone form. */
-export function openPages(
+export function createPages(
   { runsPerWorker }: Pick<Settings['process'], 'runsPerWorker'>,
   { worker, executor, ...parts }: Parts,
 ): OpsPages {

@@ -12,9 +12,9 @@ import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evalu
 import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import { loadFlows } from '../../shared/work/flows/folder.ts'
 import type { JobQueue } from '../../shared/work/queue/port.ts'
-import { type OpenedFlows, openFlows } from '../wiring/open-flows.ts'
+import { createFlows, type FlowParts } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { DispatchSurface } from './routes/dispatches.ts'
 import type { FlowRunSurface, FlowSurface } from './routes/flow-surface.ts'
 
@@ -34,12 +34,12 @@ type Parts = {
 type Surfaces = { flows: FlowSurface | undefined; dispatches: DispatchSurface | undefined }
 
 /** Opens the services behind the flow and dispatch endpoints, and loads the flows of FLOWS_DIR. A process without a store has none. */
-export async function openFlowSurface(
+export async function createFlowSurface(
   { flowsDir, hasDispatchStore }: Settings['flows'],
   { store, events, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
 ): Promise<Surfaces> {
   if (!store) return { flows: undefined, dispatches: undefined }
-  const flows = openFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
+  const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const { library, memory, history, compile } = flows
   if (flowsDir !== undefined) {
     const { problems } = await loadFlows(flowsDir, library)
@@ -66,7 +66,7 @@ export async function openFlowSurface(
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & { evaluations: FlowEvaluationStore; keepsHistory: boolean }
 
-function executionOf(flows: OpenedFlows, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
+function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows
   const now = () => new Date()
   const calls = new FlowCalls({

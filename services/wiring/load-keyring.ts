@@ -11,7 +11,7 @@ type KeySettings = Settings['tenants']['keys']
  * Opens the master keys of a process. Without MASTER_KEY the standalone form keeps a key of its own in DATA_DIR; the cluster, whose
  * processes share no folder, has none (`undefined`).
  */
-export async function openKeyring(config: KeySettings, form: Form, log: Log): Promise<Keyring | undefined> {
+export async function loadKeyring(config: KeySettings, form: Form, log: Log): Promise<Keyring | undefined> {
   const { masterKey, masterKeysPrevious } = config
   if (form === 'cluster') return masterKey && createKeyring(masterKey, masterKeysPrevious)
   return masterKey ? openConfigured(config, masterKey, log) : openKept(config, log)

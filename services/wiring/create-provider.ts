@@ -1,4 +1,4 @@
-import { openAiSdkProvider } from '../../shared/agent/providers/ai-sdk/ai-sdk.ts'
+import { createAiSdkProvider } from '../../shared/agent/providers/ai-sdk/ai-sdk.ts'
 import { createChatProvider } from '../../shared/agent/providers/chat/chat.ts'
 import type { Send } from '../../shared/agent/providers/chat/transport.ts'
 import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
@@ -29,7 +29,7 @@ export type ProviderSettings = {
 }
 
 /** Opens a provider of one of the types of D1.3 MODEL_PROVIDER. Throws `invalid_request` when its address is missing or not an HTTP one. */
-export async function openProvider({ type, baseUrl, apiKey, ...settings }: ProviderSettings): Promise<ModelProvider> {
+export async function createProvider({ type, baseUrl, apiKey, ...settings }: ProviderSettings): Promise<ModelProvider> {
   const dialect = dialectAt(type, baseUrl)
   if (dialect === 'demo') return createDemoProvider()
   checkAddress(type, baseUrl)
@@ -45,7 +45,7 @@ export async function openProvider({ type, baseUrl, apiKey, ...settings }: Provi
     leftOut: new LeftOut(type, settings.onLeftOut),
   }
   if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
-  return openAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+  return createAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
 }
 
 /** `timeout_secs` is for the first byte and between two (D5.8). */

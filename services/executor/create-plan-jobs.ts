@@ -10,7 +10,7 @@ import { createPlanSteps } from './plan-steps.ts'
 type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
 
 /** Opens the jobs that execute plans, with the tools that ask nobody. */
-export function openPlanJobs(
+export function createPlanJobs(
   { maxTurns }: Pick<Settings['executor'], 'maxTurns'>,
   parts: PlanParts,
   membership: Membership,

@@ -11,7 +11,7 @@ import { NO_METER } from '../../shared/tenancy/limits/meter.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
 import { findInstance } from '../../shared/tenancy/tenant-config/settings.ts'
 import { executeFlow } from '../../shared/work/flows/execute/execute.ts'
-import type { OpenedTenantConfig } from '../wiring/tenant-config.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { Executor } from './executor.ts'
 import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
@@ -22,7 +22,7 @@ const CONFIG_LAG_MS = 2_000
 type FlowSettings = Pick<Settings['executor'], 'maxTurns' | 'modelPrices'>
 
 /** Opens the jobs that execute flows, with the tenants' models and the tools that ask nobody. */
-export function openFlowJobs(
+export function createFlowJobs(
   settings: FlowSettings,
   parts: ExecutorParts & { executor: Executor },
   membership: Membership,

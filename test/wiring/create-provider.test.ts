@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { openModels } from '../../services/wiring/open-models.ts'
-import { openProvider, type ProviderSettings } from '../../services/wiring/open-provider.ts'
+import { createModels } from '../../services/wiring/create-models.ts'
+import { createProvider, type ProviderSettings } from '../../services/wiring/create-provider.ts'
 import type { Send } from '../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -10,7 +10,7 @@ import { startModelServer } from '../support/model-server/model-server.ts'
 
 const refusal = async (settings: ProviderSettings): Promise<unknown> => {
   try {
-    return await openProvider(settings)
+    return await createProvider(settings)
   } catch (error) {
     return error
   }
@@ -23,7 +23,7 @@ async function addressOf(settings: ProviderSettings): Promise<string | undefined
     address = String(url)
     return Promise.reject(new Error('no connection in this test'))
   }
-  const provider = await openProvider({ apiKey: 'k', ...settings, fetch: note, send: note })
+  const provider = await createProvider({ apiKey: 'k', ...settings, fetch: note, send: note })
   expect((await failureOf(provider)).code).to.equal('provider_unavailable')
   return address
 }
@@ -45,7 +45,7 @@ const delta = (fields: object) => ({ choices: [{ index: 0, delta: fields }] })
 describe('the opening of providers', () => {
   it('D1.3 MODEL_PROVIDER: opens every type there is, under its own name', async () => {
     for (const type of PROVIDER_NAMES) {
-      const provider = await openProvider({ type, baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k' })
+      const provider = await createProvider({ type, baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'k' })
       expect(provider.type).to.equal(type)
     }
   })
@@ -91,13 +91,13 @@ describe('the opening of providers', () => {
 
   it('the given limits reach the adapter, and the others keep their defaults', async () => {
     const chunks = [delta({ content: 'x'.repeat(200) }), delta({ content: 'y' })]
-    const limited = await openProvider({ ...CHAT, send: answering(chunks), limits: { maxEventBytes: 100 } })
+    const limited = await createProvider({ ...CHAT, send: answering(chunks), limits: { maxEventBytes: 100 } })
     const failure = await failureOf(limited)
     expect(failure).to.include({ reason: 'event_bytes', message: 'ollama sent more than 100 bytes in one event' })
-    const large = await openProvider({ ...CHAT, send: answering([delta({ content: 'x'.repeat(2_000_000) })]) })
+    const large = await createProvider({ ...CHAT, send: answering([delta({ content: 'x'.repeat(2_000_000) })]) })
     expect((await failureOf(large)).message).to.include(`more than ${MODEL_LIMITS.maxEventBytes} bytes in one event`)
     const fetch = () => Promise.resolve(new Response('data: {"candidates":[]}\n\n'))
-    const google = await openProvider({ type: 'google', apiKey: 'k', fetch, limits: { maxTurnBytes: 10 } })
+    const google = await createProvider({ type: 'google', apiKey: 'k', fetch, limits: { maxTurnBytes: 10 } })
     expect(await failureOf(google)).to.include({ reason: 'turn_bytes' })
   })
 
@@ -105,7 +105,7 @@ describe('the opening of providers', () => {
     const own = [delta({ reasoning_content: 'a' }), delta({ content: 'b' })]
     const other = [delta({ reasoning: 'a' }), delta({ content: 'b' })]
     const metasOf = async (send: Send) => {
-      const provider = await openProvider({ ...CHAT, send })
+      const provider = await createProvider({ ...CHAT, send })
       const parts = [...(await ask(provider)), ...(await ask(provider)), ...(await ask(provider))]
       return partsOf(parts, 'thinking_end').map(({ meta }) => meta)
     }
@@ -118,7 +118,7 @@ describe('the opening of providers', () => {
     const send: Send = () => Promise.resolve({ status: 401, headers: {}, body: ReadableStream.from([]) })
     const fetch = () => Promise.resolve(new Response('', { status: 401 }))
     for (const type of PROVIDER_NAMES.filter((name) => name !== 'demo')) {
-      const provider = await openProvider({ type, baseUrl: 'http://model.test/v1', apiKey: 'k', send, fetch })
+      const provider = await createProvider({ type, baseUrl: 'http://model.test/v1', apiKey: 'k', send, fetch })
       const [usual] = PROVIDER_TYPES[type].keyVariables
       const variables = usual === undefined ? 'MODEL_API_KEY' : `MODEL_API_KEY or ${usual}`
       expect((await failureOf(provider)).message).to.match(new RegExp(`check ${variables}$`))
@@ -130,7 +130,7 @@ describe('the opening of the configured models', () => {
   it('D1.3: the address, the key and the model of MODEL and of FALLBACK_MODEL reach their requests', async () => {
     const servers = [await startModelServer(), await startModelServer()]
     const [url, fallbackUrl] = servers.map((server) => server.url)
-    const { primary, fallback } = await openModels({
+    const { primary, fallback } = await createModels({
       model: { provider: 'openai-compatible', model: 'm1', baseUrl: url ?? '', apiKey: 'k1' },
       fallback: { provider: 'anthropic', model: 'm2', baseUrl: fallbackUrl ?? '', apiKey: 'k2' },
     })
@@ -142,7 +142,7 @@ describe('the opening of the configured models', () => {
   })
 
   it('D1.4: what is not configured has no route', async () => {
-    expect(await openModels({ model: undefined, fallback: undefined })).to.deep.equal({
+    expect(await createModels({ model: undefined, fallback: undefined })).to.deep.equal({
       primary: undefined,
       fallback: undefined,
     })

@@ -13,7 +13,7 @@ import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import type { OpenedStore } from './open-store.ts'
 
 /** The flows and their history, as every process sees them. */
-export type OpenedFlows = {
+export type FlowParts = {
   library: FlowLibrary
   memory: FlowMemory
   compile: CompileFlow
@@ -33,7 +33,7 @@ type Parts = {
   configs: Pick<LiveConfigs, 'get'> | undefined
 }
 
-export function openFlows({ store, events, toolBox, schemas, configs }: Parts): OpenedFlows {
+export function createFlows({ store, events, toolBox, schemas, configs }: Parts): FlowParts {
   const tools = () => flowTools(toolBox)
   const compile = createFlowCompiler({ checkers: schemas, tools })
   const { dispatches, idempotency } = store
