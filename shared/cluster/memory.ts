@@ -1,4 +1,4 @@
-import { isQueuedRun, newId, newToken } from '../kernel/ids.ts'
+import { isQueuedRun, newId, newRunId, newToken } from '../kernel/ids.ts'
 import type { Broker } from './commands/broker.ts'
 import type { Inbox, RunInbox } from './commands/inbox.ts'
 import { mergePages } from './commands/run-page.ts'
@@ -33,13 +33,13 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   return {
     ...localSessions(inbox),
     async startRun(tenant, request) {
-      const runId = newId('run')
+      const runId = newRunId()
       await inbox.startRun(tenant, runId, request)
       inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
     async sendMessage(tenant, sessionId, message) {
-      const runId = newId('run')
+      const runId = newRunId()
       await inbox.sendMessage(tenant, runId, { ...message, sessionId })
       inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }

@@ -20,6 +20,13 @@ export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {
   return `${prefix}_${randomUUID().replaceAll('-', '')}`
 }
 
+/**
+ * Creates the id of a run of the standalone form: 12 digits of the time in milliseconds, and 20 random ones. So a store adds the runs that follow
+ * one another to the end of an index, instead of changing a page of it for each.
+ */
+export const newRunId = (nowMs = Date.now()): string =>
+  `run_${nowMs.toString(16).padStart(12, '0')}${newId('run').slice(-20)}`
+
 /** Creates a random token of 16 hex digits, which tells one thing from another of the same name. */
 export const newToken = (): string => randomUUID().replaceAll('-', '').slice(16)
 

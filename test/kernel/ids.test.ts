@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { newId } from '../../shared/kernel/ids.ts'
+import { isQueuedRun, newId, newRunId } from '../../shared/kernel/ids.ts'
 import { parseJson } from '../../shared/kernel/json.ts'
 import { parseTenant } from '../../shared/kernel/tenant.ts'
 
@@ -8,6 +8,15 @@ describe('small parsers and ids', () => {
     const ids = Array.from({ length: 100 }, () => newId('run'))
     for (const id of ids) expect(id).to.match(/^run_[0-9a-f]{32}$/)
     expect(new Set(ids).size).to.equal(100)
+  })
+
+  it('D2.8: the ids of runs of the standalone form are in the order of their starts, and no two are equal', () => {
+    const starts = Array.from({ length: 100 }, (_, n) => Date.parse('2026-11-24') + n)
+    const ids = starts.map((ms) => newRunId(ms))
+    expect(ids.toSorted()).to.deep.equal(ids)
+    for (const id of [...ids, newRunId()]) expect(id).to.match(/^run_[0-9a-f]{32}$/)
+    expect(new Set(Array.from({ length: 100 }, () => newRunId(starts[0]))).size).to.equal(100)
+    expect(ids.some(isQueuedRun)).to.equal(false)
   })
 
   it('parseJson returns undefined for text that is not JSON, and every JSON value otherwise', () => {

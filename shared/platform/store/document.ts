@@ -9,10 +9,18 @@ const NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** Columns and fields that the adapters add to those of a document. */
 const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid'])
 
+/** Those of each declaration, which is asked for them with every document. */
+const INDEXED = new WeakMap<CollectionSpec, readonly string[]>()
+
 /** Every field that a collection looks up, filters or orders by. */
-export function indexedFields({ key, unique = [], order, filters, total }: CollectionSpec): string[] {
+export function indexedFields(spec: CollectionSpec): readonly string[] {
+  const known = INDEXED.get(spec)
+  if (known) return known
+  const { key, unique = [], order, filters, total } = spec
   const ordered = [...(order?.within ?? []), ...(order?.by ?? []), ...(filters ?? [])]
-  return [...new Set([...key, ...unique.flat(), ...ordered, ...(total ? totalFields(total) : [])])]
+  const fields = [...new Set([...key, ...unique.flat(), ...ordered, ...(total ? totalFields(total) : [])])]
+  INDEXED.set(spec, fields)
+  return fields
 }
 
 export type Index = { name: string; fields: readonly string[]; isUnique: boolean }
